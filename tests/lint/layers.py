@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Fails when a file includes something its layer may not know. The tables below are the architecture."""
+import pathlib
+import re
+import sys
+
+# host/: layer -> layers it may include (besides itself)
+MAY_INCLUDE = {
+    "base": [],
+    "json": ["base"],
+    "config": ["base", "json"],
+    "storage": ["base", "json"],
+    "durable": ["base", "json", "storage"],
+    "runtime": ["base", "json", "storage", "durable"],
+    "loader": ["base", "json", "storage", "runtime"],
+    "protocol": ["base", "json"],
+    "net": ["base"],
+    "api": ["base", "json", "config", "storage", "protocol", "net", "runtime"],
+    "app": ["base", "json", "config", "storage", "durable", "runtime", "loader", "protocol", "net", "api"],
+}
+
+# What of plugin-api the host may see: the C interface, and nothing of the SDK.
+ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
+ABI_LAYERS = ["loader", "app"]
+
+# third-party header -> (layers that may use it, may it appear in a header?)
+THIRD_PARTY = [
+    (r"sqlite3\.h", ["storage"], False),
+    (r"boost/beast/.*", ["net"], False),
+    (r"boost/asio/(impl|ssl)/.*", ["net"], False),
+    (r"boost/asio/.*", ["net", "runtime"], True),
+    (r"boost/dll/.*|dlfcn\.h|elf\.h", ["loader"], False),
+    (r"openssl/.*", ["base", "net"], False),
+    (r"yaml-cpp/.*", ["config"], False),
+    (r"nlohmann/json\.hpp", ["json"], True),
+    (r"spdlog/.*", ["base"], False),
+    (r"CLI/.*", ["app"], False),
+]
+
+# umbrella headers that nobody may use
+BANNED = [r"boost/asio\.hpp", r"boost/beast\.hpp", r"iostream", r"regex"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def includes(path: pathlib.Path) -> list[tuple[str, str]]:
+    return INCLUDE.findall(path.read_text())
+
+
+def banned(name: str) -> bool:
+    return any(re.fullmatch(pattern, name) for pattern in BANNED)
+
+
+def check_third_party(layer: str, is_header: bool, name: str) -> list[str]:
+    for pattern, layers, in_headers in THIRD_PARTY:
+        if not re.fullmatch(pattern, name):
+            continue
+        if layer not in layers:
+            return [f"only {', '.join(layers)} may use it"]
+        if is_header and not in_headers:
+            return ["only .cpp files may include it"]
+        return []
+    return []
+
+
+def check_host(root: pathlib.Path) -> list[str]:
+    problems = []
+    for path in sorted((root / "host").rglob("*.[chi]pp")):
+        layer = path.relative_to(root / "host").parts[0]
+        if layer not in MAY_INCLUDE:
+            problems.append(f"{path}: unknown layer '{layer}'")
+            continue
+        for quote, name in includes(path):
+            where = f"{path.relative_to(root)}: includes {name}"
+            if quote == '"':
+                target = name.split("/")[0]
+                if target != layer and target not in MAY_INCLUDE[layer]:
+                    problems.append(f"{where}: layer '{layer}' may not know '{target}'")
+                continue
+            if banned(name):
+                problems.append(f"{where}: banned header")
+            if name.startswith("hearth/") and (layer not in ABI_LAYERS or not re.fullmatch(ABI_HEADERS, name)):
+                problems.append(f"{where}: the host knows the plugin ABI in {', '.join(ABI_LAYERS)}, and never the SDK")
+            # boost_impl.cpp is where the non-template code of Asio and Beast is compiled.
+            if path.name != "boost_impl.cpp":
+                problems += [f"{where}: {why}" for why in check_third_party(layer, path.suffix == ".hpp", name)]
+    return problems
+
+
+def check_plugin_api(root: pathlib.Path) -> list[str]:
+    """What authors include: C with nothing but two headers, and C++ that stands on the standard library and JSON."""
+    problems = []
+    for path in sorted((root / "plugin-api" / "include").rglob("*.h*")):
+        for quote, name in includes(path):
+            where = f"{path.relative_to(root)}: includes {name}"
+            if path.suffix == ".h":
+                if name not in ("stddef.h", "stdint.h") and not re.fullmatch(ABI_HEADERS + r"|(\.\./)?abi\.h", name):
+                    problems.append(f"{where}: the C interface includes stddef.h, stdint.h and itself")
+            elif quote == '"' or banned(name) or re.match(r"boost/|spdlog/|fmt/", name):
+                problems.append(f"{where}: the SDK is <hearth/...>, the standard library and nlohmann/json")
+            elif name == "sqlite3.h" and "testing" not in path.parts:
+                problems.append(f"{where}: only the mock host knows SQLite")
+    return problems
+
+
+def check_plugins(root: pathlib.Path) -> list[str]:
+    """A plugin knows plugin-api, and nothing of the host: it is built elsewhere by people who do not have it."""
+    problems = []
+    for folder in sorted(path for path in (root / "plugins").iterdir() if path.is_dir()):
+        for path in sorted(folder.rglob("*.[ch]*")):
+            for quote, name in includes(path):
+                is_own = quote == '"' and (path.parent / name).resolve().is_relative_to(folder.resolve())
+                if quote == '"' and not (is_own and (path.parent / name).exists()):
+                    problems.append(f"{path.relative_to(root)}: includes {name}: a plugin has <hearth/...> and its own files")
+    return problems
+
+
+def check(root: pathlib.Path) -> list[str]:
+    return check_host(root) + check_plugin_api(root) + check_plugins(root)
+
+
+if __name__ == "__main__":
+    found = check(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    print("\n".join(found) or "layers: ok")
+    sys.exit(bool(found))
