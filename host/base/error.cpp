@@ -1,0 +1,23 @@
+#include "base/error.hpp"
+
+namespace hearth {
+
+std::string_view to_string(Errc code) noexcept {
+  switch (code) {
+    case Errc::kNotFound: return "not_found";
+    case Errc::kConflict: return "conflict";
+    case Errc::kInvalidArgument: return "invalid_argument";
+    case Errc::kLimitExceeded: return "limit_exceeded";
+    case Errc::kClosing: return "closing";
+    case Errc::kUnavailable: return "unavailable";
+    case Errc::kTimeout: return "timeout";
+    case Errc::kCancelled: return "cancelled";
+    case Errc::kForbidden: return "forbidden";
+    case Errc::kUnsupported: return "unsupported";
+    case Errc::kPlugin: return "plugin_error";
+    case Errc::kInternal: return "internal";
+  }
+  return "internal";
+}
+
+}  // namespace hearth

@@ -1,0 +1,137 @@
+#include "base/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool open() const { return fd_ >= 0; }
+
+ private:
+  const int fd_;
+};
+
+Errc code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return Errc::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS: return Errc::kForbidden;
+    case ENOSPC:
+    case EDQUOT: return Errc::kUnavailable;
+    default: return Errc::kInternal;
+  }
+}
+
+// "cannot read /x/y: No such file or directory"
+Error system_failed(std::string_view attempted, const std::filesystem::path& path, int error) {
+  std::string message = "cannot ";
+  message += attempted;
+  message += ' ';
+  message += path.native();
+  message += ": ";
+  message += std::generic_category().message(error);
+  return Error{code_of(error), std::move(message)};
+}
+
+// 0, or the error that stopped it.
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+// Makes the rename itself survive a loss of power. 0, or the error.
+int sync_directory(const std::filesystem::path& directory) {
+  const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.open() || ::fsync(fd.get()) != 0) return errno;
+  return 0;
+}
+
+int write_and_rename(int fd, const std::string& temporary, const std::filesystem::path& path,
+                     std::string_view content, std::filesystem::perms mode) {
+  if (const int error = write_all(fd, content); error != 0) return error;
+  if (::fchmod(fd, static_cast<mode_t>(mode)) != 0) return errno;
+  // Before the rename: else the new name could come to point at an empty file.
+  if (::fsync(fd) != 0) return errno;
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return errno;
+  return 0;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  // O_NONBLOCK has no effect on a regular file, and keeps a pipe without a writer from hanging us.
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.open()) return system_failed("open", path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return system_failed("examine", path, errno);
+  if (!S_ISREG(status.st_mode)) {
+    return Error{Errc::kInvalidArgument,
+                 "cannot read " + path.native() + ": it is not a regular file"};
+  }
+
+  // The size is a hint only: the file may grow or shrink while it is read.
+  constexpr std::size_t kStep = std::size_t{64} << 10U;
+  const std::size_t bound = max_bytes + 1;  // one more shows that the file is too long
+  const auto hint = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  std::string content(std::min(bound, std::max(hint + 1, kStep)), '\0');
+  std::size_t size = 0;
+  while (size < bound) {
+    if (size == content.size()) content.resize(std::min(bound, content.size() + kStep));
+    const ssize_t got = ::read(fd.get(), content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_failed("read", path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > max_bytes) {
+    return Error{Errc::kLimitExceeded, "cannot read " + path.native() + ": it is longer than " +
+                                           std::to_string(max_bytes) + " bytes"};
+  }
+  content.resize(size);
+  return content;
+}
+
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                                   std::filesystem::perms mode) {
+  // Beside the target, because a rename works only within one file system.
+  std::string temporary = path.native() + ".XXXXXX";
+  const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.open()) return system_failed("create a file beside", path, errno);
+  if (const int error = write_and_rename(fd.get(), temporary, path, content, mode); error != 0) {
+    ::unlink(temporary.c_str());
+    return system_failed("write", path, error);
+  }
+  const std::filesystem::path parent = path.parent_path();
+  if (const int error = sync_directory(parent.empty() ? "." : parent); error != 0) {
+    return system_failed("make durable", path, error);
+  }
+  return {};
+}
+
+}  // namespace hearth

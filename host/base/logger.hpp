@@ -1,0 +1,69 @@
+#pragma once
+// Structured log events: one name, some fields. Human lines on a terminal, JSON lines otherwise.
+//
+//   logger.write(LogLevel::kWarn, "plugin.refused", {{"file", path}, {"reason", why}});
+//
+// The event name is stable and made of lower-case words and dots; people search for it.
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+namespace hearth {
+
+enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
+
+// One `key=value` of an event. Views are borrowed for the call.
+struct LogField {
+  // Everything that has a sensible text form, without narrowing surprises at the call site.
+  using Value = std::variant<std::string_view, std::int64_t, double, bool>;
+
+  LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
+  LogField(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
+  LogField(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
+  LogField(std::string_view k, bool v) : key(k), value(v) {}
+  LogField(std::string_view k, double v) : key(k), value(v) {}
+  template <class Integer>
+    requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>)
+  LogField(std::string_view k, Integer v) : key(k), value(static_cast<std::int64_t>(v)) {}
+
+  std::string_view key;
+  Value value;
+};
+
+// Threads   All members are safe to call from any thread.
+// Failure   Logging never fails its caller; a line that cannot be written is lost.
+// Safety    Text from outside is escaped: one event is one line, whatever the fields hold.
+class Logger {
+ public:
+  Logger() = default;
+  virtual ~Logger() = default;
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
+
+  [[nodiscard]] virtual bool enabled(LogLevel level) const = 0;
+  virtual void write(LogLevel level, std::string_view event, std::span<const LogField> fields) = 0;
+
+  void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {}) {
+    if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));
+  }
+};
+
+enum class LogFormat {
+  kAuto,   // kHuman if stderr is a terminal, else kJson
+  kHuman,  // 12:00:00.000 WARN  plugin.refused file=... reason="..."
+  kJson,   // {"time":"2026-01-02T12:00:00.000Z","level":"warn","event":"plugin.refused","file":...}
+};
+
+// Writes to stderr (stdout carries only what commands answer).
+std::unique_ptr<Logger> make_stderr_logger(LogLevel level, LogFormat format);
+
+// For tests and tools that want silence.
+std::unique_ptr<Logger> make_null_logger();
+
+}  // namespace hearth

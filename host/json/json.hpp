@@ -1,0 +1,33 @@
+#pragma once
+// JSON text <-> nlohmann::json, instantiated once, with the limits that text from outside needs.
+
+#include "base/error.hpp"
+
+// A Json turns into another type only where get<T>() says so: with the implicit conversions a Json
+// cannot even be returned as a Result<Json>, and a wrong type would throw from an innocent line.
+// NOLINTNEXTLINE(readability-identifier-naming): the name is nlohmann's.
+#define JSON_USE_IMPLICIT_CONVERSIONS 0
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+using Json = nlohmann::json;
+
+// Deeper text is refused: dump() recurses, and a stack is finite.
+inline constexpr int kMaxJsonDepth = 128;
+
+// The value, or kInvalidArgument with the reason and the byte offset, counted from 0. Refuses
+// invalid UTF-8, NUL, trailing text, numbers past a double's range and nesting beyond `max_depth`
+// levels of objects and arrays; a duplicate key keeps its last value. The message quotes nothing of
+// the text, so it may be shown to whoever sent it.
+Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
+
+// Compact text. Invalid UTF-8 inside strings is replaced by U+FFFD, never thrown; infinities and
+// not-a-number become null. Recurses once a level: what was built from outside text is bounded by
+// kMaxJsonDepth, what a program builds must be too.
+std::string dump_json(const Json& value);
+
+}  // namespace hearth

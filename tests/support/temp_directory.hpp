@@ -1,0 +1,21 @@
+#pragma once
+// A fresh directory, removed with everything in it at the end of the test.
+
+#include <filesystem>
+
+namespace hearth::testing {
+
+class TempDirectory {
+ public:
+  TempDirectory();
+  ~TempDirectory();
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace hearth::testing
