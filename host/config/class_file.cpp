@@ -1,0 +1,125 @@
+#include "config/class_file.hpp"
+
+#include "base/escape.hpp"
+#include "config/mapping_reader.hpp"
+#include "config/options.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hearth::config {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// The largest are those of SQLite as Debian builds it, or well below them: a value past 256 MiB
+// would stop its shard for as long as it takes to copy.
+constexpr Bounds<milliseconds> kIdle{milliseconds(10), hours(24 * 365)};
+constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(5)};
+constexpr Bounds<std::size_t> kValue{1U << 10U, 256U << 20U};
+constexpr Bounds<std::size_t> kSql{1U << 10U, 16U << 20U};
+constexpr Bounds<std::uint32_t> kVariables{1, 32'766};
+constexpr Bounds<milliseconds> kSqlTime{milliseconds(10), minutes(10)};
+constexpr Bounds<std::uint32_t> kEvents{1, 100'000};
+constexpr Bounds<milliseconds> kRecovery{milliseconds(10), hours(24)};
+constexpr Bounds<std::uint32_t> kAttempts{1, 1'000'000};
+constexpr Bounds<milliseconds> kRetry{milliseconds(1), hours(1)};
+constexpr Bounds<std::uint32_t> kRunning{1, 100'000};
+
+void read_limits(const YamlNode& node, ClassLimits& limits, Report& report) {
+  MappingReader reader(node, "limits.", report);
+  reader.read_size("max_value", limits.max_value_bytes, kValue);
+  reader.read_size("max_sql", limits.max_sql_bytes, kSql);
+  reader.read_count("max_variables", limits.max_variables, kVariables);
+  reader.read_duration("sql_time", limits.sql_time, kSqlTime);
+  reader.read_count("max_events", limits.max_events, kEvents);
+  reader.finish();
+}
+
+void read_fibers(const YamlNode& node, ClassFibers& fibers, Report& report) {
+  MappingReader reader(node, "fibers.", report);
+  reader.read_duration("recovery_timeout", fibers.recovery_timeout, kRecovery);
+  reader.read_count("max_attempts", fibers.max_attempts, kAttempts);
+  reader.read_duration("retry_base", fibers.retry_base, kRetry);
+  reader.read_count("max_running", fibers.max_running, kRunning);
+  reader.finish();
+}
+
+void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
+  constexpr std::string_view kForm =
+      "a name of up to 64 letters, digits, _ and -, the first a letter or _";
+  // A file without its class has no better place for that than its beginning.
+  const bool is_missing =
+      std::ranges::find(root.entries, "class", &YamlEntry::key) == root.entries.end();
+  if (is_missing && root.kind != YamlNode::Kind::kRefused) {
+    report.add({.line = 1, .column = 1}, "the key \"class\" is missing: which class is this for?");
+  }
+  const YamlNode* const node = reader.find_scalar("class", kForm);
+  if (node == nullptr) return;
+  if (!is_class_name(node->text)) {
+    return reader.complain("class", node->at,
+                           "expected " + std::string(kForm) + ", found " + quote_text(node->text));
+  }
+  file.name = node->text;
+  file.name_at = node->at;
+}
+
+void read_durability(MappingReader& reader, const YamlNode& root, Durability& durability) {
+  reader.read_choice("durability", durability,
+                     {{"process", Durability::kProcess}, {"power", Durability::kPower}});
+  if (durability != Durability::kPower) return;
+  durability = Durability::kProcess;
+  const auto entry = std::ranges::find(root.entries, "durability", &YamlEntry::key);
+  reader.complain("durability", entry->value.at,
+                  "power is not available yet; the only one there is is process");
+}
+
+void read_options(MappingReader& reader, Json& options, Report& report) {
+  const YamlNode* const node = reader.find("options");
+  if (node == nullptr || node->kind == YamlNode::Kind::kNull) return;
+  if (node->kind == YamlNode::Kind::kMapping) {
+    options = to_json(*node, "options", report);
+  } else if (node->kind != YamlNode::Kind::kRefused) {
+    reader.complain("options", node->at,
+                    "expected a mapping (lines of \"key: value\"), found " + describe(*node));
+  }
+}
+
+}  // namespace
+
+bool is_class_name(std::string_view name) {
+  constexpr std::size_t kMaxLength = 64;
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto may_follow = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !name.empty() && name.size() <= kMaxLength && is_letter(name.front()) &&
+         std::ranges::all_of(name, may_follow);
+}
+
+ClassFile read_class_file(const YamlNode& root, Report& report) {
+  ClassFile file;
+  ClassConfig& config = file.config;
+  config.file = report.file();
+  MappingReader reader(root, "", report);
+  read_name(reader, root, file, report);
+  reader.read_duration("idle_timeout", config.idle_timeout, kIdle);
+  reader.read_duration("evict_grace", config.evict_grace, kGrace);
+  read_durability(reader, root, config.durability);
+  if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
+    read_limits(*limits, config.limits, report);
+  }
+  if (const YamlNode* const fibers = reader.find("fibers"); fibers != nullptr) {
+    read_fibers(*fibers, config.fibers, report);
+  }
+  read_options(reader, config.options, report);
+  reader.finish();
+  return file;
+}
+
+}  // namespace hearth::config

@@ -1,0 +1,127 @@
+#include "config/server_file.hpp"
+
+#include "config/mapping_reader.hpp"
+#include "config/units.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::config {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// The bounds keep out what cannot be meant: a zero that turns the server off, and numbers past which
+// memory, descriptors or timers do not go. Between them it is the reader's own business.
+constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
+constexpr Bounds<std::size_t> kMessage{1U << 10U, 256U << 20U};
+constexpr Bounds<std::size_t> kQueue{64U << 10U, 1U << 30U};
+constexpr Bounds<std::size_t> kName{1, 1024};  // it is part of a URL, and whole URLs are bounded
+constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
+constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
+constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(10)};
+constexpr Bounds<milliseconds> kInterval{seconds(0), hours(1)};
+constexpr std::uint64_t kMaxShards = 256;
+
+void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
+  MappingReader reader(node, "limits.", report);
+  reader.read_count("max_live_agents", limits.max_live_agents, kPopulation);
+  reader.read_count("max_connections", limits.max_connections, kPopulation);
+  reader.read_size("max_frame", limits.max_frame_bytes, kMessage);
+  reader.read_size("max_body", limits.max_body_bytes, kMessage);
+  reader.read_size("send_queue", limits.send_queue_bytes, kQueue);
+  reader.read_size("max_name", limits.max_name_bytes, kName);
+  reader.read_duration("start_timeout", limits.start_timeout, kTimeout);
+  reader.read_duration("call_timeout", limits.call_timeout, kCall);
+  reader.read_count("max_waiting", limits.max_waiting, kPopulation);
+  reader.read_duration("shutdown_grace", limits.shutdown_grace, kGrace);
+  reader.read_duration("ping_interval", limits.ping_interval, kInterval);
+  reader.read_duration("ping_timeout", limits.ping_timeout, kTimeout);
+  reader.read_duration("handshake_timeout", limits.handshake_timeout, kTimeout);
+  reader.read_duration("http_idle_timeout", limits.http_idle_timeout, kTimeout);
+  reader.finish();
+}
+
+void read_log(const YamlNode& node, LogSettings& log, Report& report) {
+  MappingReader reader(node, "log.", report);
+  reader.read_choice("level", log.level,
+                     {{"trace", LogLevel::kTrace},
+                      {"debug", LogLevel::kDebug},
+                      {"info", LogLevel::kInfo},
+                      {"warn", LogLevel::kWarn},
+                      {"error", LogLevel::kError}});
+  reader.read_choice(
+      "format", log.format,
+      {{"auto", LogFormat::kAuto}, {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}});
+  reader.finish();
+}
+
+void read_listen(MappingReader& reader, ListenAddress& listen) {
+  const YamlNode* const node = reader.find("listen");
+  if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;
+  if (node->kind != YamlNode::Kind::kScalar) {
+    // YAML takes brackets for a list, which is how an IPv6 address without quotes gets here.
+    return reader.complain("listen", node->at,
+                           "expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
+                           "\"[::1]:8787\", found " +
+                               describe(*node));
+  }
+  auto address = parse_listen_address(node->text);
+  if (!address) return reader.complain("listen", node->at, address.error().message);
+  listen = *std::move(address);
+}
+
+void read_shards(MappingReader& reader, std::optional<unsigned>& shards) {
+  constexpr std::string_view kForm = "auto or a whole number from 1 to 256";
+  const YamlNode* const node = reader.find_scalar("shards", kForm);
+  if (node == nullptr) return;
+  if (node->text == "auto") {
+    shards.reset();
+    return;
+  }
+  const auto count = parse_count(node->text);
+  if (node->is_quoted || !count || *count < 1 || *count > kMaxShards) {
+    return reader.complain("shards", node->at,
+                           "expected " + std::string(kForm) + ", found " + describe(*node));
+  }
+  shards = static_cast<unsigned>(*count);
+}
+
+}  // namespace
+
+ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& directory,
+                            Report& report) {
+  ServerFile file;
+  ServerConfig& config = file.config;
+  config.data = resolved_path(directory, config.data);
+  for (auto& plugins : config.plugins) plugins = resolved_path(directory, plugins);
+  config.classes = resolved_path(directory, config.classes);
+
+  MappingReader reader(root, "", report);
+  read_listen(reader, config.listen);
+  reader.read_path("data", config.data, directory);
+  reader.read_paths("plugins", config.plugins, directory);
+  reader.read_path("classes", config.classes, directory);
+  read_shards(reader, config.shards);
+  if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
+    read_limits(*limits, config.limits, report);
+  }
+  if (const YamlNode* const log = reader.find("log"); log != nullptr) {
+    read_log(*log, config.log, report);
+  }
+  reader.finish();
+
+  const auto classes = std::ranges::find(root.entries, "classes", &YamlEntry::key);
+  if (classes != root.entries.end()) file.classes_at = classes->value.at;
+  return file;
+}
+
+}  // namespace hearth::config

@@ -1,0 +1,44 @@
+#pragma once
+// How durations, sizes, numbers and addresses are written in configuration files and on the
+// command line.
+
+#include "base/error.hpp"
+#include "config/config.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth::config {
+
+// All parsers
+//   Promises  Take the whole text or refuse it: no space, no sign, no fraction, no second part.
+//   Failure   kInvalidArgument; the message begins with "expected", quotes what was found, and
+//             has no full stop, so that a key's name can stand before it.
+
+// A whole number and its unit: "500ms", "30s", "5m", "1h". A bare "0" needs no unit; any other number
+// does, because a forgotten one would be wrong by a factor of a thousand.
+[[nodiscard]] Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+// Bytes: "4096", "64KiB", "1MiB", "2GiB". KB and MB are refused, because people disagree about them.
+[[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
+
+// Decimal digits only.
+[[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
+
+// "HOST:PORT": an IPv4 address, a host name, or an IPv6 address in brackets; port 0 lets the system
+// choose one. A name is not looked up here. No host at all is refused: which addresses a server
+// answers on is worth a word.
+[[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text);
+
+// The shortest text that the parser above reads back as the same value: "1h", "1500ms", "0s".
+[[nodiscard]] std::string format_duration(std::chrono::milliseconds duration);
+
+// "64KiB", "1000" (bytes).
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+// "127.0.0.1:8787", "[::1]:0".
+[[nodiscard]] std::string to_string(const ListenAddress& address);
+
+}  // namespace hearth::config

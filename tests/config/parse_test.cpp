@@ -1,0 +1,191 @@
+#include "config/parse.hpp"
+
+#include "config/config_files.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace hearth::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LoadConfigTest : public ConfigFilesTest {};
+
+TEST_F(LoadConfigTest, FiveMistakesAreFiveDiagnosticsInOneRun) {
+  put("server.yaml",
+      "lisen: \"127.0.0.1:8787\"\n"
+      "shards: 0\n"
+      "limits:\n"
+      "  max_frame: 4MB\n"
+      "  call_timeout: 30\n"
+      "log:\n"
+      "  level: verbose\n");
+  const auto lines = mistakes();
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines[0], "server.yaml:1:1: unknown key \"lisen\"; did you mean \"listen\"?");
+  EXPECT_EQ(lines[1],
+            "server.yaml:2:9: shards: expected auto or a whole number from 1 to 256, found \"0\"");
+  EXPECT_EQ(lines[2],
+            "server.yaml:4:14: limits.max_frame: expected a size such as 4096, 64KiB or 1MiB, "
+            "found \"4MB\"");
+  EXPECT_EQ(lines[3],
+            "server.yaml:5:17: limits.call_timeout: expected a duration with its unit, such as "
+            "30s, found \"30\"");
+  EXPECT_EQ(lines[4],
+            "server.yaml:7:10: log.level: expected trace, debug, info, warn or error, found "
+            "\"verbose\"");
+}
+
+TEST_F(LoadConfigTest, MistakesOfAllFilesComeTogether) {
+  put("server.yaml", "shards: many\n");
+  put("classes/b.yaml", "class: b\nidle: 5s\n");
+  put("classes/a.yml", "class: 1\n");
+  put("classes/d.yaml", "class: [\n");
+  const auto lines = mistakes();
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_TRUE(lines[0].starts_with("server.yaml:1:9: shards: ")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("classes/a.yml:1:8: class: ")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with("classes/b.yaml:2:1: unknown key \"idle\"")) << lines[2];
+  EXPECT_TRUE(lines[3].starts_with("classes/d.yaml:")) << lines[3];
+}
+
+TEST_F(LoadConfigTest, WithoutAFileTheDefaultsStartAtTheCurrentDirectory) {
+  put("classes/c.yaml", "class: c\nidle_timeout: 5s\n");
+  const Config config = load_config(std::nullopt, path("")).value();
+  EXPECT_EQ(config.server.data, path("data"));
+  EXPECT_EQ(config.server.plugins, std::vector{path("plugins")});
+  EXPECT_EQ(config.for_class("c").idle_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(config.for_class("other").idle_timeout, std::chrono::seconds(60));
+
+  const fs::path before = fs::current_path();
+  fs::current_path(path(""));
+  const LoadResult implicit = load_config(std::nullopt);
+  fs::current_path(before);
+  EXPECT_EQ(implicit.value().server.data, path("data"));
+  EXPECT_TRUE(implicit.value().classes.contains("c"));
+}
+
+TEST_F(LoadConfigTest, WithoutAnyFileEverythingHasADefault) {
+  const Config config = load_config(std::nullopt, path("")).value();
+  EXPECT_TRUE(config.classes.empty());
+  EXPECT_EQ(config.server.listen.port, 8787);
+}
+
+TEST_F(LoadConfigTest, PathsStartAtTheFileThatTheyStandIn) {
+  put("etc/server.yaml", "data: ../var\nclasses: ../k\n");
+  put("k/c.yaml", "class: c\n");
+  const Config config = load_config(path("etc/server.yaml")).value();
+  EXPECT_EQ(config.server.data, path("var"));
+  EXPECT_EQ(config.server.plugins, std::vector{path("etc/plugins")});
+  EXPECT_TRUE(config.classes.contains("c"));
+}
+
+TEST_F(LoadConfigTest, TwoFilesForOneClassNameBoth) {
+  put("server.yaml", "");
+  put("classes/a.yaml", "class: c\n");
+  put("classes/b.yaml", "idle_timeout: 5s\nclass: c\n");
+  EXPECT_EQ(mistakes(), std::vector<std::string>{"classes/b.yaml:2:8: class: \"c\" already has a "
+                                                 "file, \"classes/a.yaml\""});
+}
+
+TEST_F(LoadConfigTest, OtherFilesInTheDirectoryAreNotLookedAt) {
+  put("server.yaml", "");
+  put("classes/README.md", "not: [yaml");
+  put("classes/.hidden.yaml", "not: [yaml");
+  put("classes/c.yaml~", "not: [yaml");
+  put("classes/below/c.yaml", "not: [yaml");
+  put("classes/c.yml", "class: c\n");
+  EXPECT_EQ(load().classes.size(), 1U);
+}
+
+TEST_F(LoadConfigTest, ADirectoryOfClassesMustExistOnlyWhenItIsNamed) {
+  put("server.yaml", "");
+  EXPECT_TRUE(mistakes().empty());
+  EXPECT_EQ(server_mistake("data: d\nclasses: gone\n"),
+            "server.yaml:2:10: classes: cannot read the directory \"gone\": No such file or "
+            "directory");
+  put("classes", "a file");
+  EXPECT_EQ(server_mistake(""),
+            "server.yaml: classes: cannot read the directory \"classes\": Not a directory");
+}
+
+TEST_F(LoadConfigTest, AServerFileThatCannotBeReadIsTheOnlyMistake) {
+  put("classes/c.yaml", "class: [\n");
+  EXPECT_EQ(mistakes(), std::vector<std::string>{"server.yaml: cannot open server.yaml: No such "
+                                                 "file or directory"});
+  fs::create_directory(path("server.yaml"));
+  EXPECT_EQ(mistakes(), std::vector<std::string>{"server.yaml: cannot read server.yaml: it is not "
+                                                 "a regular file"});
+}
+
+TEST_F(LoadConfigTest, AFileOfMoreThanAMegabyteIsRefusedUnread) {
+  put("server.yaml", std::string(kMaxConfigFileBytes, '#'));
+  EXPECT_TRUE(mistakes().empty());
+  EXPECT_EQ(server_mistake(std::string(kMaxConfigFileBytes + 1, '#')),
+            "server.yaml: cannot read server.yaml: it is longer than 1048576 bytes");
+}
+
+TEST_F(LoadConfigTest, EndlessMistakesAreCounted) {
+  std::string text;
+  for (int i = 0; i < 150; ++i) text += "zzzzzzzz" + std::to_string(i) + ": 1\n";
+  put("server.yaml", text);
+  const auto lines = mistakes();
+  ASSERT_EQ(lines.size(), Report::kMaxDiagnostics + 1);
+  EXPECT_EQ(lines.back(), "server.yaml: and 50 mistakes more");
+}
+
+TEST_F(LoadConfigTest, ADiagnosticIsOneLineWhateverTheFileIsCalled) {
+  const Diagnostic diagnostic{.file = "a\nb\x1B", .at = {.line = 3, .column = 4}, .message = "m"};
+  EXPECT_EQ(to_string(diagnostic), "a\\nb\\u001b:3:4: m");
+}
+
+TEST_F(LoadConfigTest, AnUncheckedMistakeThrowsItsText) {
+  put("server.yaml", "shards: 0\n");
+  EXPECT_THROW(static_cast<void>(load()), std::logic_error);
+}
+
+// The files that ship.
+class ShippedConfigTest : public ::testing::Test {
+ protected:
+  const fs::path root_ = HEARTH_SOURCE_DIR;
+};
+
+TEST_F(ShippedConfigTest, LoadsAsItIs) {
+  const LoadResult result = load_config(root_ / "config/hearth.yaml");
+  if (!result) {
+    for (const Diagnostic& diagnostic : result.error()) ADD_FAILURE() << to_string(diagnostic);
+    return;
+  }
+  EXPECT_EQ(result->server.data, root_ / "data");
+  EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
+  ASSERT_EQ(result->classes.size(), 3U);
+  EXPECT_EQ(dump_json(result->for_class("counter").options), R"({"start":0})");
+  EXPECT_EQ(dump_json(result->for_class("chat-room").options),
+            R"({"history_limit":1000,"max_message_length":4000})");
+  EXPECT_EQ(dump_json(result->for_class("echo-c").options), "{}");
+}
+
+TEST_F(ShippedConfigTest, ShowsTheDefaultsWhereItDoesNotSayOtherwise) {
+  const Config shipped = load_config(root_ / "config/hearth.yaml").value();
+  const ServerLimits defaults;
+  const ServerLimits& limits = shipped.server.limits;
+  EXPECT_EQ(shipped.server.listen, ListenAddress{});
+  EXPECT_EQ(limits.max_live_agents, defaults.max_live_agents);
+  EXPECT_EQ(limits.max_connections, defaults.max_connections);
+  EXPECT_EQ(limits.max_frame_bytes, defaults.max_frame_bytes);
+  EXPECT_EQ(limits.max_body_bytes, defaults.max_body_bytes);
+  EXPECT_EQ(limits.send_queue_bytes, defaults.send_queue_bytes);
+  EXPECT_EQ(limits.max_name_bytes, defaults.max_name_bytes);
+  EXPECT_EQ(limits.start_timeout, defaults.start_timeout);
+  EXPECT_EQ(limits.call_timeout, defaults.call_timeout);
+  EXPECT_EQ(limits.max_waiting, defaults.max_waiting);
+  EXPECT_EQ(limits.shutdown_grace, defaults.shutdown_grace);
+  EXPECT_EQ(limits.ping_interval, defaults.ping_interval);
+  EXPECT_EQ(limits.ping_timeout, defaults.ping_timeout);
+  EXPECT_EQ(limits.handshake_timeout, defaults.handshake_timeout);
+  EXPECT_EQ(limits.http_idle_timeout, defaults.http_idle_timeout);
+}
+
+}  // namespace
+}  // namespace hearth::config

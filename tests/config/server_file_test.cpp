@@ -1,0 +1,202 @@
+#include "config/server_file.hpp"
+
+#include "config/config_files.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace hearth::config {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class ServerFileTest : public ConfigFilesTest {};
+
+TEST_F(ServerFileTest, EveryKeyReachesItsField) {
+  std::filesystem::create_directory(path("c"));
+  const ServerConfig config = server(R"(
+listen: "[::1]:0"
+data: d
+plugins: [p, /abs/q]
+classes: ./k/../c
+shards: 3
+limits:
+  max_live_agents: 1
+  max_connections: 2
+  max_frame: 3KiB
+  max_body: 4KiB
+  send_queue: 65KiB
+  max_name: 6
+  start_timeout: 70ms
+  call_timeout: 8s
+  max_waiting: 9
+  shutdown_grace: 10m
+  ping_interval: 11s
+  ping_timeout: 12s
+  handshake_timeout: 13s
+  http_idle_timeout: 1h
+log:
+  level: warn
+  format: json
+)");
+  EXPECT_EQ(config.listen, (ListenAddress{.host = "::1", .port = 0}));
+  EXPECT_EQ(config.data, path("d"));
+  EXPECT_EQ(config.plugins, (std::vector<std::filesystem::path>{path("p"), "/abs/q"}));
+  EXPECT_EQ(config.classes, path("c"));
+  EXPECT_EQ(config.shards, 3U);
+  EXPECT_EQ(config.limits.max_live_agents, 1U);
+  EXPECT_EQ(config.limits.max_connections, 2U);
+  EXPECT_EQ(config.limits.max_frame_bytes, 3072U);
+  EXPECT_EQ(config.limits.max_body_bytes, 4096U);
+  EXPECT_EQ(config.limits.send_queue_bytes, 66560U);
+  EXPECT_EQ(config.limits.max_name_bytes, 6U);
+  EXPECT_EQ(config.limits.start_timeout, milliseconds(70));
+  EXPECT_EQ(config.limits.call_timeout, seconds(8));
+  EXPECT_EQ(config.limits.max_waiting, 9U);
+  EXPECT_EQ(config.limits.shutdown_grace, minutes(10));
+  EXPECT_EQ(config.limits.ping_interval, seconds(11));
+  EXPECT_EQ(config.limits.ping_timeout, seconds(12));
+  EXPECT_EQ(config.limits.handshake_timeout, seconds(13));
+  EXPECT_EQ(config.limits.http_idle_timeout, hours(1));
+  EXPECT_EQ(config.log.level, LogLevel::kWarn);
+  EXPECT_EQ(config.log.format, LogFormat::kJson);
+}
+
+TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
+  const ServerConfig config = server("");
+  EXPECT_EQ(config.listen, (ListenAddress{.host = "127.0.0.1", .port = 8787}));
+  EXPECT_EQ(config.data, path("data"));
+  EXPECT_EQ(config.plugins, std::vector{path("plugins")});
+  EXPECT_EQ(config.classes, path("classes"));
+  EXPECT_FALSE(config.shards);
+  EXPECT_EQ(config.limits.max_live_agents, 10'000U);
+  EXPECT_EQ(config.limits.max_connections, 10'000U);
+  EXPECT_EQ(config.limits.max_frame_bytes, 4U << 20U);
+  EXPECT_EQ(config.limits.max_body_bytes, 4U << 20U);
+  EXPECT_EQ(config.limits.send_queue_bytes, 4U << 20U);
+  EXPECT_EQ(config.limits.max_name_bytes, 256U);
+  EXPECT_EQ(config.limits.start_timeout, seconds(10));
+  EXPECT_EQ(config.limits.call_timeout, minutes(5));
+  EXPECT_EQ(config.limits.max_waiting, 1000U);
+  EXPECT_EQ(config.limits.shutdown_grace, seconds(10));
+  EXPECT_EQ(config.limits.ping_interval, seconds(30));
+  EXPECT_EQ(config.limits.ping_timeout, seconds(10));
+  EXPECT_EQ(config.limits.handshake_timeout, seconds(10));
+  EXPECT_EQ(config.limits.http_idle_timeout, seconds(60));
+  EXPECT_EQ(config.log.level, LogLevel::kInfo);
+  EXPECT_EQ(config.log.format, LogFormat::kAuto);
+}
+
+TEST_F(ServerFileTest, SectionsWithAllLinesCommentedOutAreEmpty) {
+  EXPECT_EQ(server("limits:\n  # max_name: 5\nlog:\n").limits.max_name_bytes, 256U);
+}
+
+TEST_F(ServerFileTest, AMissingValueIsAMistake) {
+  EXPECT_EQ(server_mistake("listen: \"127.0.0.1:1\"\ndata:\n"),
+            "server.yaml:2:1: data: expected a path, found nothing");
+}
+
+TEST_F(ServerFileTest, UnknownKeysGetTheNearestOneOfTheirPlace) {
+  EXPECT_EQ(server_mistake("lisen: \"127.0.0.1:1\"\n"),
+            "server.yaml:1:1: unknown key \"lisen\"; did you mean \"listen\"?");
+  EXPECT_EQ(server_mistake("limits:\n  max_frames: 1MiB\n"),
+            "server.yaml:2:3: unknown key \"limits.max_frames\"; did you mean \"max_frame\"?");
+  EXPECT_EQ(server_mistake("log:\n  colour: always\n"),
+            "server.yaml:2:3: unknown key \"log.colour\"; the keys here are level and format");
+}
+
+TEST_F(ServerFileTest, ShardsAreAutoOrANumber) {
+  EXPECT_FALSE(server("shards: auto\n").shards);
+  EXPECT_EQ(server("shards: 1\n").shards, 1U);
+  EXPECT_EQ(server("shards: 256\n").shards, 256U);
+  for (const std::string_view value : {"0", "257", "-1", "Auto", "two", "99999999999999999999"}) {
+    EXPECT_EQ(server_mistake("shards: " + std::string(value) + "\n"),
+              "server.yaml:1:9: shards: expected auto or a whole number from 1 to 256, found \"" +
+                  std::string(value) + "\"");
+  }
+  EXPECT_EQ(server_mistake("shards: [1]\n"),
+            "server.yaml:1:9: shards: expected auto or a whole number from 1 to 256, found a list");
+}
+
+TEST_F(ServerFileTest, AnAddressWithoutQuotesSaysToQuoteIt) {
+  EXPECT_EQ(server("listen: 127.0.0.1:99\n").listen.port, 99);
+  EXPECT_EQ(server_mistake("listen: [1]\n"),
+            "server.yaml:1:9: listen: expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
+            "\"[::1]:8787\", found a list");
+  EXPECT_EQ(server_mistake("listen: \":80\"\n"),
+            "server.yaml:1:9: listen: expected a host before the colon (0.0.0.0 means all of "
+            "IPv4), found \":80\"");
+}
+
+TEST_F(ServerFileTest, CountsAreHeldToTheirBounds) {
+  EXPECT_EQ(server("limits: {max_connections: 1000000}\n").limits.max_connections, 1'000'000U);
+  for (const std::string_view value : {"0", "1000001", "4294967297", "99999999999999999999"}) {
+    EXPECT_EQ(server_mistake("limits: {max_connections: " + std::string(value) + "}\n"),
+              "server.yaml:1:27: limits.max_connections: must be from 1 to 1000000, found \"" +
+                  std::string(value) + "\"");
+  }
+  EXPECT_EQ(server_mistake("limits: {max_connections: -1}\n"),
+            "server.yaml:1:27: limits.max_connections: expected a whole number, found \"-1\"");
+  EXPECT_EQ(server_mistake("limits: {max_connections: '5'}\n"),
+            "server.yaml:1:27: limits.max_connections: expected a whole number, found the text "
+            "\"5\" (a number has no quotes)");
+}
+
+TEST_F(ServerFileTest, SizesAreHeldToTheirBounds) {
+  EXPECT_EQ(server("limits: {max_frame: 1KiB}\n").limits.max_frame_bytes, 1024U);
+  EXPECT_EQ(server("limits: {max_frame: 256MiB}\n").limits.max_frame_bytes, 256U << 20U);
+  for (const std::string_view value : {"0", "1023", "257MiB", "99999999999999999999GiB"}) {
+    EXPECT_EQ(server_mistake("limits: {max_frame: " + std::string(value) + "}\n"),
+              "server.yaml:1:21: limits.max_frame: must be from 1KiB to 256MiB, found \"" +
+                  std::string(value) + "\"");
+  }
+  EXPECT_EQ(server_mistake("limits: {max_name: 1025}\n"),
+            "server.yaml:1:20: limits.max_name: must be from 1 to 1KiB, found \"1025\"");
+}
+
+TEST_F(ServerFileTest, DurationsAreHeldToTheirBounds) {
+  EXPECT_EQ(server("limits: {start_timeout: 10ms}\n").limits.start_timeout, milliseconds(10));
+  EXPECT_EQ(server("limits: {ping_interval: 0}\n").limits.ping_interval, milliseconds(0));
+  for (const std::string_view value : {"0s", "9ms", "61m", "99999999999999999999h"}) {
+    EXPECT_EQ(server_mistake("limits: {start_timeout: " + std::string(value) + "}\n"),
+              "server.yaml:1:25: limits.start_timeout: must be from 10ms to 1h, found \"" +
+                  std::string(value) + "\"");
+  }
+  EXPECT_EQ(server_mistake("limits: {start_timeout: 30}\n"),
+            "server.yaml:1:25: limits.start_timeout: expected a duration with its unit, such as "
+            "30s, found \"30\"");
+}
+
+TEST_F(ServerFileTest, WrongKindsAreNamed) {
+  EXPECT_EQ(server_mistake("limits: 5\n"),
+            "server.yaml:1:9: limits: expected a mapping (lines of \"key: value\"), found \"5\"");
+  EXPECT_EQ(server_mistake("- a\n"),
+            "server.yaml:1:1: expected a mapping (lines of \"key: value\"), found a list");
+  EXPECT_EQ(server_mistake("plugins: plugins\n"),
+            "server.yaml:1:10: plugins: expected a list of paths such as [\"plugins\"], found "
+            "\"plugins\"");
+  EXPECT_EQ(server_mistake("plugins: [a, {b: c}]\n"),
+            "server.yaml:1:14: plugins: expected a path, found a mapping");
+  EXPECT_EQ(server_mistake("data: ''\n"),
+            "server.yaml:1:7: data: expected a path, found an empty text");
+  EXPECT_EQ(server_mistake("data: \"a\\0b\"\n"), "server.yaml:1:7: data: a path cannot hold a NUL");
+  EXPECT_EQ(server_mistake("log: {level: inof}\n"),
+            "server.yaml:1:14: log.level: expected trace, debug, info, warn or error, found "
+            "\"inof\"; did you mean \"info\"?");
+}
+
+TEST_F(ServerFileTest, ARefusedValueIsReportedOnce) {
+  EXPECT_EQ(server_mistake("limits: {max_name: !!int 5}\n"),
+            "server.yaml:1:20: tags (\"tag:yaml.org,2002:int\") are not supported; quote a value "
+            "that is text");
+}
+
+TEST_F(ServerFileTest, NoPluginsAtAllIsAllowed) {
+  EXPECT_TRUE(server("plugins: []\n").plugins.empty());
+}
+
+}  // namespace
+}  // namespace hearth::config
