@@ -1,0 +1,152 @@
+#pragma once
+// One agent's SQLite file: its life on disk, the implicit transaction, and the agent's state.
+
+#include "base/error.hpp"
+#include "storage/agent_key.hpp"
+#include "storage/connection.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::storage {
+
+// The version of the tables that the host keeps in an agent's file. A file with a higher one was
+// written by a newer server and is refused.
+inline constexpr std::int64_t kAgentSchemaVersion = 1;
+
+struct AgentDatabaseOptions {
+  // Page cache, in pages of 4 KiB; taken as needed and given back by release_memory().
+  int cache_pages = 64;
+
+  // The file may not grow past so many pages; 0: no bound. Reaching it is like a full disk: a
+  // StorageError. (A plugin's own, softer bound is PluginSqlLimits::max_database_bytes.)
+  std::int64_t max_pages = 0;
+
+  // A registered sqlite3_vfs for tests that inject faults; empty: the product's.
+  std::string vfs{};
+};
+
+// Promises
+//  P1 No trace    An agent that was only looked at leaves no file: it is made by the first write,
+//                 or when the plugin prepares SQL, and removed at the end if nothing was written.
+//  P2 Identity    A file holds its agent's class and name. Opening it for another agent, or one
+//                 written by a newer server, is refused.
+//  P3 Atomic      Everything written between two commits is one transaction, whoever wrote it: host
+//                 tables and the plugin's tables live and die together.
+//  P4 Durable     When commit() has returned, its writes survive SIGKILL of this process
+//                 (durability `process`). They are in the WAL file but not flushed to the device.
+//  P5 Fail-stop   When a commit or rollback fails, or the transaction is lost in any other way, the
+//                 database is *broken*: what the agent has in memory may differ from the disk, and
+//                 every later call but close() throws StorageError. Only a new object over the
+//                 same file goes on, from what is on disk.
+//  P6 At rest     After close() only the .db file remains, without a WAL.
+//
+// The host's tables are made when first needed, in the transaction that needs them:
+//   cf_agents_meta(key, value)   class, name, schema: in the very first transaction
+//   cf_agents_state(id, state)   at the first store_state()
+//
+// Threads         One thread, the agent's shard.
+// Lifetime        Statements on connection(), and the PluginSql over it, go before close().
+// Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
+class AgentDatabase {
+ public:
+  // Opens the agent's file if there is one. An absent or empty file is a new agent. Directories
+  // above the file are made (0700) by the first write.
+  AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options = {});
+
+  // Drops uncommitted writes. Never throws: failures of closing are lost, so call close() before.
+  ~AgentDatabase();
+  AgentDatabase(const AgentDatabase&) = delete;
+  AgentDatabase& operator=(const AgentDatabase&) = delete;
+
+  // Drops uncommitted writes, moves the WAL into the file, removes it and closes. Afterwards only
+  // the destructor may be called (asserted); a second close() does nothing. A throw means that the
+  // WAL stayed beside the file: nothing committed is lost, and the next open takes it up.
+  void close();
+
+  // ---- the implicit transaction --------------------------------------------------------------
+
+  // Whether writes wait for commit().
+  [[nodiscard]] bool dirty() const noexcept { return in_transaction_; }
+
+  // Starts the transaction unless it is open. Everything that writes calls it just before.
+  void begin_write();
+
+  // Makes the writes durable (P4). Does nothing when clean. Statements that are in the middle of
+  // writing (a half-read RETURNING) are reset first, open savepoints are released with it; readers
+  // go on.
+  void commit();
+
+  // Undoes the writes since the last commit. Does nothing when clean.
+  void rollback();
+
+  // Whether the database refuses to go on (P5).
+  [[nodiscard]] bool broken() const noexcept { return broken_; }
+
+  // ---- the agent's state: one JSON text, or none ----------------------------------------------
+
+  // None if it was never stored, or cleared. The text is what store_state() got; it is not parsed.
+  [[nodiscard]] std::optional<std::string> load_state();
+  void store_state(std::string_view json);
+  void clear_state();
+
+  // ---- for the layers that keep tables of their own in the file --------------------------------
+
+  // The connection; makes and opens the file if need be. Whoever writes through it calls
+  // begin_write() first.
+  [[nodiscard]] sqlite3& connection();
+
+  // How many transactions were started. Tells whether what was done in one still stands open.
+  [[nodiscard]] std::uint64_t transactions() const noexcept { return transactions_; }
+
+  // To be called after foreign statements failed: some failures (a full disk, an interrupted
+  // write, a plugin's ON CONFLICT ROLLBACK) make SQLite roll the whole transaction back by
+  // itself. Marks the database as broken and returns true if that has happened.
+  bool transaction_was_lost() noexcept;
+
+  // To be called after a savepoint was rolled back: tables may be gone again.
+  void forget_schema() noexcept;
+
+  // Whether anything was ever written, the open transaction included.
+  [[nodiscard]] bool exists() const noexcept { return has_meta_; }
+
+  // The size of what is stored, free pages not counted. The open transaction included.
+  [[nodiscard]] std::int64_t used_bytes();
+
+  // Gives cached pages back. For an agent that has fallen idle; the next use reads them again.
+  void release_memory() noexcept;
+
+  [[nodiscard]] const AgentKey& key() const noexcept { return key_; }
+
+ private:
+  struct Prepared;  // statements that every turn needs
+  class FailStop;
+
+  void open_file();
+  void check_identity();
+  void write_identity();
+  bool has_state_table();
+  void check_usable() const;
+  std::string close_connection();  // what failed; empty if nothing
+  void remove_if_unwritten() noexcept;
+
+  std::filesystem::path path_;
+  AgentKey key_;
+  AgentDatabaseOptions options_;
+
+  std::unique_ptr<Connection> connection_;  // null until the file is needed, and after close()
+  std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
+  std::uint64_t transactions_ = 0;
+  bool in_transaction_ = false;
+  bool broken_ = false;
+  bool closed_ = false;
+  bool has_meta_ = false;          // cf_agents_meta is there, possibly uncommitted
+  bool meta_is_pending_ = false;   // ... and goes again if this transaction is rolled back
+  std::optional<bool> has_state_;  // whether cf_agents_state is there; none: not known
+};
+
+}  // namespace hearth::storage

@@ -1,0 +1,76 @@
+#pragma once
+// What a plugin's SQL may do to the agent's database.
+
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+
+namespace hearth::storage {
+
+// True for names that belong to the host or to SQLite: cf_agent*, sqlite_*, in any case of letters.
+[[nodiscard]] bool is_reserved_table(std::string_view name) noexcept;
+
+// True if a name of the host's may stand anywhere in the text, in quotes or in a comment included.
+[[nodiscard]] bool mentions_host_tables(std::string_view sql) noexcept;
+
+// SQLite's authorizer for one connection. It is asked when SQL is compiled, and that includes what
+// SQLite compiles on its own: triggers, views, virtual tables, a statement again after the
+// schema has changed. Therefore it must be active while plugin statements are prepared *and*
+// while they run.
+//
+// Allowed   reading everything; writing, creating, altering and dropping tables, indexes, views
+//           and triggers that are not reserved; virtual tables of fts5 and rtree; PRAGMAs that only
+//           describe (table_info, table_xinfo, table_list, index_info, index_list, index_xinfo,
+//           foreign_key_list, and user_version, page_count, freelist_count without a value).
+// Refused   everything else, in particular: any change to a reserved table, or anything made on
+//           one; ATTACH, DETACH, VACUUM INTO; BEGIN, COMMIT, ROLLBACK, SAVEPOINT (the host owns the
+//           transaction); temporary objects, which would vanish when the agent is evicted;
+//           load_extension(); ANALYZE, REINDEX. What is not known is refused, so that a newer
+//           SQLite opens no hole.
+// Blind     SQLite does not report everything: the new name in ALTER TABLE, the table that a
+//           foreign key refers to, VACUUM. PluginSql refuses these with the help of seen().
+//
+// Threads   The connection's.
+// Lifetime  Destroyed before the connection.
+class Authorizer {
+ public:
+  // Inactive: everything is allowed, as the host's own statements need it.
+  explicit Authorizer(sqlite3& connection);
+  ~Authorizer();
+  Authorizer(const Authorizer&) = delete;
+  Authorizer& operator=(const Authorizer&) = delete;
+
+  // Active between the two. Not nested.
+  void enter() noexcept;
+  void leave() noexcept;
+
+  // What the SQL compiled since enter() does.
+  struct Seen {
+    bool write = false;          // changes a table of the plugin, or the schema
+    bool growth = false;         // ... in a way that may take more space
+    bool schema_change = false;  // CREATE, ALTER or DROP
+    bool alter = false;          // ALTER TABLE
+  };
+  [[nodiscard]] const Seen& seen() const noexcept { return seen_; }
+
+  // Why something was refused since enter(), for the plugin's author. Empty if nothing was.
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+
+ private:
+  struct Action;
+  static int on_action(void* self, int code, const char* first, const char* second,
+                       const char* schema, const char* inner) noexcept;
+  int decide(const Action& action);
+  int decide_write(const Action& action);
+  int decide_schema_change(const Action& action);
+  int decide_pragma(const Action& action);
+  int refuse(std::string why);
+
+  sqlite3& connection_;
+  bool active_ = false;
+  Seen seen_;
+  std::string refusal_;
+};
+
+}  // namespace hearth::storage

@@ -1,0 +1,68 @@
+#pragma once
+// Opening a SQLite file the way all of Hearth's files are opened.
+
+#include "base/error.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+
+namespace hearth::storage {
+
+// Sets the library up for the process: no mutexes around connections, no statistics (a global lock
+// on each allocation), no page cache allocated ahead, no file names taken for URIs. The first
+// Connection calls it; a program that uses SQLite on its own as well calls it first.
+//
+// Threads   Any; once is enough.
+void initialize_sqlite();
+
+struct ConnectionOptions {
+  bool create = false;     // make an empty file if there is none
+  std::string vfs{};       // name of a registered sqlite3_vfs; empty: the system's
+  int cache_pages = 64;    // upper bound of SQLite's page cache; grows on demand
+  bool exclusive = false;  // no other connection may read or write while this one lives
+  std::chrono::milliseconds busy_timeout{0};  // how long to wait for other connections' locks
+};
+
+// Owns one sqlite3.
+//
+// Promises
+//  P1 Hardened    DEFENSIVE on, trusted_schema off, extensions not loadable: what a file contains
+//                 cannot call functions with side effects or damage the file's own structure.
+//  P2 Frugal      No lookaside memory and no preallocated page cache: an idle connection costs what
+//                 it uses.
+//  P3 Correct     Foreign keys are enforced.
+//
+// Threads         One at a time: opened without a mutex.
+// Lifetime        Every Statement on it is destroyed first (the destructor asserts it).
+// Failure         StorageError, whose text names the file and what SQLite said.
+class Connection {
+ public:
+  Connection(const std::filesystem::path& path, const ConnectionOptions& options);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] sqlite3& handle() const noexcept { return *db_; }
+
+  // Runs our own SQL text, any number of statements, ignoring rows.
+  void execute(const char* sql);
+
+  // The first column of the first row of our own SQL text; 0 if there is none.
+  [[nodiscard]] std::int64_t query_integer(std::string_view sql);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const noexcept;
+  };
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+// Throws StorageError: "<doing>: <SQLite's message> (<extended code>) in <file>".
+[[noreturn]] void throw_storage_error(sqlite3& connection, std::string_view doing);
+
+}  // namespace hearth::storage

@@ -1,0 +1,99 @@
+#include "storage/data_directory.hpp"
+
+#include "base/assert.hpp"
+#include "base/sha256.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace hearth::storage {
+namespace {
+
+// Half of SHA-256: 128 bits, so that two names with one path are not met by accident.
+constexpr std::size_t kHashDigits = 32;
+
+Error unusable(const std::filesystem::path& path, std::string_view doing, int error) {
+  std::string message = "data directory " + path.string() + ": cannot " + std::string(doing) +
+                        ": " + std::generic_category().message(error) + ". ";
+  switch (error) {
+    case EROFS: message += "The file system is read-only: choose a directory on another one"; break;
+    case EACCES:
+    case EPERM: message += "Give it to the user that the server runs as, or choose another"; break;
+    case ENOENT: message += "Create the directory above it, or choose another"; break;
+    case ENOTDIR: message += "A part of the path is a file: choose another directory"; break;
+    case ENOSPC:
+    case EDQUOT: message += "Make room on the disk"; break;
+    default: message += "Choose another directory"; break;
+  }
+  return Error{Errc::kUnavailable, std::move(message)};
+}
+
+// The process id in the lock file, or "unknown": its holder writes it after taking the lock.
+std::string holder(int lock) {
+  std::array<char, 32> text{};
+  const ssize_t size = ::pread(lock, text.data(), text.size(), 0);
+  std::string pid(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  pid.erase(std::min(pid.find_first_not_of("0123456789"), pid.size()));
+  return pid.empty() ? "unknown" : pid;
+}
+
+// Leaves our process id for whoever is refused. It also proves that files can be written here.
+int write_holder(int lock) {
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock, 0) != 0) return errno;
+  const ssize_t written = ::pwrite(lock, pid.data(), pid.size(), 0);
+  if (written < 0) return errno;
+  return static_cast<std::size_t>(written) == pid.size() ? 0 : ENOSPC;
+}
+
+}  // namespace
+
+Result<DataDirectory> DataDirectory::open(const std::filesystem::path& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return unusable(path, "create it", errno);
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return unusable(path, "look at it", errno);
+  if (!S_ISDIR(status.st_mode)) return unusable(path, "use it", ENOTDIR);
+
+  const std::filesystem::path file = path / "lock";
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0) return unusable(path, "open the file `lock` in it", errno);
+  DataDirectory directory(path, lock);  // closes the descriptor on the ways out below
+
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return unusable(path, "lock it", errno);
+    return Error{Errc::kConflict, "data directory " + path.string() +
+                                      " is in use by another server (process " + holder(lock) +
+                                      "). Stop it, or give this one a directory of its own"};
+  }
+  if (const int error = write_holder(lock); error != 0)
+    return unusable(path, "write to the file `lock` in it", error);
+  return directory;
+}
+
+DataDirectory::DataDirectory(std::filesystem::path path, int lock) noexcept
+    : path_(std::move(path)), lock_(lock) {}
+
+DataDirectory::DataDirectory(DataDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+DataDirectory::~DataDirectory() {
+  // The file stays: removing it would let two servers hold locks on two files of the same name.
+  if (lock_ >= 0) ::close(lock_);
+}
+
+std::filesystem::path DataDirectory::agent_path(const AgentKey& key) const {
+  HEARTH_ASSERT(is_class_name(key.agent_class), "a class name that may not be part of a path");
+  const std::string hash = sha256_hex(key.name).substr(0, kHashDigits);
+  return path_ / "agents" / key.agent_class / hash.substr(0, 2) / (hash + ".db");
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,57 @@
+#pragma once
+// The directory that holds everything a server keeps, and the lock that makes it one server's.
+
+#include "base/error.hpp"
+#include "storage/agent_key.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace hearth::storage {
+
+// data/
+//   lock                               flock held while the server runs; holds its process id
+//   host.db                            the directory of agents (directory.hpp)
+//   agents/<class>/<2 hex>/<32 hex>.db one file an agent (agent_database.hpp)
+//
+// Promises
+//  P1 Private     A directory that open() makes is 0700. One that exists keeps its mode.
+//  P2 One server  While an object lives no other one, in this process or another, opens the same
+//                 directory. The kernel drops the lock with the process, however it ends.
+//  P3 Names stay  The 32 hex digits are the first half of SHA-256 of the agent's name; nothing of
+//     inside      the name itself is ever part of a path. (Two names with one hash are told apart
+//                 by AgentDatabase, which refuses the second.)
+//
+// Threads         open() once; the const members from any thread.
+// Lifetime        Outlives everything that opens a file below it.
+class DataDirectory {
+ public:
+  // Makes `path` if it is absent (its parent must exist), takes the lock and checks that files can
+  // be written there.
+  //
+  // Failure  kConflict     another server holds it; the message names its process id.
+  //          kUnavailable  it cannot be made, read or written; the message says what the system
+  //                        said and what to do about it. Both messages are for the operator.
+  static Result<DataDirectory> open(const std::filesystem::path& path);
+
+  DataDirectory(DataDirectory&& other) noexcept;
+  DataDirectory& operator=(DataDirectory&&) = delete;
+  ~DataDirectory();  // gives up the lock
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  // Where the agent's database is or would be. Pure: nothing is looked at or made. The class must
+  // be is_class_name() (asserted).
+  [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const;
+
+  // Where the directory of agents is.
+  [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }
+
+ private:
+  DataDirectory(std::filesystem::path path, int lock) noexcept;
+
+  std::filesystem::path path_;
+  int lock_;  // file descriptor of data/lock; -1 after being moved from
+};
+
+}  // namespace hearth::storage

@@ -1,0 +1,148 @@
+#include "storage/directory.hpp"
+
+#include "storage/migrations.hpp"
+
+#include <sqlite3.h>
+
+#include <array>
+#include <chrono>
+
+namespace hearth::storage {
+namespace {
+
+constexpr std::chrono::seconds kBusyTimeout{5};
+
+constexpr std::array<const char*, 2> kSteps = {
+    "CREATE TABLE agents("
+    "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    "CREATE TABLE wakes("
+    "  class TEXT NOT NULL, name TEXT NOT NULL, at INTEGER, working INTEGER NOT NULL,"
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+};
+
+// SQLite does not wait for the lock that the change of mode needs, so this does. It matters once in
+// the life of the file, when several threads open it at the same moment.
+void enter_wal_mode(Connection& connection) {
+  const auto switched = [&connection] {
+    return sqlite3_exec(&connection.handle(), "PRAGMA journal_mode=WAL", nullptr, nullptr,
+                        nullptr) == SQLITE_OK;
+  };
+  constexpr int kStepMs = 1;
+  for (int waited_ms = 0; !switched(); waited_ms += kStepMs) {
+    const bool busy = (sqlite3_errcode(&connection.handle()) & 0xff) == SQLITE_BUSY;
+    if (!busy || waited_ms >= kBusyTimeout / std::chrono::milliseconds(1))
+      throw_storage_error(connection.handle(), "enter WAL mode");
+    sqlite3_sleep(kStepMs);
+  }
+}
+
+// Ready for statements: they can be prepared only when the tables are there.
+sqlite3& prepare_file(Connection& connection) {
+  enter_wal_mode(connection);
+  connection.execute("PRAGMA synchronous=NORMAL");
+  migrate(connection, kSteps);
+  return connection.handle();
+}
+
+}  // namespace
+
+Directory::Directory(const std::filesystem::path& path)
+    : connection_(path, {.create = true, .busy_timeout = kBusyTimeout}),
+      insert_(prepare_file(connection_),
+              "INSERT INTO agents(class, name, created_at) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"),
+      erase_(connection_.handle(), "DELETE FROM agents WHERE class = ? AND name = ?"),
+      find_(connection_.handle(), "SELECT 1 FROM agents WHERE class = ? AND name = ?"),
+      list_(connection_.handle(),
+            "SELECT name, created_at FROM agents WHERE class = ? AND name > ? ORDER BY name "
+            "LIMIT ?") {}
+
+void Directory::set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working) {
+  Statement& set = kept(set_wake_,
+                        "INSERT INTO wakes(class, name, at, working) VALUES(?, ?, ?, ?) "
+                        "ON CONFLICT DO UPDATE SET at = excluded.at, working = excluded.working");
+  const std::array params{Param(std::string_view(key.agent_class)),
+                          Param(std::string_view(key.name)), at_ms ? Param(*at_ms) : Param(nullptr),
+                          Param(std::int64_t{working ? 1 : 0})};
+  set.execute(params);
+}
+
+void Directory::clear_wake(const AgentKey& key) {
+  Statement& clear = kept(clear_wake_, "DELETE FROM wakes WHERE class = ? AND name = ?");
+  const std::array params{Param(std::string_view(key.agent_class)),
+                          Param(std::string_view(key.name))};
+  clear.execute(params);
+}
+
+std::vector<WakeEntry> Directory::wakes() {
+  std::vector<WakeEntry> result;
+  Statement all(connection_.handle(),
+                "SELECT class, name, at, working FROM wakes ORDER BY at, class, name");
+  for (Rows rows = all.query(); rows.next();) {
+    WakeEntry entry;
+    entry.key = AgentKey{std::string(rows.text(0)), std::string(rows.text(1))};
+    if (!rows.is_null(2)) entry.at_ms = rows.integer(2);
+    entry.working = rows.integer(3) != 0;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+Statement& Directory::kept(std::unique_ptr<Statement>& statement, std::string_view sql) {
+  if (!statement) statement = std::make_unique<Statement>(connection_.handle(), sql);
+  return *statement;
+}
+
+bool Directory::record(const AgentKey& key, std::int64_t created_at_ms) {
+  // Nearly always it is there: do not take the writers' lock for that.
+  if (contains(key)) return false;
+  const std::array params{Param(key.agent_class), Param(key.name), Param(created_at_ms)};
+  return insert_.execute(params) > 0;
+}
+
+bool Directory::forget(const AgentKey& key) {
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  return erase_.execute(params) > 0;
+}
+
+bool Directory::contains(const AgentKey& key) {
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  return find_.query(params).next();
+}
+
+std::vector<DirectoryEntry> Directory::list(std::string_view agent_class,
+                                            std::string_view after_name, std::size_t limit) {
+  std::vector<DirectoryEntry> entries;
+  const std::array params{Param(agent_class), Param(after_name),
+                          Param(static_cast<std::int64_t>(limit))};
+  for (Rows rows = list_.query(params); rows.next();) {
+    entries.push_back({.key = {std::string(agent_class), std::string(rows.text(0))},
+                       .created_at_ms = rows.integer(1)});
+  }
+  return entries;
+}
+
+std::int64_t Directory::count() {
+  return connection_.query_integer("SELECT count(*) FROM agents");
+}
+
+std::int64_t Directory::count(std::string_view agent_class) {
+  Statement statement(connection_.handle(), "SELECT count(*) FROM agents WHERE class = ?");
+  const std::array params{Param(agent_class)};
+  Rows rows = statement.query(params);
+  return rows.next() ? rows.integer(0) : 0;
+}
+
+std::vector<std::string> Directory::classes() {
+  // From one class straight to the next: a DISTINCT would walk over every agent.
+  Statement statement(connection_.handle(),
+                      "WITH RECURSIVE found(class) AS (SELECT min(class) FROM agents UNION ALL "
+                      "  SELECT (SELECT min(class) FROM agents WHERE class > found.class)"
+                      "  FROM found WHERE found.class IS NOT NULL) "
+                      "SELECT class FROM found WHERE class IS NOT NULL");
+  std::vector<std::string> classes;
+  for (Rows rows = statement.query(); rows.next();) classes.emplace_back(rows.text(0));
+  return classes;
+}
+
+}  // namespace hearth::storage

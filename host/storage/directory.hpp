@@ -1,0 +1,88 @@
+#pragma once
+// host.db: which agents exist.
+
+#include "storage/agent_key.hpp"
+#include "storage/connection.hpp"
+#include "storage/statement.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::storage {
+
+struct DirectoryEntry {
+  AgentKey key;
+  std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
+};
+
+// When an agent must be awake though nobody asks for it. What the fields mean is durable::Wake's to say.
+struct WakeEntry {
+  AgentKey key;
+  std::optional<std::int64_t> at_ms;  // Unix time
+  bool working = false;
+};
+
+// One connection to the directory of agents.
+//
+// Promises
+//  P1 Shared      Any number of Directory objects, one a thread, may be open on the same file. A
+//                 writer waits up to 5 s for another one; readers wait for nobody.
+//  P2 Durable     When a call that writes has returned, it survives SIGKILL of the process.
+//  P3 Ordered     list() is in byte order of the names, so that paging neither skips nor repeats an
+//                 agent that exists throughout.
+//
+// The directory is kept beside the agents' own files and can differ from them after a crash: an
+// agent is recorded before its first commit, so an entry may have no file, never the other way.
+//
+// Threads         One thread an object.
+// Failure         StorageError: I/O, corruption, a writer that waited too long, a newer file.
+class Directory {
+ public:
+  // Opens or makes the file and brings its tables up to date.
+  explicit Directory(const std::filesystem::path& path);
+
+  // Notes that the agent exists. One that is there already keeps its time. True if it is new.
+  bool record(const AgentKey& key, std::int64_t created_at_ms);
+
+  // True if it was there.
+  bool forget(const AgentKey& key);
+
+  [[nodiscard]] bool contains(const AgentKey& key);
+
+  // At most `limit` agents of a class whose name is greater than `after_name`; "" starts a listing.
+  // (An agent's name is never empty.)
+  [[nodiscard]] std::vector<DirectoryEntry> list(std::string_view agent_class,
+                                                 std::string_view after_name, std::size_t limit);
+
+  // Of all classes, or of one. Walks an index: for pages people look at, not for every request.
+  [[nodiscard]] std::int64_t count();
+  [[nodiscard]] std::int64_t count(std::string_view agent_class);
+
+  // The classes that have agents, in byte order.
+  [[nodiscard]] std::vector<std::string> classes();
+
+  // ---- the wake index: at most one entry an agent ----
+  void set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working);
+  void clear_wake(const AgentKey& key);
+  // All entries, by time; those without one first. Read once, when a server starts.
+  [[nodiscard]] std::vector<WakeEntry> wakes();
+
+ private:
+  // Statements that only agents with durable work need are prepared when first used.
+  Statement& kept(std::unique_ptr<Statement>& statement, std::string_view sql);
+
+  Connection connection_;  // before the statements: they must go first
+  Statement insert_;
+  Statement erase_;
+  Statement find_;
+  Statement list_;
+  std::unique_ptr<Statement> set_wake_;
+  std::unique_ptr<Statement> clear_wake_;
+};
+
+}  // namespace hearth::storage

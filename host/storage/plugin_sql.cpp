@@ -1,0 +1,408 @@
+#include "storage/plugin_sql.hpp"
+
+#include "base/assert.hpp"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace hearth::storage {
+namespace {
+
+// How many of SQLite's instructions run between two looks at the clock: some 20 µs.
+constexpr int kInstructionsPerCheck = 1'000;
+
+// What SQLite can hold at all.
+constexpr std::size_t kLargestValue = 1'000'000'000;
+
+// A text beyond this is built by a program and will not come again.
+constexpr std::size_t kMaxCachedSqlBytes = 4'096;
+
+// Limits that no honest agent meets, each on something that costs stack, or time within one
+// instruction, where the clock is not looked at.
+constexpr std::array<std::pair<int, int>, 7> kFixedLimits = {{
+    {SQLITE_LIMIT_ATTACHED, 0},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 50},
+    {SQLITE_LIMIT_COLUMN, 500},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 20},
+    {SQLITE_LIMIT_VDBE_OP, 50'000},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+}};
+
+Error invalid(std::string message) {
+  return Error{Errc::kInvalidArgument, std::move(message)};
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool equal_ignoring_case(std::string_view text, std::string_view lower_case_word) {
+  return std::equal(text.begin(), text.end(), lower_case_word.begin(), lower_case_word.end(),
+                    [](char x, char y) { return lower(x) == y; });
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view lower_case_word) {
+  return std::search(text.begin(), text.end(), lower_case_word.begin(), lower_case_word.end(),
+                     [](char x, char y) { return lower(x) == y; }) != text.end();
+}
+
+// The text from its first part on that is no blank, semicolon or comment.
+std::string_view skip_blanks(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t skipped = 1;
+    if (text.starts_with("--")) {
+      skipped = std::min(text.find('\n'), text.size());
+    } else if (text.starts_with("/*")) {
+      const std::size_t end = text.find("*/", 2);
+      skipped = end == std::string_view::npos ? text.size() : end + 2;
+    } else if (std::string_view(" \t\r\n\f;").find(text.front()) == std::string_view::npos) {
+      break;
+    }
+    text.remove_prefix(skipped);
+  }
+  return text;
+}
+
+// Whether the text after a statement holds nothing more.
+bool is_blank(std::string_view text) {
+  return skip_blanks(text).empty();
+}
+
+std::string_view first_word(std::string_view sql) {
+  sql = skip_blanks(sql);
+  const auto is_letter = [](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
+  return sql.substr(0, static_cast<std::size_t>(
+                           std::find_if_not(sql.begin(), sql.end(), is_letter) - sql.begin()));
+}
+
+// Whether the disk, the file or the machine failed, and not the plugin.
+bool is_environment_failure(int code) {
+  if (code == SQLITE_CORRUPT_VTAB) return false;  // an fts5 table over content that has changed
+  switch (code & 0xff) {
+    case SQLITE_ERROR:
+    case SQLITE_ABORT:
+    case SQLITE_LOCKED:
+    case SQLITE_INTERRUPT:
+    case SQLITE_SCHEMA:
+    case SQLITE_TOOBIG:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_AUTH:
+    case SQLITE_RANGE: return false;
+    default: return true;
+  }
+}
+
+Errc errc_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CONSTRAINT:
+    case SQLITE_LOCKED: return Errc::kConflict;
+    case SQLITE_TOOBIG: return Errc::kLimitExceeded;
+    case SQLITE_INTERRUPT: return Errc::kTimeout;
+    case SQLITE_AUTH: return Errc::kForbidden;
+    case SQLITE_ABORT: return Errc::kCancelled;
+    default: return Errc::kInvalidArgument;
+  }
+}
+
+}  // namespace
+
+class PluginSql::PluginScope {
+ public:
+  explicit PluginScope(PluginSql& sql) : sql_(sql) {
+    const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
+    host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
+    sql.deadline_ = sql.clock_.steady_now() + sql.limits_.max_step_time;
+    sql.authorizer_->enter();
+  }
+  ~PluginScope() {
+    sql_.authorizer_->leave();
+    sql_.deadline_.reset();
+    sqlite3_limit(sql_.connection_, SQLITE_LIMIT_LENGTH, host_length_limit_);
+  }
+  PluginScope(const PluginScope&) = delete;
+  PluginScope& operator=(const PluginScope&) = delete;
+
+ private:
+  PluginSql& sql_;
+  int host_length_limit_;
+};
+
+void PluginSql::Finalize::operator()(sqlite3_stmt* stmt) const noexcept {
+  sqlite3_finalize(stmt);
+}
+
+PluginSql::PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits)
+    : database_(database), clock_(clock), limits_(limits) {}
+
+PluginSql::~PluginSql() {
+  if (connection_ != nullptr) sqlite3_progress_handler(connection_, 0, nullptr, nullptr);
+}
+
+// Not in the constructor: an agent whose plugin uses no SQL needs no file for it.
+void PluginSql::attach() {
+  sqlite3& connection = database_.connection();
+  if (connection_ != nullptr) return;
+  connection_ = &connection;
+  authorizer_ = std::make_unique<Authorizer>(connection);
+  for (const auto& [limit, value] : kFixedLimits) sqlite3_limit(connection_, limit, value);
+  sqlite3_limit(connection_, SQLITE_LIMIT_VARIABLE_NUMBER, limits_.max_variables);
+  sqlite3_limit(connection_, SQLITE_LIMIT_EXPR_DEPTH, limits_.max_expression_depth);
+  const auto past_deadline = [](void* self) {
+    const auto& sql = *static_cast<const PluginSql*>(self);
+    return int{sql.deadline_ && sql.clock_.steady_now() >= *sql.deadline_};
+  };
+  sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, this);
+}
+
+// What went wrong in the call that has just failed, or StorageError.
+Error PluginSql::to_error(int code) {
+  database_.transaction_was_lost();
+  if (!authorizer_->refusal().empty()) return Error{Errc::kForbidden, authorizer_->refusal()};
+  if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
+  if ((code & 0xff) == SQLITE_INTERRUPT) {
+    return Error{Errc::kTimeout, "the statement ran for more than " +
+                                     std::to_string(limits_.max_step_time.count()) + " ms"};
+  }
+  return Error{errc_of(code), sqlite3_errmsg(connection_)};
+}
+
+// ---- statements --------------------------------------------------------------------------------
+
+Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
+  if (sql.size() > limits_.max_sql_bytes)
+    return Error{Errc::kLimitExceeded,
+                 "the SQL text is longer than " + std::to_string(limits_.max_sql_bytes) + " bytes"};
+  if (sql.find('\0') != std::string_view::npos) return invalid("the SQL text contains a NUL");
+  if (open_.size() >= limits_.max_open_handles)
+    return Error{Errc::kLimitExceeded, "more than " + std::to_string(limits_.max_open_handles) +
+                                           " statements are open: finalize those not in use"};
+  attach();
+  if (std::optional<Compiled> cached = take_cached(sql))
+    return StatementHandle{open_.emplace(std::move(*cached)).first};
+  Result<Compiled> compiled = compile(sql);
+  if (!compiled) return compiled.error();
+  return StatementHandle{open_.emplace(std::move(*compiled)).first};
+}
+
+Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
+  const PluginScope scope(*this);
+  sqlite3_stmt* raw = nullptr;
+  const char* tail = nullptr;
+  const int code = sqlite3_prepare_v3(connection_, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &raw, &tail);
+  Compiled compiled{.stmt = OwnedStatement(raw)};
+  if (code != SQLITE_OK) return to_error(code);
+  if (raw == nullptr) return invalid("the SQL text holds no statement");
+  if (!is_blank(sql.substr(static_cast<std::size_t>(tail - sql.data()))))
+    return invalid("the SQL text holds more than one statement: prepare them one by one");
+  if (std::optional<Error> refused = refuse_unreported(*raw, sql)) return *std::move(refused);
+
+  const Authorizer::Seen& seen = authorizer_->seen();
+  if (sqlite3_stmt_isexplain(raw) == 0) {
+    // What returns no columns is no query, even if it has nothing to do now: DROP TRIGGER IF EXISTS
+    // of what is absent writes as soon as it is compiled again after the trigger was made.
+    compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
+    compiled.grows = seen.growth;
+  }
+  compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
+  return compiled;
+}
+
+// What must not pass although SQLite has not asked the authorizer about it.
+std::optional<Error> PluginSql::refuse_unreported(sqlite3_stmt& stmt, std::string_view sql) const {
+  const Authorizer::Seen& seen = authorizer_->seen();
+  // CREATE ... IF NOT EXISTS and DROP ... IF EXISTS with nothing to do are not reported either.
+  const std::string_view verb = first_word(sql);
+  const bool may_be_idle = equal_ignoring_case(verb, "create") || equal_ignoring_case(verb, "drop");
+  if (sqlite3_stmt_readonly(&stmt) == 0 && !seen.write && !may_be_idle)
+    return Error{Errc::kForbidden, "VACUUM and the like are the host's business"};
+  if (!mentions_host_tables(sql)) return std::nullopt;
+  if (seen.alter)
+    return Error{Errc::kForbidden, "ALTER TABLE with a name that starts with cf_agent"};
+  // The host's deletes would be held up by rows of the plugin.
+  if (seen.schema_change && contains_ignoring_case(sql, "references"))
+    return Error{Errc::kForbidden, "a foreign key cannot refer to a table of the host"};
+  return std::nullopt;
+}
+
+std::optional<PluginSql::Compiled> PluginSql::take_cached(std::string_view sql) {
+  const auto same_text = [sql](const Compiled& compiled) {
+    const std::string_view text = sqlite3_sql(compiled.stmt.get());  // without what follows it
+    return sql.starts_with(text) && is_blank(sql.substr(text.size()));
+  };
+  const auto found = std::find_if(cache_.begin(), cache_.end(), same_text);
+  if (found == cache_.end()) return std::nullopt;
+  Compiled compiled = std::move(*found);
+  cache_.erase(found);
+  return compiled;
+}
+
+void PluginSql::keep_for_later(Compiled compiled) {
+  if (!compiled.worth_keeping || limits_.cached_statements == 0) return;
+  sqlite3_clear_bindings(compiled.stmt.get());
+  if (cache_.size() >= limits_.cached_statements) cache_.erase(cache_.begin());
+  cache_.push_back(std::move(compiled));
+}
+
+Result<PluginSql::Compiled*> PluginSql::find(StatementHandle handle) {
+  Compiled* const compiled = open_.find(static_cast<std::uint64_t>(handle));
+  if (compiled == nullptr) return invalid("no such statement: it was finalized, or never prepared");
+  // The host resets what stands in the way of a commit.
+  if (compiled->cursor == Cursor::kOnRow && sqlite3_stmt_busy(compiled->stmt.get()) == 0)
+    compiled->cursor = Cursor::kExpired;
+  return compiled;
+}
+
+Result<StepOutcome> PluginSql::step(StatementHandle handle) {
+  const Result<Compiled*> found = find(handle);
+  if (!found) return found.error();
+  Compiled& compiled = **found;
+  if (compiled.cursor == Cursor::kExpired)
+    return Error{
+        Errc::kCancelled,
+        "the transaction in which this result was being read has ended: read all rows before "
+        "waiting, or reset the statement to start again"};
+  if (compiled.writes) {
+    if (const Result<void> room = check_growth(compiled); !room) return room.error();
+    database_.begin_write();
+  } else {
+    static_cast<void>(database_.connection());  // throws when the database is broken
+  }
+  const PluginScope scope(*this);
+  const bool starts = compiled.cursor == Cursor::kIdle;
+  // The host inserts rows on the same connection.
+  if (starts) sqlite3_set_last_insert_rowid(connection_, last_insert_rowid_);
+  const int outcome = sqlite3_step(compiled.stmt.get());
+  // All writing is done in the first step; further ones bring rows.
+  if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
+  return finish_step(compiled, outcome);
+}
+
+Result<StepOutcome> PluginSql::finish_step(Compiled& compiled, int outcome) {
+  if (outcome == SQLITE_ROW) {
+    compiled.cursor = Cursor::kOnRow;
+    return StepOutcome::kRow;
+  }
+  compiled.cursor = Cursor::kIdle;
+  if (outcome == SQLITE_DONE) {
+    rewind(compiled);
+    return StepOutcome::kDone;
+  }
+  Error error = to_error(outcome);  // first: reset forgets the message
+  sqlite3_reset(compiled.stmt.get());
+  return error;
+}
+
+// Ends a run of the statement and notes what it has changed.
+void PluginSql::rewind(Compiled& compiled) noexcept {
+  sqlite3_reset(compiled.stmt.get());
+  compiled.cursor = Cursor::kIdle;
+  if (compiled.writes) changes_ = sqlite3_changes64(connection_);
+}
+
+Result<void> PluginSql::check_growth(const Compiled& compiled) {
+  if (limits_.max_database_bytes == 0 || !compiled.grows) return {};
+  if (database_.used_bytes() < limits_.max_database_bytes) return {};
+  return Error{Errc::kLimitExceeded, "the agent's database has reached its limit of " +
+                                         std::to_string(limits_.max_database_bytes) + " bytes"};
+}
+
+Result<void> PluginSql::reset(StatementHandle handle) {
+  const Result<Compiled*> found = find(handle);
+  if (!found) return found.error();
+  if ((*found)->cursor == Cursor::kOnRow) rewind(**found);
+  (*found)->cursor = Cursor::kIdle;
+  return {};
+}
+
+Result<void> PluginSql::finalize(StatementHandle handle) {
+  const Result<Compiled*> found = find(handle);
+  if (!found) return found.error();
+  if ((*found)->cursor == Cursor::kOnRow) rewind(**found);
+  (*found)->cursor = Cursor::kIdle;
+  keep_for_later(std::move(**found));
+  open_.erase(static_cast<std::uint64_t>(handle));
+  return {};
+}
+
+void PluginSql::end_turn() noexcept {
+  open_.for_each([this](std::uint64_t, Compiled& compiled) {
+    if (compiled.cursor != Cursor::kOnRow) return;
+    rewind(compiled);
+    compiled.cursor = Cursor::kExpired;
+  });
+}
+
+void PluginSql::release_memory() noexcept {
+  cache_.clear();
+  cache_.shrink_to_fit();
+}
+
+// ---- savepoints --------------------------------------------------------------------------------
+
+Result<SavepointHandle> PluginSql::begin_savepoint() {
+  attach();
+  database_.begin_write();
+  drop_ended_savepoints();
+  if (savepoints_.size() >= kMaxSavepoints)
+    return Error{Errc::kLimitExceeded,
+                 "more than " + std::to_string(kMaxSavepoints) + " savepoints are open"};
+  run_savepoint("SAVEPOINT", savepoints_.size());
+  savepoints_.push_back(
+      {.handle = SavepointHandle{++last_savepoint_}, .transaction = database_.transactions()});
+  return savepoints_.back().handle;
+}
+
+Result<void> PluginSql::release(SavepointHandle savepoint) {
+  const Result<std::size_t> depth = find_savepoint(savepoint);
+  if (!depth) return depth.error();
+  run_savepoint("RELEASE", *depth);
+  savepoints_.resize(*depth);
+  return {};
+}
+
+Result<void> PluginSql::rollback_to(SavepointHandle savepoint) {
+  const Result<std::size_t> depth = find_savepoint(savepoint);
+  if (!depth) return depth.error();
+  run_savepoint("ROLLBACK TO", *depth);
+  run_savepoint("RELEASE", *depth);
+  savepoints_.resize(*depth);
+  database_.forget_schema();
+  return {};
+}
+
+// A commit or rollback of the host ends savepoints without telling.
+void PluginSql::drop_ended_savepoints() {
+  std::erase_if(savepoints_, [this](const Savepoint& savepoint) {
+    return !database_.dirty() || savepoint.transaction != database_.transactions();
+  });
+}
+
+Result<std::size_t> PluginSql::find_savepoint(SavepointHandle savepoint) {
+  drop_ended_savepoints();
+  for (std::size_t depth = 0; depth < savepoints_.size(); ++depth) {
+    if (savepoints_[depth].handle == savepoint) return depth;
+  }
+  return invalid("no such savepoint: it was ended, or the turn that began it has ended");
+}
+
+void PluginSql::run_savepoint(const char* verb, std::size_t depth) {
+  static_cast<void>(database_.connection());  // throws when the database is broken
+  // SQLite refuses while a statement is in the middle of writing; rows are lost, not its writes.
+  open_.for_each([this](std::uint64_t, Compiled& compiled) {
+    if (!compiled.writes || compiled.cursor != Cursor::kOnRow) return;
+    rewind(compiled);
+    compiled.cursor = Cursor::kExpired;
+  });
+  const std::string sql = std::string(verb) + " plugin_" + std::to_string(depth);
+  if (sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return;
+  database_.transaction_was_lost();
+  throw_storage_error(*connection_, sql);
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,88 @@
+#pragma once
+// A prepared SQL statement and the cursor over its rows.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <variant>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hearth::storage {
+
+class Rows;
+
+// What may be bound to a `?`. Views are borrowed, not copied; see Statement::query().
+using Bytes = std::span<const std::byte>;
+using Param = std::variant<std::nullptr_t, std::int64_t, double, std::string_view, Bytes>;
+
+// Owns one sqlite3_stmt. Cheap to keep, costly to make: prepare once, run often.
+//
+// Lifetime    Must be destroyed before the connection it was prepared on.
+// Threads     Same strand as its connection. No method is safe to call concurrently.
+// Invariant   At most one Rows per Statement is alive (asserted), so a cached statement can never
+//             be re-run underneath a half-read result.
+class Statement {
+ public:
+  // `sql` must be exactly one statement. Throws StorageError if SQLite rejects it: SQL here is
+  // always our own text, so a rejection is a programming or schema error, never user input.
+  Statement(sqlite3& connection, std::string_view sql);
+  // A Rows points back at its Statement, so it may not move either.
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // Starts the statement with `params` bound to ?1, ?2, ... in order.
+  //
+  // Text and bytes are NOT copied: what they refer to must outlive the returned Rows. The number of
+  // params must match the number of placeholders (asserted).
+  [[nodiscard]] Rows query(std::span<const Param> params = {});
+
+  // Runs to completion, ignoring rows. Returns how many rows were inserted, updated or deleted.
+  std::int64_t execute(std::span<const Param> params = {});
+
+ private:
+  friend class Rows;
+  struct Finalize {
+    void operator()(sqlite3_stmt* stmt) const noexcept;
+  };
+
+  void bind(std::span<const Param> params);
+
+  std::unique_ptr<sqlite3_stmt, Finalize> stmt_;
+  bool cursor_open_ = false;  // a Rows for this statement is alive
+};
+
+// A running query. Move-only; destroying it resets the statement, which also ends the implicit read
+// transaction, so keep it no longer than the loop that reads it.
+//
+//   for (Rows rows = stmt.query(params); rows.next();) use(rows.text(0));
+//
+class Rows {
+ public:
+  Rows(Rows&& other) noexcept;
+  Rows& operator=(Rows&&) = delete;
+  ~Rows();
+
+  // Advances to the next row; false after the last one. Throws StorageError (I/O, busy, corrupt).
+  [[nodiscard]] bool next();
+
+  // Columns of the current row, from 0. Call only after next() returned true (asserted).
+  // The views stay valid until the following next() or the destruction of *this.
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] Bytes bytes(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+
+ private:
+  friend class Statement;
+  explicit Rows(Statement& owner) noexcept;
+
+  Statement* owner_;  // null after being moved from
+  bool on_row_ = false;
+};
+
+}  // namespace hearth::storage

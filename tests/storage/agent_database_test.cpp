@@ -1,0 +1,401 @@
+#include "storage/agent_database.hpp"
+
+#include "storage/statement.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::storage {
+namespace {
+
+class AgentDatabaseTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<AgentDatabase> open(AgentDatabaseOptions options = {}) {
+    return std::make_unique<AgentDatabase>(path_, key_, options);
+  }
+  [[nodiscard]] bool file_exists() const { return std::filesystem::exists(path_); }
+  [[nodiscard]] bool wal_exists() const { return std::filesystem::exists(path_.string() + "-wal"); }
+
+  // What a killed process would leave: the files as they are at this moment.
+  AgentDatabase open_as_after_a_kill() {
+    const std::filesystem::path copy = temp_.path() / "killed.db";
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    const std::string wal = copy.string() + "-wal";
+    std::filesystem::remove(wal);
+    if (wal_exists()) std::filesystem::copy_file(path_.string() + "-wal", wal);
+    return {copy, key_};
+  }
+
+  const testing::TempDirectory temp_;
+  const AgentKey key_{"Counter", "alice"};
+  const std::filesystem::path path_ = temp_.path() / "agents" / "Counter" / "2b" / "2bd8.db";
+};
+
+std::string error_of(const auto& action) {
+  try {
+    action();
+  } catch (const StorageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+TEST_F(AgentDatabaseTest, P1_LookingAtAnAgentLeavesNoFile) {
+  const auto database = open();
+  EXPECT_FALSE(database->exists());
+  EXPECT_EQ(database->load_state(), std::nullopt);
+  database->clear_state();
+  database->commit();
+  database->close();
+  EXPECT_FALSE(std::filesystem::exists(path_.parent_path()));
+}
+
+TEST_F(AgentDatabaseTest, P1_AFileThatWasOpenedButNotWrittenIsRemoved) {
+  auto database = open();
+  (void)database->connection();
+  EXPECT_TRUE(file_exists());
+  database->close();
+  EXPECT_FALSE(file_exists());
+
+  database = open();
+  (void)database->connection();
+  database.reset();  // without close()
+  EXPECT_FALSE(file_exists());
+}
+
+TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsRolledBackLeavesNoFile) {
+  const auto database = open();
+  database->store_state("1");
+  EXPECT_TRUE(database->exists());
+  database->rollback();
+  EXPECT_FALSE(database->exists());
+  database->close();
+  EXPECT_FALSE(file_exists());
+}
+
+TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsNeverCommittedLeavesNoFile) {
+  open()->store_state("1");
+  EXPECT_FALSE(file_exists());
+}
+
+TEST_F(AgentDatabaseTest, AnEmptyFileIsANewAgent) {
+  std::filesystem::create_directories(path_.parent_path());
+  std::ofstream{path_};
+  const auto database = open();
+  EXPECT_FALSE(database->exists());
+  database->store_state("1");
+  database->commit();
+  EXPECT_EQ(open_as_after_a_kill().load_state(), "1");
+}
+
+TEST_F(AgentDatabaseTest, AFileWithoutAnyCommitIsANewAgent) {
+  auto database = open();
+  (void)database->connection();
+  EXPECT_FALSE(open_as_after_a_kill().exists());
+}
+
+TEST_F(AgentDatabaseTest, P6_OnlyTheDatabaseRemainsAfterClose) {
+  const auto database = open();
+  database->store_state("1");
+  database->commit();
+  EXPECT_TRUE(wal_exists());
+  database->close();
+  database->close();  // harmless
+  EXPECT_TRUE(file_exists());
+  EXPECT_FALSE(wal_exists());
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path_.parent_path())) {
+    ++files;
+    EXPECT_EQ(entry.path(), path_);
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+TEST_F(AgentDatabaseTest, ACounterAtRestTakesLessThan32KiB) {
+  const auto database = open();
+  for (int n = 0; n < 100; ++n) {
+    database->store_state("{\"count\":" + std::to_string(n) + "}");
+    database->commit();
+  }
+  database->close();
+  const auto bytes = std::filesystem::file_size(path_);
+  std::printf("a counter agent at rest takes %zu bytes on disk\n", static_cast<std::size_t>(bytes));
+  RecordProperty("bytes", std::to_string(bytes));
+  EXPECT_LT(bytes, 32U * 1024U);
+}
+
+TEST_F(AgentDatabaseTest, ASecondOneOnTheSameFileIsRefused) {
+  const auto first = open();
+  first->store_state("1");
+  first->commit();
+  EXPECT_NE(error_of([&] { open(); }).find("locked"), std::string::npos);
+}
+
+// ---- identity ----------------------------------------------------------------------------------
+
+TEST_F(AgentDatabaseTest, P2_RefusesTheFileOfAnotherAgent) {
+  auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->close();
+  for (const AgentKey& other : {AgentKey{"Counter", "bob"}, AgentKey{"Other", "alice"}}) {
+    const std::string error = error_of([&] { AgentDatabase(path_, other); });
+    EXPECT_NE(error.find("belongs to agent \"alice\" of class \"Counter\""), std::string::npos)
+        << error;
+    EXPECT_NE(error.find(other.name), std::string::npos) << error;
+  }
+  EXPECT_EQ(open()->load_state(), "1");
+}
+
+TEST_F(AgentDatabaseTest, P2_KeepsAnyBytesOfAName) {
+  const AgentKey key{"Counter", std::string("a\0\n\xff\"'", 6)};
+  {
+    AgentDatabase database(path_, key);
+    database.store_state("1");
+    database.commit();
+  }
+  EXPECT_EQ(AgentDatabase(path_, key).load_state(), "1");
+}
+
+TEST_F(AgentDatabaseTest, P2_RefusesAFileOfANewerServer) {
+  auto database = open();
+  database->begin_write();
+  Statement(database->connection(), "UPDATE cf_agents_meta SET value = 999 WHERE key = 'schema'")
+      .execute();
+  database->commit();
+  database->close();
+  const std::string error = error_of([&] { open(); });
+  EXPECT_NE(error.find("newer server"), std::string::npos) << error;
+}
+
+TEST_F(AgentDatabaseTest, P2_RefusesADatabaseThatIsNoAgents) {
+  std::filesystem::create_directories(path_.parent_path());
+  Connection(path_, {.create = true}).execute("CREATE TABLE t(a)");
+  EXPECT_NE(error_of([&] { open(); }).find("no agent's database"), std::string::npos);
+}
+
+TEST_F(AgentDatabaseTest, RefusesAFileThatIsNoDatabase) {
+  std::filesystem::create_directories(path_.parent_path());
+  std::ofstream(path_) << std::string(8192, 'x');
+  EXPECT_NE(error_of([&] { open(); }).find("not a database"), std::string::npos);
+  EXPECT_TRUE(file_exists());
+}
+
+TEST_F(AgentDatabaseTest, RefusesADirectoryThatCannotBeMade) {
+  std::ofstream(temp_.path() / "agents") << "a file";
+  const auto database = open();
+  const std::string error = error_of([&] { database->store_state("1"); });
+  EXPECT_NE(error.find("agents"), std::string::npos) << error;
+  EXPECT_TRUE(database->broken());
+  database->close();
+}
+
+TEST_F(AgentDatabaseTest, RefusesAPlaceThatCannotBeWritten) {
+  AgentDatabase database("/proc/self/agents/a.db", key_);  // for root as well
+  EXPECT_THROW(database.store_state("1"), StorageError);
+}
+
+// ---- the transaction ---------------------------------------------------------------------------
+
+TEST_F(AgentDatabaseTest, AWriteMakesItDirtyUntilTheCommit) {
+  const auto database = open();
+  EXPECT_FALSE(database->dirty());
+  database->store_state("1");
+  EXPECT_TRUE(database->dirty());
+  database->commit();
+  EXPECT_FALSE(database->dirty());
+  (void)database->load_state();
+  EXPECT_FALSE(database->dirty());
+}
+
+TEST_F(AgentDatabaseTest, P3_HostAndOtherTablesCommitTogether) {
+  const auto database = open();
+  database->begin_write();
+  Statement(database->connection(), "CREATE TABLE t(a)").execute();
+  Statement(database->connection(), "INSERT INTO t VALUES(5)").execute();
+  database->store_state("1");
+  EXPECT_FALSE(open_as_after_a_kill().exists());
+  database->commit();
+  AgentDatabase killed = open_as_after_a_kill();
+  EXPECT_EQ(killed.load_state(), "1");
+  Statement read(killed.connection(), "SELECT a FROM t");
+  EXPECT_TRUE(read.query().next());
+}
+
+TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
+  const auto database = open();
+  for (const char* state : {"1", "2", "3"}) {
+    database->store_state(state);
+    database->commit();
+    EXPECT_EQ(open_as_after_a_kill().load_state(), state);
+  }
+  database->store_state("4");
+  EXPECT_EQ(open_as_after_a_kill().load_state(), "3");
+}
+
+TEST_F(AgentDatabaseTest, RollbackUndoesTheTurn) {
+  const auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->store_state("2");
+  database->rollback();
+  EXPECT_FALSE(database->dirty());
+  EXPECT_EQ(database->load_state(), "1");
+  database->store_state("3");
+  database->commit();
+  EXPECT_EQ(database->load_state(), "3");
+}
+
+TEST_F(AgentDatabaseTest, TablesThatARollbackTookAwayAreMadeAgain) {
+  const auto database = open();
+  database->store_state("1");
+  database->rollback();
+  EXPECT_EQ(database->load_state(), std::nullopt);
+  database->store_state("2");
+  database->commit();
+  EXPECT_EQ(open_as_after_a_kill().load_state(), "2");
+}
+
+TEST_F(AgentDatabaseTest, CloseDropsWhatIsNotCommitted) {
+  auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->store_state("2");
+  database->close();
+  EXPECT_EQ(open()->load_state(), "1");
+}
+
+TEST_F(AgentDatabaseTest, CommitsBeneathAHalfReadReturning) {
+  const auto database = open();
+  database->begin_write();
+  Statement(database->connection(), "CREATE TABLE t(a)").execute();
+  Statement insert(database->connection(), "INSERT INTO t VALUES(1), (2) RETURNING a");
+  Rows rows = insert.query();
+  ASSERT_TRUE(rows.next());
+  database->commit();
+  AgentDatabase killed = open_as_after_a_kill();
+  Statement count(killed.connection(), "SELECT count(*) FROM t");
+  Rows counted = count.query();
+  ASSERT_TRUE(counted.next());
+  EXPECT_EQ(counted.integer(0), 2);
+}
+
+// ---- state -------------------------------------------------------------------------------------
+
+TEST_F(AgentDatabaseTest, StateIsKeptByteForByte) {
+  const auto database = open();
+  for (const std::string& state :
+       {std::string("null"), std::string("\"\""), std::string("0"),
+        std::string("\"\xF0\x9F\x94\xA5\""), "\"" + std::string(1 << 20, 'x') + "\""}) {
+    database->store_state(state);
+    EXPECT_EQ(database->load_state(), state);
+    database->commit();
+    EXPECT_EQ(open_as_after_a_kill().load_state(), state);
+  }
+}
+
+TEST_F(AgentDatabaseTest, ClearedStateIsNone) {
+  const auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->clear_state();
+  EXPECT_TRUE(database->dirty());
+  EXPECT_EQ(database->load_state(), std::nullopt);
+  database->commit();
+  EXPECT_EQ(open_as_after_a_kill().load_state(), std::nullopt);
+}
+
+TEST_F(AgentDatabaseTest, StateIsOneRowHoweverOftenItIsStored) {
+  const auto database = open();
+  for (int n = 0; n < 10; ++n) database->store_state(std::to_string(n));
+  Statement count(database->connection(), "SELECT count(*) FROM cf_agents_state");
+  Rows rows = count.query();
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.integer(0), 1);
+}
+
+TEST_F(AgentDatabaseTest, ReadsTheSameAfterMemoryWasReleased) {
+  const auto database = open();
+  database->release_memory();  // before there is anything
+  database->store_state("1");
+  database->release_memory();  // in the middle of a transaction
+  database->commit();
+  database->release_memory();
+  EXPECT_EQ(database->load_state(), "1");
+  database->store_state("2");
+  database->commit();
+  EXPECT_EQ(open_as_after_a_kill().load_state(), "2");
+}
+
+// ---- failure -----------------------------------------------------------------------------------
+
+// Fills the file until its limit is met, in small steps, and commits what was acknowledged.
+TEST_F(AgentDatabaseTest, P5_AFullDiskBreaksItAndLosesNoCommit) {
+  auto database = open({.max_pages = 20});
+  int committed = -1;
+  std::string error;
+  for (int n = 0; n < 100 && error.empty(); ++n) {
+    error = error_of([&] {
+      database->store_state("\"" + std::to_string(n) +
+                            std::string(static_cast<std::size_t>(n) * 2000, 'x') + "\"");
+      database->commit();
+    });
+    if (error.empty()) committed = n;
+  }
+  EXPECT_NE(error.find("full"), std::string::npos) << error;
+  ASSERT_GT(committed, 5);
+  EXPECT_TRUE(database->broken());
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { database->store_state("1"); }, [&] { (void)database->load_state(); },
+           [&] { database->clear_state(); }, [&] { database->commit(); },
+           [&] { database->rollback(); }, [&] { database->begin_write(); },
+           [&] { (void)database->connection(); }})
+    EXPECT_THROW(call(), StorageError);
+  database->close();
+
+  database = open();
+  EXPECT_FALSE(database->broken());
+  const std::string expected = "\"" + std::to_string(committed) +
+                               std::string(static_cast<std::size_t>(committed) * 2000, 'x') + "\"";
+  EXPECT_EQ(database->load_state(), expected);
+  database->store_state("1");
+  database->commit();
+}
+
+TEST_F(AgentDatabaseTest, P5_ALostTransactionBreaksIt) {
+  const auto database = open();
+  database->store_state("1");
+  EXPECT_FALSE(database->transaction_was_lost());
+  Statement(database->connection(), "ROLLBACK").execute();  // as SQLite does by itself at times
+  EXPECT_TRUE(database->transaction_was_lost());
+  EXPECT_THROW(database->commit(), StorageError);
+}
+
+TEST_F(AgentDatabaseTest, AbortsOnUseAfterClose) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto database = open();
+  database->close();
+  EXPECT_DEATH((void)database->load_state(), "used after close");
+}
+
+TEST_F(AgentDatabaseTest, UsedBytesCountsWhatIsStored) {
+  const auto database = open();
+  EXPECT_EQ(database->used_bytes(), 0);
+  database->store_state("\"" + std::string(100'000, 'x') + "\"");
+  EXPECT_GT(database->used_bytes(), 100'000);
+  database->commit();
+  database->clear_state();
+  EXPECT_LT(database->used_bytes(), 20'000);
+}
+
+}  // namespace
+}  // namespace hearth::storage

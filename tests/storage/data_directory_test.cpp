@@ -1,0 +1,150 @@
+#include "storage/data_directory.hpp"
+
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+namespace hearth::storage {
+namespace {
+
+class DataDirectoryTest : public ::testing::Test {
+ protected:
+  const testing::TempDirectory temp_;
+  const std::filesystem::path path_ = temp_.path() / "data";
+};
+
+TEST_F(DataDirectoryTest, P1_MakesItPrivateIfItIsAbsent) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory) << directory.error().message;
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700U);
+}
+
+TEST_F(DataDirectoryTest, P1_LeavesTheModeOfAnExistingOne) {
+  ASSERT_EQ(::mkdir(path_.c_str(), 0750), 0);
+  ASSERT_EQ(::chmod(path_.c_str(), 0750), 0);
+  ASSERT_TRUE(DataDirectory::open(path_));
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0750U);
+}
+
+TEST_F(DataDirectoryTest, P2_RefusesASecondServerAndNamesTheFirst) {
+  const auto first = DataDirectory::open(path_);
+  ASSERT_TRUE(first);
+  const auto second = DataDirectory::open(path_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::kConflict);
+  EXPECT_NE(second.error().message.find("process " + std::to_string(::getpid())), std::string::npos)
+      << second.error().message;
+  EXPECT_NE(second.error().message.find(path_.string()), std::string::npos);
+}
+
+TEST_F(DataDirectoryTest, P2_TheLockGoesWithTheObject) {
+  {
+    ASSERT_TRUE(DataDirectory::open(path_));
+  }
+  EXPECT_TRUE(DataDirectory::open(path_));
+}
+
+TEST_F(DataDirectoryTest, P2_TheLockMovesWithTheObject) {
+  auto first = DataDirectory::open(path_);
+  ASSERT_TRUE(first);
+  const DataDirectory moved = std::move(*first);
+  EXPECT_EQ(moved.path(), path_);
+  EXPECT_FALSE(DataDirectory::open(path_));
+}
+
+TEST_F(DataDirectoryTest, P2_TheLockGoesWithAKilledProcess) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto held = DataDirectory::open(path_);
+    const char answer = held ? 'y' : 'n';
+    if (::write(ready[1], &answer, 1) == 1) ::pause();
+    ::_exit(0);
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  const auto refused = DataDirectory::open(path_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(std::to_string(child)), std::string::npos);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(DataDirectory::open(path_));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(DataDirectoryTest, RefusesAFileInItsPlace) {
+  std::ofstream(path_) << "not a directory";
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
+  EXPECT_NE(directory.error().message.find("is a file"), std::string::npos)
+      << directory.error().message;
+}
+
+TEST_F(DataDirectoryTest, RefusesAMissingParentAndSaysWhatToDo) {
+  const auto directory = DataDirectory::open(temp_.path() / "no" / "data");
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
+  EXPECT_NE(directory.error().message.find("Create the directory above it"), std::string::npos)
+      << directory.error().message;
+}
+
+TEST_F(DataDirectoryTest, RefusesADirectoryInWhichNothingCanBeMade) {
+  const auto directory = DataDirectory::open("/proc/self");  // for root as well
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
+  EXPECT_NE(directory.error().message.find("/proc/self"), std::string::npos);
+  EXPECT_NE(directory.error().message.find("lock"), std::string::npos) << directory.error().message;
+}
+
+TEST_F(DataDirectoryTest, RefusesALockThatIsALinkToElsewhere) {
+  ASSERT_EQ(::mkdir(path_.c_str(), 0700), 0);
+  std::filesystem::create_symlink(temp_.path() / "elsewhere", path_ / "lock");
+  EXPECT_FALSE(DataDirectory::open(path_));
+  EXPECT_FALSE(std::filesystem::exists(temp_.path() / "elsewhere"));
+}
+
+TEST_F(DataDirectoryTest, P3_PathsHoldTheClassAndAHashOfTheName) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  // The first half of SHA-256("alice"), from sha256sum.
+  EXPECT_EQ(directory->agent_path({"Counter", "alice"}),
+            path_ / "agents/Counter/2b/2bd806c97f0e00af1a1fc3328fa763a9.db");
+  EXPECT_EQ(directory->directory_path(), path_ / "host.db");
+}
+
+TEST_F(DataDirectoryTest, P3_NoNameLeavesItsClassesDirectory) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  using std::string_literals::operator""s;
+  for (const std::string& name :
+       {"../../etc/passwd"s, "/"s, "a\0b"s, ""s, std::string(10'000, 'x')}) {
+    const auto path = directory->agent_path({"Counter", name});
+    EXPECT_EQ(path.parent_path().parent_path(), path_ / "agents/Counter");
+    EXPECT_EQ(path.filename().string().size(), 32U + 3U);
+  }
+}
+
+TEST_F(DataDirectoryTest, AbortsOnAClassThatMayNotBePartOfAPath) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  EXPECT_DEATH((void)directory->agent_path({"../x", "a"}), "may not be part of a path");
+}
+
+}  // namespace
+}  // namespace hearth::storage

@@ -1,0 +1,119 @@
+#include "storage/directory.hpp"
+
+#include "base/error.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::storage {
+namespace {
+
+class DirectoryTest : public ::testing::Test {
+ protected:
+  const testing::TempDirectory temp_;
+  const std::filesystem::path path_ = temp_.path() / "host.db";
+};
+
+std::vector<std::string> names(const std::vector<DirectoryEntry>& entries) {
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : entries) names.push_back(entry.key.name);
+  return names;
+}
+
+TEST_F(DirectoryTest, RecordsAnAgentOnceAndKeepsItsFirstTime) {
+  Directory directory(path_);
+  EXPECT_FALSE(directory.contains({"A", "x"}));
+  EXPECT_TRUE(directory.record({"A", "x"}, 100));
+  EXPECT_FALSE(directory.record({"A", "x"}, 200));
+  EXPECT_TRUE(directory.contains({"A", "x"}));
+  const auto entries = directory.list("A", "", 10);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].key, (AgentKey{"A", "x"}));
+  EXPECT_EQ(entries[0].created_at_ms, 100);
+}
+
+TEST_F(DirectoryTest, ForgetsWhatItKnows) {
+  Directory directory(path_);
+  directory.record({"A", "x"}, 1);
+  EXPECT_TRUE(directory.forget({"A", "x"}));
+  EXPECT_FALSE(directory.forget({"A", "x"}));
+  EXPECT_FALSE(directory.contains({"A", "x"}));
+}
+
+TEST_F(DirectoryTest, P2_SurvivesReopening) {
+  Directory(path_).record({"A", "x"}, 1);
+  EXPECT_TRUE(Directory(path_).contains({"A", "x"}));
+}
+
+TEST_F(DirectoryTest, P3_PagesInByteOrderWithoutGaps) {
+  Directory directory(path_);
+  using std::string_literals::operator""s;
+  for (const std::string& name : {"b"s, "a"s, "B"s, "a\0b"s, "\xC3\xA4"s, "aa"s})
+    directory.record({"A", name}, 1);
+  directory.record({"Other", "a"}, 1);
+  std::vector<std::string> paged;
+  for (std::string after;;) {
+    const auto page = names(directory.list("A", after, 2));
+    if (page.empty()) break;
+    EXPECT_LE(page.size(), 2U);
+    paged.insert(paged.end(), page.begin(), page.end());
+    after = page.back();
+  }
+  EXPECT_EQ(paged, (std::vector{"B"s, "a"s, "a\0b"s, "aa"s, "b"s, "\xC3\xA4"s}));
+}
+
+TEST_F(DirectoryTest, CountsAndNamesClasses) {
+  Directory directory(path_);
+  EXPECT_EQ(directory.count(), 0);
+  EXPECT_TRUE(directory.classes().empty());
+  for (const char* name : {"x", "y"}) directory.record({"B", name}, 1);
+  directory.record({"A", "x"}, 1);
+  EXPECT_EQ(directory.count(), 3);
+  EXPECT_EQ(directory.count("B"), 2);
+  EXPECT_EQ(directory.count("C"), 0);
+  EXPECT_EQ(directory.classes(), (std::vector<std::string>{"A", "B"}));
+}
+
+TEST_F(DirectoryTest, P1_ThreadsOpenAndWriteAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kAgents = 50;
+  std::atomic<int> failures = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        try {
+          Directory directory(path_);  // all of them try to make the file and its tables
+          for (int agent = 0; agent < kAgents; ++agent)
+            directory.record({"A", std::to_string(thread) + "-" + std::to_string(agent)}, 1);
+        } catch (const StorageError& error) {
+          ADD_FAILURE() << error.what();
+          ++failures;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(Directory(path_).count(), kThreads * kAgents);
+}
+
+TEST_F(DirectoryTest, RefusesAFileOfANewerServer) {
+  {
+    Directory directory(path_);
+  }
+  Connection(path_, {}).execute("PRAGMA user_version=999");
+  EXPECT_THROW(Directory{path_}, StorageError);
+}
+
+TEST_F(DirectoryTest, RefusesAFileThatIsNoDatabase) {
+  std::filesystem::create_directory(path_);
+  EXPECT_THROW(Directory{path_}, StorageError);
+}
+
+}  // namespace
+}  // namespace hearth::storage

@@ -1,0 +1,386 @@
+#include "storage/plugin_sql.hpp"
+
+#include "plugin_sql_fixture.hpp"
+#include "storage/statement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::storage {
+namespace {
+
+constexpr StatementHandle kNoHandle{12345};
+
+// ---- statements --------------------------------------------------------------------------------
+
+TEST_F(PluginSqlTest, ReturnsWhatWasBoundInEveryType) {
+  const StatementHandle handle = prepare("SELECT ?1 AS i, ?2, ?3, ?4, ?5");
+  const std::array<std::byte, 3> blob{std::byte{0}, std::byte{255}, std::byte{7}};
+  const std::string text("a\0\xC3\xA4", 4);
+  ASSERT_TRUE(sql_->bind_int64(handle, 1, INT64_MIN));
+  ASSERT_TRUE(sql_->bind_double(handle, 2, 0.1));
+  ASSERT_TRUE(sql_->bind_text(handle, 3, text));
+  ASSERT_TRUE(sql_->bind_blob(handle, 4, blob));
+  ASSERT_TRUE(sql_->bind_null(handle, 5));
+  ASSERT_EQ(*sql_->step(handle), StepOutcome::kRow);
+  EXPECT_EQ(*sql_->column_count(handle), 5);
+  EXPECT_EQ(*sql_->column_name(handle, 0), "i");
+  const std::array types{ColumnType::kInteger, ColumnType::kDouble, ColumnType::kText,
+                         ColumnType::kBlob, ColumnType::kNull};
+  for (int column = 0; column < 5; ++column)
+    EXPECT_EQ(*sql_->column_type(handle, column), types[static_cast<std::size_t>(column)]);
+  EXPECT_EQ(*sql_->column_int64(handle, 0), INT64_MIN);
+  EXPECT_EQ(*sql_->column_double(handle, 1), 0.1);
+  EXPECT_EQ(*sql_->column_text(handle, 2), text);
+  const auto bytes = *sql_->column_blob(handle, 3);
+  ASSERT_EQ(bytes.size(), blob.size());
+  EXPECT_EQ(std::memcmp(bytes.data(), blob.data(), blob.size()), 0);
+  EXPECT_TRUE(sql_->column_text(handle, 4)->empty());
+  EXPECT_TRUE(sql_->column_blob(handle, 4)->empty());
+  EXPECT_EQ(*sql_->step(handle), StepOutcome::kDone);
+}
+
+TEST_F(PluginSqlTest, EmptyTextsAndBlobsAreNoNulls) {
+  const StatementHandle handle = prepare("SELECT ?, ?");
+  ASSERT_TRUE(sql_->bind_text(handle, 1, {}));
+  ASSERT_TRUE(sql_->bind_blob(handle, 2, {}));
+  ASSERT_EQ(*sql_->step(handle), StepOutcome::kRow);
+  EXPECT_EQ(*sql_->column_type(handle, 0), ColumnType::kText);
+  EXPECT_EQ(*sql_->column_type(handle, 1), ColumnType::kBlob);
+}
+
+TEST_F(PluginSqlTest, BoundTextIsCopied) {
+  const StatementHandle handle = prepare("SELECT ?");
+  std::string text = "before";
+  ASSERT_TRUE(sql_->bind_text(handle, 1, text));
+  text = "after!";
+  ASSERT_EQ(*sql_->step(handle), StepOutcome::kRow);
+  EXPECT_EQ(*sql_->column_text(handle, 0), "before");
+}
+
+TEST_F(PluginSqlTest, RunsAgainWithTheSameBindingsAfterTheLastRow) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const StatementHandle insert = prepare("INSERT INTO t VALUES(?)");
+  ASSERT_TRUE(sql_->bind_int64(insert, 1, 3));
+  ASSERT_EQ(*sql_->step(insert), StepOutcome::kDone);
+  ASSERT_EQ(*sql_->step(insert), StepOutcome::kDone);
+  ASSERT_TRUE(sql_->bind_int64(insert, 1, 5));
+  ASSERT_EQ(*sql_->step(insert), StepOutcome::kDone);
+  EXPECT_EQ(ask("SELECT sum(a) FROM t"), 11);
+}
+
+TEST_F(PluginSqlTest, ParametersHaveNamesAndACount) {
+  const StatementHandle handle = prepare("SELECT :a, @b, $c, ?7");
+  EXPECT_EQ(*sql_->parameter_count(handle), 7);
+  EXPECT_EQ(*sql_->parameter_index(handle, ":a"), 1);
+  EXPECT_EQ(*sql_->parameter_index(handle, "$c"), 3);
+  EXPECT_EQ(sql_->parameter_index(handle, "a").error().code, Errc::kNotFound);
+}
+
+TEST_F(PluginSqlTest, ToleratesWhatFollowsAStatement) {
+  for (const char* text :
+       {"SELECT 1;", "SELECT 1 ; ;\n", "SELECT 1 -- done", "SELECT 1; /* a */ -- b\n;",
+        " /* first */ SELECT 1", "SELECT 1 /* open"})
+    EXPECT_EQ(ask(text), 1) << text;
+}
+
+TEST_F(PluginSqlTest, RefusesWhatIsNotExactlyOneStatement) {
+  using std::string_literals::operator""s;
+  for (const std::string& text :
+       {""s, " "s, ";"s, "-- nothing"s, "/* nothing */"s, "SELECT 1; SELECT 2"s, "SELECT 1;/**/x"s,
+        "SELECT 1\0"s, "SELECT '\0'"s, "SELECT 1; BEGIN"s}) {
+    const auto handle = sql_->prepare(text);
+    ASSERT_FALSE(handle) << text;
+    EXPECT_EQ(handle.error().code, Errc::kInvalidArgument) << text;
+  }
+}
+
+TEST_F(PluginSqlTest, PassesOnSqlitesWordsForBadSql) {
+  const auto handle = sql_->prepare("SELECT * FROM nowhere");
+  ASSERT_FALSE(handle);
+  EXPECT_EQ(handle.error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(handle.error().message, "no such table: nowhere");
+}
+
+TEST_F(PluginSqlTest, P4_AStaleHandleIsAnErrorInEveryCall) {
+  const StatementHandle stale = prepare("SELECT ?");
+  ASSERT_TRUE(sql_->finalize(stale));
+  const StatementHandle fresh = prepare("SELECT ?");  // takes the same place
+  EXPECT_NE(stale, fresh);
+  for (const StatementHandle handle : {stale, kNoHandle, StatementHandle{}}) {
+    const std::array<std::optional<Errc>, 16> errors = [&] {
+      const auto code = [](const auto& result) {
+        return result ? std::nullopt : std::optional(result.error().code);
+      };
+      return std::array<std::optional<Errc>, 16>{code(sql_->bind_null(handle, 1)),
+                                                 code(sql_->bind_int64(handle, 1, 1)),
+                                                 code(sql_->bind_double(handle, 1, 1)),
+                                                 code(sql_->bind_text(handle, 1, "")),
+                                                 code(sql_->bind_blob(handle, 1, {})),
+                                                 code(sql_->parameter_count(handle)),
+                                                 code(sql_->parameter_index(handle, ":a")),
+                                                 code(sql_->step(handle)),
+                                                 code(sql_->column_count(handle)),
+                                                 code(sql_->column_name(handle, 0)),
+                                                 code(sql_->column_type(handle, 0)),
+                                                 code(sql_->column_int64(handle, 0)),
+                                                 code(sql_->column_text(handle, 0)),
+                                                 code(sql_->column_blob(handle, 0)),
+                                                 code(sql_->reset(handle)),
+                                                 code(sql_->finalize(handle))};
+    }();
+    for (const auto& error : errors) EXPECT_EQ(error, Errc::kInvalidArgument);
+  }
+}
+
+TEST_F(PluginSqlTest, P4_WrongParametersAndColumnsAreErrors) {
+  const StatementHandle handle = prepare("SELECT ?");
+  for (const int index : {-1, 0, 2, 1'000'000})
+    EXPECT_EQ(sql_->bind_int64(handle, index, 1).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(sql_->column_int64(handle, 0).error().code, Errc::kInvalidArgument);  // not on a row
+  ASSERT_EQ(*sql_->step(handle), StepOutcome::kRow);
+  for (const int column : {-1, 1, 1'000'000}) {
+    EXPECT_EQ(sql_->column_int64(handle, column).error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(sql_->column_name(handle, column).error().code, Errc::kInvalidArgument);
+  }
+  EXPECT_EQ(sql_->bind_int64(handle, 1, 1).error().code, Errc::kInvalidArgument);  // on a row
+  ASSERT_EQ(*sql_->step(handle), StepOutcome::kDone);
+  EXPECT_EQ(sql_->column_int64(handle, 0).error().code, Errc::kInvalidArgument);
+  EXPECT_TRUE(sql_->bind_int64(handle, 1, 1));
+}
+
+TEST_F(PluginSqlTest, AConstraintIsAConflictAndTheTurnGoesOn) {
+  ASSERT_TRUE(run("CREATE TABLE t(a UNIQUE NOT NULL)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  const auto outcome = run("INSERT INTO t VALUES(2), (1)");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::kConflict);
+  EXPECT_EQ(outcome.error().message, "UNIQUE constraint failed: t.a");
+  EXPECT_EQ(count(), 1);  // the statement was undone, the transaction was not
+  database_.commit();
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(PluginSqlTest, ATableUnderAnOpenCursorCannotBeDropped) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1), (2)"));
+  const StatementHandle cursor = prepare("SELECT a FROM t");
+  ASSERT_EQ(*sql_->step(cursor), StepOutcome::kRow);
+  EXPECT_EQ(run("DROP TABLE t").error().code, Errc::kConflict);
+  ASSERT_TRUE(sql_->reset(cursor));
+  EXPECT_TRUE(run("DROP TABLE t"));
+}
+
+TEST_F(PluginSqlTest, TellsChangesAndTheLastRowid) {
+  EXPECT_EQ(sql_->changes(), 0);
+  ASSERT_TRUE(run("CREATE TABLE t(a INTEGER PRIMARY KEY, b)"));
+  ASSERT_TRUE(run("INSERT INTO t(a) VALUES(10), (11)"));
+  EXPECT_EQ(sql_->changes(), 2);
+  EXPECT_EQ(sql_->last_insert_rowid(), 11);
+  ASSERT_TRUE(run("UPDATE t SET b = 1 WHERE a = 10"));
+  EXPECT_EQ(sql_->changes(), 1);
+  EXPECT_EQ(sql_->last_insert_rowid(), 11);
+  ASSERT_TRUE(run("SELECT * FROM t"));
+  EXPECT_EQ(sql_->changes(), 1);
+  ASSERT_TRUE(run("INSERT INTO t(a) VALUES(20) RETURNING a"));
+  EXPECT_EQ(sql_->changes(), 1);
+  EXPECT_EQ(sql_->last_insert_rowid(), 20);
+}
+
+TEST_F(PluginSqlTest, TheHostsOwnInsertsDoNotShow) {
+  ASSERT_TRUE(run("CREATE TABLE t(a INTEGER PRIMARY KEY)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(7)"));
+  Statement(database_.connection(), "CREATE TABLE cf_agents_log(a INTEGER PRIMARY KEY)").execute();
+  Statement(database_.connection(), "INSERT INTO cf_agents_log VALUES(1000), (1001)").execute();
+  EXPECT_EQ(sql_->changes(), 1);
+  EXPECT_EQ(sql_->last_insert_rowid(), 7);
+  EXPECT_EQ(ask("SELECT last_insert_rowid()"), 7);
+}
+
+TEST_F(PluginSqlTest, ForeignKeysAreEnforced) {
+  ASSERT_TRUE(run("CREATE TABLE p(a PRIMARY KEY)"));
+  ASSERT_TRUE(run("CREATE TABLE t(a REFERENCES p(a))"));
+  EXPECT_EQ(run("INSERT INTO t VALUES(1)").error().code, Errc::kConflict);
+}
+
+// ---- the cache ---------------------------------------------------------------------------------
+
+TEST_F(PluginSqlTest, P5_TheSameTextIsTakenFromTheCacheWithoutItsBindings) {
+  for (const char* text : {"SELECT ?", "SELECT ?;", "SELECT ? -- x"}) {
+    const StatementHandle first = prepare(text);
+    ASSERT_TRUE(sql_->bind_int64(first, 1, 5));
+    ASSERT_EQ(*sql_->step(first), StepOutcome::kRow);
+    ASSERT_TRUE(sql_->finalize(first));  // in the middle of its rows
+    const StatementHandle second = prepare(text);
+    ASSERT_EQ(*sql_->step(second), StepOutcome::kRow);
+    EXPECT_EQ(*sql_->column_type(second, 0), ColumnType::kNull) << text;
+    ASSERT_TRUE(sql_->finalize(second));
+  }
+}
+
+TEST_F(PluginSqlTest, P5_ACachedTextIsNotTakenForALongerOne) {
+  ASSERT_EQ(ask("SELECT 1"), 1);
+  EXPECT_EQ(ask("SELECT 12"), 12);
+  EXPECT_EQ(ask("SELECT 1 + 1"), 2);
+  EXPECT_EQ(sql_->prepare("SELECT 1; SELECT 2").error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(PluginSqlTest, P5_OneTextMayBeOpenTwice) {
+  const StatementHandle a = prepare("SELECT ?");
+  const StatementHandle b = prepare("SELECT ?");
+  ASSERT_TRUE(sql_->bind_int64(a, 1, 1));
+  ASSERT_TRUE(sql_->bind_int64(b, 1, 2));
+  ASSERT_EQ(*sql_->step(a), StepOutcome::kRow);
+  ASSERT_EQ(*sql_->step(b), StepOutcome::kRow);
+  EXPECT_EQ(*sql_->column_int64(a, 0), 1);
+  EXPECT_EQ(*sql_->column_int64(b, 0), 2);
+}
+
+TEST_F(PluginSqlTest, P5_ACachedStatementFollowsTheSchema) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  ASSERT_EQ(count(), 1);
+  ASSERT_TRUE(run("DROP TABLE t"));
+  const StatementHandle gone = prepare("SELECT count(*) FROM t");  // from the cache
+  EXPECT_EQ(sql_->step(gone).error().code, Errc::kInvalidArgument);
+  ASSERT_TRUE(run("CREATE TABLE t(a, b)"));
+  EXPECT_EQ(count(), 0);
+}
+
+TEST_F(PluginSqlTest, P5_TheCacheIsBounded) {
+  start({.cached_statements = 2});
+  for (int n = 0; n < 10; ++n) EXPECT_EQ(ask("SELECT " + std::to_string(n)), n);
+  int kept = 0;
+  sqlite3& connection = database_.connection();
+  Statement all(connection, "SELECT count(*) FROM sqlite_stmt WHERE sql GLOB 'SELECT [0-9]'");
+  Rows rows = all.query();
+  ASSERT_TRUE(rows.next());
+  kept = static_cast<int>(rows.integer(0));
+  EXPECT_EQ(kept, 2);
+  sql_->release_memory();
+  Statement again(connection, "SELECT count(*) FROM sqlite_stmt WHERE sql GLOB 'SELECT [0-9]'");
+  Rows after = again.query();
+  ASSERT_TRUE(after.next());
+  EXPECT_EQ(after.integer(0), 0);
+}
+
+// ---- limits ------------------------------------------------------------------------------------
+
+TEST_F(PluginSqlTest, P2_BoundsTheLengthOfSql) {
+  start({.max_sql_bytes = 100});
+  EXPECT_TRUE(run("SELECT 1" + std::string(92, ' ')));
+  EXPECT_EQ(run("SELECT 1" + std::string(93, ' ')).error().code, Errc::kLimitExceeded);
+}
+
+TEST_F(PluginSqlTest, P2_BoundsTheNumberOfVariables) {
+  start({.max_variables = 3});
+  EXPECT_TRUE(run("SELECT ?1, ?2, ?3"));
+  EXPECT_FALSE(run("SELECT ?1, ?2, ?3, ?4"));
+  EXPECT_FALSE(run("SELECT ?4"));
+}
+
+TEST_F(PluginSqlTest, P2_BoundsValuesThatAreBoundAndThoseThatAreMade) {
+  start({.max_value_bytes = 1000});
+  const StatementHandle handle = prepare("SELECT ?");
+  EXPECT_TRUE(sql_->bind_text(handle, 1, std::string(1000, 'x')));
+  EXPECT_EQ(sql_->bind_text(handle, 1, std::string(1001, 'x')).error().code, Errc::kLimitExceeded);
+  const std::vector<std::byte> big(1001);
+  EXPECT_EQ(sql_->bind_blob(handle, 1, big).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(run("SELECT hex(zeroblob(800))").error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(run("SELECT zeroblob(1000000000)").error().code, Errc::kLimitExceeded);
+  ASSERT_TRUE(run("CREATE TABLE t(a, b)"));
+  EXPECT_EQ(run("INSERT INTO t VALUES(zeroblob(600), randomblob(600))").error().code,
+            Errc::kLimitExceeded);
+  EXPECT_EQ(count(), 0);
+  // The host's own values have other limits.
+  database_.store_state(std::string(5000, 'x'));
+  database_.commit();
+  EXPECT_EQ(database_.load_state()->size(), 5000U);
+}
+
+TEST_F(PluginSqlTest, P2_BoundsTheDepthOfExpressions) {
+  start({.max_expression_depth = 20});
+  std::string text = "SELECT 1";
+  for (int n = 0; n < 30; ++n) text += "+1";
+  EXPECT_EQ(run(text).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(PluginSqlTest, P2_BoundsOpenHandles) {
+  start({.max_open_handles = 3});
+  for (int n = 0; n < 3; ++n) prepare("SELECT 1");
+  EXPECT_EQ(sql_->open_handles(), 3U);
+  EXPECT_EQ(sql_->prepare("SELECT 1").error().code, Errc::kLimitExceeded);
+}
+
+constexpr char kEndless[] =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+
+TEST_F(PluginSqlTest, P2_AReadThatTakesTooLongTimesOutAndTheTurnGoesOn) {
+  start({.max_step_time = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const auto outcome = run(kEndless);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::kTimeout);
+  EXPECT_NE(outcome.error().message.find("50 ms"), std::string::npos);
+  EXPECT_FALSE(database_.broken());
+  database_.commit();
+  EXPECT_EQ(count(), 0);
+}
+
+TEST_F(PluginSqlTest, P2_AWriteThatTakesTooLongTimesOutAndBreaksTheDatabase) {
+  start({.max_step_time = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  database_.store_state("1");
+  database_.commit();
+  database_.store_state("2");
+  const auto outcome = run("INSERT INTO t " + std::string(kEndless));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::kTimeout);
+  EXPECT_TRUE(database_.broken());
+  EXPECT_THROW(database_.commit(), StorageError);
+  EXPECT_THROW((void)sql_->prepare("SELECT 1"), StorageError);
+  sql_.reset();
+  database_.close();
+  AgentDatabase reopened(path_, {"Counter", "alice"});
+  EXPECT_EQ(reopened.load_state(), "1");
+}
+
+TEST_F(PluginSqlTest, P2_TheTimeOfAStepDoesNotCountForTheHost) {
+  start({.max_step_time = std::chrono::milliseconds(5)});
+  ASSERT_TRUE(run("SELECT 1"));
+  Statement slow(database_.connection(),
+                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+                 "SELECT max(i) FROM n");
+  Rows rows = slow.query();
+  EXPECT_TRUE(rows.next());
+}
+
+TEST_F(PluginSqlTest, P2_BoundsTheSizeOfTheDatabaseButLetsItShrink) {
+  start({.max_database_bytes = 64 * 1024});
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  std::optional<Errc> refused;
+  for (int n = 0; n < 100 && !refused; ++n) {
+    if (const auto outcome = run("INSERT INTO t VALUES(randomblob(3000))"); !outcome)
+      refused = outcome.error().code;
+  }
+  EXPECT_EQ(refused, Errc::kLimitExceeded);
+  EXPECT_FALSE(database_.broken());
+  database_.commit();
+  EXPECT_FALSE(run("CREATE TABLE more(a)"));
+  EXPECT_TRUE(run("DELETE FROM t"));
+  EXPECT_TRUE(run("INSERT INTO t VALUES(1)"));
+  database_.commit();
+}
+
+TEST_F(PluginSqlTest, P2_APathologicalTailIsRefusedAtOnce) {
+  // SQLite would compile each of these semicolons as a statement of its own, copying the rest.
+  EXPECT_TRUE(run("SELECT 1" + std::string(99'000, ';')));
+}
+
+}  // namespace
+}  // namespace hearth::storage

@@ -1,0 +1,214 @@
+// How a plugin's SQL takes part in turns: the implicit transaction, cursors, savepoints.
+
+#include "plugin_sql_fixture.hpp"
+#include "storage/plugin_sql.hpp"
+#include "storage/statement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::storage {
+namespace {
+
+class PluginSqlTurnsTest : public PluginSqlTest {};
+
+TEST_F(PluginSqlTurnsTest, P3_WritesJoinTheTurnAndReadsDoNotStartOne) {
+  ASSERT_TRUE(run("SELECT 1"));
+  EXPECT_FALSE(database_.dirty());
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  EXPECT_TRUE(database_.dirty());
+  database_.commit();
+  ASSERT_TRUE(run("SELECT * FROM t"));
+  EXPECT_FALSE(database_.dirty());
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  database_.store_state("1");
+  database_.rollback();
+  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(database_.load_state(), std::nullopt);
+}
+
+TEST_F(PluginSqlTurnsTest, P3_CreateIfNotExistsIsAlwaysPartOfATurn) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  database_.commit();
+  const StatementHandle create =
+      prepare("CREATE TABLE IF NOT EXISTS t(a)");  // compiled as nothing to do
+  ASSERT_TRUE(run("DROP TABLE t"));
+  database_.commit();
+  ASSERT_EQ(*sql_->step(create), StepOutcome::kDone);  // ... and now it makes the table
+  EXPECT_TRUE(database_.dirty());
+  database_.rollback();
+  EXPECT_FALSE(run("SELECT * FROM t"));
+}
+
+TEST_F(PluginSqlTurnsTest, P3_DropIfExistsIsAlwaysPartOfATurn) {
+  for (const char* kind : {"TABLE", "VIEW", "INDEX", "TRIGGER"}) {
+    const StatementHandle drop = prepare("DROP " + std::string(kind) + " IF EXISTS x");
+    ASSERT_TRUE(run("CREATE TABLE IF NOT EXISTS t(a)"));
+    const std::string make = kind == std::string_view("TABLE")  ? "(a)"
+                             : kind == std::string_view("VIEW") ? " AS SELECT 1"
+                             : kind == std::string_view("INDEX")
+                                 ? " ON t(a)"
+                                 : " INSERT ON t BEGIN SELECT 1; END";
+    ASSERT_TRUE(run("CREATE " + std::string(kind) + " x" + make));
+    database_.commit();
+    ASSERT_EQ(*sql_->step(drop), StepOutcome::kDone) << kind;
+    EXPECT_TRUE(database_.dirty()) << kind;
+    database_.rollback();
+    EXPECT_EQ(ask("SELECT count(*) FROM sqlite_schema WHERE name = 'x'"), 1) << kind;
+    ASSERT_EQ(*sql_->step(drop), StepOutcome::kDone);
+    database_.commit();
+    ASSERT_TRUE(sql_->finalize(drop));
+  }
+}
+
+TEST_F(PluginSqlTurnsTest, P3_AnAgentThatUsesNoSqlGetsNoFile) {
+  EXPECT_EQ(sql_->open_handles(), 0U);
+  sql_.reset();
+  database_.close();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(PluginSqlTurnsTest, ACursorGoesOnAfterACommitInTheSameTurn) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1), (2), (3)"));
+  const StatementHandle cursor = prepare("SELECT a FROM t ORDER BY a");
+  int seen = 0;
+  while (*sql_->step(cursor) == StepOutcome::kRow) {
+    EXPECT_EQ(*sql_->column_int64(cursor, 0), ++seen);
+    database_.store_state(std::to_string(seen));
+    database_.commit();  // as stash() does
+  }
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_F(PluginSqlTurnsTest, ACursorEndsWithItsTurn) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1), (2)"));
+  const StatementHandle cursor = prepare("SELECT a FROM t");
+  ASSERT_EQ(*sql_->step(cursor), StepOutcome::kRow);
+  database_.commit();
+  sql_->end_turn();
+  EXPECT_EQ(sql_->column_int64(cursor, 0).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(sql_->step(cursor).error().code, Errc::kCancelled);
+  EXPECT_EQ(sql_->step(cursor).error().code, Errc::kCancelled);
+  ASSERT_TRUE(sql_->reset(cursor));
+  EXPECT_EQ(*sql_->step(cursor), StepOutcome::kRow);
+}
+
+TEST_F(PluginSqlTurnsTest, AHalfReadReturningEndsWithTheCommitAndKeepsItsWrites) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const StatementHandle insert = prepare("INSERT INTO t VALUES(1), (2) RETURNING a");
+  ASSERT_EQ(*sql_->step(insert), StepOutcome::kRow);
+  database_.commit();
+  EXPECT_EQ(sql_->step(insert).error().code, Errc::kCancelled);
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(PluginSqlTurnsTest, AConflictThatAsksForRollbackBreaksTheDatabase) {
+  ASSERT_TRUE(run("CREATE TABLE t(a UNIQUE)"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  database_.commit();
+  database_.store_state("1");
+  const auto outcome = run("INSERT OR ROLLBACK INTO t VALUES(1)");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::kConflict);
+  EXPECT_TRUE(database_.broken());
+  EXPECT_THROW(database_.commit(), StorageError);
+}
+
+TEST_F(PluginSqlTurnsTest, AFullDiskIsAStorageError) {
+  sql_.reset();
+  const std::filesystem::path path = temp_.path() / "small.db";
+  AgentDatabase small(path, {"Counter", "bob"}, {.max_pages = 20});
+  sql_.emplace(small, clock_);
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  EXPECT_THROW((void)run("INSERT INTO t VALUES(randomblob(200000))"), StorageError);
+  EXPECT_TRUE(small.broken());
+  sql_.reset();
+}
+
+TEST_F(PluginSqlTurnsTest, SavepointsNestAndUndoTheirPart) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const SavepointHandle outer = *sql_->begin_savepoint();
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  const SavepointHandle inner = *sql_->begin_savepoint();
+  ASSERT_TRUE(run("INSERT INTO t VALUES(2)"));
+  ASSERT_TRUE(sql_->rollback_to(inner));
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(sql_->release(inner).error().code, Errc::kInvalidArgument);  // it has ended
+  ASSERT_TRUE(sql_->release(outer));
+  database_.commit();
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(PluginSqlTurnsTest, EndingASavepointEndsThoseInsideIt) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const SavepointHandle outer = *sql_->begin_savepoint();
+  const SavepointHandle inner = *sql_->begin_savepoint();
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  ASSERT_TRUE(sql_->rollback_to(outer));
+  EXPECT_EQ(sql_->release(inner).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(count(), 0);
+}
+
+TEST_F(PluginSqlTurnsTest, ASavepointUndoesTheHostsWritesAsWell) {
+  database_.store_state("1");
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  database_.store_state("2");
+  ASSERT_TRUE(sql_->rollback_to(savepoint));
+  EXPECT_EQ(database_.load_state(), "1");
+}
+
+TEST_F(PluginSqlTurnsTest, AStateTableMadeInsideAnUndoneSavepointIsMadeAgain) {
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  database_.store_state("1");
+  ASSERT_TRUE(sql_->rollback_to(savepoint));
+  EXPECT_EQ(database_.load_state(), std::nullopt);
+  database_.store_state("2");
+  database_.commit();
+  EXPECT_EQ(database_.load_state(), "2");
+}
+
+TEST_F(PluginSqlTurnsTest, TheCommitOfTheTurnKeepsAndEndsOpenSavepoints) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  database_.commit();
+  EXPECT_EQ(sql_->rollback_to(savepoint).error().code, Errc::kInvalidArgument);
+  const SavepointHandle next = *sql_->begin_savepoint();  // at the same depth
+  EXPECT_EQ(sql_->rollback_to(savepoint).error().code, Errc::kInvalidArgument);
+  EXPECT_TRUE(sql_->rollback_to(next));
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(PluginSqlTurnsTest, SavepointsEndBeneathAHalfReadReturning) {
+  ASSERT_TRUE(run("CREATE TABLE t(a)"));
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  const StatementHandle insert = prepare("INSERT INTO t VALUES(1), (2) RETURNING a");
+  ASSERT_EQ(*sql_->step(insert), StepOutcome::kRow);
+  ASSERT_TRUE(sql_->release(savepoint));
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(PluginSqlTurnsTest, TellsWhetherASavepointOfThisTransactionIsOpen) {
+  EXPECT_FALSE(sql_->has_savepoints());
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  EXPECT_TRUE(sql_->has_savepoints());
+  ASSERT_TRUE(sql_->release(savepoint));
+  EXPECT_FALSE(sql_->has_savepoints());
+  ASSERT_TRUE(sql_->begin_savepoint());
+  database_.commit();
+  EXPECT_FALSE(sql_->has_savepoints());
+  database_.store_state("1");  // another transaction
+  EXPECT_FALSE(sql_->has_savepoints());
+}
+
+TEST_F(PluginSqlTurnsTest, BoundsOpenSavepoints) {
+  for (std::size_t n = 0; n < PluginSql::kMaxSavepoints; ++n) ASSERT_TRUE(sql_->begin_savepoint());
+  EXPECT_EQ(sql_->begin_savepoint().error().code, Errc::kLimitExceeded);
+}
+
+}  // namespace
+}  // namespace hearth::storage
