@@ -1,0 +1,117 @@
+#include "durable/fiber_table.hpp"
+
+#include <array>
+
+namespace hearth::durable {
+
+using storage::Param;
+using storage::Rows;
+using storage::Statement;
+
+bool FiberTable::has_table() {
+  if (has_table_ || !database_.exists()) return has_table_;
+  Statement find(database_.connection(),
+                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_runs'");
+  has_table_ = find.query().next();
+  return has_table_;
+}
+
+void FiberTable::prepare_write() {
+  database_.begin_write();
+  if (has_table()) return;
+  Statement(database_.connection(),
+            "CREATE TABLE IF NOT EXISTS cf_agents_runs("
+            "id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot TEXT, created_at INTEGER "
+            "NOT NULL, "
+            "attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, "
+            "dead INTEGER NOT NULL DEFAULT 0, last_error TEXT) WITHOUT ROWID")
+      .execute();
+  // Not remembered: until the commit a rollback could take it away again. The next look finds it.
+}
+
+std::vector<FiberRow> FiberTable::load() {
+  std::vector<FiberRow> result;
+  if (!has_table()) return result;
+  Statement all(database_.connection(),
+                "SELECT id, name, created_at, attempts, next_at, dead FROM cf_agents_runs "
+                "ORDER BY created_at, id");
+  for (Rows rows = all.query(); rows.next();) {
+    FiberRow row;
+    row.id = rows.text(0);
+    row.name = rows.text(1);
+    row.created_at_ms = rows.integer(2);
+    row.attempts = static_cast<int>(rows.integer(3));
+    row.next_at_ms = rows.integer(4);
+    row.dead = rows.integer(5) != 0;
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+std::optional<std::string> FiberTable::snapshot(std::string_view id) {
+  Statement find(database_.connection(), "SELECT snapshot FROM cf_agents_runs WHERE id = ?");
+  const std::array params{Param(id)};
+  Rows rows = find.query(params);
+  if (!rows.next() || rows.is_null(0)) return std::nullopt;
+  return std::string(rows.text(0));
+}
+
+void FiberTable::insert(const FiberRow& row) {
+  prepare_write();
+  Statement insert(database_.connection(),
+                   "INSERT INTO cf_agents_runs(id, name, snapshot, created_at, attempts, next_at) "
+                   "VALUES(?, ?, ?, ?, ?, ?)");
+  const std::array params{Param(std::string_view(row.id)),
+                          Param(std::string_view(row.name)),
+                          row.snapshot ? Param(std::string_view(*row.snapshot)) : Param(nullptr),
+                          Param(row.created_at_ms),
+                          Param(std::int64_t{row.attempts}),
+                          Param(row.next_at_ms)};
+  insert.execute(params);
+}
+
+void FiberTable::stash(std::string_view id, std::string_view json) {
+  prepare_write();
+  if (!stash_) {
+    stash_ = std::make_unique<Statement>(database_.connection(),
+                                         "UPDATE cf_agents_runs SET snapshot = ?2, attempts = 0, "
+                                         "next_at = 0, last_error = NULL WHERE id = ?1");
+  }
+  const std::array params{Param(id), Param(json)};
+  stash_->execute(params);
+}
+
+void FiberTable::note_attempt(std::string_view id, int attempts, std::int64_t next_at_ms) {
+  prepare_write();
+  Statement update(database_.connection(),
+                   "UPDATE cf_agents_runs SET attempts = ?, next_at = ? WHERE id = ?");
+  const std::array params{Param(std::int64_t{attempts}), Param(next_at_ms), Param(id)};
+  update.execute(params);
+}
+
+void FiberTable::note_failure(std::string_view id, std::string_view error, std::int64_t next_at_ms,
+                              bool dead) {
+  prepare_write();
+  Statement update(database_.connection(),
+                   "UPDATE cf_agents_runs SET last_error = ?, next_at = ?, dead = ? WHERE id = ?");
+  const std::array params{Param(error), Param(next_at_ms), Param(std::int64_t{dead ? 1 : 0}),
+                          Param(id)};
+  update.execute(params);
+}
+
+void FiberTable::revive(std::string_view id) {
+  prepare_write();
+  Statement update(database_.connection(),
+                   "UPDATE cf_agents_runs SET attempts = 0, next_at = 0, dead = 0 WHERE id = ?");
+  const std::array params{Param(id)};
+  update.execute(params);
+}
+
+void FiberTable::erase(std::string_view id) {
+  prepare_write();
+  Statement erase(database_.connection(), "DELETE FROM cf_agents_runs WHERE id = ?");
+  const std::array params{Param(id)};
+  erase.execute(params);
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,39 @@
+#pragma once
+// When must an agent next be awake, though nobody asks for it?
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace hearth::durable {
+
+// Everything that an agent must do later, as one value. It is a pure function of the agent's rows and of what it holds
+// in memory; the host keeps the last one in its wake index.
+struct Wake {
+  // Work is under way in memory. While the process lives nothing needs to wake it; after the process was
+  // replaced its work was interrupted, and the agent is woken at once.
+  bool working = false;
+
+  // The earliest moment at which a row is due, Unix milliseconds.
+  std::optional<std::int64_t> at_ms;
+
+  [[nodiscard]] bool none() const { return !working && !at_ms; }
+
+  // True if the index must know this wake before the agent commits: with `known` in its place it would come too late.
+  [[nodiscard]] bool earlier_than(const Wake& known) const {
+    if (working && !known.working) return true;
+    return at_ms && (!known.at_ms || *at_ms < *known.at_ms);
+  }
+
+  friend bool operator==(const Wake&, const Wake&) = default;
+};
+
+// The earlier of two moments that may be absent.
+inline std::optional<std::int64_t> earliest(std::optional<std::int64_t> a,
+                                            std::optional<std::int64_t> b) {
+  if (!a) return b;
+  if (!b) return a;
+  return std::min(*a, *b);
+}
+
+}  // namespace hearth::durable

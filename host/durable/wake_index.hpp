@@ -1,0 +1,61 @@
+#pragma once
+// When each cold agent of a shard must next be awake: in memory, ordered by time, beside the directory's table.
+
+#include "durable/wake.hpp"
+#include "storage/agent_key.hpp"
+#include "storage/directory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace hearth::durable {
+
+// Promises
+//  P1 Safe side   What is on disk may wake an agent without need, and never misses one: the caller writes a nearer wake
+//                 before the agent's commit, and a later one or none after it.
+//  P2 Restart     Agents that were working when the process ended are due at once.
+//
+// Threads    One shard's.  Failure  StorageError from the directory.
+class WakeIndex {
+ public:
+  // `directory` outlives the index.
+  explicit WakeIndex(storage::Directory& directory) : directory_(directory) {}
+
+  // Reads what an earlier process left, for those agents that `mine` says are this shard's. Once.
+  void load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine);
+
+  // What the index says of an agent; none() if nothing.
+  [[nodiscard]] Wake find(const storage::AgentKey& key) const;
+
+  // On disk when it returns.
+  void set(const storage::AgentKey& key, const Wake& wake);
+
+  // In memory only: look at this agent again at `at_ms`, whatever the index says. For wakes that failed, and for agents that
+  // were evicted in the middle of their work.
+  void look_again(const storage::AgentKey& key, std::int64_t at_ms);
+
+  // The agent is being looked at: it is not due again until set() or look_again() says so.
+  void taken(const storage::AgentKey& key);
+
+  // An agent that is due at `now_ms`, the longest due first.
+  [[nodiscard]] std::optional<storage::AgentKey> due(std::int64_t now_ms) const;
+  // When the next one is due; absent if none is.
+  [[nodiscard]] std::optional<std::int64_t> next_ms() const;
+
+  [[nodiscard]] std::size_t size() const { return wakes_.size(); }
+
+ private:
+  void schedule(const storage::AgentKey& key, std::optional<std::int64_t> at_ms);
+
+  storage::Directory& directory_;
+  std::map<storage::AgentKey, Wake> wakes_;                        // as on disk
+  std::map<storage::AgentKey, std::int64_t> moments_;              // when to look at whom
+  std::set<std::pair<std::int64_t, storage::AgentKey>> in_order_;  // the same, by time
+};
+
+}  // namespace hearth::durable
