@@ -1,0 +1,88 @@
+#pragma once
+// How the runtime sees a class of agents. The loader implements it over the plugin ABI; tests implement it
+// in plain C++, so that the whole runtime is tested without a shared library.
+
+#include "base/error.hpp"
+#include "runtime/types.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::runtime {
+
+class AgentHost;
+
+// One event. Views are borrowed for the call. The kinds are described in hearth/abi.h.
+struct AgentEvent {
+  EventKind kind{};
+  CallId call = 0;  // 0: synchronous, over when on_event returns
+  ConnectionId connection = 0;
+  std::string_view name;
+  std::string_view body;
+  std::uint64_t deadline_ms = 0;
+  std::uint32_t flags = 0;
+};
+
+// The end of an operation that the agent submitted, or a post.
+struct OperationResult {
+  Result<std::string_view> outcome;  // a body, or why it failed
+  std::uint32_t operation = 0;
+  std::uint64_t token = 0;
+};
+
+// The code of one live agent.
+//
+// Threads    All members on the agent's shard, one at a time, never from inside an AgentHost call.
+// Failure    Members do not throw.
+// Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the host for
+//            nothing but logging and cancelling.
+class AgentInstance {
+ public:
+  AgentInstance() = default;
+  virtual ~AgentInstance() = default;
+  AgentInstance(const AgentInstance&) = delete;
+  AgentInstance& operator=(const AgentInstance&) = delete;
+
+  // An error refuses the event: the instance will not complete it. An accepted event with a call id is
+  // completed exactly once through AgentHost::complete.
+  virtual Result<void> on_event(const AgentEvent& event) = 0;
+
+  // The call is dead: nobody waits for it any more.
+  virtual void on_cancel(CallId call) = 0;
+
+  virtual void on_result(const OperationResult& result) = 0;
+};
+
+// Threads    create() on the shard of the agent; all else from any thread.
+// Lifetime   Shared by the registry, every live agent of the class and every job it runs: the code stays
+//            mapped while one of them lives.
+class AgentClass {
+ public:
+  AgentClass() = default;
+  virtual ~AgentClass() = default;
+  AgentClass(const AgentClass&) = delete;
+  AgentClass& operator=(const AgentClass&) = delete;
+
+  // "ChatRoom"
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  // The author's own: "1.2.0"
+  [[nodiscard]] virtual std::string_view version() const = 0;
+  // Which library it is from, for logs.
+  [[nodiscard]] virtual std::string_view origin() const = 0;
+  // Wants EventKind::kStateCheck.
+  [[nodiscard]] virtual bool checks_state() const = 0;
+  // Wants EventKind::kStateChanged.
+  [[nodiscard]] virtual bool watches_state() const = 0;
+
+  // Makes the instance of the agent called `name`. `options`: JSON object. `host` outlives the instance.
+  virtual Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view name,
+                                                        std::string_view options) const = 0;
+
+  // Runs (or, if `cancelled`, only frees) a job of submit(offload). Any thread; may block.
+  [[nodiscard]] virtual bool runs_jobs() const = 0;
+  virtual Result<void> run_job(std::uint64_t job, bool cancelled) const = 0;
+};
+
+}  // namespace hearth::runtime

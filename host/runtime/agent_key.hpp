@@ -1,0 +1,10 @@
+#pragma once
+// What names an agent, for the layers above that do not know storage.
+
+#include "storage/agent_key.hpp"
+
+namespace hearth::runtime {
+
+using storage::AgentKey;
+
+}  // namespace hearth::runtime

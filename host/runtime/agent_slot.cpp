@@ -1,0 +1,427 @@
+#include "runtime/agent_slot.hpp"
+
+#include "base/assert.hpp"
+#include "runtime/shard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+// A connection with so many undelivered events is not read from until it has few again.
+constexpr std::size_t kPauseReadingAt = 16;
+constexpr std::size_t kResumeReadingAt = 4;
+
+// An agent that was idle for so long gives back caches; it stays in memory until its idle timeout.
+constexpr std::chrono::milliseconds kTrimAfter{1000};
+
+// An agent that should be awake and cannot be is looked at again after so long.
+constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
+constexpr std::chrono::milliseconds kNoRoomRetry{1'000};
+constexpr std::chrono::milliseconds kStartFailedRetry{5'000};
+
+}  // namespace
+
+AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
+    : shard_(shard), key_(std::move(key)), segment_(std::move(segment)) {}
+
+AgentSlot::~AgentSlot() {
+  HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
+}
+
+// ---- events in ------------------------------------------------------------------------------------------
+
+void AgentSlot::accept(Incoming incoming) {
+  touch();
+  const bool ready = state_ == AgentState::kLive && incoming.kind != EventKind::kConnect &&
+                     queue_.empty() && !settling_ && !live_->broken() &&
+                     deliverable(incoming.kind, incoming.connection);
+  if (ready) {
+    live_->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
+    return;
+  }
+  enqueue(std::move(incoming));
+  if (state_ == AgentState::kCold) {
+    wake();
+  } else if (state_ == AgentState::kLive) {
+    after_turn();  // what waits may be another client's, held up by its CONNECT
+  }
+}
+
+void AgentSlot::enqueue(Incoming incoming) {
+  const bool can_be_refused = incoming.sink != nullptr;
+  if (can_be_refused && queue_.size() >= shard_.limits().max_waiting) {
+    incoming.sink->finish(ResponseHead{503, {}},
+                          Error{Errc::kUnavailable, "too many requests wait for this agent"});
+    return;
+  }
+  queue_.push_back(PendingEvent{incoming.kind, incoming.connection, std::string(incoming.name),
+                                std::string(incoming.body), incoming.flags,
+                                std::move(incoming.sink), std::move(incoming.request)});
+  Connection* client = shard_.find_connection(incoming.connection);
+  if (client == nullptr) return;
+  ++client->waiting_events;
+  const bool crowded =
+      client->waiting_events >= kPauseReadingAt || queue_.size() >= shard_.limits().max_waiting;
+  if (crowded && !client->reading_paused && client->state != ConnectionState::kClosed) {
+    client->reading_paused = true;
+    client->port->set_reading(false);
+  }
+}
+
+void AgentSlot::note_delivered(ConnectionId id) {
+  Connection* client = shard_.find_connection(id);
+  if (client == nullptr) return;
+  --client->waiting_events;
+  if (client->reading_paused && client->waiting_events <= kResumeReadingAt &&
+      client->state != ConnectionState::kClosed) {
+    client->reading_paused = false;
+    client->port->set_reading(true);
+  }
+}
+
+bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
+  if (live_->events_in_progress() >= served_->settings.max_events) return false;
+  if (connection == 0 || kind == EventKind::kConnect) return true;
+  const Connection* client = shard_.find_connection(connection);
+  return client == nullptr || !client->connect_in_progress;
+}
+
+bool AgentSlot::deliver_next() {
+  if (state_ != AgentState::kLive || live_->broken()) return false;
+  for (auto at = queue_.begin(); at != queue_.end(); ++at) {
+    if (!deliverable(at->kind, at->connection)) continue;
+    PendingEvent event = std::move(*at);
+    queue_.erase(at);
+    note_delivered(event.connection);
+    deliver(std::move(event));
+    return true;
+  }
+  return false;
+}
+
+void AgentSlot::deliver(PendingEvent event) {
+  if (event.kind == EventKind::kConnect) {
+    Connection* client = shard_.find_connection(event.connection);
+    if (client == nullptr) return;
+    client->connect_in_progress = true;
+    if (!live_->admit(*client)) client->connect_in_progress = false;
+    return;
+  }
+  Incoming incoming;
+  incoming.kind = event.kind;
+  incoming.connection = event.connection;
+  incoming.name = event.name;
+  incoming.body = event.body;
+  incoming.flags = event.flags;
+  incoming.sink = std::move(event.sink);
+  incoming.request = std::move(event.request);
+  live_->deliver(std::move(incoming));
+}
+
+void AgentSlot::state_changed(ConnectionId source, std::string_view json) {
+  Incoming incoming;
+  incoming.kind = EventKind::kStateChanged;
+  incoming.connection = source;
+  incoming.body = json;
+  enqueue(std::move(incoming));  // this turn is still running
+}
+
+// ---- clients --------------------------------------------------------------------------------------------
+
+void AgentSlot::connect(ConnectionId id) {
+  connections_.push_back(id);
+  Incoming incoming;
+  incoming.kind = EventKind::kConnect;
+  incoming.connection = id;
+  accept(std::move(incoming));
+}
+
+void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_view reason,
+                             bool was_clean) {
+  Connection* client = shard_.find_connection(id);
+  const bool known =
+      client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
+  client->state = ConnectionState::kClosed;
+  if (live_) live_->forget_connection(id);
+  if (!known || shard_.stopping_) {
+    std::erase_if(queue_, [id](const PendingEvent& event) { return event.connection == id; });
+    forget(id);
+    return;
+  }
+  Incoming incoming;
+  incoming.kind = EventKind::kClose;
+  incoming.connection = id;
+  incoming.name = reason;
+  incoming.flags = code | (was_clean ? 0x10000U : 0U);  // HEARTH_CLOSE_WAS_CLEAN
+  accept(std::move(incoming));
+}
+
+void AgentSlot::forget(ConnectionId id) {
+  std::erase(connections_, id);
+  shard_.connections_.erase(id);
+  shard_.remove_if_unused(*this);
+}
+
+// ---- the way in ---------------------------------------------------------------------------------------------
+
+void AgentSlot::wake() {
+  HEARTH_ASSERT(state_ == AgentState::kCold, "wake() of an agent that is not cold");
+  if (shard_.stopping_) {
+    refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
+    return;
+  }
+  served_ = shard_.environment_.classes.find(segment_);
+  if (!served_) {
+    shard_.look_again(*this, kClassMissingRetry);
+    refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseTryAgainLater);
+    return;
+  }
+  if (!shard_.make_room()) {
+    shard_.look_again(*this, kNoRoomRetry);
+    refuse_waiting(Error{Errc::kUnavailable, "too many agents are busy; try again later"},
+                   kCloseTryAgainLater);
+    return;
+  }
+  state_ = AgentState::kWaking;
+  handle_ = shard_.admit(*this);
+  settling_ = true;  // what START causes is looked at below, once it is on its way
+  Result<void> starting;
+  ShardServices& services = shard_;
+  try {
+    live_ = std::make_unique<LiveAgent>(*this, services, served_->agent_class, served_->settings,
+                                        handle_);
+    starting = live_->start();
+  } catch (const StorageError& failure) {  // agent boundary
+    shard_.logger().write(LogLevel::kError, "agent.storage_failed",
+                          {{"class", key_.agent_class},
+                           {"agent", key_.name},
+                           {"error", std::string_view(failure.what())}});
+    starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
+  }
+  settling_ = false;
+  if (starting.has_error()) {
+    schedule_end(EvictReason::kAdmin, starting.error());
+  } else {
+    after_turn();
+  }
+}
+
+void AgentSlot::started(const Completion& completion) {
+  if (completion.error) {
+    schedule_end(EvictReason::kAdmin, completion.error);
+    return;
+  }
+  if (state_ != AgentState::kWaking) return;
+  state_ = AgentState::kLive;
+  shard_.logger().write(LogLevel::kDebug, "agent.started",
+                        {{"class", key_.agent_class}, {"agent", key_.name}});
+  touch();
+  arm_idle_timer(last_activity_ + std::min(kTrimAfter, served_->settings.idle_timeout));
+  if (has_permit_) {
+    recover();
+  } else if (live_->recovery_due()) {
+    shard_.ask_to_recover(*this);
+  }
+}
+
+void AgentSlot::wake_for_alarm() {
+  switch (state_) {
+    case AgentState::kCold:
+      wake();
+      if (state_ == AgentState::kCold) shard_.give_back_permit(*this);  // it was refused
+      return;
+    case AgentState::kWaking: return;  // started() goes on
+    case AgentState::kLive: recover(); return;
+    case AgentState::kEvicting: return;  // finish_eviction() gives the permit back and asks again
+  }
+}
+
+void AgentSlot::recover() {
+  // From the loop: whoever calls may be inside settle(), and a hook is a turn of its own.
+  shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
+    if (*alive) shard.recover_now(key);
+  });
+}
+
+void AgentSlot::connected(const Completion& completion) {
+  Connection* client = shard_.find_connection(completion.connection);
+  if (client == nullptr) return;
+  client->connect_in_progress = false;
+  client->headers = {};
+  if (completion.error) {
+    shard_.logger().write(
+        LogLevel::kWarn, "agent.connect_failed",
+        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", completion.error->message}});
+    (void)live_->close(completion.connection, kCloseInternalError, "connection set-up failed");
+  }
+  if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
+}
+
+// ---- turns ------------------------------------------------------------------------------------------------
+
+void AgentSlot::after_turn() {
+  if (settling_) return;  // the loop below goes on
+  settling_ = true;
+  settle();
+  settling_ = false;
+}
+
+void AgentSlot::settle() {
+  do {
+    if (!live_) return;
+    for (const Completion& completion : live_->take_completions()) {
+      if (completion.kind == EventKind::kStart) started(completion);
+      if (completion.kind == EventKind::kConnect) connected(completion);
+      if (completion.kind == EventKind::kClose) forget(completion.connection);
+      if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
+      if (completion.kind == EventKind::kFiberRecovered) recover();
+    }
+    if (live_->broken()) {
+      schedule_end(EvictReason::kAdmin,
+                   state_ == AgentState::kWaking
+                       ? std::optional(Error{Errc::kInternal, "the agent's storage failed"})
+                       : std::nullopt);
+    } else if (live_->eviction_requested()) {
+      evict(EvictReason::kAdmin);
+    }
+    if (shard_.stopping_ && live_->events_in_progress() == 0) evict(EvictReason::kShutdown);
+  } while (deliver_next());
+  touch();
+}
+
+// ---- the way out --------------------------------------------------------------------------------------------
+
+bool AgentSlot::can_be_evicted_for_room() const {
+  return state_ == AgentState::kLive && queue_.empty() && live_->idle();
+}
+
+void AgentSlot::evict(EvictReason reason, bool sudden) {
+  if (state_ != AgentState::kLive) return;
+  state_ = AgentState::kEvicting;
+  reason_ = reason;
+  const std::chrono::milliseconds grace = served_->settings.evict_grace;
+  if (sudden || grace.count() <= 0 || live_->broken()) {
+    schedule_end(reason, std::nullopt);
+  } else {
+    live_->ask_to_leave(reason, grace);
+  }
+}
+
+// The end comes from the loop: whoever called us may still be using the live agent.
+void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
+  if (end_posted_) return;
+  end_posted_ = true;
+  state_ = AgentState::kEvicting;
+  reason_ = reason;
+  start_failure_ = std::move(start_failure);
+  shard_.loop().post([alive = shard_.alive_, this] {
+    if (*alive) finish_eviction();
+  });
+}
+
+void AgentSlot::finish_eviction() {
+  end_posted_ = false;
+  shard_.loop().cancel_timer(idle_timer_);
+  idle_timer_ = 0;
+  if (live_) {
+    settling_ = true;
+    live_->shut(Error{Errc::kClosing, "the agent was evicted (" + std::string(to_string(reason_)) +
+                                          "); try again"});
+    settling_ = false;
+  }
+  const durable::Wake next_wake = live_ ? live_->wake() : shard_.known_wake(key_);
+  live_.reset();
+  served_.reset();
+  shard_.release(*this);
+  if (has_permit_) shard_.give_back_permit(*this);
+  shard_.rest(*this, next_wake, start_failure_ ? kStartFailedRetry : std::chrono::milliseconds(0));
+  state_ = AgentState::kCold;
+  trimmed_ = false;
+  shard_.logger().write(
+      LogLevel::kDebug, "agent.evicted",
+      {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
+  // The new instance would not know a client whose CONNECT the old one never finished.
+  for (const ConnectionId id : std::vector(connections_)) {
+    Connection* client = shard_.find_connection(id);
+    if (!client->connect_in_progress) continue;
+    client->connect_in_progress = false;
+    client->state =
+        client->state == ConnectionState::kClosed ? client->state : ConnectionState::kOpen;
+    if (!client->closing) {
+      client->closing = true;
+      client->port->close(kCloseServiceRestart, "the agent restarted while you connected");
+    }
+  }
+  if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
+    shard_.logger().write(
+        LogLevel::kWarn, "agent.start_failed",
+        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
+    refuse_waiting(Error{Errc::kUnavailable, "the agent failed to start: " + failure->message},
+                   kCloseInternalError);
+  } else if (!queue_.empty()) {
+    wake();
+  }
+  shard_.remove_if_unused(*this);
+  shard_.check_stopped();
+}
+
+void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
+  for (PendingEvent& event : std::exchange(queue_, {})) {
+    Connection* client = shard_.find_connection(event.connection);
+    if (client != nullptr) --client->waiting_events;
+    if (event.sink) {
+      if (event.connection == 0 || client != nullptr)
+        event.sink->finish(ResponseHead{503, {}}, error);
+    } else if (event.kind == EventKind::kClose) {
+      forget(event.connection);
+    } else if (client != nullptr && !client->closing) {
+      // Nothing can be answered to a frame that asks nothing: the client is told by the end of its connection.
+      client->closing = true;
+      client->port->close(close_code, std::string_view(error.message).substr(0, 100));
+    }
+  }
+  shard_.remove_if_unused(*this);
+}
+
+void AgentSlot::begin_shutdown() {
+  if (state_ == AgentState::kCold) return;
+  if (state_ == AgentState::kLive && !settling_ && live_->events_in_progress() == 0)
+    evict(EvictReason::kShutdown);
+}
+
+// ---- idleness -----------------------------------------------------------------------------------------------
+
+void AgentSlot::touch() {
+  last_activity_ = shard_.loop().clock().steady_now();
+  trimmed_ = false;
+  if (state_ != AgentState::kCold)
+    shard_.recent_.splice(shard_.recent_.end(), shard_.recent_, recency_);
+}
+
+void AgentSlot::arm_idle_timer(SteadyTime due) {
+  // One timer a live agent, moved only when it fires: traffic costs nothing.
+  idle_timer_ = shard_.loop().call_at(due, [alive = shard_.alive_, this] {
+    if (*alive) idle_timer_fired();
+  });
+}
+
+void AgentSlot::idle_timer_fired() {
+  idle_timer_ = 0;
+  if (state_ != AgentState::kLive) return;
+  const SteadyTime now = shard_.loop().clock().steady_now();
+  const std::chrono::milliseconds timeout = served_->settings.idle_timeout;
+  if (!queue_.empty() || !live_->idle()) {
+    touch();
+  } else if (now - last_activity_ >= timeout) {
+    evict(EvictReason::kIdle);
+    return;
+  } else if (!trimmed_ && now - last_activity_ >= kTrimAfter) {
+    live_->trim();
+    trimmed_ = true;
+  }
+  arm_idle_timer(last_activity_ + (trimmed_ ? timeout : std::min(kTrimAfter, timeout)));
+}
+
+}  // namespace hearth::runtime

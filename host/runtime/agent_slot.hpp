@@ -1,0 +1,128 @@
+#pragma once
+// One agent's place on its shard: the life cycle, the start gate, and the clients that stay while the agent
+// comes and goes.
+
+#include "base/error.hpp"
+#include "runtime/class_registry.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/types.hpp"
+#include "storage/agent_key.hpp"
+
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::runtime {
+
+class Shard;
+
+// state      what is true                                  leaves it
+// kCold      no live agent, no event waits                 wake(): an event came
+// kWaking    live agent made, START in progress            started(): START completed, or failed
+// kLive      events are delivered                          evict(), fail(): see EvictReason
+// kEvicting  no event is delivered; EVICT in progress, or  finish_eviction(), from the loop
+//            the end is posted
+enum class AgentState { kCold, kWaking, kLive, kEvicting };
+
+// Promises
+//  P1 One path   There is one way in (wake) and one way out (finish_eviction), whatever the reason.
+//  P2 Order      Events of one connection are delivered in the order received, after its CONNECT is over; events of
+//                no connection in the order received.
+//  P3 Bounded    At most max_waiting events wait; a connection that has too many waiting is not read from.
+//  P4 Answered   Whoever waits behind a start that fails is told.
+//
+// Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
+class AgentSlot {
+ public:
+  AgentSlot(Shard& shard, storage::AgentKey key, std::string segment);
+  ~AgentSlot();
+  AgentSlot(const AgentSlot&) = delete;
+  AgentSlot& operator=(const AgentSlot&) = delete;
+
+  [[nodiscard]] const storage::AgentKey& key() const { return key_; }
+  [[nodiscard]] const std::string& segment() const { return segment_; }
+  [[nodiscard]] AgentState state() const { return state_; }
+  [[nodiscard]] const std::vector<ConnectionId>& connections() const { return connections_; }
+  [[nodiscard]] LiveAgent* live() { return live_.get(); }
+
+  // Delivers the event, or queues it and wakes the agent.
+  void accept(Incoming incoming);
+
+  // A new client, in state kWaiting. The CONNECT event follows by itself.
+  void connect(ConnectionId id);
+  // Its socket is gone. The connection is forgotten once the agent has seen CLOSE, or never knew it.
+  void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
+
+  // Starts the way out of a live agent; does nothing in any other state. With `sudden` no EVICT event is sent.
+  void evict(EvictReason reason, bool sudden = false);
+  [[nodiscard]] bool can_be_evicted_for_room() const;
+
+  // An alarm is due: wakes the agent if it is cold, then lets it recover. The shard has given it a permit.
+  void wake_for_alarm();
+  // With a permit and no plugin code on the stack: recovers one interrupted fiber, or gives the permit back.
+  void recover();
+  [[nodiscard]] bool has_permit() const { return has_permit_; }
+
+  // The state was replaced: a STATE_CHANGED event follows this turn.
+  void state_changed(ConnectionId source, std::string_view json);
+
+  // No plugin code of this agent is on the stack: acts on what happened, then delivers what waits.
+  void after_turn();
+
+  // The server stops: refuses what waits; evicts at once what is not busy.
+  void begin_shutdown();
+
+ private:
+  friend class Shard;
+
+  struct PendingEvent {
+    EventKind kind{};
+    ConnectionId connection = 0;
+    std::string name;
+    std::string body;
+    std::uint32_t flags = 0;
+    std::unique_ptr<CallSink> sink;
+    std::unique_ptr<RequestHead> request;
+  };
+
+  void wake();
+  void settle();
+  void started(const Completion& completion);
+  void connected(const Completion& completion);
+  bool deliver_next();
+  void deliver(PendingEvent event);
+  [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
+  void enqueue(Incoming incoming);
+  void note_delivered(ConnectionId id);
+  void refuse_waiting(const Error& error, std::uint16_t close_code);
+  void schedule_end(EvictReason reason, std::optional<Error> start_failure);
+  void finish_eviction();
+  void forget(ConnectionId id);
+  void touch();
+  void arm_idle_timer(SteadyTime due);
+  void idle_timer_fired();
+
+  Shard& shard_;
+  const storage::AgentKey key_;
+  const std::string segment_;
+  AgentState state_ = AgentState::kCold;
+  std::shared_ptr<const ServedClass> served_;  // while not cold
+  std::unique_ptr<LiveAgent> live_;            // while not cold
+  AgentHandle handle_ = 0;
+  std::list<PendingEvent> queue_;
+  std::vector<ConnectionId> connections_;  // in the order of arrival
+  EvictReason reason_ = EvictReason::kIdle;
+  std::optional<Error> start_failure_;  // while evicting: why the start failed
+  bool end_posted_ = false;
+  bool settling_ = false;
+  bool trimmed_ = false;
+  bool has_permit_ = false;  // one of the shard's permits to recover
+  bool waits_for_permit_ = false;
+  SteadyTime last_activity_;
+  TimerId idle_timer_ = 0;
+  std::list<AgentSlot*>::iterator recency_;  // in the shard's list, while not cold
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,44 @@
+#include "runtime/class_registry.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+
+bool ClassRegistry::add(ServedClass served) {
+  const std::scoped_lock lock(mutex_);
+  std::string segment = served.segment;
+  return classes_
+      .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
+      .second;
+}
+
+std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = classes_.find(segment);
+  return found == classes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view name) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [segment, served] : classes_) {
+    if (served->agent_class->name() == name) return served;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<const ServedClass>> result;
+  for (const auto& [segment, served] : classes_) result.push_back(served);
+  return result;
+}
+
+void ClassRegistry::clear() {
+  std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> going;
+  {
+    const std::scoped_lock lock(mutex_);
+    going.swap(classes_);  // destroyed outside the lock: the last owner unloads code
+  }
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,422 @@
+// Life, events and turns. What the instance may ask of its host is in live_agent_host.cpp.
+#include "runtime/live_agent.hpp"
+
+#include "base/assert.hpp"
+#include "runtime/agent_slot.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace hearth::runtime {
+namespace {
+
+// A burst of events that are ready together may share one commit; after so many hops of the loop it is
+// made in any case, so that a busy agent's answers are not held for long.
+constexpr int kMaxFlushHops = 16;
+
+Error storage_error_for_clients() {
+  return Error{Errc::kInternal, "the agent's storage failed; nothing of this was saved"};
+}
+
+}  // namespace
+
+LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
+                     std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
+                     AgentHandle handle)
+    : slot_(slot),
+      services_(services),
+      class_(std::move(agent_class)),
+      settings_(settings),
+      handle_(handle),
+      database_(services.database_path(slot.key()), slot.key(), settings.database),
+      fibers_(database_, services.loop().clock(), services.random(), settings.fibers),
+      known_wake_(services.known_wake(slot.key())),
+      outbox_(*this, nullptr),
+      recorded_(database_.exists()),
+      self_(std::make_shared<LiveAgent*>(this)) {}
+
+LiveAgent::~LiveAgent() {
+  *self_ = nullptr;
+  HEARTH_ASSERT(!instance_, "live agent destroyed before shut()");
+}
+
+Result<void> LiveAgent::start() {
+  fibers_.load();
+  {
+    Entry entry(*this);
+    auto made = class_->create(*this, slot_.key().name, settings_.options);
+    if (made.has_error()) return made.error();
+    instance_ = std::move(made.value());
+  }
+  if (broken_) return storage_error_for_clients();
+  AgentEvent event;
+  event.kind = EventKind::kStart;
+  const auto [id, call] = calls_.emplace();
+  call.kind = EventKind::kStart;
+  event.call = id;
+  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
+  accept_call(id, event);
+  return {};
+}
+
+void LiveAgent::deliver(Incoming incoming) {
+  if (incoming.kind == EventKind::kStateCheck) {
+    write_state_of_client(incoming);
+    return;
+  }
+  const auto [id, call] = calls_.emplace();
+  call.kind = incoming.kind;
+  call.connection = incoming.connection;
+  call.sink = std::move(incoming.sink);
+  call.request = std::move(incoming.request);
+  AgentEvent event;
+  event.kind = incoming.kind;
+  event.call = id;
+  event.connection = incoming.connection;
+  event.name = incoming.name;
+  event.body = incoming.body;
+  event.flags = incoming.flags;
+  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().event_timeout.count());
+  accept_call(id, event);
+}
+
+void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
+  const Result<void> accepted = enter(event);
+  if (Call* call = calls_.find(id)) {
+    if (accepted.has_error()) {
+      finish(id, *call, accepted.error());
+    } else {
+      // Most events are over by now. Only one that suspended pays for a timer.
+      arm_deadline(id, *call, std::chrono::milliseconds(event.deadline_ms));
+    }
+  }
+  leave();
+}
+
+Result<void> LiveAgent::enter(const AgentEvent& event) {
+  Entry entry(*this);
+  return instance_->on_event(event);
+}
+
+bool LiveAgent::admit(Connection& connection) {
+  const ConnectionId id = connection.id;
+  AgentEvent event;
+  event.connection = id;
+  event.name = connection.target;
+  event.kind = EventKind::kConnecting;
+  connection.deciding = true;
+  const Result<void> decision = enter(event);
+  connection.deciding = false;
+  if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
+    const bool forbidden = decision.error().code == Errc::kForbidden;
+    log(LogLevel::kInfo, "client refused: " + decision.error().message);
+    // What an author says to a refused client is for that client; what a bug says is not.
+    (void)close(id, forbidden ? kCloseForbidden : kCloseInternalError,
+                forbidden ? std::string_view(decision.error().message).substr(0, 120)
+                          : "connection set-up failed");
+  }
+  if (connection.closing) {
+    leave();
+    return false;
+  }
+  connection.state = ConnectionState::kConnecting;
+  if (connection.protocol_enabled()) {
+    std::optional<std::string> state;
+    if (const auto current = this->state()) state.emplace(*current);
+    outbox_.push(HandshakeEffect{id, std::move(state)});
+  }
+  Incoming connect;
+  connect.kind = EventKind::kConnect;
+  connect.connection = id;
+  connect.name = connection.target;
+  deliver(std::move(connect));
+  return true;
+}
+
+void LiveAgent::deliver_post(std::uint64_t token) {
+  {
+    Entry entry(*this);
+    instance_->on_result(OperationResult{std::string_view(), 0, token});
+  }
+  leave();
+}
+
+void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
+  const auto [id, call] = calls_.emplace();
+  call.kind = EventKind::kEvict;
+  AgentEvent event;
+  event.kind = EventKind::kEvict;
+  event.call = id;
+  event.flags = static_cast<std::uint32_t>(reason);
+  event.deadline_ms = static_cast<std::uint64_t>(grace.count());
+  accept_call(id, event);
+}
+
+void LiveAgent::write_state_of_client(Incoming& incoming) {
+  const auto answer = [&](const Result<std::string>& outcome) {
+    outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
+  };
+  const Connection* client = find_connection(incoming.connection);
+  if (client != nullptr && client->readonly()) {
+    answer(Error{Errc::kForbidden, "Connection is readonly"});
+  } else if (incoming.body.size() > settings_.max_state_bytes) {
+    answer(Error{Errc::kLimitExceeded, "the state is too large"});
+  } else {
+    Result<void> accepted;
+    if (class_->checks_state()) {
+      AgentEvent event;
+      event.kind = EventKind::kStateCheck;
+      event.connection = incoming.connection;
+      event.body = incoming.body;
+      accepted = enter(event);
+    }
+    if (accepted.has_error() && accepted.error().code != Errc::kUnsupported) {
+      answer(accepted.error());
+    } else {
+      try {
+        store_state(incoming.connection, incoming.body);
+        answer(std::string());
+      } catch (const StorageError& failure) {  // agent boundary
+        storage_failed(failure.what());
+        answer(storage_error_for_clients());
+      }
+    }
+  }
+  leave();
+}
+
+void LiveAgent::forget_connection(ConnectionId id) {
+  calls_.for_each([id](CallId, Call& call) {
+    if (call.connection == id) call.sink.reset();
+  });
+}
+
+bool LiveAgent::idle() const {
+  return !entered_ && keep_alive_ == 0 && fibers_.running() == 0 && calls_.empty() &&
+         operations_.empty() && outbox_.empty() && !database_.dirty();
+}
+
+void LiveAgent::trim() {
+  if (sql_) sql_->release_memory();
+  database_.release_memory();
+}
+
+// ---- turns ------------------------------------------------------------------------------------------------
+
+bool LiveAgent::dirty() const {
+  return database_.dirty();
+}
+
+void LiveAgent::commit() {
+  if (!recorded_) services_.record_agent(slot_.key());
+  recorded_ = true;
+  // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it are committed, and of
+  // a later one after.
+  if (wake().earlier_than(known_wake_)) persist_wake();
+  database_.commit();
+  if (wake() != known_wake_) persist_wake();
+}
+
+void LiveAgent::leave() {
+  if (sql_) sql_->end_turn();
+  if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
+  if (!broken_ && database_.dirty()) {
+    // An open savepoint could undo what a later turn writes: that one must not share the commit.
+    if (sql_ && sql_->has_savepoints()) {
+      flush();
+    } else {
+      schedule_flush();
+    }
+  } else if (!broken_ && wake() != known_wake_) {
+    try {
+      persist_wake();                        // a keep-alive reference alone writes nothing else
+    } catch (const StorageError& failure) {  // agent boundary
+      storage_failed(failure.what());
+    }
+  }
+  services_.after_turn(slot_);
+}
+
+void LiveAgent::schedule_flush() {
+  if (flush_scheduled_) return;
+  flush_scheduled_ = true;
+  turns_at_post_ = turns_;
+  services_.loop().post([self = self_] {
+    LiveAgent* agent = *self;
+    if (agent == nullptr) return;
+    agent->flush_scheduled_ = false;
+    const bool more_came = agent->turns_ != agent->turns_at_post_;
+    if (more_came && ++agent->flush_hops_ < kMaxFlushHops) {
+      agent->schedule_flush();
+      return;
+    }
+    agent->flush_hops_ = 0;
+    agent->flush();
+    agent->services_.after_turn(agent->slot_);
+  });
+}
+
+void LiveAgent::flush() {
+  if (broken_ || shutting_) return;
+  try {
+    outbox_.flush();
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+}
+
+void LiveAgent::storage_failed(std::string_view what) {
+  if (broken_) return;
+  broken_ = what;
+  services_.logger().write(
+      LogLevel::kError, "agent.storage_failed",
+      {{"class", class_->name()}, {"agent", slot_.key().name}, {"error", what}});
+  outbox_.discard_all();
+}
+
+void LiveAgent::durability_lost() {
+  storage_failed("fdatasync failed");
+  services_.after_turn(slot_);
+}
+
+// ---- calls ------------------------------------------------------------------------------------------------
+
+void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout) {
+  services_.loop().cancel_timer(call.deadline);
+  call.deadline = 0;
+  if (timeout.count() <= 0) return;
+  call.deadline =
+      services_.loop().call_at(services_.loop().clock().steady_now() + timeout, [self = self_, id] {
+        if (*self != nullptr) (*self)->time_out(id);
+      });
+}
+
+void LiveAgent::time_out(CallId id) {
+  Call* call = calls_.find(id);
+  if (call == nullptr) return;
+  call->deadline = 0;
+  services_.logger().write(
+      LogLevel::kWarn, "agent.event_timed_out",
+      {{"class", class_->name()}, {"agent", slot_.key().name}, {"event", to_string(call->kind)}});
+  finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
+  {
+    Entry entry(*this);
+    instance_->on_cancel(id);
+  }
+  leave();
+}
+
+void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& outcome) {
+  services_.loop().cancel_timer(call.deadline);
+  const EventKind kind = call.kind;
+  const ConnectionId connection = call.connection;
+  if (call.sink) {
+    if (outbox_.open()) {
+      if (connection == 0 || find_connection(connection) != nullptr) {
+        call.sink->finish(call.head, outcome);
+      }
+    } else {
+      FinishEffect effect{std::move(call.sink), connection, std::move(call.head), std::string()};
+      if (outcome.has_error()) {
+        effect.outcome = outcome.error();
+      } else {
+        effect.outcome = std::string(outcome.value());
+      }
+      outbox_.push(std::move(effect));
+    }
+  }
+  if (kind == EventKind::kFiberRecovered) end_recovery(call.fiber, outcome);
+  calls_.erase(id);
+  std::optional<Error> error;
+  if (outcome.has_error()) error = outcome.error();
+  completions_.push_back(Completion{kind, connection, std::move(error)});
+}
+
+void LiveAgent::apply(Effect& effect) {
+  std::visit(
+      [this](auto& each) {
+        using Kind = std::decay_t<decltype(each)>;
+        if constexpr (std::is_same_v<Kind, FrameEffect>) {
+          for (const ConnectionId to : each.to) {
+            if (Connection* client = find_connection(to); client != nullptr && !client->closing) {
+              client->port->send(each.payload, each.kind);
+            }
+          }
+        } else if constexpr (std::is_same_v<Kind, CloseEffect>) {
+          if (Connection* client = find_connection(each.connection)) {
+            client->port->close(each.code, each.reason);
+          }
+        } else if constexpr (std::is_same_v<Kind, HandshakeEffect>) {
+          if (Connection* client = find_connection(each.connection)) {
+            client->port->send_handshake(Handshake{
+                slot_.segment(), slot_.key().name,
+                each.state ? std::optional<std::string_view>(*each.state) : std::nullopt});
+          }
+        } else if constexpr (std::is_same_v<Kind, PartEffect>) {
+          if (each.connection == 0 || find_connection(each.connection) != nullptr) {
+            each.sink->part(each.head, each.body);
+          }
+        } else {
+          if (each.connection != 0 && find_connection(each.connection) == nullptr) return;
+          if (each.outcome.has_error()) {
+            each.sink->finish(each.head, each.outcome.error());
+          } else {
+            each.sink->finish(each.head, std::string_view(each.outcome.value()));
+          }
+        }
+      },
+      effect);
+}
+
+void LiveAgent::discard(Effect& effect) {
+  if (auto* answer = std::get_if<FinishEffect>(&effect)) {
+    if (answer->connection != 0 && find_connection(answer->connection) == nullptr) return;
+    const Result<std::string_view> lost = storage_error_for_clients();
+    answer->sink->finish(ResponseHead{500, {}}, lost);
+  } else if (auto* closing = std::get_if<CloseEffect>(&effect)) {
+    if (Connection* client = find_connection(closing->connection)) {
+      client->port->close(kCloseInternalError, "the agent's storage failed");
+    }
+  } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
+    // Without its handshake the client would wait for ever; it may come back.
+    if (Connection* client = find_connection(handshake->connection)) {
+      client->closing = true;
+      client->port->close(kCloseInternalError, "the agent's storage failed");
+    }
+  }
+}
+
+void LiveAgent::shut(const Error& why) {
+  HEARTH_ASSERT(!entered_, "shut() from inside the instance");
+  flush();
+  shutting_ = true;
+  abandon_operations();
+  // Answers that are held back for durability would be lost with us, though what they report is committed.
+  if (broken_) outbox_.discard_all();
+  calls_.for_each([&](CallId id, Call& call) {
+    (void)id;
+    services_.loop().cancel_timer(call.deadline);
+    if (call.sink && (call.connection == 0 || find_connection(call.connection) != nullptr)) {
+      call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
+    }
+    call.sink.reset();
+  });
+  {
+    Entry entry(*this);
+    instance_.reset();
+  }
+  outbox_.discard_all();
+  sql_.reset();
+  fibers_.close();
+  try {
+    database_.close();
+  } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
+    services_.logger().write(LogLevel::kWarn, "agent.close_failed",
+                             {{"class", class_->name()},
+                              {"agent", slot_.key().name},
+                              {"error", std::string_view(failure.what())}});
+  }
+}
+
+}  // namespace hearth::runtime

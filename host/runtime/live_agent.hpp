@@ -1,0 +1,232 @@
+#pragma once
+// An agent that is in memory: its instance, its database, its outbox, and what is in progress.
+
+#include "base/assert.hpp"
+#include "base/slot_map.hpp"
+#include "durable/fibers.hpp"
+#include "durable/wake.hpp"
+#include "runtime/agent_class.hpp"
+#include "runtime/agent_host.hpp"
+#include "runtime/class_settings.hpp"
+#include "runtime/outbox.hpp"
+#include "runtime/shard_loop.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime {
+
+class AgentSlot;
+class ShardServices;
+
+// The parts of an HTTP request that an agent may look at while it answers.
+struct RequestHead {
+  std::string target;
+  Headers headers;
+};
+
+// One event on its way to an agent. The views are borrowed until it was delivered or queued.
+struct Incoming {
+  EventKind kind{};
+  ConnectionId connection = 0;
+  std::string_view name;
+  std::string_view body;
+  std::uint32_t flags = 0;
+  std::unique_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
+  std::unique_ptr<RequestHead> request;  // kRequest only
+};
+
+// What became of internal events; the slot acts on it once no plugin code is on the stack.
+struct Completion {
+  EventKind kind{};
+  ConnectionId connection = 0;
+  std::optional<Error> error;
+};
+
+// Promises
+//  P1 One at a time  The instance is never entered while it is on the stack.
+//  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its caller.
+//  P3 Turn           What the instance writes between entering and leaving it is committed before anything it
+//                    sends in that time leaves. Turns that follow one another at once may share a commit.
+//  P4 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
+//                    evicts the agent.
+//
+// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() before destruction.
+class LiveAgent final : public AgentHost, private OutboxOwner {
+ public:
+  // Opens the database. Throws StorageError.
+  LiveAgent(AgentSlot& slot, ShardServices& services, std::shared_ptr<const AgentClass> agent_class,
+            const ClassSettings& settings, AgentHandle handle);
+  ~LiveAgent() override;
+
+  // Makes the instance and delivers START; the outcome is a Completion of kind kStart.
+  Result<void> start();
+
+  // Delivers one event. The slot has checked that it may be delivered now.
+  void deliver(Incoming incoming);
+  // Lets a waiting client in: CONNECTING, handshake, CONNECT. False if it was refused (and closed).
+  bool admit(Connection& connection);
+  void deliver_post(std::uint64_t token);
+  // Asks for kEvict to be handled; the outcome is a Completion of that kind.
+  void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
+
+  // Offers the oldest interrupted fiber that is due; the outcome is a Completion of kind kFiberRecovered. False: none is.
+  bool recover_one();
+  [[nodiscard]] bool recovery_due() const { return fibers_.due(); }
+  // When it must be awake next, though nobody asks for it.
+  [[nodiscard]] durable::Wake wake() const;
+
+  // The client is gone: answers to it are dropped.
+  void forget_connection(ConnectionId id);
+
+  // Commits, answers every call in progress with `why`, cancels everything, destroys the instance and closes the
+  // database. After it only the destructor may be called.
+  void shut(const Error& why);
+
+  [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
+  // Nothing in progress, nothing held back.
+  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool entered() const { return entered_; }
+  [[nodiscard]] bool broken() const { return broken_.has_value(); }
+  // Gives back memory that an idle agent does not need.
+  void trim();
+
+  // Internal completions and requests since the last call, in order.
+  std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
+  [[nodiscard]] bool eviction_requested() const { return evict_requested_; }
+  [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
+
+  // ---- AgentHost ----
+  [[nodiscard]] AgentHandle handle() const override { return handle_; }
+  Result<void> complete(CallId call, const Result<std::string_view>& outcome) override;
+  Result<void> emit(CallId call, std::string_view part) override;
+  Result<OperationId> submit(std::uint32_t operation, std::string_view request,
+                             std::uint64_t token) override;
+  Result<void> cancel(OperationId operation) override;
+  Result<void> evict() override;
+  void log(LogLevel level, std::string_view text) override;
+  std::optional<std::string_view> state() override;
+  Result<void> set_state(ConnectionId on_behalf, std::string_view json) override;
+  Result<void> set_default_state(std::string_view json) override;
+  storage::PluginSql& sql() override;
+  void storage_failed(std::string_view what) override;
+  Connection* find_connection(ConnectionId id) override;
+  ConnectionId next_connection(ConnectionId after, std::string_view tag) override;
+  Result<void> add_tag(ConnectionId id, std::string_view tag) override;
+  Result<void> set_flags(ConnectionId id, std::uint32_t flags) override;
+  Result<void> set_attachment(ConnectionId id, std::string_view bytes) override;
+  Result<void> send(ConnectionId id, FrameKind kind, std::string_view payload) override;
+  Result<void> broadcast(FrameKind kind, std::string_view payload, std::string_view tag,
+                         std::span<const ConnectionId> except) override;
+  Result<void> close(ConnectionId id, std::uint32_t code, std::string_view reason) override;
+  Result<RequestView> request(CallId call) override;
+  Result<void> acquire_keep_alive() override;
+  Result<void> release_keep_alive() override;
+  Result<StartedFiber> start_fiber(std::string_view name, std::string_view replaces) override;
+  Result<void> stash(std::uint64_t fiber, std::string_view json) override;
+  Result<void> finish_fiber(std::uint64_t fiber) override;
+  Result<void> retry_fiber(std::string_view id) override;
+
+ private:
+  struct Call {
+    EventKind kind{};
+    ConnectionId connection = 0;
+    std::shared_ptr<CallSink> sink;
+    std::unique_ptr<RequestHead> request;
+    ResponseHead head;
+    std::string fiber;  // kFiberRecovered: the id
+    bool part_sent = false;
+    TimerId deadline = 0;
+  };
+  struct Operation {
+    std::uint32_t operation = 0;
+    std::uint64_t token = 0;
+    TimerId timer = 0;                             // sleep
+    std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
+  };
+  // Marks the instance as being on the stack. Re-entry is the one thing that the plugin contract excludes by
+  // construction: no function that a plugin can call comes back to deliver an event.
+  class Entry {
+   public:
+    explicit Entry(LiveAgent& agent) : agent_(agent) {
+      HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
+      agent_.entered_ = true;
+      ++agent_.turns_;
+    }
+    ~Entry() { agent_.entered_ = false; }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    LiveAgent& agent_;
+  };
+
+  // OutboxOwner
+  [[nodiscard]] bool dirty() const override;
+  void commit() override;
+  void apply(Effect& effect) override;
+  void discard(Effect& effect) override;
+  void durability_lost() override;
+
+  void leave();
+  void persist_wake();
+  void end_recovery(const std::string& fiber, const Result<std::string_view>& outcome);
+  void log_fiber(LogLevel level, std::string_view event, std::string_view id,
+                 std::string_view detail);
+  void schedule_flush();
+  void flush();
+  Result<void> enter(const AgentEvent& event);
+  void accept_call(CallId id, const AgentEvent& event);
+  void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
+  void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
+  void time_out(CallId id);
+  void write_state_of_client(Incoming& incoming);
+  void store_state(ConnectionId source, std::string_view json);
+  void send_frame(std::vector<ConnectionId> to, std::string_view payload, FrameKind kind);
+  void end_operation(OperationId id, const Result<std::string_view>& outcome);
+  void start_sleep(OperationId id, std::uint64_t milliseconds);
+  Result<void> start_job(OperationId id, std::uint64_t job);
+  void abandon_operations();
+
+  AgentSlot& slot_;
+  ShardServices& services_;
+  std::shared_ptr<const AgentClass> class_;
+  const ClassSettings& settings_;
+  const AgentHandle handle_;
+
+  storage::AgentDatabase database_;
+  std::optional<storage::PluginSql> sql_;  // made when first asked for
+  durable::Fibers fibers_;
+  std::size_t keep_alive_ = 0;
+  durable::Wake known_wake_;  // as the wake index has it
+  Outbox outbox_;
+  std::unique_ptr<AgentInstance> instance_;
+
+  SlotMap<Call> calls_;
+  SlotMap<Operation> operations_;
+  std::vector<Completion> completions_;
+
+  bool state_loaded_ = false;
+  std::optional<std::string> state_;          // as stored
+  std::optional<std::string> default_state_;  // shown while none is stored
+
+  bool entered_ = false;
+  bool evict_requested_ = false;
+  bool shutting_ = false;
+  bool recorded_ = false;  // the directory knows this agent
+  std::optional<std::string> broken_;
+  bool flush_scheduled_ = false;
+  std::uint64_t turns_ = 0;          // entries so far
+  std::uint64_t turns_at_post_ = 0;  // ... when the flush was last posted
+  int flush_hops_ = 0;
+  std::shared_ptr<LiveAgent*>
+      self_;  // tasks of the loop reach us through it; null after destruction
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,103 @@
+// Operations that an agent submits: sleep and offload. See hearth/ext/sleep.h and offload.h.
+#include "runtime/agent_slot.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <cstring>
+
+namespace hearth::runtime {
+namespace {
+
+constexpr std::uint32_t kOpSleep = 1;    // HEARTH_OP_SLEEP
+constexpr std::uint32_t kOpOffload = 2;  // HEARTH_OP_OFFLOAD
+constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 60 * 60 * 1000;
+
+// Requests are flat structs of one number; see the extension's header.
+std::optional<std::uint64_t> number_in(std::string_view request) {
+  std::uint64_t number = 0;
+  if (request.size() != sizeof(number)) return std::nullopt;
+  std::memcpy(&number, request.data(), sizeof(number));
+  return number;
+}
+
+}  // namespace
+
+Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
+                                      std::uint64_t token) {
+  if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (operations_.size() >= services_.limits().max_operations) {
+    return Error{Errc::kLimitExceeded, "too many operations in flight"};
+  }
+  if (operation != kOpSleep && operation != kOpOffload) {
+    return Error{Errc::kUnsupported, "unknown operation " + std::to_string(operation)};
+  }
+  const std::optional<std::uint64_t> number = number_in(request);
+  if (!number || (operation == kOpSleep && *number > kMaxSleepMs)) {
+    return Error{Errc::kInvalidArgument, "the request of the operation is malformed"};
+  }
+  const auto [id, entry] = operations_.emplace();
+  entry.operation = operation;
+  entry.token = token;
+  if (operation == kOpSleep) {
+    start_sleep(id, *number);
+  } else if (const Result<void> started = start_job(id, *number); started.has_error()) {
+    operations_.erase(id);
+    return started.error();
+  }
+  return id;
+}
+
+void LiveAgent::start_sleep(OperationId id, std::uint64_t milliseconds) {
+  ShardLoop& loop = services_.loop();
+  const SteadyTime due = loop.clock().steady_now() + std::chrono::milliseconds(milliseconds);
+  operations_.find(id)->timer = loop.call_at(due, [self = self_, id] {
+    if (*self != nullptr) (*self)->end_operation(id, std::string_view());
+  });
+}
+
+Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
+  if (!class_->runs_jobs()) {
+    return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
+  }
+  auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  operations_.find(id)->abandoned = abandoned;
+  const bool queued = services_.run_job(class_, job, std::move(abandoned),
+                                        [self = self_, id](const Result<void>& outcome) {
+                                          if (*self == nullptr) return;
+                                          Result<std::string_view> body = std::string_view();
+                                          if (outcome.has_error()) body = outcome.error();
+                                          (*self)->end_operation(id, body);
+                                        });
+  if (!queued) return Error{Errc::kLimitExceeded, "too many jobs wait"};
+  return {};
+}
+
+void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& outcome) {
+  const Operation* found = operations_.find(id);
+  if (found == nullptr || shutting_) return;
+  const OperationResult result{outcome, found->operation, found->token};
+  operations_.erase(id);
+  {
+    Entry entry(*this);
+    instance_->on_result(result);
+  }
+  leave();
+}
+
+Result<void> LiveAgent::cancel(OperationId id) {
+  Operation* found = operations_.find(id);
+  if (found == nullptr) return Error{Errc::kNotFound, "no such operation"};
+  services_.loop().cancel_timer(found->timer);
+  if (found->abandoned) *found->abandoned = true;
+  operations_.erase(id);
+  return {};
+}
+
+void LiveAgent::abandon_operations() {
+  operations_.for_each([this](OperationId, Operation& operation) {
+    services_.loop().cancel_timer(operation.timer);
+    if (operation.abandoned) *operation.abandoned = true;
+  });
+}
+
+}  // namespace hearth::runtime

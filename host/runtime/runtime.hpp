@@ -1,0 +1,76 @@
+#pragma once
+// All shards together: what the server starts, asks and stops.
+
+#include "base/random.hpp"
+#include "runtime/agent_host.hpp"
+#include "runtime/blocking_pool.hpp"
+#include "runtime/class_registry.hpp"
+#include "runtime/shard.hpp"
+#include "runtime/shard_loop.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::runtime {
+
+struct RuntimeOptions {
+  RuntimeLimits limits;
+  std::size_t blocking_threads = 4;
+  std::size_t max_waiting_jobs = 1000;
+  // The protocol's frame that tells clients the state. Any thread.
+  std::function<std::string(std::string_view state_json)> state_frame;
+};
+
+// Threads    Each member says.
+// Lifetime   The loops, the data directory and the logger outlive it. stop() before destruction if the loops ran.
+class Runtime final : public AgentDirectory {
+ public:
+  // One shard for each loop; the loops are run by the caller, and do not run yet. Throws StorageError if the directory of
+  // agents cannot be opened.
+  Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory& data, Logger& logger,
+          RuntimeOptions options);
+  ~Runtime() override;
+
+  // Any thread.
+  [[nodiscard]] ClassRegistry& classes() { return classes_; }
+
+  // Which shard an agent lives on; never changes while the process lives. Any thread.
+  [[nodiscard]] unsigned shard_index(const storage::AgentKey& key) const;
+  [[nodiscard]] unsigned shard_count() const { return static_cast<unsigned>(shards_.size()); }
+  // Any thread; but a Shard's members are for its own.
+  [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
+  [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
+
+  // From now on agents are woken when their time has come, and interrupted work is recovered. Call it once the classes
+  // are loaded. Any thread, while the loops run.
+  void start_alarms();
+
+  // Refuses new work, lets running events finish within `grace`, evicts every agent and closes every database,
+  // then calls `done` on some shard's thread. Any thread, once, while the loops run.
+  void stop(std::chrono::milliseconds grace, std::function<void()> done);
+
+  // Waits for the blocking jobs that run and cancels those that wait; from now on there are none. They hold the
+  // code of their class. After stop() has answered; any thread but a loop's.
+  void stop_jobs() { pool_.stop(); }
+
+  // AgentDirectory: any thread.
+  Found find(AgentHandle handle) override;
+  bool post(AgentHandle handle, std::uint64_t token) override;
+
+ private:
+  [[nodiscard]] std::optional<unsigned> shard_of(AgentHandle handle) const;
+
+  const RuntimeOptions options_;
+  std::vector<ShardLoop*> loops_;
+  SystemRandom random_;
+  ClassRegistry classes_;
+  BlockingPool pool_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,32 @@
+#pragma once
+// The event loop of one shard, as the runtime needs it: tasks, timers, time. Tests drive one by hand.
+
+#include "base/clock.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace hearth::runtime {
+
+using TimerId = std::uint64_t;  // 0: none
+
+// Threads    post() and on_this_thread() from any thread, all else on the loop's own.
+// Order      Posted tasks run in the order posted, never inside post(). Timers run in the order due.
+class ShardLoop {
+ public:
+  ShardLoop() = default;
+  virtual ~ShardLoop() = default;
+  ShardLoop(const ShardLoop&) = delete;
+  ShardLoop& operator=(const ShardLoop&) = delete;
+
+  virtual void post(std::function<void()> task) = 0;
+  [[nodiscard]] virtual bool on_this_thread() const = 0;
+
+  [[nodiscard]] virtual const Clock& clock() const = 0;
+  // Runs `task` at `due` or soon after, once.
+  virtual TimerId call_at(SteadyTime due, std::function<void()> task) = 0;
+  // Does nothing for a timer that has run, was cancelled, or is 0.
+  virtual void cancel_timer(TimerId timer) = 0;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,60 @@
+#pragma once
+// What the agents of one shard share.
+
+#include "base/logger.hpp"
+#include "base/random.hpp"
+#include "durable/wake.hpp"
+#include "runtime/class_settings.hpp"
+#include "runtime/connection.hpp"
+#include "runtime/shard_loop.hpp"
+#include "storage/agent_key.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::runtime {
+
+class AgentClass;
+class AgentSlot;
+class DurabilityGate;
+
+// Threads   The shard's own. The shard implements it.
+class ShardServices {
+ public:
+  ShardServices() = default;
+  virtual ~ShardServices() = default;
+  ShardServices(const ShardServices&) = delete;
+  ShardServices& operator=(const ShardServices&) = delete;
+
+  virtual ShardLoop& loop() = 0;
+  virtual Logger& logger() = 0;
+  [[nodiscard]] virtual const RuntimeLimits& limits() const = 0;
+
+  [[nodiscard]] virtual std::filesystem::path database_path(const storage::AgentKey& key) const = 0;
+  // Before an agent's first commit: the directory must know it. Throws StorageError.
+  virtual void record_agent(const storage::AgentKey& key) = 0;
+
+  virtual Random& random() = 0;
+  // What the wake index says of an agent, and how it is told. set_wake throws StorageError.
+  [[nodiscard]] virtual durable::Wake known_wake(const storage::AgentKey& key) const = 0;
+  virtual void set_wake(const storage::AgentKey& key, const durable::Wake& wake) = 0;
+
+  // Null if no connection has this id.
+  virtual Connection* find_connection(ConnectionId id) = 0;
+  // The frame of the protocol that tells clients the state.
+  virtual std::string state_frame(std::string_view state_json) = 0;
+
+  // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many wait.
+  virtual bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
+                       std::shared_ptr<std::atomic<bool>> abandoned,
+                       std::function<void(Result<void>)> done) = 0;
+
+  // No plugin code of this agent is on the stack any more: look at what happened.
+  virtual void after_turn(AgentSlot& slot) = 0;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,35 @@
+#pragma once
+// Timers in due order, without a clock or a thread of their own.
+
+#include "base/clock.hpp"
+#include "runtime/shard_loop.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace hearth::runtime {
+
+// Threads   None of its own; used by one loop.
+class TimerQueue {
+ public:
+  TimerId add(SteadyTime due, std::function<void()> task);
+  void cancel(TimerId timer);
+
+  // When the next timer is due.
+  [[nodiscard]] std::optional<SteadyTime> next_due() const;
+
+  // Removes the first timer that is due at `now` and gives its task; empty if none is. One at a time, so that
+  // a task may cancel timers that are due as well.
+  std::function<void()> take_due(SteadyTime now);
+
+ private:
+  using Key = std::pair<SteadyTime, TimerId>;  // equal times run in the order added
+  std::map<Key, std::function<void()>> tasks_;
+  std::unordered_map<TimerId, SteadyTime> due_;
+  TimerId last_ = 0;
+};
+
+}  // namespace hearth::runtime

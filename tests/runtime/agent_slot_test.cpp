@@ -1,0 +1,318 @@
+// The life cycle of one agent: the start gate, order, eviction, and clients that outlive it.
+#include "runtime/agent_slot.hpp"
+
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ShardFixture;
+using testing::Sight;
+
+// Completes everything at once but the kinds that a test wants to keep open.
+Result<void> keep_open(testing::Script& script, AgentHost& host, const AgentEvent& event,
+                       EventKind kept) {
+  if (event.kind == kept) {
+    script.open_calls.push_back(event.call);
+    return {};
+  }
+  if (event.call != 0) return host.complete(event.call, std::string_view());
+  return {};
+}
+
+class AgentSlotTest : public ::testing::Test {
+ protected:
+  void keep(EventKind kind) {
+    shard_.script.on_event = [this, kind](AgentHost& host, const AgentEvent& event) {
+      return keep_open(shard_.script, host, event, kind);
+    };
+  }
+  void complete_kept(std::size_t index = 0) {
+    // As an operation's result would: from the loop, then the turn ends.
+    shard_.script.on_result = [this, index](AgentHost& host, const OperationResult&) {
+      (void)host.complete(shard_.script.open_calls[index], std::string_view());
+    };
+    shard_.runtime().post(shard_.script.host->handle(), 1);
+    shard_.settle();
+  }
+  std::vector<std::string>& history() { return shard_.script.history; }
+  void expect_history(const std::vector<std::string>& expected) { EXPECT_EQ(history(), expected); }
+
+  ShardFixture shard_;
+};
+
+TEST_F(AgentSlotTest, AMessageWakesAColdAgentAndIsDeliveredAfterStartAndConnect) {
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "hi", FrameKind::kText);
+  shard_.settle();
+  expect_history(
+      {"start |", "connecting /agents/counter/a|", "connect /agents/counter/a|", "message |hi"});
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+}
+
+TEST_F(AgentSlotTest, EventsWaitBehindTheStartGateInOrder) {
+  keep(EventKind::kStart);
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "1", FrameKind::kText);
+  shard_.shard().message(client.id, "2", FrameKind::kText);
+  shard_.settle();
+  expect_history({"start |"});
+  complete_kept();
+  expect_history({"start |", "connecting /agents/counter/a|", "connect /agents/counter/a|",
+                  "message |1", "message |2"});
+}
+
+TEST_F(AgentSlotTest, P2_MessagesWaitForTheirOwnConnectAndNotForAnothers) {
+  keep(EventKind::kConnect);
+  const auto slow = shard_.connect("a", "slow");
+  shard_.shard().message(slow.id, "from slow", FrameKind::kText);
+  shard_.settle();
+  shard_.script.on_event = nullptr;
+  const auto quick = shard_.connect("a", "quick");
+  shard_.shard().message(quick.id, "from quick", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(history().back(), "message |from quick");
+  complete_kept();
+  EXPECT_EQ(history().back(), "message |from slow");
+}
+
+TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) {
+  int starts = 0;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart && ++starts == 1) return Error{Errc::kPlugin, "no luck"};
+    if (event.call != 0) return host.complete(event.call, std::string_view("7"));
+    return {};
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start: no luck");
+  EXPECT_EQ(client.sight->back(), "close 1011 the agent failed to start: no luck");
+  EXPECT_EQ(shard_.script.alive, 0);
+
+  const auto second = shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(second->end, "ok 7");
+  EXPECT_EQ(starts, 2);
+}
+
+TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
+  shard_.script.on_create = [](AgentHost&) -> Result<void> {
+    return Error{Errc::kPlugin, "bad option"};
+  };
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start: bad option");
+  EXPECT_EQ(shard_.shard().counts().live, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
+}
+
+TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
+  keep(EventKind::kStart);
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  shard_.loop.advance(milliseconds(9'999));
+  EXPECT_FALSE(answer->end);
+  shard_.loop.advance(milliseconds(2));
+  EXPECT_EQ(answer->end,
+            "error unavailable: the agent failed to start: the agent did not answer in time");
+  EXPECT_EQ(shard_.script.alive, 0);
+}
+
+TEST_F(AgentSlotTest, AnIdleAgentIsEvictedAndItsClientStaysConnected) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.loop.advance(milliseconds(59'000));
+  EXPECT_EQ(shard_.script.alive, 1);
+  shard_.loop.advance(milliseconds(2'000));
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"}) << "the client notices nothing";
+
+  history().clear();
+  shard_.shard().message(client.id, "again", FrameKind::kText);
+  shard_.settle();
+  expect_history({"start |", "message |again"});  // on_connect is not called again
+}
+
+TEST_F(AgentSlotTest, TrafficPutsEvictionOff) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  for (int i = 0; i < 5; ++i) {
+    shard_.loop.advance(milliseconds(40'000));
+    shard_.shard().message(client.id, "still here", FrameKind::kText);
+    shard_.settle();
+  }
+  EXPECT_EQ(shard_.script.alive, 1);
+}
+
+TEST_F(AgentSlotTest, AnAgentWithAnEventInProgressIsNotIdle) {
+  keep(EventKind::kMessage);
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "long work", FrameKind::kText);
+  shard_.loop.advance(milliseconds(120'000));
+  EXPECT_EQ(shard_.script.alive, 1);
+  complete_kept();
+  shard_.loop.advance(milliseconds(62'000));
+  EXPECT_EQ(shard_.script.alive, 0);
+}
+
+TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      EXPECT_TRUE(host.add_tag(event.connection, "vip"));
+      EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
+      EXPECT_TRUE(host.set_attachment(event.connection, "mine"));
+      EXPECT_EQ(*find_header(host.find_connection(event.connection)->headers, "x-test"), "1");
+    }
+    if (event.kind == EventKind::kMessage) {
+      const Connection* client = host.find_connection(event.connection);
+      EXPECT_TRUE(client->has_tag("vip") && client->readonly());
+      EXPECT_EQ(client->attachment, "mine");
+      EXPECT_TRUE(client->headers.empty()) << "kept only until CONNECT is completed";
+      EXPECT_EQ(host.next_connection(0, "vip"), event.connection);
+      EXPECT_FALSE(host.add_tag(event.connection, "late"));
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.loop.advance(milliseconds(70'000));
+  ASSERT_EQ(shard_.script.alive, 0);
+  shard_.shard().message(client.id, "check", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(history().back(), "message |check");
+}
+
+TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, "members only"};
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"close 4403 members only"});
+  shard_.shard().disconnected(client.id, 4403, "", true);
+  shard_.settle();
+  expect_history({"start |", "connecting /agents/counter/a|"});
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+}
+
+TEST_F(AgentSlotTest, AConnectThatFailsClosesTheClientForARetry) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnect) return Error{Errc::kPlugin, "secret detail"};
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(client.sight->back(), "close 1011 connection set-up failed");
+}
+
+TEST_F(AgentSlotTest, CloseFollowsTheMessagesBeforeItAndTheConnectionIsForgotten) {
+  keep(EventKind::kConnect);
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "last words", FrameKind::kText);
+  shard_.shard().disconnected(client.id, 1000, "bye", true);
+  shard_.settle();
+  EXPECT_EQ(shard_.shard().counts().connections, 1U);
+  complete_kept();
+  ASSERT_GE(history().size(), 2U);
+  EXPECT_EQ(history()[history().size() - 2], "message |last words");
+  EXPECT_EQ(history().back(), "close bye|");
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+}
+
+TEST_F(AgentSlotTest, AClientThatLeavesBeforeTheStartIsNeverMentioned) {
+  keep(EventKind::kStart);
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "x", FrameKind::kText);
+  shard_.shard().disconnected(client.id, 1006, "", false);
+  complete_kept();
+  expect_history({"start |"});
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+}
+
+TEST_F(AgentSlotTest, P3_AConnectionWithTooManyWaitingMessagesIsNotReadUntilTheyAreDelivered) {
+  keep(EventKind::kStart);
+  const auto client = shard_.connect();
+  for (int i = 0; i < 20; ++i) shard_.shard().message(client.id, "m", FrameKind::kText);
+  EXPECT_EQ(*client.sight, Sight{"pause"});
+  complete_kept();
+  EXPECT_EQ(client.sight->at(1), "handshake counter/a -");
+  EXPECT_EQ(client.sight->back(), "resume");
+}
+
+TEST_F(AgentSlotTest, P3_RequestsBeyondTheBoundAreRefused) {
+  keep(EventKind::kStart);
+  std::vector<std::shared_ptr<testing::Answer>> answers;
+  for (int i = 0; i < 1001; ++i) answers.push_back(shard_.request("GET"));
+  EXPECT_FALSE(answers[999]->end);
+  EXPECT_EQ(answers[1000]->end, "error unavailable: too many requests wait for this agent");
+}
+
+TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {
+  keep(EventKind::kCall);
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "work");
+  shard_.settle();
+  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+    EXPECT_TRUE(host.evict());
+  };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error closing: the agent was evicted (admin); try again");
+  EXPECT_EQ(shard_.script.alive, 0);
+}
+
+TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kCall) {
+      EXPECT_TRUE(host.evict());
+      EXPECT_EQ(shard_.script.alive, 1);
+      EXPECT_TRUE(host.set_state(0, "1"));
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view("true"));
+    return {};
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "evict");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok true");
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(client.sight->back(), "text state 1");
+}
+
+TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.loop.step();  // eviction is under way, its end is posted
+  shard_.shard().message(client.id, "in between", FrameKind::kText);
+  history().clear();
+  shard_.settle();
+  expect_history({"destroyed", "start |", "message |in between"});
+}
+
+TEST(AgentSlotGraceTest, AClassWithAGraceIsAskedToLeaveAndMayTakeItsTime) {
+  ClassSettings settings;
+  settings.idle_timeout = milliseconds(1000);
+  settings.evict_grace = milliseconds(500);
+  ShardFixture shard({}, settings);
+  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) {
+    return keep_open(shard.script, host, event, EventKind::kEvict);
+  };
+  const auto client = shard.connect();
+  shard.loop.advance(milliseconds(1100));
+  EXPECT_EQ(shard.script.history.back(), "evict |");
+  EXPECT_EQ(shard.script.alive, 1);
+  shard.loop.advance(milliseconds(600));
+  EXPECT_EQ(shard.script.alive, 0) << "the grace is over";
+}
+
+}  // namespace
+}  // namespace hearth::runtime

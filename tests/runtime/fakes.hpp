@@ -1,0 +1,288 @@
+#pragma once
+// A shard without threads, sockets or shared libraries: the loop is driven by hand, clients and classes are
+// scripted by the test.
+
+#include "base/logger.hpp"
+#include "runtime/agent_class.hpp"
+#include "runtime/agent_host.hpp"
+#include "runtime/call_sink.hpp"
+#include "runtime/connection_port.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/shard_loop.hpp"
+#include "runtime/timer_queue.hpp"
+#include "storage/data_directory.hpp"
+#include "support/manual_clock.hpp"
+#include "support/temp_directory.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime::testing {
+
+// Runs tasks and timers when told to.
+class ManualLoop final : public ShardLoop {
+ public:
+  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  [[nodiscard]] bool on_this_thread() const override { return on_this_thread_; }
+  [[nodiscard]] const Clock& clock() const override { return clock_; }
+  TimerId call_at(SteadyTime due, std::function<void()> task) override {
+    return timers_.add(due, std::move(task));
+  }
+  void cancel_timer(TimerId timer) override { timers_.cancel(timer); }
+
+  // Runs everything that is ready; time stands still.
+  void settle() {
+    for (;;) {
+      if (!tasks_.empty()) {
+        const auto task = std::move(tasks_.front());
+        tasks_.pop_front();
+        task();
+      } else if (auto timer = timers_.take_due(clock_.steady_now())) {
+        timer();
+      } else {
+        return;
+      }
+    }
+  }
+  // Runs the first task that is ready, if there is one.
+  void step() {
+    if (tasks_.empty()) return;
+    const auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task();
+  }
+  // Lets time pass; timers run at their moments.
+  void advance(std::chrono::milliseconds by) {
+    const SteadyTime end = clock_.steady_now() + by;
+    settle();
+    while (timers_.next_due() && *timers_.next_due() <= end) {
+      clock_.advance(*timers_.next_due() - clock_.steady_now());
+      settle();
+    }
+    clock_.advance(end - clock_.steady_now());
+  }
+  void pretend_other_thread(bool other) { on_this_thread_ = !other; }
+
+ private:
+  hearth::testing::ManualClock clock_;
+  std::deque<std::function<void()>> tasks_;
+  TimerQueue timers_;
+  bool on_this_thread_ = true;
+};
+
+// What a client saw: "text hi", "binary ..", "handshake counter/a {..}", "close 1011 why", "pause", "resume".
+using Sight = std::vector<std::string>;
+
+class FakePort final : public ConnectionPort {
+ public:
+  explicit FakePort(std::shared_ptr<Sight> sight) : sight_(std::move(sight)) {}
+  void send(std::string_view payload, FrameKind kind) override {
+    sight_->push_back((kind == FrameKind::kText ? "text " : "binary ") + std::string(payload));
+  }
+  void send_handshake(const Handshake& handshake) override {
+    sight_->push_back("handshake " + std::string(handshake.agent_segment) + "/" +
+                      std::string(handshake.agent_name) + " " +
+                      std::string(handshake.state.value_or("-")));
+  }
+  void close(std::uint16_t code, std::string_view reason) override {
+    sight_->push_back("close " + std::to_string(code) + " " + std::string(reason));
+  }
+  void set_reading(bool reading) override { sight_->push_back(reading ? "resume" : "pause"); }
+
+ private:
+  std::shared_ptr<Sight> sight_;
+};
+
+// What a caller got: parts, then "ok ..." or "error code: message".
+struct Answer {
+  std::vector<std::string> parts;
+  std::optional<std::string> end;
+  unsigned status = 0;
+};
+
+class FakeSink final : public CallSink {
+ public:
+  explicit FakeSink(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
+  void part(const ResponseHead&, std::string_view body) override {
+    answer_->parts.emplace_back(body);
+  }
+  void finish(const ResponseHead& head, const Result<std::string_view>& outcome) override {
+    if (answer_->end) {
+      answer_->end = "FINISHED TWICE";
+      return;
+    }
+    answer_->status = head.status;
+    answer_->end = outcome.has_error() ? "error " + std::string(to_string(outcome.error().code)) +
+                                             ": " + outcome.error().message
+                                       : "ok " + std::string(outcome.value());
+  }
+
+ private:
+  std::shared_ptr<Answer> answer_;
+};
+
+// The code of every agent of a test. Events are written down as "kind name|body"; `script` may answer them; without
+// a script everything is completed at once with nothing.
+struct Script {
+  struct Seen {
+    AgentEvent event;  // views are dead; use the copies
+    std::string name;
+    std::string body;
+  };
+  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_event;
+  std::function<void(AgentHost&, const OperationResult&)> on_result;
+  std::function<Result<void>(AgentHost&)> on_create;
+  std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
+  std::vector<CallId> open_calls;    // events that a script left open
+  bool checks_state = false;
+  bool watches_state = false;
+  int alive = 0;
+  AgentHost* host = nullptr;  // of the youngest instance
+};
+
+class ScriptedInstance final : public AgentInstance {
+ public:
+  ScriptedInstance(Script& script, AgentHost& host) : script_(script), host_(host) {
+    ++script_.alive;
+    script_.host = &host;
+  }
+  ~ScriptedInstance() override {
+    --script_.alive;
+    script_.history.emplace_back("destroyed");
+  }
+  Result<void> on_event(const AgentEvent& event) override {
+    script_.history.push_back(std::string(to_string(event.kind)) + " " + std::string(event.name) +
+                              "|" + std::string(event.body));
+    if (script_.on_event) return script_.on_event(host_, event);
+    if (event.call != 0) return host_.complete(event.call, std::string_view());
+    return {};
+  }
+  void on_cancel(CallId) override { script_.history.emplace_back("cancel"); }
+  void on_result(const OperationResult& result) override {
+    if (script_.on_result) script_.on_result(host_, result);
+  }
+
+ private:
+  Script& script_;
+  AgentHost& host_;
+};
+
+class ScriptedClass final : public AgentClass {
+ public:
+  explicit ScriptedClass(Script& script) : script_(script) {}
+  [[nodiscard]] std::string_view name() const override { return "Counter"; }
+  [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
+  [[nodiscard]] std::string_view origin() const override { return "test"; }
+  [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
+  [[nodiscard]] bool watches_state() const override { return script_.watches_state; }
+  Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view,
+                                                std::string_view) const override {
+    if (script_.on_create) {
+      if (const auto outcome = script_.on_create(host); outcome.has_error()) return outcome.error();
+    }
+    return std::make_unique<ScriptedInstance>(script_, host);
+  }
+  [[nodiscard]] bool runs_jobs() const override { return true; }
+  Result<void> run_job(std::uint64_t job, bool cancelled) const override {
+    if (cancelled) return Error{Errc::kCancelled, "cancelled"};
+    if (job == 13) return Error{Errc::kPlugin, "unlucky"};
+    return {};
+  }
+
+ private:
+  Script& script_;
+};
+
+// One runtime with one shard that is driven by hand, and one class "Counter" at /agents/counter/.
+class ShardFixture {
+ public:
+  explicit ShardFixture(RuntimeLimits limits = {}, ClassSettings settings = {}) {
+    start(std::move(limits), std::move(settings));
+  }
+  ~ShardFixture() { stop(); }
+
+  // As after a restart of the process: everything in memory is gone, the files stay.
+  void restart(RuntimeLimits limits = {}, ClassSettings settings = {}) {
+    stop();
+    start(std::move(limits), std::move(settings));
+  }
+
+  struct Client {
+    ConnectionId id = 0;
+    std::shared_ptr<Sight> sight = std::make_shared<Sight>();
+  };
+  Client connect(const std::string& name = "a", const std::string& client_id = "me") {
+    Client client;
+    ConnectRequest request;
+    request.id = client_id;
+    request.target = "/agents/counter/" + name;
+    request.headers = {{"X-Test", "1"}};
+    client.id = shard().connect({"Counter", name}, "counter", std::move(request),
+                                std::make_unique<FakePort>(client.sight));
+    return client;
+  }
+  std::shared_ptr<Answer> call(const Client& client, const std::string& method,
+                               const std::string& arguments = "[]") {
+    auto answer = std::make_shared<Answer>();
+    shard().call(client.id, method, arguments, std::make_unique<FakeSink>(answer));
+    return answer;
+  }
+  std::shared_ptr<Answer> write_state(const Client& client, const std::string& json) {
+    auto answer = std::make_shared<Answer>();
+    shard().write_state(client.id, json, std::make_unique<FakeSink>(answer));
+    return answer;
+  }
+  std::shared_ptr<Answer> request(const std::string& method, const std::string& body = "",
+                                  const std::string& name = "a") {
+    auto answer = std::make_shared<Answer>();
+    auto head = std::make_unique<RequestHead>();
+    head->target = "/agents/counter/" + name;
+    head->headers = {{"Accept", "x"}};
+    shard().request({"Counter", name}, "counter", method, body, std::move(head),
+                    std::make_unique<FakeSink>(answer));
+    return answer;
+  }
+
+  Shard& shard() { return runtime_->shard(0); }
+  Runtime& runtime() { return *runtime_; }
+  const storage::DataDirectory& data() { return *data_; }
+  void settle() { loop.settle(); }
+
+  ManualLoop loop;
+  Script script;
+
+ private:
+  void start(RuntimeLimits limits, ClassSettings settings) {
+    auto opened = storage::DataDirectory::open(directory_.path() / "data");
+    data_.emplace(std::move(opened.value()));
+    RuntimeOptions options;
+    options.limits = std::move(limits);
+    options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
+    ShardLoop* loops[] = {&loop};
+    runtime_ = std::make_unique<Runtime>(loops, *data_, *logger_, std::move(options));
+    runtime_->classes().add(
+        {"counter", std::make_shared<ScriptedClass>(script), std::move(settings)});
+    runtime_->start_alarms();
+  }
+  void stop() {
+    bool stopped = false;
+    runtime_->stop(std::chrono::milliseconds(0), [&] { stopped = true; });
+    loop.advance(std::chrono::milliseconds(1));
+    HEARTH_ASSERT(stopped, "the shard did not stop");
+    runtime_.reset();
+    loop.settle();
+    data_.reset();
+  }
+
+  hearth::testing::TempDirectory directory_;
+  std::unique_ptr<Logger> logger_ = make_null_logger();
+  std::optional<storage::DataDirectory> data_;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+}  // namespace hearth::runtime::testing

@@ -1,0 +1,242 @@
+// Keep-alive, fibers and their recovery through the whole runtime: a restart is a new runtime on the same files.
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ShardFixture;
+
+class LiveAgentDurableTest : public ::testing::Test {
+ protected:
+  // HTTP requests run `on_request`; recovery hooks run `on_recovered`; all else is completed at once.
+  LiveAgentDurableTest() {
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kRequest && on_request) on_request(host);
+      if (event.kind == EventKind::kFiberRecovered) {
+        recovered.emplace_back(std::string(event.name) + " " + std::string(event.body));
+        if (on_recovered) return on_recovered(host, event);
+      }
+      if (event.call != 0) return host.complete(event.call, std::string_view());
+      return {};
+    };
+  }
+  void visit(std::function<void(AgentHost&)> action, const std::string& name = "a") {
+    on_request = std::move(action);
+    shard_.request("POST", "", name);
+    shard_.settle();
+    on_request = nullptr;
+  }
+  static std::string id_in(const std::string& recovery) {
+    const auto at = recovery.find("\"id\":\"") + 6;
+    return recovery.substr(at, 36);
+  }
+
+  std::function<void(AgentHost&)> on_request;
+  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_recovered;
+  std::vector<std::string> recovered;
+  ShardFixture shard_;
+};
+
+TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndThenItIs) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.acquire_keep_alive());
+    EXPECT_TRUE(host.acquire_keep_alive());
+    EXPECT_TRUE(host.release_keep_alive());
+  });
+  shard_.loop.advance(seconds(600));
+  EXPECT_EQ(shard_.script.alive, 1);
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.release_keep_alive());
+    EXPECT_FALSE(host.release_keep_alive()) << "never below zero";
+  });
+  shard_.loop.advance(seconds(62));
+  EXPECT_EQ(shard_.script.alive, 0);
+}
+
+TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsWokenAfterARestartThoughNobodyAsks) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  shard_.script.history.clear();
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(shard_.script.history.back(), "start |");
+  shard_.loop.advance(seconds(62));
+  EXPECT_EQ(shard_.script.alive, 0) << "what was held is gone with the process";
+  shard_.script.history.clear();
+  shard_.restart();
+  shard_.settle();
+  EXPECT_TRUE(shard_.script.history.empty()) << "and it is not woken again";
+}
+
+TEST_F(LiveAgentDurableTest, AReleasedAgentLeavesNoWakeBehind) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  shard_.restart();
+  shard_.script.history.clear();
+  shard_.settle();
+  EXPECT_TRUE(shard_.script.history.empty());
+}
+
+TEST_F(LiveAgentDurableTest, AnInterruptedFiberIsOfferedAfterARestartWithItsCheckpoint) {
+  visit([](AgentHost& host) {
+    const auto fiber = host.start_fiber("research", "");
+    ASSERT_TRUE(fiber);
+    EXPECT_TRUE(host.stash(fiber->handle, R"({"step":2})"));
+    EXPECT_FALSE(host.stash(fiber->handle, "{oops"));
+  });
+  shard_.loop.advance(seconds(600));
+  EXPECT_EQ(shard_.script.alive, 1) << "a fiber keeps its agent alive";
+  shard_.restart();
+  shard_.settle();
+  ASSERT_EQ(recovered.size(), 1U);
+  EXPECT_TRUE(recovered[0].starts_with(R"(research {"id":")"));
+  EXPECT_NE(recovered[0].find(R"("snapshot":{"step":2})"), std::string::npos);
+  EXPECT_NE(recovered[0].find(R"("attempt":1)"), std::string::npos);
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(recovered.size(), 1U) << "the hook ended well: the row is gone";
+}
+
+TEST_F(LiveAgentDurableTest, FinishedWorkIsNeverOffered) {
+  visit([](AgentHost& host) {
+    const auto fiber = host.start_fiber("short", "");
+    EXPECT_TRUE(host.finish_fiber(fiber->handle));
+  });
+  shard_.restart();
+  shard_.settle();
+  EXPECT_TRUE(recovered.empty());
+}
+
+TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByItselfToRecoverIt) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.start_fiber("research", ""));
+    EXPECT_TRUE(host.evict());
+  });
+  ASSERT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(shard_.script.alive, 1);
+}
+
+TEST_F(LiveAgentDurableTest, AContinuationReplacesItsPredecessor) {
+  visit([](AgentHost& host) {
+    const auto fiber = host.start_fiber("research", "");
+    EXPECT_TRUE(host.stash(fiber->handle, "1"));
+  });
+  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.start_fiber("research", id_in(std::string(event.body))));
+    return host.complete(event.call, std::string_view());
+  };
+  for (int round = 1; round <= 3; ++round) {
+    shard_.restart();
+    shard_.loop.advance(seconds(30));
+    EXPECT_EQ(recovered.size(), static_cast<std::size_t>(round)) << "one row, one offer";
+  }
+}
+
+TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("poison", "")); });
+  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kPlugin, "no"};
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.loop.advance(milliseconds(990));
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.loop.advance(milliseconds(300));
+  EXPECT_EQ(recovered.size(), 2U);
+  shard_.loop.advance(milliseconds(1900));
+  EXPECT_EQ(recovered.size(), 2U);
+  shard_.loop.advance(seconds(3600));
+  EXPECT_EQ(recovered.size(), 10U) << "then it is dead";
+  EXPECT_EQ(shard_.script.alive, 0) << "and lets its agent rest";
+  visit([&](AgentHost& host) { EXPECT_TRUE(host.retry_fiber(id_in(recovered[0]))); });
+  shard_.loop.advance(seconds(5));
+  EXPECT_GE(recovered.size(), 11U);
+}
+
+TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
+  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };
+  shard_.restart();
+  shard_.settle();
+  ASSERT_EQ(recovered.size(), 1U);
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok ") << "recovery is outside the start gate";
+  shard_.loop.advance(seconds(59));
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.loop.advance(seconds(5));
+  EXPECT_EQ(recovered.size(), 2U);
+}
+
+TEST_F(LiveAgentDurableTest, AClassWithoutRecoveryDropsTheRow) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("unwanted", "")); });
+  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kUnsupported, ""};
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.restart();
+  shard_.loop.advance(seconds(600));
+  EXPECT_EQ(recovered.size(), 1U);
+}
+
+TEST_F(LiveAgentDurableTest, AllFibersOfAnAgentAreOfferedAndOnlyThoseThatDoNotRunHere) {
+  visit([](AgentHost& host) {
+    for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.start_fiber(name, ""));
+  });
+  shard_.restart();
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("running", "")); });
+  shard_.loop.advance(seconds(30));
+  EXPECT_EQ(recovered.size(), 3U);
+}
+
+TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
+  constexpr int kAgents = 40;
+  for (int i = 0; i < kAgents; ++i) {
+    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
+          "agent" + std::to_string(i));
+  }
+  std::vector<std::pair<AgentHost*, CallId>> open;
+  on_recovered = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    open.emplace_back(&host, event.call);
+    return {};
+  };
+  RuntimeLimits limits;
+  limits.max_recovering = 8;
+  shard_.restart(limits);
+  shard_.settle();
+  EXPECT_EQ(open.size(), 8U);
+  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+    for (const auto& [who, call] : open) {
+      if (who == &host) (void)host.complete(call, std::string_view());
+    }
+  };
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    shard_.runtime().post(open[i].first->handle(), 1);
+    shard_.settle();
+  }
+  EXPECT_EQ(recovered.size(), static_cast<std::size_t>(kAgents));
+}
+
+TEST_F(LiveAgentDurableTest, AnAgentWhoseStartFailsIsTriedAgainLater) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  bool broken = true;
+  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+    if (broken) return Error{Errc::kPlugin, "not yet"};
+    return {};
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_TRUE(recovered.empty());
+  broken = false;
+  shard_.loop.advance(seconds(6));
+  EXPECT_EQ(recovered.size(), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
