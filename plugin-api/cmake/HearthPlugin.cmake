@@ -1,0 +1,62 @@
+# hearth_add_plugin() and hearth_add_plugin_test(): the flags that make a library safe to load beside others,
+# to replace while the server runs, and to unload.
+#
+#   hearth_add_plugin(chat-room chat_room.cpp)            -> <build>/plugins/chat-room.so
+#   hearth_add_plugin(chat-room chat_room.cpp OUTPUT_DIRECTORY /srv/hearth/plugins)
+#   hearth_add_plugin_test(chat_room_tests chat_room_test.cpp)
+#
+# C and C++ sources. Needs clang 19, or g++ 12 within the subset that plugin-api/README.md names.
+
+set(HEARTH_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map CACHE INTERNAL "The version script of plugins")
+
+# The sanitizers of the server must be in everything that it loads.
+function(hearth_sanitize target)
+  if(HEARTH_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE})
+    if(HEARTH_SANITIZE MATCHES undefined)
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=all -fno-sanitize=vptr,null,alignment)
+    endif()
+  endif()
+endfunction()
+
+function(hearth_add_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT_DIRECTORY" "")
+  if(NOT arg_OUTPUT_DIRECTORY)
+    set(arg_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
+  endif()
+
+  add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE Hearth::plugin_api)
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" SUFFIX ".so"
+    LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_DIRECTORY}
+    POSITION_INDEPENDENT_CODE ON
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${HEARTH_PLUGIN_MAP})
+
+  # Unique symbols would make the loader keep the library, and share its variables between generations.
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+
+  # One exported symbol; nothing unresolved, lazily bound, writable or executable without need.
+  target_link_options(${name} PRIVATE
+    LINKER:--version-script=${HEARTH_PLUGIN_MAP} LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack
+    LINKER:--build-id=sha1)
+  hearth_sanitize(${name})
+  if(NOT "${HEARTH_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "sanitize|address|undefined|thread")
+    target_link_options(${name} PRIVATE LINKER:-z,defs)  # a sanitizer's own symbols come from the server
+  endif()
+endfunction()
+
+# A GoogleTest executable for agent classes on the mock host (hearth/testing/host.hpp). It includes or compiles
+# the plugin's source: HEARTH_PLUGIN expands to nothing in it.
+function(hearth_add_plugin_test name)
+  find_package(GTest REQUIRED)
+  find_package(SQLite3 REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARGN})
+  target_compile_definitions(${name} PRIVATE HEARTH_NO_ENTRY)
+  target_link_libraries(${name} PRIVATE Hearth::plugin_api GTest::gtest_main SQLite::SQLite3 ${CMAKE_DL_LIBS})
+  hearth_sanitize(${name})
+  gtest_discover_tests(${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "unit" TIMEOUT 60)
+endfunction()

@@ -1,0 +1,319 @@
+#pragma once
+// hearth::Agent. Plugins include <hearth/agent.hpp>.
+
+#include <hearth/abi.h>
+#include <hearth/connection.hpp>
+#include <hearth/detail/activation.hpp>
+#include <hearth/fields.hpp>
+#include <hearth/http.hpp>
+#include <hearth/log.hpp>
+#include <hearth/method.hpp>
+#include <hearth/offload.hpp>
+#include <hearth/operation.hpp>
+#include <hearth/sql.hpp>
+#include <hearth/task.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+// Why an agent leaves memory.
+enum class EvictReason : std::uint32_t {
+  kIdle = HEARTH_EVICT_IDLE,
+  kCodeUpdate = HEARTH_EVICT_CODE_UPDATE,
+  kPluginRemoved = HEARTH_EVICT_PLUGIN_REMOVED,
+  kShutdown = HEARTH_EVICT_SHUTDOWN,
+  kDestroyed = HEARTH_EVICT_DESTROYED,
+  kHung = HEARTH_EVICT_HUNG,
+  kLimit = HEARTH_EVICT_LIMIT,
+  kAdmin = HEARTH_EVICT_ADMIN,
+};
+
+// One agent of a class: its clients, its state, its database.
+//
+// Threads   One event at a time, so members need no lock. While a handler waits (co_await), other events run:
+//           look again at what you knew before. The thread may differ from event to event.
+// Lifetime  Made when something happens to the agent, gone when it is idle or its code is replaced, at any
+//           co_await and without warning. What must survive is in the state or the database; members are a cache.
+// Turn      What is written up to the next co_await, or the end of the handler, is one transaction, on disk
+//           before anything that was sent after it leaves.
+// Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
+class Agent {
+ public:
+  Agent() : activation_(detail::constructing), log(activation_) {}
+  virtual ~Agent() = default;
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // ---- override what you need; what you do not override costs nothing -------------------------------------
+  // NOLINTBEGIN(performance-unnecessary-value-param): coroutines keep their parameters only by value
+
+  // The state to show until one is set. Not stored.
+  virtual Json initial_state() { return nullptr; }
+  // Before the first event. If it fails, waiting events get the error, and the next one tries again.
+  virtual Task<void> on_start() { return {}; }
+  // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it with 1011.
+  virtual void on_connecting(Connecting& /*client*/) {}
+  // It is connected. Its messages wait until this has ended.
+  virtual Task<void> on_connect(Connection /*client*/) { return {}; }
+  // A frame that is no frame of the protocol.
+  virtual Task<void> on_message(Connection /*client*/, Message /*message*/) { return {}; }
+  // It is gone, with the code and reason of the closing handshake.
+  virtual Task<void> on_close(Connection /*client*/, unsigned /*code*/, std::string /*reason*/,
+                              bool /*clean*/) {
+    return {};
+  }
+  // An HTTP request. `request` stays valid until this has ended.
+  virtual Task<Response> on_request(const Request& /*request*/) {
+    throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
+  }
+  // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt).
+  virtual void validate_state(const Json& /*next*/, std::optional<Connection> /*source*/) {}
+  // The state was replaced, by a client or by this agent (nullopt).
+  virtual Task<void> on_state_changed(Json /*next*/, std::optional<Connection> /*source*/) {
+    return {};
+  }
+  // Only if the class's YAML grants a grace: the agent leaves memory when this has ended or the grace is over.
+  virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
+  // NOLINTEND(performance-unnecessary-value-param)
+
+  // ---- itself ----------------------------------------------------------------------------------------------
+
+  [[nodiscard]] const std::string& name() const { return live().name(); }
+  [[nodiscard]] std::string_view class_name() const { return live().definition().name; }
+  // The `options` of the class's YAML file. A class with a struct Options and a constructor that takes one
+  // gets them typed and checked instead.
+  [[nodiscard]] Json options() const { return parse_json(live().options()); }
+  // Leave memory soon, and come back from storage with the next event. Clients stay connected.
+  void request_eviction() {
+    const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
+    live().check(table.evict(live().host(), live().id()), "evict");
+  }
+
+  // ---- state: one JSON value, stored, and in step with every client ------------------------------------------
+
+  // null if there is none. The reference is good until the next state() or set_state(), and not across a co_await.
+  [[nodiscard]] const Json& state();
+  // As a struct with HEARTH_FIELDS, or whatever read_json() takes. Clients may have put anything there: if it does not fit,
+  // Error(INVALID) names the field.
+  template <class T>
+  [[nodiscard]] T state() {
+    return read_json<T>(state(), "state");
+  }
+  // Stores it with this turn and sends it to every client that speaks the protocol. Runs validate_state first.
+  // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the call or
+  //           message of a readonly client is handled; HostError(LIMIT).
+  void set_state(const Json& next);
+
+  // ---- SQL -------------------------------------------------------------------------------------------------
+
+  // Runs one statement; ? takes the values in order (see sql.hpp for types and for reading rows).
+  template <class... Values>
+  Query sql(std::string_view text, const Values&... values) {
+    return Query(live(), text, values...);
+  }
+  // auto t = transaction(); ... t.commit();
+  Transaction transaction() { return Transaction(live()); }
+
+  // ---- clients ---------------------------------------------------------------------------------------------
+
+  // The open ones in order of arrival; those with `tag`, if one is given.
+  [[nodiscard]] std::vector<Connection> connections(std::string_view tag = {});
+  // The oldest open one with this id.
+  [[nodiscard]] std::optional<Connection> connection(std::string_view id);
+  // The client whose event is being handled; nullopt for HTTP, start, eviction and results of nobody's call.
+  [[nodiscard]] std::optional<Connection> caller() {
+    const std::uint64_t number = live().context().connection;
+    return number == 0 ? std::nullopt : std::optional<Connection>(Connection(live(), number));
+  }
+  // Sends one frame (see Connection::send) to all clients but some, or to those with a tag.
+  void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {
+    broadcast_to({}, frame, except);
+  }
+  void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
+                    std::initializer_list<Connection> except = {});
+
+  // ---- waiting: co_await these -----------------------------------------------------------------------------
+
+  // In memory only: an eviction ends it without waking. An agent that sleeps is not idle.
+  [[nodiscard]] detail::SleepAwaiter sleep(std::chrono::milliseconds time) {
+    return detail::SleepAwaiter(live(),
+                                time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0);
+  }
+  // Runs `function` on another thread, where it may block, and gives its value. It must not touch the agent, which
+  // may be gone by then: give it copies.
+  template <class Function>
+  [[nodiscard]] detail::OffloadAwaiter<std::decay_t<Function>> offload(Function&& function) {
+    return detail::OffloadAwaiter<std::decay_t<Function>>(live(), std::forward<Function>(function));
+  }
+
+  // ---- time and chance: a test decides them ------------------------------------------------------------------
+
+  [[nodiscard]] std::chrono::sys_time<std::chrono::milliseconds> now() const {
+    const auto& table = detail::need(live().tables().clock, HEARTH_EXT_CLOCK);
+    return std::chrono::sys_time<std::chrono::milliseconds>(
+        std::chrono::milliseconds(table.wall_ms(live().host())));
+  }
+  // Never goes back; for measuring.
+  [[nodiscard]] std::chrono::nanoseconds uptime() const {
+    const auto& table = detail::need(live().tables().clock, HEARTH_EXT_CLOCK);
+    return std::chrono::nanoseconds(table.steady_ns(live().host()));
+  }
+  void fill_random(std::span<std::byte> out) const {
+    const auto& table = detail::need(live().tables().random, HEARTH_EXT_RANDOM);
+    live().check(table.fill(live().host(), out.data(), out.size()), "random");
+  }
+  [[nodiscard]] std::uint64_t random_number() const {
+    std::uint64_t number = 0;
+    fill_random(std::as_writable_bytes(std::span(&number, 1)));
+    return number;
+  }
+  // A random UUID (version 4), in lower case.
+  [[nodiscard]] std::string uuid() const;
+
+  // ---- for the SDK -----------------------------------------------------------------------------------------
+
+  [[nodiscard]] detail::Activation& activation() { return live(); }
+
+ private:
+  [[nodiscard]] detail::Activation& live() const {
+    if (!activation_)
+      throw std::logic_error("this agent was not made by a host; tests use hearth::testing::Host");
+    return *activation_;
+  }
+
+  detail::Activation* activation_;
+
+ public:
+  const Log log;
+};
+
+inline const Json& Agent::state() {
+  detail::Activation& live_agent = live();
+  const auto& table = detail::need(live_agent.tables().state, HEARTH_EXT_STATE);
+  auto& cache = live_agent.state_cache();
+  hearth_bytes bytes = {nullptr, 0};
+  const hearth_status status = table.get(live_agent.host(), live_agent.id(), &bytes);
+  if (status != HEARTH_E_NOT_FOUND) live_agent.check(status, "state");
+  // Clients replace it without telling an agent that does not watch, so the text decides.
+  const std::string_view text =
+      status == HEARTH_E_NOT_FOUND ? std::string_view() : detail::view(bytes);
+  if (text != cache.text) {
+    cache.text.assign(text);
+    cache.value = nullptr;
+    if (!text.empty()) cache.value = parse_json(cache.text);
+  }
+  return cache.value;
+}
+
+inline void Agent::set_state(const Json& next) {
+  detail::Activation& live_agent = live();
+  const auto& table = detail::need(live_agent.tables().state, HEARTH_EXT_STATE);
+  validate_state(next, std::nullopt);
+  std::string& text = live_agent.answer_buffer();
+  append_json(text, next);
+  const detail::Context& context = live_agent.context();
+  const hearth_status status =
+      table.set(live_agent.host(), live_agent.id(), context.on_behalf ? context.connection : 0,
+                detail::slice(std::string_view(text)));
+  if (status == HEARTH_E_FORBIDDEN) throw HostError(status, "Connection is readonly");
+  live_agent.check(status, "set state");
+  auto& cache = live_agent.state_cache();
+  if (&next != &cache.value) cache.value = next;
+  cache.text.assign(text);
+}
+
+inline std::vector<Connection> Agent::connections(std::string_view tag) {
+  const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
+  std::vector<Connection> all;
+  std::uint64_t number = 0;
+  for (;;) {
+    const hearth_status status =
+        table.next(live().host(), live().id(), number, detail::slice(tag), &number);
+    if (status == HEARTH_E_NOT_FOUND) return all;
+    live().check(status, "connections");
+    all.emplace_back(live(), number);
+  }
+}
+
+inline std::optional<Connection> Agent::connection(std::string_view id) {
+  if (id.empty()) return std::nullopt;
+  const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
+  std::uint64_t number = 0;
+  for (;;) {
+    // A tag that another client chose may read like an id.
+    const hearth_status status =
+        table.next(live().host(), live().id(), number, detail::slice(id), &number);
+    if (status == HEARTH_E_NOT_FOUND) return std::nullopt;
+    live().check(status, "connection");
+    const Connection found(live(), number);
+    if (found.id() == id) return found;
+  }
+}
+
+inline void Agent::broadcast_to(std::string_view tag, const detail::Outgoing& frame,
+                                std::initializer_list<Connection> except) {
+  const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(except.size());
+  for (const Connection& client : except) numbers.push_back(client.number());
+  live().check(table.broadcast(live().host(), live().id(), frame.kind, frame.payload,
+                               detail::slice(tag), numbers.data(), numbers.size()),
+               "broadcast");
+}
+
+inline std::string Agent::uuid() const {
+  std::array<std::byte, 16> bytes;
+  fill_random(bytes);
+  bytes[6] = (bytes[6] & std::byte{0x0f}) | std::byte{0x40};
+  bytes[8] = (bytes[8] & std::byte{0x3f}) | std::byte{0x80};
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(36);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text.push_back('-');
+    text.push_back(kHex[std::to_integer<unsigned>(bytes[i]) >> 4]);
+    text.push_back(kHex[std::to_integer<unsigned>(bytes[i]) & 15]);
+  }
+  return text;
+}
+
+namespace detail {
+
+inline Activation::Activation(const ClassTraits& traits, const hearth_class& definition,
+                              const hearth_host* host, hearth_agent id, std::string_view name,
+                              std::string_view options)
+    : traits_(traits), definition_(definition), id_(id), name_(name), options_(options) {
+  if (host == library_tables.host) {
+    tables_ = &library_tables;
+  } else {  // a test's host: there may be several in one process
+    own_tables_ = std::make_unique<HostTables>();
+    own_tables_->look_up(host);
+    tables_ = own_tables_.get();
+  }
+}
+
+inline void Activation::adopt(std::unique_ptr<Agent> agent) noexcept {
+  agent_ = std::move(agent);
+}
+
+inline Activation::~Activation() {
+  // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
+  while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
+  agent_.reset();
+}
+
+}  // namespace detail
+
+}  // namespace hearth

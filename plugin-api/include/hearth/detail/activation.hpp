@@ -1,0 +1,302 @@
+#pragma once
+// One live agent as the SDK sees it: its host, its unfinished events, its pending operations.
+
+#include <hearth/abi.h>
+#include <hearth/detail/host_tables.hpp>
+#include <hearth/json.hpp>
+#include <hearth/task.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+class Agent;
+
+namespace detail {
+
+class Activation;
+struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
+
+// Which event the running code belongs to. Restored when a wait ends.
+struct Context {
+  std::uint64_t call = 0;         // 0: none, or a synchronous event
+  std::uint64_t connection = 0;   // the client that the event came from
+  bool on_behalf = false;         // a change of state counts as that client's
+  const char* unheard = nullptr;  // the hook, if nobody but the log hears of its failure
+};
+
+// An accepted event whose coroutine waits.
+class Root : public Finished {
+ public:
+  explicit Root(Activation& activation, Context context)
+      : context_(context), activation_(activation) {}
+  virtual ~Root() = default;
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+
+  void on_finished() noexcept override;
+  // Completes the event with what the coroutine gave. Called once, after on_finished, from no coroutine.
+  virtual void answer() noexcept = 0;
+  [[nodiscard]] const Context& context() const noexcept { return context_; }
+
+ protected:
+  [[nodiscard]] Activation& activation() noexcept { return activation_; }
+
+ private:
+  Context context_;
+  Activation& activation_;
+};
+
+// A submitted operation that waits for its result. Implemented by awaiters, which live in coroutine frames.
+class PendingOperation {
+ public:
+  // Stores the outcome and resumes the coroutine; `this` may be gone when it returns.
+  virtual void on_result(const hearth_result& result) = 0;
+  [[nodiscard]] virtual const Context& context() const noexcept = 0;
+  virtual ~PendingOperation() = default;
+};
+
+// Threads   The agent's own: every member is [instance].
+// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first, newest event
+//           first, while the Agent is still whole.
+class Activation {
+ public:
+  // Defined in agent_base.hpp, where Agent is complete.
+  Activation(const ClassTraits& traits, const hearth_class& definition, const hearth_host* host,
+             hearth_agent id, std::string_view name, std::string_view options);
+  ~Activation();
+  Activation(const Activation&) = delete;
+  Activation& operator=(const Activation&) = delete;
+
+  // ---- facts
+  [[nodiscard]] const ClassTraits& traits() const noexcept { return traits_; }
+  [[nodiscard]] const hearth_class& definition() const noexcept { return definition_; }
+  [[nodiscard]] hearth_agent id() const noexcept { return id_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& options() const noexcept { return options_; }
+  [[nodiscard]] const hearth_host* host() const noexcept { return tables_->host; }
+  [[nodiscard]] const HostTables& tables() const noexcept { return *tables_; }
+  [[nodiscard]] const Context& context() const noexcept { return context_; }
+  [[nodiscard]] Agent& agent() noexcept { return *agent_; }
+  void adopt(std::unique_ptr<Agent> agent) noexcept;
+
+  // ---- errors
+  // Throws HostError with the host's words, or with `doing` where it has none.
+  [[noreturn]] void fail(hearth_status status, std::string_view doing) const {
+    throw HostError(status, last_error(status, doing));
+  }
+  void check(hearth_status status, std::string_view doing) const {
+    if (status < 0) fail(status, doing);
+  }
+  [[nodiscard]] std::string last_error(hearth_status status, std::string_view doing) const {
+    hearth_bytes text = {nullptr, 0};
+    if (host()->last_error(host(), id_, &text) == HEARTH_OK && text.len != 0)
+      return std::string(view(text));
+    return std::string(doing) + ": " + std::string(status_name(status));
+  }
+  void log(int level, std::string_view text) const noexcept {
+    if (tables_->log) tables_->log->write(host(), id_, level, slice(text));
+  }
+
+  // ---- answers
+  void complete(std::uint64_t call, hearth_status status, std::string_view body) const noexcept {
+    // GONE is normal; for INVALID and LIMIT the host has answered the caller itself.
+    static_cast<void>(host()->complete(host(), id_, call, status, slice(body)));
+  }
+  // Inside a catch block: completes the event with the exception's code and text.
+  void complete_with_exception(const Context& context) const noexcept;
+  // A buffer for the text of one answer at a time, kept so that most answers allocate nothing.
+  [[nodiscard]] std::string& answer_buffer() {
+    if (answer_.capacity() > kKeptAnswer) answer_ = std::string();
+    answer_.clear();
+    return answer_;
+  }
+
+  // ---- unfinished events
+  void keep(std::unique_ptr<Root> root) {
+    const std::uint64_t call = root->context().call;
+    roots_[call] = std::move(root);
+  }
+  void finished(Root& root) noexcept { finished_.push_back(&root); }
+  void cancel(std::uint64_t call) { roots_.erase(call); }
+  // Answers and frees the events that have ended. Called last in each entry, when no coroutine runs.
+  void reap() noexcept {
+    while (!finished_.empty()) {
+      Root* const root = finished_.back();
+      finished_.pop_back();
+      root->answer();
+      roots_.erase(root->context().call);
+    }
+  }
+  [[nodiscard]] std::size_t unfinished() const noexcept { return roots_.size(); }
+
+  // ---- operations
+  // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will come.
+  hearth_status submit(std::uint32_t operation, hearth_bytes request, PendingOperation& pending,
+                       std::uint64_t& token, std::uint64_t& host_id) {
+    const auto place = pending_.emplace_hint(pending_.end(), ++last_token_, &pending);
+    const hearth_status status =
+        host()->submit(host(), id_, operation, request, last_token_, &host_id);
+    if (status < 0) pending_.erase(place);
+    token = last_token_;
+    return status;
+  }
+  // The awaiter goes away before its result came.
+  void forget(std::uint64_t token, std::uint64_t host_id) noexcept {
+    if (pending_.erase(token) != 0) static_cast<void>(host()->cancel(host(), id_, host_id));
+  }
+  void on_result(const hearth_result& result) {
+    if ((result.flags & HEARTH_RESULT_FINAL) == 0) return;  // no operation of version 1 has parts
+    const auto found = pending_.find(result.token);
+    if (found == pending_.end()) return;  // forgotten, or a post()
+    PendingOperation* const pending = found->second;
+    pending_.erase(found);
+    const Entry entry(*this, pending->context());
+    pending->on_result(result);
+  }
+
+  // The host has called in: sets the context for as long as it lives, then reaps.
+  class Entry {
+   public:
+    Entry(Activation& activation, Context context) : activation_(activation) {
+      activation_.context_ = context;
+    }
+    ~Entry() {
+      activation_.context_ = Context();
+      activation_.reap();
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    Activation& activation_;
+  };
+
+  // ---- the last state seen, text and parsed
+  struct StateCache {
+    std::string text;
+    Json value;
+  };
+  [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
+
+ private:
+  static constexpr std::size_t kKeptAnswer =
+      65'536;  // a larger buffer is not kept for a live but idle agent
+
+  const ClassTraits& traits_;
+  const hearth_class& definition_;
+  const HostTables* tables_ = nullptr;
+  std::unique_ptr<HostTables> own_tables_;
+  hearth_agent id_;
+  std::string name_;
+  std::string options_;
+  std::unique_ptr<Agent> agent_;
+  Context context_;
+  std::string answer_;
+  StateCache state_;
+  std::uint64_t last_token_ = 0;
+  std::map<std::uint64_t, PendingOperation*> pending_;
+  std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call, which grow
+  std::vector<Root*> finished_;
+};
+
+inline void Root::on_finished() noexcept {
+  activation_.finished(*this);
+}
+
+// The activation whose Agent is being constructed on this thread. Trivial, so it does not pin the library.
+inline constinit thread_local Activation* constructing = nullptr;
+
+// A coroutine and what to do with its value. `deliver` may own what the coroutine refers to.
+template <class T, class Deliver>
+class TaskRoot final : public Root {
+ public:
+  TaskRoot(Activation& activation, Context context, Task<T> task, Deliver deliver)
+      : Root(activation, context), deliver_(std::move(deliver)), task_(std::move(task)) {
+    task_.tell(this);
+  }
+  void answer() noexcept override { settle(activation(), context(), task_, deliver_); }
+
+  static void settle(Activation& activation, const Context& context, Task<T>& task,
+                     Deliver& deliver) noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        task.take();
+        deliver(activation, context);
+      } else {
+        deliver(activation, context, task.take());
+      }
+    } catch (...) {
+      activation.complete_with_exception(context);
+    }
+  }
+
+ private:
+  Deliver deliver_;
+  Task<T> task_;  // destroyed before deliver_
+};
+
+// Runs `task` for the event `context` and has its outcome delivered: at once if it does not wait.
+template <class T, class Deliver>
+void drive(Activation& activation, const Context& context, Task<T> task, Deliver deliver) {
+  task.start();
+  if (task.done()) {
+    TaskRoot<T, Deliver>::settle(activation, context, task, deliver);
+  } else {
+    activation.keep(std::make_unique<TaskRoot<T, Deliver>>(activation, context, std::move(task),
+                                                           std::move(deliver)));
+  }
+}
+
+// Completes an event that answers nothing.
+struct DeliverNothing {
+  void operator()(Activation& activation, const Context& context) const {
+    activation.complete(context.call, HEARTH_OK, {});
+  }
+};
+
+// Inside a catch block: what to tell the caller.
+struct Failure {
+  hearth_status status = HEARTH_E_PLUGIN;
+  std::string text = "Unknown error occurred";
+  std::string sql = {};  // of a SqlError
+};
+
+inline Failure current_failure() noexcept {
+  try {
+    throw;
+  } catch (const SqlError& error) {
+    return {HEARTH_E_PLUGIN, error.what(), error.sql()};
+  } catch (const HostError& error) {
+    return {HEARTH_E_PLUGIN, error.what()};
+  } catch (const Error& error) {
+    return {error.code() < 0 ? error.code() : HEARTH_E_PLUGIN, error.what()};
+  } catch (const Json::exception& error) {
+    return {HEARTH_E_PLUGIN, std::string(json_error_text(error))};
+  } catch (const std::exception& error) {
+    return {HEARTH_E_PLUGIN, error.what()};
+  } catch (...) {
+    return {};
+  }
+}
+
+inline void Activation::complete_with_exception(const Context& context) const noexcept {
+  const Failure failure = current_failure();
+  if (!failure.sql.empty()) log(HEARTH_LOG_ERROR, failure.text + " in SQL: " + failure.sql);
+  if (context.unheard) {
+    log(HEARTH_LOG_ERROR, std::string(context.unheard) + " failed: " + failure.text);
+  }
+  complete(context.call, failure.status, failure.text);
+}
+
+}  // namespace detail
+
+}  // namespace hearth

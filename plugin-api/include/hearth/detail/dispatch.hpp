@@ -1,0 +1,178 @@
+#pragma once
+// From the host's events to the hooks of an agent. The same code for every class.
+
+#include <hearth/agent_base.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::detail {
+
+// Hooks that a class overrides, as bits.
+enum Hook : std::uint32_t {
+  kInitialState = 1U << 0,
+  kOnStart = 1U << 1,
+  kOnConnecting = 1U << 2,
+  kOnConnect = 1U << 3,
+  kOnMessage = 1U << 4,
+  kOnClose = 1U << 5,
+  kOnRequest = 1U << 6,
+  kValidateState = 1U << 7,
+  kOnStateChanged = 1U << 8,
+  kOnEvict = 1U << 9,
+};
+
+struct ClassTraits {
+  std::uint32_t hooks;
+  const std::vector<Method>& (*methods)();
+};
+
+inline void dispatch_call(Activation& activation, const Context& context, std::string_view name,
+                          std::string_view arguments) {
+  for (const Method& method : activation.traits().methods()) {
+    if (method.name == name)
+      return method.invoke(method, activation, activation.agent(), context, arguments);
+  }
+  activation.complete(context.call, HEARTH_E_NOT_FOUND,
+                      "Method " + std::string(name) + " does not exist");
+}
+
+inline void dispatch_request(Activation& activation, const Context& context,
+                             const hearth_event& event) {
+  auto request =
+      std::make_unique<Request>(activation, event.call, view(event.name), view(event.body));
+  const Request& borrowed = *request;
+  drive(activation, context, activation.agent().on_request(borrowed),
+        DeliverResponse(std::move(request)));
+}
+
+// An asynchronous event whose hook is overridden. Exceptions before the first wait come out of here.
+inline void dispatch(Activation& activation, const Context& context, const hearth_event& event) {
+  Agent& agent = activation.agent();
+  const Connection client(activation, event.connection);
+  switch (event.kind) {
+    case HEARTH_EVENT_START: return drive(activation, context, agent.on_start(), DeliverNothing());
+    case HEARTH_EVENT_CONNECT:
+      return drive(activation, context, agent.on_connect(client), DeliverNothing());
+    case HEARTH_EVENT_MESSAGE:
+      return drive(activation, context,
+                   agent.on_message(client, Message(std::string(view(event.body)),
+                                                    event.flags == HEARTH_MESSAGE_BINARY)),
+                   DeliverNothing());
+    case HEARTH_EVENT_CLOSE:
+      return drive(activation, context,
+                   agent.on_close(client, event.flags & 0xffffU, std::string(view(event.name)),
+                                  (event.flags & HEARTH_CLOSE_WAS_CLEAN) != 0),
+                   DeliverNothing());
+    case HEARTH_EVENT_STATE_CHANGED:
+      return drive(activation, context,
+                   agent.on_state_changed(
+                       parse_json(view(event.body)),
+                       event.connection == 0 ? std::nullopt : std::optional<Connection>(client)),
+                   DeliverNothing());
+    case HEARTH_EVENT_EVICT:
+      return drive(activation, context, agent.on_evict(static_cast<EvictReason>(event.flags)),
+                   DeliverNothing());
+    default: return;
+  }
+}
+
+// The hook that an event kind leads to; 0 for those that have none.
+inline std::uint32_t hook_of(std::uint32_t kind) noexcept {
+  switch (kind) {
+    case HEARTH_EVENT_START: return kOnStart;
+    case HEARTH_EVENT_CONNECTING: return kOnConnecting;
+    case HEARTH_EVENT_CONNECT: return kOnConnect;
+    case HEARTH_EVENT_MESSAGE: return kOnMessage;
+    case HEARTH_EVENT_CLOSE: return kOnClose;
+    case HEARTH_EVENT_REQUEST: return kOnRequest;
+    case HEARTH_EVENT_STATE_CHECK: return kValidateState;
+    case HEARTH_EVENT_STATE_CHANGED: return kOnStateChanged;
+    case HEARTH_EVENT_EVICT: return kOnEvict;
+    default: return 0;
+  }
+}
+
+// The name of a hook whose failure reaches no caller, client or other event; null for the rest.
+inline const char* unheard_hook(std::uint32_t kind) noexcept {
+  switch (kind) {
+    case HEARTH_EVENT_MESSAGE: return "on_message";
+    case HEARTH_EVENT_CLOSE: return "on_close";
+    case HEARTH_EVENT_STATE_CHANGED: return "on_state_changed";
+    case HEARTH_EVENT_EVICT: return "on_evict";
+    default: return nullptr;
+  }
+}
+
+// CONNECTING and STATE_CHECK: over when this returns. There is nobody to tell the text to but the log.
+inline hearth_status dispatch_synchronous(Activation& activation,
+                                          const hearth_event& event) noexcept {
+  const Activation::Entry entry(activation, Context{0, event.connection, false, nullptr});
+  try {
+    if (event.kind == HEARTH_EVENT_CONNECTING) {
+      Connecting client(activation, event.connection);
+      activation.agent().on_connecting(client);
+    } else {
+      activation.agent().validate_state(parse_json(view(event.body)),
+                                        Connection(activation, event.connection));
+    }
+    return HEARTH_OK;
+  } catch (...) {
+    const Failure failure = current_failure();
+    activation.log(HEARTH_LOG_INFO, (event.kind == HEARTH_EVENT_CONNECTING ? "connection refused: "
+                                                                           : "state refused: ") +
+                                        failure.text);
+    return failure.status;
+  }
+}
+
+// hearth_class.on_event, for every class.
+inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
+  Activation& activation = *static_cast<Activation*>(instance);
+  const std::uint32_t kind = event->kind;
+  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_EVICT) return HEARTH_E_UNSUPPORTED;
+
+  const bool wanted = (activation.traits().hooks & hook_of(kind)) != 0;
+  if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
+  if (!wanted && kind != HEARTH_EVENT_CALL && kind != HEARTH_EVENT_REQUEST) {
+    activation.complete(event->call, HEARTH_OK, {});
+    return HEARTH_OK;
+  }
+
+  const Context context{event->call, event->connection,
+                        kind == HEARTH_EVENT_CALL || kind == HEARTH_EVENT_MESSAGE,
+                        unheard_hook(kind)};
+  const Activation::Entry entry(activation, context);
+  try {
+    if (kind == HEARTH_EVENT_CALL) {
+      dispatch_call(activation, context, view(event->name), view(event->body));
+    } else if (kind == HEARTH_EVENT_REQUEST) {
+      dispatch_request(activation, context, *event);
+    } else {
+      dispatch(activation, context, *event);
+    }
+  } catch (...) {
+    activation.complete_with_exception(context);
+  }
+  return HEARTH_OK;
+}
+
+inline void on_cancel(void* instance, std::uint64_t call) noexcept {
+  Activation& activation = *static_cast<Activation*>(instance);
+  const Activation::Entry entry(activation, Context());
+  activation.cancel(call);
+}
+
+inline void on_result(void* instance, const hearth_result* result) noexcept {
+  static_cast<Activation*>(instance)->on_result(*result);
+}
+
+inline void destroy(void* instance) noexcept {
+  delete static_cast<Activation*>(instance);
+}
+
+}  // namespace hearth::detail

@@ -1,0 +1,78 @@
+#pragma once
+// The tables of one host, looked up once, and the conversions between slices and C++.
+
+#include <hearth/abi.h>
+#include <hearth/error.hpp>
+#include <hearth/ext/agent.h>
+#include <hearth/ext/clock.h>
+#include <hearth/ext/connections.h>
+#include <hearth/ext/http.h>
+#include <hearth/ext/log.h>
+#include <hearth/ext/offload.h>
+#include <hearth/ext/random.h>
+#include <hearth/ext/sleep.h>
+#include <hearth/ext/sql.h>
+#include <hearth/ext/state.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hearth::detail {
+
+inline hearth_bytes slice(std::string_view text) noexcept {
+  return {text.data(), text.size()};
+}
+inline hearth_bytes slice(std::span<const std::byte> bytes) noexcept {
+  return {bytes.data(), bytes.size()};
+}
+
+// Borrowed: valid as long as the slice is.
+inline std::string_view view(hearth_bytes bytes) noexcept {
+  return bytes.len == 0 ? std::string_view()
+                        : std::string_view(static_cast<const char*>(bytes.ptr), bytes.len);
+}
+
+// An extension that the host does not have is null here; need() turns its use into a clear error.
+struct HostTables {
+  const hearth_host* host = nullptr;
+  const hearth_agent_v1* agent = nullptr;
+  const hearth_clock_v1* clock = nullptr;
+  const hearth_connections_v1* connections = nullptr;
+  const hearth_http_v1* http = nullptr;
+  const hearth_log_v1* log = nullptr;
+  const hearth_random_v1* random = nullptr;
+  const hearth_sql_v1* sql = nullptr;
+  const hearth_state_v1* state = nullptr;
+
+  void look_up(const hearth_host* from) noexcept {
+    host = from;
+    find(agent, HEARTH_EXT_AGENT);
+    find(clock, HEARTH_EXT_CLOCK);
+    find(connections, HEARTH_EXT_CONNECTIONS);
+    find(http, HEARTH_EXT_HTTP);
+    find(log, HEARTH_EXT_LOG);
+    find(random, HEARTH_EXT_RANDOM);
+    find(sql, HEARTH_EXT_SQL);
+    find(state, HEARTH_EXT_STATE);
+  }
+
+ private:
+  template <class Table>
+  void find(const Table*& table, const char* id) noexcept {
+    table = static_cast<const Table*>(host->get_extension(host, id));
+  }
+};
+
+template <class Table>
+const Table& need(const Table* table, const char* id) {
+  if (!table) throw HostError(HEARTH_E_UNSUPPORTED, std::string("this server has no ") + id);
+  return *table;
+}
+
+// Filled by init() for the library's own host, before any agent exists, and constant until deinit(). One for
+// each loaded library: the version script keeps it from being shared with another generation of the same code.
+inline HostTables library_tables;
+
+}  // namespace hearth::detail

@@ -1,0 +1,274 @@
+#pragma once
+// Typed values from JSON and back: arguments of methods, options of a class, states. An error names the place
+// ("argument 2.size: expected integer"), because the person who reads it has not seen this code.
+
+#include <hearth/json.hpp>
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Inside a struct: makes it readable from a JSON object and writable as one. A missing key leaves the field
+// at its default.
+//
+//     struct Options {
+//       int start = 0;
+//       std::string greeting = "hello";
+//       HEARTH_FIELDS(start, greeting)
+//     };
+//
+// Fields   anything that read_json() below takes. Not usable in a class local to a function.
+#define HEARTH_FIELDS(...)                                       \
+  template <class HearthVisitor>                                 \
+  void hearth_visit(const HearthVisitor& hearth_visitor) {       \
+    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                   \
+  }                                                              \
+  template <class HearthVisitor>                                 \
+  void hearth_visit(const HearthVisitor& hearth_visitor) const { \
+    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                   \
+  }
+
+namespace hearth {
+
+namespace detail {
+
+struct AnyVisitor {
+  template <class... Fields>
+  void operator()(std::string_view, Fields&...) const {}
+};
+
+// A struct with HEARTH_FIELDS.
+template <class T>
+concept HasFields = requires(T& value) { value.hearth_visit(AnyVisitor()); };
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+
+// The first of the names in "start, greeting", which loses it.
+constexpr std::string_view next_name(std::string_view& names) {
+  const std::size_t comma = names.find(',');
+  std::string_view name = names.substr(0, comma);
+  names = comma == std::string_view::npos ? std::string_view() : names.substr(comma + 1);
+  while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+  while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+  return name;
+}
+
+// Where in a value the reader is: a chain on the stack, made text only for an error.
+struct Place {
+  const Place* outer;
+  std::string_view name;  // a key; empty for an index
+  std::size_t index;
+
+  [[nodiscard]] std::string text() const {
+    std::string out = outer ? outer->text() : std::string();
+    if (name.empty()) return out + "[" + std::to_string(index) + "]";
+    if (!out.empty()) out += outer->outer || !outer->name.ends_with(' ') ? "." : "";
+    return out + std::string(name);
+  }
+};
+
+[[noreturn]] inline void refuse(const Place& place, std::string_view why) {
+  throw Error(HEARTH_E_INVALID, place.text() + ": " + std::string(why));
+}
+
+// What a value of type T is called in an error.
+template <class T>
+constexpr std::string_view expected_name() {
+  if constexpr (std::same_as<T, bool>)
+    return "expected boolean";
+  else if constexpr (std::integral<T>)
+    return "expected integer";
+  else if constexpr (std::floating_point<T>)
+    return "expected number";
+  else if constexpr (std::same_as<T, std::string>)
+    return "expected string";
+  else if constexpr (kIsVector<T>)
+    return "expected array";
+  else if constexpr (kIsOptional<T>)
+    return expected_name<typename T::value_type>();
+  else if constexpr (HasFields<T>)
+    return "expected object";
+  else
+    return "expected a value";
+}
+
+template <std::integral T>
+T read_integer(const Json& value, const Place& place) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (!std::in_range<T>(number)) refuse(place, "integer out of range");
+    return static_cast<T>(number);
+  }
+  if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    if (!std::in_range<T>(number)) refuse(place, "integer out of range");
+    return static_cast<T>(number);
+  }
+  if (!value.is_number_float()) refuse(place, expected_name<T>());
+  // Some clients write 2.0 for 2. Beyond 2^53 a double is no longer the integer that was meant.
+  const double number = value.get<double>();
+  if (!(std::fabs(number) <= 9007199254740992.0) || std::trunc(number) != number) {
+    refuse(place, expected_name<T>());
+  }
+  if (!std::in_range<T>(static_cast<std::int64_t>(number))) refuse(place, "integer out of range");
+  return static_cast<T>(number);
+}
+
+enum class UnknownKeys { kIgnored, kRefused };
+
+template <class T>
+T read_json(const Json& value, const Place& place, UnknownKeys unknown);
+
+// Reads the members of `object` into the fields of a struct.
+class FieldReader {
+ public:
+  FieldReader(const Json& object, const Place& place, UnknownKeys unknown)
+      : object_(object), place_(place), unknown_(unknown) {}
+
+  template <class... Fields>
+  void operator()(std::string_view names, Fields&... fields) const {
+    std::string_view rest = names;
+    (read(next_name(rest), fields), ...);
+    if (unknown_ == UnknownKeys::kIgnored) return;
+    for (const auto& [key, member] : object_.get_ref<const Json::object_t&>()) {
+      if (!known(names, key))
+        refuse(Place{&place_, key, 0}, "unknown; known are " + std::string(names));
+    }
+  }
+
+ private:
+  template <class Field>
+  void read(std::string_view name, Field& field) const {
+    const auto member = object_.find(name);
+    if (member != object_.end())
+      field = read_json<Field>(*member, Place{&place_, name, 0}, unknown_);
+  }
+
+  static bool known(std::string_view names, std::string_view key) {
+    while (!names.empty()) {
+      if (next_name(names) == key) return true;
+    }
+    return false;
+  }
+
+  const Json& object_;
+  const Place& place_;
+  UnknownKeys unknown_;
+};
+
+class FieldWriter {
+ public:
+  explicit FieldWriter(Json& object) : object_(object) {}
+
+  template <class... Fields>
+  void operator()(std::string_view names, const Fields&... fields) const {
+    (write(next_name(names), fields), ...);
+  }
+
+ private:
+  template <class Field>
+  void write(std::string_view name, const Field& field) const {
+    if constexpr (kIsOptional<Field>) {
+      if (field) write(name, *field);
+    } else {
+      object_.emplace(std::string(name), field);
+    }
+  }
+
+  Json& object_;
+};
+
+// A type of the author's own, by nlohmann's rules.
+template <class T>
+T read_other(const Json& value, const Place& place) {
+  try {
+    return value.get<T>();
+  } catch (const Json::exception& error) {
+    refuse(place, json_error_text(error));
+  }
+}
+
+template <class T>
+T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
+  if constexpr (std::same_as<T, Json>) {
+    return value;
+  } else if constexpr (std::same_as<T, bool>) {
+    if (!value.is_boolean()) refuse(place, expected_name<T>());
+    return value.get<bool>();
+  } else if constexpr (std::integral<T>) {
+    return read_integer<T>(value, place);
+  } else if constexpr (std::floating_point<T>) {
+    if (!value.is_number()) refuse(place, expected_name<T>());
+    return value.get<T>();
+  } else if constexpr (std::same_as<T, std::string>) {
+    if (!value.is_string()) refuse(place, expected_name<T>());
+    return value.get_ref<const std::string&>();
+  } else if constexpr (kIsOptional<T>) {
+    if (value.is_null()) return std::nullopt;
+    return read_json<typename T::value_type>(value, place, unknown);
+  } else if constexpr (kIsVector<T>) {
+    if (!value.is_array()) refuse(place, expected_name<T>());
+    T elements;
+    elements.reserve(value.size());
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      elements.push_back(
+          read_json<typename T::value_type>(value[i], Place{&place, {}, i}, unknown));
+    }
+    return elements;
+  } else if constexpr (HasFields<T>) {
+    if (!value.is_object()) refuse(place, expected_name<T>());
+    T object;
+    object.hearth_visit(FieldReader(value, place, unknown));
+    return object;
+  } else {
+    return read_other<T>(value, place);
+  }
+}
+
+}  // namespace detail
+
+// `value` as a T: bool, an integer (also 2.0), a floating-point number, std::string, Json, std::optional
+// (null), std::vector, a struct with HEARTH_FIELDS, or a type that nlohmann/json can read.
+// Failure   Error(INVALID), whose text starts with the place inside `what` ("state.count: expected integer").
+template <class T>
+[[nodiscard]] T read_json(const Json& value, std::string_view what) {
+  return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
+                              detail::UnknownKeys::kIgnored);
+}
+
+// The options of a class: like read_json, but a key that the struct does not have is an error ("option strat: unknown; ...").
+template <class T>
+[[nodiscard]] T read_options(const Json& value) {
+  if (!value.is_object()) throw Error(HEARTH_E_INVALID, "options: expected object");
+  return detail::read_json<T>(value, detail::Place{nullptr, "option ", 0},
+                              detail::UnknownKeys::kRefused);
+}
+
+}  // namespace hearth
+
+// Structs with HEARTH_FIELDS are values of nlohmann/json as well: Json(state), json.get<State>().
+template <hearth::detail::HasFields T>
+struct nlohmann::adl_serializer<T, void> {
+  static void to_json(hearth::Json& json, const T& value) {
+    json = hearth::Json::object();
+    value.hearth_visit(hearth::detail::FieldWriter(json));
+  }
+  static void from_json(const hearth::Json& json, T& value) {
+    value = hearth::read_json<T>(json, "value");
+  }
+};

@@ -1,0 +1,64 @@
+#pragma once
+// Lines in the server's log, with the agent they come from.
+
+#include <hearth/detail/activation.hpp>
+#include <hearth/json.hpp>
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+// log.info("saved ", count, " rows for ", name): the parts are written one after the other.
+// Parts     text, characters, bool, numbers, Json.
+// Bounded   8 KiB a line; control characters are escaped. Never fails.
+class Log {
+ public:
+  explicit Log(const detail::Activation* activation) noexcept : activation_(activation) {}
+
+  template <class... Parts>
+  void debug(const Parts&... parts) const {
+    write(HEARTH_LOG_DEBUG, parts...);
+  }
+  template <class... Parts>
+  void info(const Parts&... parts) const {
+    write(HEARTH_LOG_INFO, parts...);
+  }
+  template <class... Parts>
+  void warn(const Parts&... parts) const {
+    write(HEARTH_LOG_WARN, parts...);
+  }
+  template <class... Parts>
+  void error(const Parts&... parts) const {
+    write(HEARTH_LOG_ERROR, parts...);
+  }
+
+ private:
+  template <class... Parts>
+  void write(int level, const Parts&... parts) const {
+    if (!activation_) return;
+    std::string line;
+    (append(line, parts), ...);
+    activation_->log(level, line);
+  }
+  template <class Part>
+  static void append(std::string& line, const Part& part) {
+    if constexpr (std::same_as<Part, Json>)
+      append_json(line, part);
+    else if constexpr (std::convertible_to<const Part&, std::string_view>)
+      line.append(std::string_view(part));
+    else if constexpr (std::same_as<Part, bool>)
+      line.append(part ? "true" : "false");
+    else if constexpr (std::same_as<Part, char>)
+      line.push_back(part);
+    else if constexpr (std::floating_point<Part>)
+      detail::append_double(line, static_cast<double>(part));
+    else
+      detail::append_number(line, part);
+  }
+
+  const detail::Activation* activation_;
+};
+
+}  // namespace hearth

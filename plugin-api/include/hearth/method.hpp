@@ -1,0 +1,267 @@
+#pragma once
+// Methods that clients call: from the JSON array of arguments to a C++ call and back.
+
+#include <hearth/detail/activation.hpp>
+#include <hearth/fields.hpp>
+#include <hearth/task.hpp>
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+namespace detail {
+
+// `value` as JSON text; the commonest types without a Json in between.
+template <class T>
+void append_result(std::string& out, const T& value) {
+  if constexpr (std::same_as<T, Json>)
+    append_json(out, value);
+  else if constexpr (std::same_as<T, bool>)
+    out.append(value ? "true" : "false");
+  else if constexpr (std::integral<T>)
+    append_number(out, value);
+  else if constexpr (std::convertible_to<const T&, std::string_view>)
+    append_json_string(out, value);
+  else if constexpr (kIsOptional<T>)
+    value ? append_result(out, *value) : append_json(out, Json());
+  else
+    append_json(out, Json(value));
+}
+
+}  // namespace detail
+
+// The way out of a streaming method, its first parameter.
+// Lifetime  Until the method has ended, waits included.
+class Stream {
+ public:
+  Stream(detail::Activation& activation, std::uint64_t call) noexcept
+      : activation_(activation), call_(call) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Sends one part of the answer: anything that Json can be made from. False: nobody listens any more, stop.
+  template <class T>
+  bool send(const T& part) {
+    std::string& text = activation_.answer_buffer();
+    detail::append_result(text, part);
+    const hearth_status status = activation_.host()->emit(
+        activation_.host(), activation_.id(), call_, detail::slice(std::string_view(text)));
+    if (status == HEARTH_E_GONE || status == HEARTH_E_CLOSING) return false;
+    activation_.check(status, "stream");
+    return true;
+  }
+
+ private:
+  detail::Activation& activation_;
+  std::uint64_t call_;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool kIsTask = false;
+template <class T>
+inline constexpr bool kIsTask<Task<T>> = true;
+
+// The arguments of one call.
+class Arguments {
+ public:
+  explicit Arguments(std::string_view text) {
+    if (text.empty() || text == "[]" || read_small_integer(text)) return;
+    Json parsed = parse_json(text);
+    if (!parsed.is_array()) throw Error(HEARTH_E_INVALID, "the arguments are no array");
+    values_ = std::move(parsed.get_ref<Json::array_t&>());
+  }
+
+  // The argument at `index` as a T. A missing one is as good as null where null will do; more than the method
+  // takes are ignored, as clients in JavaScript expect.
+  template <class T>
+  T read(std::size_t index) {
+    if constexpr (std::same_as<T, Json>) {
+      return index < values_.size() ? std::move(values_[index]) : Json();
+    } else {
+      if (index < values_.size()) {
+        if constexpr (std::same_as<T, std::string>) {
+          if (values_[index].is_string()) return std::move(values_[index].get_ref<std::string&>());
+        }
+        return hearth::read_json<T>(values_[index], "argument " + std::to_string(index + 1));
+      }
+      if constexpr (kIsOptional<T>) {
+        return std::nullopt;
+      } else {
+        throw Error(HEARTH_E_INVALID, "argument " + std::to_string(index + 1) + ": missing, " +
+                                          std::string(expected_name<T>()));
+      }
+    }
+  }
+
+ private:
+  // "[2]", the commonest list that is not empty, without the parser's allocations.
+  bool read_small_integer(std::string_view text) {
+    if (text.size() < 3 || text.size() > 18 || text.front() != '[' || text.back() != ']')
+      return false;
+    const char* const end = text.data() + text.size() - 1;
+    const char* const begin = text.data() + 1;
+    if (*begin == '0' && end - begin > 1) return false;  // no JSON: leading zero
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || stop != end || *begin == '-') return false;
+    values_.emplace_back(value);
+    return true;
+  }
+
+  Json::array_t values_;
+};
+
+// Completes a call with the method's value. May own the stream of the call.
+class DeliverValue {
+ public:
+  explicit DeliverValue(std::unique_ptr<Stream> stream = nullptr) : stream_(std::move(stream)) {}
+
+  void operator()(Activation& activation, const Context& context) const {
+    activation.complete(context.call, HEARTH_OK, {});
+  }
+  template <class T>
+  void operator()(Activation& activation, const Context& context, const T& value) const {
+    std::string& text = activation.answer_buffer();
+    append_result(text, value);
+    activation.complete(context.call, HEARTH_OK, text);
+  }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+};
+
+struct Method {
+  using Invoke = void (*)(const Method&, Activation&, Agent&, const Context&,
+                          std::string_view arguments);
+
+  // Room for any pointer to a member function.
+  static constexpr std::size_t kPointerBytes = 2 * sizeof(void*);
+
+  std::string_view name;
+  Invoke invoke;
+  alignas(void*) std::array<std::byte, kPointerBytes> pointer;
+};
+
+template <class T, class Pointer, class Result, class... Parameters>
+struct Invoker {
+  static constexpr bool kStreams = []() {
+    if constexpr (sizeof...(Parameters) == 0)
+      return false;
+    else
+      return std::same_as<std::tuple_element_t<0, std::tuple<Parameters...>>, Stream&>;
+  }();
+  // A coroutine keeps its parameters, not what they refer to: the arguments are gone after its first wait.
+  static constexpr bool kSafe =
+      !kIsTask<Result> ||
+      ((!std::is_reference_v<Parameters> || std::same_as<Parameters, Stream&>) && ...);
+
+  static void invoke(const Method& method, Activation& activation, Agent& agent,
+                     const Context& context, std::string_view text) {
+    Pointer pointer;
+    std::memcpy(&pointer, method.pointer.data(), sizeof pointer);
+    Arguments arguments(text);
+    T& object = static_cast<T&>(agent);
+    if constexpr (kStreams) {
+      auto stream = std::make_unique<Stream>(activation, context.call);
+      Stream& out = *stream;
+      with_values<1>(arguments, [&](auto&... values) {
+        deliver(activation, context, DeliverValue(std::move(stream)),
+                [&]() -> Result { return (object.*pointer)(out, std::move(values)...); });
+      });
+    } else {
+      with_values<0>(arguments, [&](auto&... values) {
+        deliver(activation, context, DeliverValue(),
+                [&]() -> Result { return (object.*pointer)(std::forward<Parameters>(values)...); });
+      });
+    }
+  }
+
+ private:
+  // Reads the parameters from `First` on, left to right, and hands them to `use`.
+  template <std::size_t First, class Use>
+  static void with_values(Arguments& arguments, Use use) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using All = std::tuple<Parameters...>;
+      std::tuple<std::remove_cvref_t<std::tuple_element_t<I + First, All>>...> values{
+          arguments.read<std::remove_cvref_t<std::tuple_element_t<I + First, All>>>(I)...};
+      std::apply(use, values);
+    }(std::make_index_sequence<sizeof...(Parameters) - First>());
+  }
+
+  template <class Call>
+  static void deliver(Activation& activation, const Context& context, DeliverValue value,
+                      Call call) {
+    if constexpr (kIsTask<Result>) {
+      drive(activation, context, call(), std::move(value));
+    } else if constexpr (std::is_void_v<Result>) {
+      call();
+      value(activation, context);
+    } else {
+      value(activation, context, call());
+    }
+  }
+};
+
+}  // namespace detail
+
+// What a class offers to its clients. An agent class lists it once:
+//
+//     static void methods(hearth::Methods<Counter>& m) {
+//       m.add("increment", &Counter::increment);
+//       m.stream("count_to", &Counter::count_to);
+//     }
+//
+// Parameters  what read_json() takes, by value; const references too, if the method returns no Task.
+// Result      void, or what Json can be made from, or a Task of it.
+template <class T>
+class Methods {
+ public:
+  explicit Methods(std::vector<detail::Method>& list) : list_(list) {}
+
+  // `name` is a literal. Clients call it by this name.
+  template <class C, class Result, class... Parameters>
+  void add(const char* name, Result (C::*method)(Parameters...)) {
+    put<false, decltype(method), Result, Parameters...>(name, method);
+  }
+  template <class C, class Result, class... Parameters>
+  void add(const char* name, Result (C::*method)(Parameters...) const) {
+    put<false, decltype(method), Result, Parameters...>(name, method);
+  }
+
+  // A method whose first parameter is hearth::Stream&. What it returns is the final result; the stream ends with it.
+  template <class C, class Result, class... Parameters>
+  void stream(const char* name, Result (C::*method)(Parameters...)) {
+    put<true, decltype(method), Result, Parameters...>(name, method);
+  }
+
+ private:
+  template <bool Streams, class Pointer, class Result, class... Parameters>
+  void put(const char* name, Pointer pointer) {
+    using Invoker = detail::Invoker<T, Pointer, Result, Parameters...>;
+    static_assert(
+        Invoker::kStreams == Streams,
+        "stream() is for methods whose first parameter is hearth::Stream&, add() for all others");
+    static_assert(Invoker::kSafe, "a method that returns a Task takes its parameters by value");
+    static_assert(sizeof pointer <= detail::Method::kPointerBytes);
+    detail::Method method = {name, &Invoker::invoke, {}};
+    std::memcpy(method.pointer.data(), &pointer, sizeof pointer);
+    list_.push_back(method);
+  }
+
+  std::vector<detail::Method>& list_;
+};
+
+}  // namespace hearth

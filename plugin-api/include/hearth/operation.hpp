@@ -1,0 +1,86 @@
+#pragma once
+// What a coroutine of an agent can wait for: an operation that the host carries out.
+
+#include <hearth/abi.h>
+#include <hearth/detail/activation.hpp>
+
+#include <coroutine>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth::detail {
+
+// Submits when awaited; resumes with the final result.
+// Lifetime  Lives in the frame of the coroutine. Destroyed while it waits (eviction, cancelled call), it
+//           cancels the operation, and a result that is on its way finds nobody.
+// Failure   await_resume throws HostError with the operation's status; CLOSING at once while the agent is
+//           being evicted.
+class OperationAwaiter : public PendingOperation {
+ public:
+  OperationAwaiter(Activation& activation, std::uint32_t operation, std::string_view name) noexcept
+      : activation_(activation), name_(name), operation_(operation) {}
+  ~OperationAwaiter() override {
+    if (waiting_) activation_.forget(token_, host_id_);
+  }
+  OperationAwaiter(const OperationAwaiter&) = delete;
+  OperationAwaiter& operator=(const OperationAwaiter&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+
+  void on_result(const hearth_result& result) override {
+    status_ = result.status;
+    if (status_ < 0) error_ = view(result.body);
+    waiting_.resume();
+  }
+  [[nodiscard]] const Context& context() const noexcept override { return context_; }
+
+ protected:
+  // False: the operation was refused, and finish() will say why.
+  bool submit(hearth_bytes request, std::coroutine_handle<> waiting) {
+    context_ = activation_.context();
+    status_ = activation_.submit(operation_, request, *this, token_, host_id_);
+    if (status_ < 0) {
+      error_ = activation_.last_error(status_, name_);
+      return false;
+    }
+    waiting_ = waiting;
+    return true;
+  }
+  void finish() {
+    waiting_ = nullptr;
+    if (status_ >= 0) return;
+    throw HostError(status_, error_.empty()
+                                 ? std::string(name_) + ": " + std::string(status_name(status_))
+                                 : error_);
+  }
+  [[nodiscard]] hearth_status status() const noexcept { return status_; }
+
+ private:
+  Activation& activation_;
+  std::coroutine_handle<> waiting_;
+  Context context_;
+  std::string_view name_;
+  std::string error_;
+  std::uint64_t token_ = 0;
+  std::uint64_t host_id_ = 0;
+  std::uint32_t operation_;
+  hearth_status status_ = HEARTH_OK;
+};
+
+class [[nodiscard]] SleepAwaiter final : public OperationAwaiter {
+ public:
+  SleepAwaiter(Activation& activation, std::uint64_t milliseconds) noexcept
+      : OperationAwaiter(activation, HEARTH_OP_SLEEP, "sleep") {
+    request_.milliseconds = milliseconds;
+  }
+  bool await_suspend(std::coroutine_handle<> waiting) {
+    return submit({&request_, sizeof request_}, waiting);
+  }
+  void await_resume() { finish(); }
+
+ private:
+  hearth_sleep_request request_;
+};
+
+}  // namespace hearth::detail

@@ -1,0 +1,114 @@
+#pragma once
+// What the mock host knows of agents, clients and calls. Tests use the handles in host.hpp.
+
+#include <hearth/abi.h>
+#include <hearth/json.hpp>
+#include <hearth/testing/database.hpp>
+#include <hearth/testing/slices.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+
+// A frame as a client got it.
+struct ReceivedFrame {
+  std::string payload;
+  bool binary = false;
+
+  friend bool operator==(const ReceivedFrame&, const ReceivedFrame&) = default;
+  // A text frame equals its text.
+  friend bool operator==(const ReceivedFrame& frame, std::string_view text) {
+    return !frame.binary && frame.payload == text;
+  }
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+namespace detail {
+
+// An event that was handed to the agent, and what became of it.
+struct CallRecord {
+  std::uint64_t id = 0;
+  std::uint32_t kind = 0;
+  std::uint64_t connection = 0;
+  bool done = false;
+  bool refused = false;  // on_event did not accept it
+  hearth_status status = HEARTH_OK;
+  std::string body;
+  std::vector<std::string> parts;
+  // of a request
+  std::string target;
+  Headers request_headers;
+  unsigned http_status = 200;
+  Headers response_headers;
+  // run once when it is done
+  std::function<void(CallRecord&)> then;
+};
+
+struct ClientRecord {
+  std::uint64_t number = 0;
+  std::string id;
+  std::string target;
+  Headers headers;
+  std::vector<std::string> tags;
+  std::uint32_t flags = 0;
+  std::string attachment;
+  bool connecting = true;  // CONNECTING runs
+  bool greeted = false;    // on_connect has ended
+  bool open = true;
+  bool close_sent = false;  // the CLOSE event was delivered or queued
+  unsigned close_code = 0;
+  std::string close_reason;
+  bool close_clean = true;
+  std::vector<ReceivedFrame> received;
+  std::vector<std::string> errors;  // of state writes
+  std::optional<Json> state;
+  std::deque<std::function<void()>> waiting;  // until on_connect has ended
+};
+
+struct OperationRecord {
+  hearth_agent agent = 0;
+  std::uint64_t token = 0;
+  std::uint32_t kind = 0;
+  std::uint64_t due_ns = 0;  // of a sleep
+  std::uint64_t job = 0;     // of an offload
+  bool job_ran = false;
+  hearth_status status = HEARTH_OK;
+};
+
+// One agent: its storage and clients, and its instance while it is in memory.
+struct AgentRecord {
+  const hearth_class* definition = nullptr;
+  std::string name;
+  std::string options;
+
+  // in memory only; `id` is new with each activation
+  hearth_agent id = 0;
+  void* instance = nullptr;
+  bool started = false;
+  bool closing = false;
+  bool evict_requested = false;
+  std::map<std::uint64_t, std::shared_ptr<CallRecord>> calls;
+  std::optional<std::string> default_state;
+  std::string last_error;
+  Slices lent;
+  std::deque<std::function<void()>> waiting;  // until START has ended
+
+  // what stays
+  Database database;
+  std::optional<std::string> state;
+  std::map<std::uint64_t, std::shared_ptr<ClientRecord>> clients;
+  int activations = 0;
+};
+
+}  // namespace detail
+
+}  // namespace hearth::testing

@@ -1,0 +1,213 @@
+// State and connections on the mock host.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using hearth::Json;
+using hearth::Task;
+using hearth::testing::Host;
+
+struct Settings {
+  int volume = 3;
+  std::string name = "radio";
+  HEARTH_FIELDS(volume, name)
+};
+
+class Radio : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Radio>& m) {
+    m.add("louder", &Radio::louder);
+    m.add("put", &Radio::put);
+    m.add("look", &Radio::look);
+    m.add("attach", &Radio::attach);
+    m.add("attached", &Radio::attached);
+    m.add("count", &Radio::count);
+    m.add("find", &Radio::find);
+    m.add("shout", &Radio::shout);
+    m.add("whisper", &Radio::whisper);
+    m.add("header", &Radio::header);
+    m.add("tag_late", &Radio::tag_late);
+    m.add("bad_text", &Radio::bad_text);
+    m.add("hang_up", &Radio::hang_up);
+  }
+  Json initial_state() override { return Settings(); }
+
+  void on_connecting(hearth::Connecting& client) override {
+    if (client.query("ro")) client.set_readonly();
+    if (client.query("raw")) client.set_no_protocol();
+    if (const auto tag = client.query("tag")) client.add_tag(*tag);
+    if (const auto code = client.query("code"))
+      client.refuse(static_cast<unsigned>(std::stoi(*code)), "no");
+    if (client.query("throw")) throw hearth::Error(HEARTH_E_FORBIDDEN, "not you");
+    if (const auto token = client.header("X-Token"); token && *token != "right")
+      client.refuse(4401, "bad token");
+  }
+  void validate_state(const Json& next, std::optional<hearth::Connection> source) override {
+    if (next.value("volume", 0) > 10)
+      throw std::runtime_error(source ? "too loud, " + source->id() : "too loud");
+  }
+  Task<void> on_state_changed(Json next, std::optional<hearth::Connection> source) override {
+    changes.push_back((source ? source->id() : "agent") + " " + hearth::to_text(next["volume"]));
+    return {};
+  }
+
+  int louder() {
+    auto settings = state<Settings>();
+    ++settings.volume;
+    set_state(settings);
+    return settings.volume;
+  }
+  void put(Json next) { set_state(next); }
+  Json look() { return state(); }
+  void attach(Json value) { caller()->set_attachment(value); }
+  Json attached() { return caller()->attachment(); }
+  std::size_t count(std::string tag) { return connections(tag).size(); }
+  bool find(std::string id) { return connection(id).has_value(); }
+  void shout(std::string text, bool except_me) {
+    if (except_me)
+      broadcast(text, {*caller()});
+    else
+      broadcast(text);
+  }
+  void whisper(std::string tag, Json value) { broadcast_to(tag, value); }
+  std::optional<std::string> header(std::string name) { return caller()->header(name); }
+  void tag_late() {
+    hearth::Connecting client(activation(), caller()->number());
+    client.add_tag("late");
+  }
+  void bad_text() { caller()->send("\xff"); }
+  std::vector<bool> hang_up() {
+    const auto client = *caller();
+    const bool first = client.close(4000, "bye");
+    return {first, client.close(4000, "again"), client.send("too late")};
+  }
+
+  std::vector<std::string> changes;
+};
+
+class StateTest : public ::testing::Test {
+ protected:
+  Host host_;
+  hearth::testing::AgentHandle agent_ = host_.create<Radio>("r");
+};
+
+TEST_F(StateTest, TheInitialStateIsShownAndNotStored) {
+  EXPECT_EQ(agent_.connect().state(), Json({{"volume", 3}, {"name", "radio"}}));
+  EXPECT_EQ(agent_.call("look"), Json({{"volume", 3}, {"name", "radio"}}));
+}
+
+TEST_F(StateTest, AChangeIsStoredAndShownToAllButTheOnesWithoutTheProtocol) {
+  auto one = agent_.connect();
+  auto raw = agent_.connect("raw=1");
+  EXPECT_EQ(one.call("louder"), 4);
+  EXPECT_EQ(one.state()["volume"], 4);
+  EXPECT_TRUE(raw.state().is_null());
+  agent_.evict();
+  EXPECT_EQ(agent_.call("louder"), 5);
+}
+
+TEST_F(StateTest, AClientsChangeIsSeenByTheAgentAtOnce) {
+  auto client = agent_.connect({}, "ann");
+  EXPECT_EQ(agent_.call("look")["volume"], 3);
+  client.set_state({{"volume", 7}});
+  EXPECT_EQ(agent_.call("look")["volume"], 7);
+  EXPECT_EQ(agent_.call("louder"), 8);
+  EXPECT_EQ(agent_.as<Radio>().changes, (std::vector<std::string>{"ann 7", "agent 8"}));
+}
+
+TEST_F(StateTest, TheCheckRunsForClientsAndForTheAgentItself) {
+  auto client = agent_.connect();
+  client.set_state({{"volume", 11}});
+  EXPECT_EQ(client.errors(), std::vector<std::string>{"State update rejected"});
+  EXPECT_EQ(agent_.start("put", Json({{"volume", 11}})).error(), "too loud");
+  EXPECT_EQ(agent_.call("look")["volume"], 3);
+}
+
+TEST_F(StateTest, AReadonlyClientChangesNothingNeitherDirectlyNorThroughAMethod) {
+  auto client = agent_.connect("ro=1");
+  client.set_state({{"volume", 1}});
+  EXPECT_EQ(client.errors(), std::vector<std::string>{"Connection is readonly"});
+  EXPECT_EQ(client.start("louder").error(), "Connection is readonly");
+  EXPECT_EQ(agent_.call("louder"), 4);
+  EXPECT_EQ(client.state()["volume"], 4);
+}
+
+TEST_F(StateTest, ATooLargeStateIsAnErrorAndTheOldOneStays) {
+  EXPECT_EQ(agent_.start("put", Json({{"name", std::string(3'000'000, 'x')}})).error(),
+            "the state is too large");
+  EXPECT_EQ(agent_.call("look")["volume"], 3);
+}
+
+// ---- connections
+
+TEST_F(StateTest, AttachmentsOutliveAnEviction) {
+  auto client = agent_.connect();
+  EXPECT_TRUE(client.call("attached").is_null());
+  client.call("attach", Json({{"nick", "ann"}}));
+  agent_.evict();
+  EXPECT_EQ(client.call("attached")["nick"], "ann");
+  EXPECT_EQ(client.start("attach", std::string(20'000, 'x')).error(),
+            "an attachment has at most 16 KiB");
+}
+
+TEST_F(StateTest, TagsSelectConnections) {
+  auto one = agent_.connect("tag=blue", "one");
+  auto two = agent_.connect("tag=blue", "two");
+  auto three = agent_.connect("tag=one", "three");
+  EXPECT_EQ(one.tags(), (std::vector<std::string>{"one", "blue"}));
+  EXPECT_EQ(agent_.call("count", ""), 3);
+  EXPECT_EQ(agent_.call("count", "blue"), 2);
+  EXPECT_EQ(agent_.call("find", "two"), true);
+  EXPECT_EQ(agent_.call("find", "blue"), false);
+  agent_.call("whisper", "blue", Json({{"a", 1}}));
+  EXPECT_EQ(one.received().at(0), R"({"a":1})");
+  EXPECT_EQ(two.received().size(), 1U);
+  EXPECT_TRUE(three.received().empty());
+  EXPECT_TRUE(one.start("tag_late").failed());
+}
+
+TEST_F(StateTest, ABroadcastReachesAllButTheExceptions) {
+  auto one = agent_.connect();
+  auto two = agent_.connect();
+  one.call("shout", "hey", true);
+  EXPECT_TRUE(one.received().empty());
+  EXPECT_EQ(two.received().at(0), "hey");
+  one.call("shout", "all", false);
+  EXPECT_EQ(one.received().size(), 1U);
+}
+
+TEST_F(StateTest, ARefusedClientIsClosedWithItsCodeAndNeverConnected) {
+  const auto refused = agent_.connect("code=4409");
+  EXPECT_EQ(refused.close_code(), 4409U);
+  EXPECT_EQ(refused.close_reason(), "no");
+  EXPECT_EQ(agent_.connect("throw=1").close_code(), 4403U);
+  EXPECT_EQ(agent_.connect({}, {}, {{"x-token", "wrong"}}).close_code(), 4401U);
+  EXPECT_FALSE(agent_.connect({}, {}, {{"x-token", "right"}}).closed());
+  EXPECT_EQ(agent_.clients(), 1U);
+}
+
+TEST_F(StateTest, HeadersAreGoneOnceConnected) {
+  auto client = agent_.connect({}, {}, {{"x-other", "1"}});
+  EXPECT_TRUE(client.call("header", "x-other").is_null());
+}
+
+TEST_F(StateTest, SendingToOneWhoLeftIsNoError) {
+  auto client = agent_.connect();
+  EXPECT_EQ(client.call("hang_up"), Json({true, false, false}));
+  EXPECT_EQ(client.close_code(), 4000U);
+}
+
+TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {
+  auto client = agent_.connect();
+  EXPECT_EQ(client.start("bad_text").error(), "text must be UTF-8");
+}
+
+}  // namespace
