@@ -1,0 +1,159 @@
+#include "loader/abi_class.hpp"
+
+#include "loader/abi_call.hpp"
+#include "loader/abi_host.hpp"
+#include "loader/abi_status.hpp"
+#include "loader/plugin_generation.hpp"
+
+#include <string>
+#include <utility>
+
+namespace hearth::loader {
+namespace {
+
+using runtime::AgentEvent;
+using runtime::AgentHost;
+using runtime::AgentInstance;
+using runtime::OperationResult;
+
+// Calls into the library. Exceptions end here: see AbiClass.
+template <class Call>
+hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
+                          const Call& call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    agent_class.report_exception(function);
+    return HEARTH_E_PLUGIN;
+  }
+}
+
+// Anything but HEARTH_OK is a failure; positive numbers are not in the contract of these functions.
+Result<void> outcome_of(hearth_status status, std::string_view what) {
+  if (status == HEARTH_OK) return {};
+  return Error{to_errc(status), std::string(what) + " (" + status_name(status) + ")"};
+}
+
+class AbiInstance final : public AgentInstance {
+ public:
+  AbiInstance(const AbiClass& agent_class, const hearth_class& table, void* instance)
+      : class_(agent_class), table_(table), instance_(instance) {}
+
+  ~AbiInstance() override {
+    call_plugin(class_, "destroy", [this] {
+      table_.destroy(instance_);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+  Result<void> on_event(const AgentEvent& event) override {
+    const hearth_event passed = {.struct_size = sizeof(hearth_event),
+                                 .kind = static_cast<std::uint32_t>(event.kind),
+                                 .call = event.call,
+                                 .connection = event.connection,
+                                 .name = slice_of(event.name),
+                                 .body = slice_of(event.body),
+                                 .deadline_ms = event.deadline_ms,
+                                 .flags = event.flags,
+                                 .reserved = 0};
+    const hearth_status status =
+        call_plugin(class_, "on_event", [&] { return table_.on_event(instance_, &passed); });
+    return outcome_of(status, "the agent refused it");
+  }
+
+  void on_cancel(runtime::CallId call) override {
+    call_plugin(class_, "on_cancel", [&] {
+      table_.on_cancel(instance_, call);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+  void on_result(const OperationResult& result) override {
+    const bool ok = result.outcome.has_value();
+    const hearth_result passed = {
+        .struct_size = sizeof(hearth_result),
+        .flags = HEARTH_RESULT_FINAL,
+        .status = ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code),
+        .operation = result.operation,
+        .token = result.token,
+        .body = slice_of(ok ? *result.outcome : std::string_view(result.outcome.error().message))};
+    call_plugin(class_, "on_result", [&] {
+      table_.on_result(instance_, &passed);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+ private:
+  const AbiClass& class_;  // kept by the live agent for as long as its instance
+  const hearth_class& table_;
+  void* const instance_;
+};
+
+const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_class& table) {
+  if (!HEARTH_HAS(&table, hearth_class, get_extension)) return nullptr;
+  const void* found = nullptr;
+  call_plugin(agent_class, "get_extension", [&] {
+    found = table.get_extension(&table, HEARTH_EXT_OFFLOAD);
+    return hearth_status{HEARTH_OK};
+  });
+  const auto* const offload = static_cast<const hearth_offload_v1*>(found);
+  return offload != nullptr && offload->run != nullptr ? offload : nullptr;
+}
+
+}  // namespace
+
+AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry)
+    : generation_(std::move(generation)),
+      entry_(entry),
+      offload_(find_offload(*this, *entry_.table)) {
+  generation_->add_user();
+}
+
+AbiClass::~AbiClass() {
+  generation_->remove_user();
+}
+
+std::string_view AbiClass::name() const {
+  return entry_.name;
+}
+std::string_view AbiClass::version() const {
+  return entry_.version;
+}
+std::string_view AbiClass::origin() const {
+  return generation_->origin();
+}
+
+bool AbiClass::checks_state() const {
+  return (entry_.table->flags & HEARTH_CLASS_CHECKS_STATE) != 0;
+}
+
+bool AbiClass::watches_state() const {
+  return (entry_.table->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
+}
+
+Result<std::unique_ptr<AgentInstance>> AbiClass::create(AgentHost& host, std::string_view name,
+                                                        std::string_view options) const {
+  const hearth_class& table = *entry_.table;
+  void* instance = nullptr;
+  const hearth_status status = call_plugin(*this, "create", [&] {
+    return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
+                        slice_of(options), &instance);
+  });
+  if (auto made = outcome_of(status, "the agent could not be made"); !made) return made.error();
+  return std::make_unique<AbiInstance>(*this, table, instance);
+}
+
+Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
+  if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
+  const hearth_status status =
+      call_plugin(*this, "offload", [&] { return offload_->run(job, cancelled ? 1U : 0U); });
+  return outcome_of(status, "the job failed");
+}
+
+void AbiClass::report_exception(std::string_view function) const noexcept {
+  generation_->host().services().logger.write(
+      LogLevel::kError, "plugin.exception",
+      {{"library", generation_->origin()}, {"class", entry_.name}, {"function", function}});
+}
+
+}  // namespace hearth::loader

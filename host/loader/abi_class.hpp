@@ -1,0 +1,49 @@
+#pragma once
+// A class of a loaded library, as the runtime sees it.
+
+#include "loader/plugin_entry.hpp"
+#include "runtime/agent_class.hpp"
+
+#include <hearth/abi.h>
+#include <hearth/ext/offload.h>
+
+#include <memory>
+#include <string_view>
+
+namespace hearth::loader {
+
+class PluginGeneration;
+
+// Promises  Nothing that the library throws comes through: it becomes a kPlugin error and a line in the log.
+//           A status that is no status of the contract counts as HEARTH_E_PLUGIN.
+// Lifetime  Keeps its generation in use: the library is not unloaded while an AbiClass lives.
+// Threads   As runtime::AgentClass says. Made on the loader's thread; destroyed on any.
+class AbiClass final : public runtime::AgentClass {
+ public:
+  // `entry` is one of the generation's classes.
+  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry);
+  ~AbiClass() override;
+
+  [[nodiscard]] std::string_view name() const override;
+  [[nodiscard]] std::string_view version() const override;
+  [[nodiscard]] std::string_view origin() const override;
+  [[nodiscard]] bool checks_state() const override;
+  [[nodiscard]] bool watches_state() const override;
+
+  Result<std::unique_ptr<runtime::AgentInstance>> create(runtime::AgentHost& host,
+                                                         std::string_view name,
+                                                         std::string_view options) const override;
+
+  [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
+  Result<void> run_job(std::uint64_t job, bool cancelled) const override;
+
+  // The library threw through the C interface, which its contract forbids.
+  void report_exception(std::string_view function) const noexcept;
+
+ private:
+  std::shared_ptr<PluginGeneration> generation_;
+  const EntryClass& entry_;                 // the generation's
+  const hearth_offload_v1* const offload_;  // the library's, or null
+};
+
+}  // namespace hearth::loader

@@ -1,0 +1,80 @@
+// hearth.keep_alive/1 and hearth.fibers/1.
+
+#include "loader/abi_call.hpp"
+#include "loader/abi_extensions.hpp"
+
+#include <utility>
+
+namespace hearth::loader {
+namespace {
+
+using runtime::AgentHost;
+
+// ---- hearth.keep_alive/1 ----
+
+hearth_status acquire(const hearth_host* host, hearth_agent agent) noexcept {
+  return for_agent(host, agent,
+                   [](AgentHost& it) { return status_of(it, it.acquire_keep_alive()); });
+}
+
+hearth_status release(const hearth_host* host, hearth_agent agent) noexcept {
+  return for_agent(host, agent,
+                   [](AgentHost& it) { return status_of(it, it.release_keep_alive()); });
+}
+
+// ---- hearth.fibers/1 ----
+
+hearth_status start_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes name,
+                          hearth_bytes replaces, hearth_fiber* fiber, hearth_bytes* id) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    const auto fiber_name = text_of(name);
+    const auto old = text_of(replaces);
+    if (!fiber_name || !old) return bad_slice(it);
+    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
+    auto started = it.start_fiber(*fiber_name, *old);
+    if (!started) return fail(it, started.error());
+    *fiber = started->handle;
+    it.lent_text = std::move(started->id);
+    if (id != nullptr) *id = slice_of(it.lent_text);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                    hearth_bytes json) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    const auto text = text_of(json);
+    if (!text) return bad_slice(it);
+    return status_of(it, it.stash(fiber, *text), HEARTH_E_GONE);
+  });
+}
+
+hearth_status finish_fiber(const hearth_host* host, hearth_agent agent,
+                           hearth_fiber fiber) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    return status_of(it, it.finish_fiber(fiber), HEARTH_E_GONE);
+  });
+}
+
+hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, it.retry_fiber(*text));
+  });
+}
+
+constexpr hearth_keep_alive_v1 kKeepAlive{acquire, release};
+constexpr hearth_fibers_v1 kFibers{start_fiber, stash, finish_fiber, retry_fiber};
+
+}  // namespace
+
+const hearth_keep_alive_v1& keep_alive_extension() noexcept {
+  return kKeepAlive;
+}
+
+const hearth_fibers_v1& fibers_extension() noexcept {
+  return kFibers;
+}
+
+}  // namespace hearth::loader

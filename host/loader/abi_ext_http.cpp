@@ -1,0 +1,152 @@
+// hearth.http/1 over runtime::RequestView.
+
+#include "loader/abi_call.hpp"
+#include "loader/abi_extensions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace hearth::loader {
+namespace {
+
+using runtime::AgentHost;
+using runtime::RequestView;
+
+constexpr hearth_status kOk = HEARTH_OK;
+
+// Of the response's head, as ext/http.h says; and a length that clients and proxies still take.
+constexpr std::size_t kMaxHeaders = 64;
+constexpr std::size_t kMaxHeaderNameBytes = 256;
+constexpr std::size_t kMaxHeaderValueBytes = std::size_t{8} << 10;
+
+// Runs `body(AgentHost&, RequestView&)` on a request that the agent is answering.
+template <class Body>
+hearth_status for_request(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                          const Body& body) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    auto request = it.request(call);
+    if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+    return body(it, *request);
+  });
+}
+
+hearth_status no_place(AgentHost& agent) {
+  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
+}
+
+hearth_status target(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                     hearth_bytes* out) noexcept {
+  return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
+    if (out == nullptr) return no_place(it);
+    *out = slice_of(request.target);
+    return kOk;
+  });
+}
+
+hearth_status header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                     hearth_bytes name, hearth_bytes* value) noexcept {
+  return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
+    const auto wanted = bytes_of(name);
+    if (!wanted) return bad_slice(it);
+    if (value == nullptr) return no_place(it);
+    const std::string* const found = runtime::find_header(*request.headers, *wanted);
+    if (found == nullptr) return hearth_status{HEARTH_E_NOT_FOUND};
+    *value = slice_of(*found);
+    return kOk;
+  });
+}
+
+hearth_status header_at(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                        std::uint32_t index, hearth_bytes* name, hearth_bytes* value) noexcept {
+  return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
+    if (name == nullptr || value == nullptr) return no_place(it);
+    if (index >= request.headers->size()) return hearth_status{HEARTH_E_NOT_FOUND};
+    const auto& [its_name, its_value] = (*request.headers)[index];
+    *name = slice_of(its_name);
+    *value = slice_of(its_value);
+    return kOk;
+  });
+}
+
+hearth_status too_late(AgentHost& agent) {
+  return fail(agent, HEARTH_E_FORBIDDEN, "the head of the response has already left");
+}
+
+hearth_status set_status(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                         std::uint32_t status) noexcept {
+  return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
+    if (request.response == nullptr) return too_late(it);
+    if (status < 200 || status > 599) {
+      return fail(it, HEARTH_E_INVALID, "a response's status is 200 to 599");
+    }
+    request.response->status = status;
+    return kOk;
+  });
+}
+
+// RFC 9110 section 5.6.2: a token.
+bool is_token_character(char c) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         kMarks.find(c) != std::string_view::npos;
+}
+
+// RFC 9110 section 5.5: no control characters but the tab. A line feed would be another header.
+bool is_value_character(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return c == '\t' || (byte >= 0x20 && byte != 0x7F);
+}
+
+bool equal_without_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+// Headers that say how the message is framed: the host's business.
+bool is_set_by_host(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames = {"content-length", "transfer-encoding",
+                                                      "connection", "upgrade", "date"};
+  return std::ranges::any_of(kNames, [name](auto own) { return equal_without_case(own, name); });
+}
+
+hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                         hearth_bytes name, hearth_bytes value) noexcept {
+  return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
+    const auto its_name = bytes_of(name);
+    const auto its_value = bytes_of(value);
+    if (!its_name || !its_value) return bad_slice(it);
+    if (request.response == nullptr) return too_late(it);
+    if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
+      return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
+    }
+    if (its_name->empty() || !std::ranges::all_of(*its_name, is_token_character) ||
+        !std::ranges::all_of(*its_value, is_value_character)) {
+      return fail(it, HEARTH_E_INVALID, "not a header's name and value");
+    }
+    if (is_set_by_host(*its_name))
+      return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
+    if (request.response->headers.size() >= kMaxHeaders) {
+      return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");
+    }
+    request.response->headers.emplace_back(*its_name, *its_value);
+    return kOk;
+  });
+}
+
+constexpr hearth_http_v1 kHttp = {.target = target,
+                                  .header = header,
+                                  .header_at = header_at,
+                                  .set_status = set_status,
+                                  .add_header = add_header};
+
+}  // namespace
+
+const hearth_http_v1& http_extension() noexcept {
+  return kHttp;
+}
+
+}  // namespace hearth::loader

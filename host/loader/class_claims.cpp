@@ -1,0 +1,45 @@
+#include "loader/class_claims.hpp"
+
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+
+#include <utility>
+
+namespace hearth::loader {
+
+std::string ClassClaims::segment_of(std::string_view class_name) const {
+  return segment_ ? segment_(class_name) : std::string(class_name);
+}
+
+std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& classes) const {
+  std::map<std::string, std::string_view> of_this_library;
+  for (const std::string& name : classes) {
+    const std::string segment = segment_of(name);
+    const auto address = [&segment] { return " are both reached at /agents/" + segment + "/"; };
+    if (const auto [other, is_new] = of_this_library.emplace(segment, name); !is_new) {
+      return finding("C1", "its classes " + quote_text(name) + " and " + quote_text(other->second) +
+                               address() + ": rename one");
+    }
+    const auto owner = owners_.find(segment);
+    if (owner == owners_.end()) continue;
+    const std::string file = quote_text(owner->second.file.native(), 4096);
+    if (owner->second.class_name == name) {
+      return finding("C1", "it has the class " + quote_text(name) + ", and so has " + file +
+                               ", which is served: remove one of the two");
+    }
+    return finding("C1", "its class " + quote_text(name) + " and " +
+                             quote_text(owner->second.class_name) + " of " + file + address() +
+                             ": rename one");
+  }
+  return std::nullopt;
+}
+
+void ClassClaims::claim(const std::vector<std::string>& classes,
+                        const std::filesystem::path& file) {
+  for (const std::string& name : classes) {
+    const bool is_new = owners_.emplace(segment_of(name), Owner{name, file}).second;
+    HEARTH_ASSERT(is_new, "a class is claimed once");
+  }
+}
+
+}  // namespace hearth::loader

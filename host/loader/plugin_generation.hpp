@@ -1,0 +1,76 @@
+#pragma once
+// One loaded version of one library, from dlopen to dlclose.
+
+#include "loader/abi_host.hpp"
+#include "loader/file_rules.hpp"
+#include "loader/plugin_entry.hpp"
+#include "loader/plugin_note.hpp"
+#include "runtime/agent_class.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::loader {
+
+// What became of a generation that should go.
+enum class Retirement {
+  kUnloaded,     // deinit() has run and nothing of it is mapped any more
+  kStillMapped,  // deinit() has run, but the dynamic loader keeps the code
+  kInUse,        // an agent of it still lives: nothing was done
+  kBusy,         // its deinit() says that something still runs: it stays
+};
+
+// Promises  init() has succeeded, once, and the classes are checked. deinit() is called at most once with success.
+// Threads   load(), make_classes(), retire() and destruction: the loader's. The rest: any.
+// Lifetime  Shared by the loader and by the AbiClass objects made from it, which may live on any thread.
+//           Destroyed without having been unloaded, it leaves the library mapped: code that may still run
+//           is never taken away.
+class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
+ public:
+  // Called before each step with its name: "load" (constructors run), "init", "classes", "deinit".
+  using Progress = std::function<void(std::string_view step)>;
+
+  // Loads the library at `path` (absolute, a private copy, never loaded before), which carries `note`.
+  // `origin` names it in logs: the file that the person knows.
+  //   Failure  L1 to L4. The library is unloaded again.
+  [[nodiscard]] static Checked<std::shared_ptr<PluginGeneration>> load(
+      const std::filesystem::path& path, std::string origin, PluginNote note,
+      const AbiServices& services, const Progress& progress = {});
+  ~PluginGeneration();
+  PluginGeneration(const PluginGeneration&) = delete;
+  PluginGeneration& operator=(const PluginGeneration&) = delete;
+
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+  [[nodiscard]] const PluginNote& note() const { return note_; }
+  [[nodiscard]] const std::vector<EntryClass>& classes() const { return classes_; }
+  [[nodiscard]] const AbiHost& host() const;
+
+  // One object for each class, for the runtime's registry.
+  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();
+
+  // Calls deinit() and unmaps the library, if no AbiClass of it lives.
+  [[nodiscard]] Retirement retire(const Progress& progress = {});
+
+  // Counts the AbiClass objects; theirs to call.
+  void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
+  void remove_user() noexcept { users_.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  struct Mapped;  // the library and the table it was given: they go together or stay together
+
+  PluginGeneration(std::string origin, PluginNote note);
+
+  std::string origin_;
+  PluginNote note_;
+  std::unique_ptr<Mapped> mapped_;  // null once unloaded
+  std::vector<EntryClass> classes_;
+  std::atomic<std::size_t> users_{0};
+};
+
+}  // namespace hearth::loader

@@ -1,0 +1,137 @@
+#pragma once
+// From directories of files to classes that can be served.
+
+#include "base/error.hpp"
+#include "loader/abi_host.hpp"
+#include "loader/candidate.hpp"
+#include "loader/class_claims.hpp"
+#include "loader/file_rules.hpp"
+#include "loader/loader_thread.hpp"
+#include "loader/plugin_generation.hpp"
+#include "loader/probe.hpp"
+#include "loader/staging.hpp"
+#include "runtime/agent_class.hpp"
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hearth::loader {
+
+struct LoaderOptions {
+  std::filesystem::path staging_directory;  // "<data>/staged": ours alone, made if absent
+  uid_t trusted_user;  // whose files are loaded, besides root's: the server's user
+  std::chrono::milliseconds settle_time{200};
+  ProbeOptions probe;
+  ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
+  std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
+};
+
+// A library that is served.
+struct LoadedPlugin {
+  std::filesystem::path file;
+  std::string plugin;   // from its manifest
+  std::string version;  // from its manifest
+  std::string sha256;
+  std::uint64_t generation = 0;
+  std::vector<Finding> warnings;
+  std::vector<std::shared_ptr<const runtime::AgentClass>> classes;
+};
+
+// A file that is not served.
+struct Refusal {
+  std::filesystem::path file;
+  std::string rule;    // "E6"
+  std::string reason;  // "it has a run path (...): link it without -rpath"
+
+  // `plugins/a.so is refused by rule E6: it has a run path (...)`
+  [[nodiscard]] std::string text() const;
+};
+
+// A directory from which nothing was loaded.
+struct DirectoryFault {
+  std::filesystem::path directory;
+  Errc code;           // kNotFound: there is no such directory
+  std::string reason;  // names it and says what to do
+};
+
+struct LoadReport {
+  std::vector<LoadedPlugin> plugins;
+  std::vector<Refusal> refusals;
+  std::vector<DirectoryFault> faults;
+};
+
+// How many generations went, and which stayed, with the reason.
+struct UnloadReport {
+  struct Pinned {
+    std::filesystem::path file;
+    std::string reason;
+  };
+  std::size_t unloaded = 0;
+  std::vector<Pinned> pinned;
+};
+
+// The path of a library: read once, rules, hash, private copy, trial in a child, load, init.
+//
+// Promises  One bad file costs only itself. Each refusal, warning and load is logged (plugin.refused,
+//           plugin.warning, plugin.loaded, plugin.directory) and reported. A library whose bytes have failed before in this process is
+//           refused without a trial.
+// Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
+// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services outlive it.
+// Bounded   kMaxFiles in a directory; a file and a trial as candidate.hpp and probe.hpp say.
+class PluginLoader {
+ public:
+  static constexpr std::size_t kMaxFiles = 1024;
+
+  PluginLoader(const AbiServices& services, LoaderOptions options);
+  // Unloads what can be unloaded.
+  ~PluginLoader();
+  PluginLoader(const PluginLoader&) = delete;
+  PluginLoader& operator=(const PluginLoader&) = delete;
+
+  // Loads every *.so of each directory, in the order of the directories and of the names in them. Names that begin
+  // with a dot are left alone: copying tools write there. A directory that was read before is not read again.
+  //   Failure   Only if there is no staging area (StagingArea::open). All else is in the report.
+  [[nodiscard]] Result<LoadReport> load_directories(
+      const std::vector<std::filesystem::path>& directories);
+
+  // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay, mapped until the
+  // process ends. Drop the report's classes and the runtime first.
+  UnloadReport unload_all();
+
+ private:
+  // One library in service. A later version of it is another generation beside this one.
+  struct Loaded {
+    std::filesystem::path file;
+    StagedFile copy;
+    std::shared_ptr<PluginGeneration> generation;
+  };
+
+  void load_directory(const std::filesystem::path& directory, LoadReport& report);
+  Checked<LoadedPlugin> load_file(const std::filesystem::path& file);
+  Checked<std::shared_ptr<PluginGeneration>> try_and_load(const Candidate& candidate,
+                                                          const StagedFile& copy, PluginNote note);
+  void retire(Loaded& loaded, UnloadReport& report);
+
+  AbiServices services_;
+  LoaderOptions options_;
+  // From here on: the loader's thread only.
+  std::optional<StagingArea> staging_;
+  ClassClaims claims_;
+  std::vector<Loaded> loaded_;
+  std::map<std::string, Finding> known_bad_;    // by hash: what the trial or the load said
+  std::vector<std::filesystem::path> visited_;  // directories, with links resolved
+  LoaderThread thread_;                         // last: its tasks use the fields above
+};
+
+}  // namespace hearth::loader

@@ -1,0 +1,297 @@
+#include "loader/plugin_loader.hpp"
+
+#include "loader/fake_agent_host.hpp"
+#include "loader/test_libraries.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::loader {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+using hearth::testing::TempDirectory;
+
+class PluginLoaderTest : public ::testing::Test {
+ protected:
+  PluginLoaderTest() {
+    options_.staging_directory = directory_.path() / "staged";
+    options_.trusted_user = ::geteuid();
+    options_.settle_time = 0ms;
+    options_.probe = {.program = HEARTH_TEST_PROBE, .time_limit = 30s};
+    // What the server passes is the rule of the npm clients; for these names it comes to this.
+    options_.class_segment = [](std::string_view name) {
+      std::string segment(name);
+      std::ranges::transform(segment, segment.begin(),
+                             [](unsigned char c) { return std::tolower(c); });
+      return segment;
+    };
+    std::filesystem::create_directory(plugins());
+  }
+
+  [[nodiscard]] std::filesystem::path plugins() const { return directory_.path() / "plugins"; }
+  void install(std::string_view library, std::string_view as) {
+    write_bytes(plugins() / as, library_bytes(library));
+  }
+  PluginLoader& loader() {
+    if (!loader_) loader_ = std::make_unique<PluginLoader>(services_, options_);
+    return *loader_;
+  }
+  LoadReport load() {
+    auto report = loader().load_directories({plugins()});
+    EXPECT_TRUE(report) << report.error().message;
+    return *std::move(report);
+  }
+  static const Refusal* refusal_of(const LoadReport& report, std::string_view file) {
+    const auto found = std::ranges::find_if(
+        report.refusals, [file](const Refusal& each) { return each.file.filename() == file; });
+    return found == report.refusals.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::size_t staged_files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(options_.staging_directory), {}));
+  }
+
+  TempDirectory directory_;
+  FakeAgentDirectory agents_;
+  SystemClock clock_;
+  hearth::testing::SeededRandom random_;
+  hearth::testing::RecordingLogger logger_;
+  AbiServices services_{.agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
+  LoaderOptions options_{};
+  std::unique_ptr<PluginLoader> loader_;
+};
+
+TEST_F(PluginLoaderTest, ServesALibraryThatIsRight) {
+  install("plain", "plain.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_TRUE(report.refusals.empty());
+  EXPECT_TRUE(report.faults.empty());
+  const LoadedPlugin& plugin = report.plugins[0];
+  EXPECT_EQ(plugin.file, plugins() / "plain.so");
+  EXPECT_EQ(plugin.plugin, "plain");
+  EXPECT_EQ(plugin.version, "1.0.0");
+  EXPECT_EQ(plugin.generation, 1U);
+  EXPECT_EQ(plugin.sha256.size(), 64U);
+  EXPECT_TRUE(plugin.warnings.empty());
+  ASSERT_EQ(plugin.classes.size(), 1U);
+  EXPECT_EQ(plugin.classes[0]->name(), "Plain");
+  EXPECT_EQ(plugin.classes[0]->origin(), (plugins() / "plain.so").native());
+  EXPECT_TRUE(logger_.contains("info plugin.loaded"));
+  EXPECT_EQ(staged_files(), 1U);
+}
+
+TEST_F(PluginLoaderTest, OneBadFileCostsOnlyItself) {
+  install("plain", "z-good.so");
+  write_bytes(plugins() / "a-text.so", bytes_of_text("this is no library"));
+  write_bytes(plugins() / "b-empty.so", {});
+  Bytes cut = library_bytes("plain");
+  cut.resize(cut.size() * 3 / 4);
+  write_bytes(plugins() / "c-cut.so", cut);
+  install("crash_in_init", "e-crash.so");
+  install("fail_in_init", "f-fail.so");
+  install("exit_in_init", "g-exit.so");
+  install("run_path", "h-path.so");
+  std::filesystem::create_directory(plugins() / "i-directory.so");
+  std::filesystem::create_symlink(built_library("plain"), plugins() / "j-link.so");
+  install("plain", "k-writable.so");
+  ASSERT_EQ(::chmod((plugins() / "k-writable.so").c_str(), 0666), 0);
+
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].file.filename(), "z-good.so");
+  const std::pair<const char*, const char*> expected[] = {
+      {"a-text.so", "E1"}, {"b-empty.so", "F5"},   {"c-cut.so", "E2"},  {"e-crash.so", "P1"},
+      {"f-fail.so", "L4"}, {"g-exit.so", "P1"},    {"h-path.so", "E6"}, {"i-directory.so", "F1"},
+      {"j-link.so", "F1"}, {"k-writable.so", "F3"}};
+  EXPECT_EQ(report.refusals.size(), std::size(expected));
+  for (const auto& [file, rule] : expected) {
+    const Refusal* const refusal = refusal_of(report, file);
+    ASSERT_NE(refusal, nullptr) << file;
+    EXPECT_EQ(refusal->rule, rule) << refusal->text();
+    EXPECT_NE(refusal->text().find(std::string(file) + " is refused by rule " + rule + ": it"),
+              std::string::npos)
+        << refusal->text();
+    EXPECT_TRUE(logger_.contains("rule=" + std::string(rule)));
+  }
+  EXPECT_EQ(logger_.count("error plugin.refused"), std::size(expected));
+  EXPECT_EQ(staged_files(), 1U) << "copies of what was refused are removed";
+}
+
+TEST_F(PluginLoaderTest, OnlyVisibleNamesThatEndInSoAreLookedAt) {
+  install("plain", "plain.so");
+  install("plain", ".plain.so");
+  install("plain", "plain.so.tmp");
+  write_bytes(plugins() / "README", bytes_of_text("read me"));
+  const LoadReport report = load();
+  EXPECT_EQ(report.plugins.size(), 1U);
+  EXPECT_TRUE(report.refusals.empty());
+}
+
+TEST_F(PluginLoaderTest, C1_TheSecondLibraryWithAClassIsRefusedWithBothNames) {
+  install("plain", "a.so");
+  install("plain", "b.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].file.filename(), "a.so");
+  ASSERT_EQ(report.refusals.size(), 1U);
+  const std::string text = report.refusals[0].text();
+  EXPECT_EQ(report.refusals[0].rule, "C1");
+  EXPECT_NE(text.find("a.so"), std::string::npos) << text;
+  EXPECT_NE(text.find("b.so"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"Plain\""), std::string::npos) << text;
+}
+
+TEST_F(PluginLoaderTest, C1_TwoClassesThatShareAnAddressAreRefused) {
+  install("plain", "a.so");
+  install("same_segment", "b.so");
+  const LoadReport report = load();
+  EXPECT_EQ(report.plugins.size(), 1U);
+  ASSERT_EQ(report.refusals.size(), 1U);
+  EXPECT_EQ(report.refusals[0].rule, "C1");
+  EXPECT_NE(report.refusals[0].reason.find("/agents/plain/"), std::string::npos)
+      << report.refusals[0].reason;
+}
+
+TEST_F(PluginLoaderTest, WarningsAreToldAndTheLibraryIsServed) {
+  install("second_export", "plain.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  ASSERT_EQ(report.plugins[0].warnings.size(), 1U);
+  EXPECT_EQ(report.plugins[0].warnings[0].rule, "E8");
+  EXPECT_TRUE(logger_.contains("warn plugin.warning"));
+}
+
+TEST_F(PluginLoaderTest, AMissingDirectoryIsToldAndTheOthersAreServed) {
+  install("plain", "plain.so");
+  const auto report = loader().load_directories({directory_.path() / "none", plugins()});
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->faults.size(), 1U);
+  EXPECT_EQ(report->faults[0].code, Errc::kNotFound);
+  EXPECT_NE(report->faults[0].reason.find("none"), std::string::npos);
+  EXPECT_EQ(report->plugins.size(), 1U);
+  EXPECT_TRUE(logger_.contains("error plugin.directory"));
+}
+
+TEST_F(PluginLoaderTest, F4_NothingIsLoadedFromADirectoryThatOthersCanWrite) {
+  install("plain", "plain.so");
+  ASSERT_EQ(::chmod(plugins().c_str(), 0777), 0);
+  const LoadReport report = load();
+  EXPECT_TRUE(report.plugins.empty());
+  ASSERT_EQ(report.faults.size(), 1U);
+  EXPECT_EQ(report.faults[0].code, Errc::kForbidden);
+}
+
+TEST_F(PluginLoaderTest, ADirectoryThatIsNamedTwiceIsReadOnce) {
+  install("plain", "plain.so");
+  const auto report = loader().load_directories({plugins(), plugins() / "..", plugins() / "."});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->plugins.size(), 1U);
+  EXPECT_TRUE(report->refusals.empty());
+}
+
+TEST_F(PluginLoaderTest, TheUsersFileMayChangeAfterwards) {
+  install("plain", "plain.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  write_bytes(plugins() / "plain.so", {});  // in place: would kill a process that had mapped it
+  FakeAgentHost agent(1);
+  auto instance = report.plugins[0].classes[0]->create(agent, "refused", "{}");
+  ASSERT_FALSE(instance);
+  EXPECT_EQ(instance.error().code, Errc::kForbidden);
+}
+
+TEST_F(PluginLoaderTest, S1_WithoutAPlaceForCopiesNothingIsLoaded) {
+  install("plain", "plain.so");
+  options_.staging_directory = directory_.path() / "none" / "staged";
+  const auto report = loader().load_directories({plugins()});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::kUnavailable);
+}
+
+TEST_F(PluginLoaderTest, UnloadsEverythingThatNobodyUses) {
+  install("plain", "plain.so");
+  install("busy", "zbusy.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 2U);
+  report.plugins.clear();
+  const UnloadReport unloaded = loader().unload_all();
+  EXPECT_EQ(unloaded.unloaded, 1U);
+  ASSERT_EQ(unloaded.pinned.size(), 1U);
+  EXPECT_EQ(unloaded.pinned[0].file.filename(), "zbusy.so");
+  EXPECT_TRUE(logger_.contains("warn plugin.pinned"));
+  EXPECT_EQ(staged_files(), 0U);
+}
+
+TEST_F(PluginLoaderTest, ALibraryInUseStaysMappedEvenAfterTheLoader) {
+  install("plain", "plain.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  const auto kept = report.plugins[0].classes[0];
+  report.plugins.clear();
+  const UnloadReport unloaded = loader().unload_all();
+  ASSERT_EQ(unloaded.pinned.size(), 1U);
+  EXPECT_NE(unloaded.pinned[0].reason.find("agent"), std::string::npos);
+  loader_.reset();
+  EXPECT_EQ(kept->name(), "Plain");
+  FakeAgentHost agent(1);
+  EXPECT_TRUE(kept->create(agent, "x", "{}"));
+}
+
+TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
+  install("plain", "plain.so");
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    LoadReport report = load();
+    ASSERT_EQ(report.plugins.size(), 1U) << round;
+    EXPECT_EQ(report.plugins[0].generation, round);
+    report.plugins.clear();
+    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+  }
+}
+
+TEST(LoaderThreadTest, RunsEverythingOnOneOtherThread) {
+  LoaderThread thread;
+  std::thread::id first;
+  std::thread::id second;
+  thread.run([&first] { first = std::this_thread::get_id(); });
+  thread.run([&second] { second = std::this_thread::get_id(); });
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first, std::this_thread::get_id());
+}
+
+TEST(LoaderThreadTest, AnExceptionComesOutOfRun) {
+  LoaderThread thread;
+  EXPECT_THROW(thread.run([] { throw StorageError("x"); }), StorageError);
+  bool ran = false;
+  thread.run([&ran] { ran = true; });
+  EXPECT_TRUE(ran);
+}
+
+TEST(LoaderThreadTest, CallersTakeTurns) {
+  LoaderThread thread;
+  int count = 0;  // touched on the loader's thread only
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&thread, &count] {
+      for (int round = 0; round < 100; ++round) thread.run([&count] { ++count; });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(count, 400);
+}
+
+}  // namespace
+}  // namespace hearth::loader
