@@ -1,0 +1,67 @@
+#include "protocol/client_frame.hpp"
+
+#include "json/json_scanner.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace hearth::protocol {
+namespace {
+
+constexpr std::string_view kRpcType = R"("rpc")";
+constexpr std::string_view kStateType = R"("cf_agent_state")";
+
+bool contains(std::string_view text, std::string_view part) {
+  // string::find stops at every quote; memmem does not.
+  return memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
+
+bool opens_an_object(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+// The letters of the type can be spelled otherwise in one way only: as \u escapes.
+bool may_be_protocol_frame(std::string_view text) {
+  return opens_an_object(text) &&
+         (contains(text, kRpcType) || contains(text, kStateType) || contains(text, R"(\u)"));
+}
+
+bool is_string(std::string_view json) {
+  return json.starts_with('"');
+}
+
+bool is_array(std::string_view json) {
+  return json.starts_with('[');
+}
+
+// `json` is the string that `expected` spells without escapes.
+bool is_type(std::string_view json, std::string_view expected) {
+  if (json == expected) return true;
+  if (!is_string(json) || !contains(json, R"(\u)")) return false;
+  return decode_json_string(json) == expected.substr(1, expected.size() - 2);
+}
+
+}  // namespace
+
+ClientFrame classify_client_frame(std::string_view text) {
+  if (!may_be_protocol_frame(text)) return UnknownFrame{};
+
+  std::array<WantedMember, 5> members{
+      {{"type", {}}, {"id", {}}, {"method", {}}, {"args", {}}, {"state", {}}}};
+  if (!scan_json_object(text, members)) return UnknownFrame{};
+  const auto& [type, id, method, args, state] = members;
+
+  if (is_type(type.json, kRpcType)) {
+    if (!is_string(id.json) || !is_string(method.json) || !is_array(args.json)) {
+      return UnknownFrame{};
+    }
+    return RpcCall{.id = decode_json_string(id.json),
+                   .method = decode_json_string(method.json),
+                   .args_json = args.json};
+  }
+  if (is_type(type.json, kStateType) && !state.json.empty()) return StateWrite{state.json};
+  return UnknownFrame{};
+}
+
+}  // namespace hearth::protocol
