@@ -1,0 +1,116 @@
+#pragma once
+// ByteStream in the shape that Beast wants. Included by the one source that instantiates Beast's
+// WebSocket, and by nothing else.
+
+#include "net/byte_stream.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/core/bind_handler.hpp>
+#include <boost/beast/core/role.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace hearth::net {
+
+// Writing never waits: it appends to the stream's outgoing buffer, a whole frame at a time. That is
+// what makes Beast's synchronous write() sound while an async_read() is pending: a pong or a close
+// frame that the read answers with is appended whole, before or after ours.
+class AnyStream {
+ public:
+  using executor_type = ByteStream::Executor;
+
+  explicit AnyStream(std::shared_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
+
+  executor_type get_executor() const noexcept { return stream_->executor(); }
+  ByteStream& bytes() { return *stream_; }
+
+  template <class Buffers, class Token>
+  auto async_read_some(const Buffers& buffers, Token&& token) {
+    return asio::async_initiate<Token, void(error_code, std::size_t)>(
+        [this](auto handler, ByteStream::ReadBuffers into) {
+          stream_->async_read_some(into, ByteStream::ReadHandler(std::move(handler)));
+        },
+        token, first_two(buffers));
+  }
+
+  template <class Buffers, class Token>
+  auto async_write_some(const Buffers& buffers, Token&& token) {
+    return asio::async_initiate<Token, void(error_code, std::size_t)>(
+        [this](auto handler, std::size_t written) {
+          stream_->flush_soon();
+          asio::post(stream_->executor(),
+                     boost::beast::bind_front_handler(std::move(handler), error_code(), written));
+        },
+        token, append(buffers));
+  }
+
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, error_code& error) {
+    error = {};
+    return append(buffers);
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    return append(buffers);
+  }
+
+  // Beast asks for them to exist; nothing here reads or writes with exceptions or blocks.
+  template <class Buffers>
+  std::size_t read_some(const Buffers&, error_code& error) {
+    error = asio::error::operation_not_supported;
+    return 0;
+  }
+  template <class Buffers>
+  std::size_t read_some(const Buffers&) {
+    return 0;
+  }
+
+ private:
+  template <class Buffers>
+  static ByteStream::ReadBuffers first_two(const Buffers& buffers) {
+    ByteStream::ReadBuffers found;
+    std::size_t count = 0;
+    const auto end = asio::buffer_sequence_end(buffers);
+    for (auto it = asio::buffer_sequence_begin(buffers); it != end && count < 2; ++it) {
+      const asio::mutable_buffer buffer(*it);
+      if (buffer.size() != 0) found[count++] = buffer;
+    }
+    return found;
+  }
+
+  template <class Buffers>
+  std::size_t append(const Buffers& buffers) {
+    std::size_t total = 0;
+    const auto end = asio::buffer_sequence_end(buffers);
+    for (auto it = asio::buffer_sequence_begin(buffers); it != end; ++it) {
+      const asio::const_buffer buffer(*it);
+      stream_->append(std::string_view(static_cast<const char*>(buffer.data()), buffer.size()));
+      total += buffer.size();
+    }
+    return total;
+  }
+
+  std::shared_ptr<ByteStream> stream_;
+};
+
+inline void beast_close_socket(AnyStream& stream) {
+  stream.bytes().abort();
+}
+
+// The closing handshake is over; ending the TCP connection is the session's business
+// (ByteStream::finish()), so that nobody waits for it here.
+inline void teardown(boost::beast::role_type, AnyStream&, error_code& error) {
+  error = {};
+}
+template <class Handler>
+void async_teardown(boost::beast::role_type, AnyStream& stream, Handler&& handler) {
+  asio::post(stream.get_executor(),
+             boost::beast::bind_front_handler(std::forward<Handler>(handler), error_code()));
+}
+
+}  // namespace hearth::net

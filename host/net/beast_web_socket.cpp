@@ -1,0 +1,367 @@
+// The one source that instantiates Beast's WebSocket.
+
+#include "net/beast_web_socket.hpp"
+
+#include "base/assert.hpp"
+#include "net/any_stream.ipp"
+#include "net/http_text.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/websocket/error.hpp>
+#include <boost/beast/websocket/stream.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+namespace beast = boost::beast;
+namespace websocket = boost::beast::websocket;
+
+// Room that an idle socket keeps for its next message: most messages fit, and need one pass.
+constexpr std::size_t kFirstRead = 512;
+// A reader that has grown past this for a big message gives the memory back afterwards.
+constexpr std::size_t kKeptRead = 4096;
+// Answers to at most this many messages of one burst wait for each other. A burst is what one read
+// from the socket brought in.
+constexpr int kMostAnswersGathered = 128;
+constexpr std::size_t kLongestReason = 123;  // RFC 6455 5.5: 125 bytes less the code
+constexpr std::string_view kTooSlow = "client reads too slowly";
+
+bool may_be_sent(std::uint16_t code) {
+  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+         (code >= 3000 && code <= 4999);
+}
+
+// Not longer than a close frame can carry, and not cut within a character.
+std::string_view fitting_reason(std::string_view reason) {
+  if (reason.size() <= kLongestReason) return reason;
+  std::size_t end = kLongestReason;
+  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
+  return reason.substr(0, end);
+}
+
+websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {
+  const std::string_view fitting = fitting_reason(reason);
+  return {static_cast<websocket::close_code>(may_be_sent(code) ? code : close_code::kInternalError),
+          beast::string_view(fitting.data(), fitting.size())};
+}
+
+// Why Beast gave up reading, as a close code and a sentence.
+std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
+  if (error == websocket::error::message_too_big) return {close_code::kTooBig, "message too big"};
+  if (error == websocket::error::bad_frame_payload) {
+    return {close_code::kBadPayload, "text is not valid UTF-8"};
+  }
+  if (error == websocket::condition::protocol_violation) {
+    return {close_code::kProtocolError, "protocol error"};
+  }
+  return {close_code::kAbnormal, "connection lost"};
+}
+
+class BeastWebSocket final : public WebSocket,
+                             public Session,
+                             public std::enable_shared_from_this<BeastWebSocket> {
+ public:
+  BeastWebSocket(LoopShare& share, std::shared_ptr<ByteStream> stream)
+      : share_(share), stream_(std::move(stream)), beast_(std::in_place, AnyStream(stream_)) {
+    beast_->read_message_max(share.options.max_frame);
+    beast_->auto_fragment(false);
+  }
+
+  [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol);
+  void run(std::shared_ptr<WebSocketListener> listener);
+
+  void send(std::string_view payload, bool is_text) override;
+  void close(std::uint16_t code, std::string_view reason) override;
+  void abort() override;
+  void pause_reading() override { paused_ = true; }
+  void resume_reading() override;
+  [[nodiscard]] std::size_t buffered() const override { return stream_ ? stream_->buffered() : 0; }
+  [[nodiscard]] bool is_open() const override {
+    return state_ == State::kOpen && beast_->is_open();
+  }
+  [[nodiscard]] std::uint64_t sends() const override { return stream_ ? stream_->sends() : 0; }
+
+  void on_sweep(SteadyTime now) override;
+  void wind_down() override { close(close_code::kGoingAway, "server is stopping"); }
+  void cut() override;
+
+ private:
+  enum class State {
+    kOpen,     // messages go both ways
+    kClosing,  // our close frame is on its way, and we wait for the peer's; or 1013 is said
+    kEnding,   // the conversation is over, TCP is being closed; on_close() was called
+    kGone,     // out of the table; nothing is left but this shell
+  };
+
+  void read();
+  void on_read(error_code error, std::size_t bytes);
+  void deliver();
+  void on_read_failed(error_code error);
+  void on_close_done(error_code error);
+  void overflow();
+  void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
+  void end(std::uint16_t code, std::string_view reason, bool was_clean);
+  void report(std::uint16_t code, std::string_view reason, bool was_clean);
+  void gone();
+
+  LoopShare& share_;
+  std::shared_ptr<ByteStream> stream_;  // both are freed in gone()
+  std::optional<websocket::stream<AnyStream, false>> beast_;
+  std::shared_ptr<WebSocketListener> listener_;  // until on_close()
+  beast::flat_buffer incoming_;
+  SteadyTime heard_at_ = std::chrono::steady_clock::now();
+  SteadyTime deadline_ = SteadyTime::max();  // for kClosing and kEnding
+  int burst_ = 0;
+  State state_ = State::kOpen;
+  bool paused_ = false;
+  bool reading_ = false;     // an async_read is pending in Beast
+  bool held_ = false;        // a whole message waits in incoming_ for resume_reading()
+  bool delivering_ = false;  // on_message() is on the stack
+  bool pinged_ = false;      // a ping was sent at heard_at_ and nothing was heard since
+};
+
+// ---- opening --------------------------------------------------------------------------------------
+
+bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol) {
+  namespace http = beast::http;
+  http::request<http::empty_body> handshake(http::verb::get, request.target, 11);
+  for (const HttpHeader& header : request.headers) {
+    handshake.insert(header.name, header.value);
+  }
+  if (!subprotocol.empty() &&
+      header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol)) {
+    beast_->set_option(
+        websocket::stream_base::decorator([subprotocol](websocket::response_type& response) {
+          response.set(http::field::sec_websocket_protocol, subprotocol);
+        }));
+  }
+  error_code error;
+  beast_->accept(handshake, error);  // only appends: the stream never blocks
+  return !error;
+}
+
+void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
+  listener_ = std::move(listener);
+  if (state_ == State::kOpen && listener_ == nullptr) close(close_code::kInternalError, "");
+  if (state_ == State::kOpen && !paused_) read();
+  stream_->flush_soon();
+}
+
+// ---- reading --------------------------------------------------------------------------------------
+
+void BeastWebSocket::read() {
+  reading_ = true;
+  // While a message is incomplete, the hint is exactly what its frame still lacks.
+  const auto room = incoming_.prepare(beast_->read_size_hint(kFirstRead));
+  beast_->async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
+    self->on_read(error, bytes);
+  });
+}
+
+void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
+  reading_ = false;
+  incoming_.commit(bytes);
+  if (error) return on_read_failed(error);
+  if (state_ != State::kOpen) return;
+  if (!beast_->is_message_done()) return read();
+  if (paused_) {
+    held_ = true;
+    stream_->flush_soon();  // the answers to what came before it
+    return;
+  }
+  deliver();
+}
+
+void BeastWebSocket::deliver() {
+  const auto message = incoming_.cdata();
+  delivering_ = true;
+  listener_->on_message({static_cast<const char*>(message.data()), message.size()},
+                        beast_->got_text());
+  delivering_ = false;
+
+  incoming_.consume(incoming_.size());
+  if (incoming_.capacity() > kKeptRead) incoming_.shrink_to_fit();
+
+  // As soon as Beast has used up what it had read, asking for the next message makes it ask the
+  // stream for bytes, and that sends what has gathered: the answers to a burst leave together, a
+  // single one leaves now.
+  if (state_ == State::kOpen && !paused_) read();
+  const bool beast_has_more = reading_ && !stream_->reading();
+  if (!beast_has_more) burst_ = 0;
+  if (stream_->reading()) return;
+  if (beast_has_more && ++burst_ < kMostAnswersGathered &&
+      stream_->buffered() < ByteStream::kMostGathered) {
+    return;
+  }
+  burst_ = 0;
+  stream_->flush();
+}
+
+void BeastWebSocket::resume_reading() {
+  if (!paused_) return;
+  paused_ = false;
+  heard_at_ = std::chrono::steady_clock::now();  // silence that we have caused is not the peer's
+  pinged_ = false;
+  if (state_ != State::kOpen || delivering_ || listener_ == nullptr) return;
+  if (held_) {
+    // Posted: a listener is never called from inside its own call.
+    asio::post(stream_->executor(), [self = shared_from_this()] {
+      if (!self->held_ || self->paused_ || self->state_ != State::kOpen) return;
+      self->held_ = false;
+      self->deliver();
+    });
+  } else if (!reading_) {
+    read();
+  }
+}
+
+void BeastWebSocket::on_read_failed(error_code error) {
+  if (error == websocket::error::closed) {
+    const websocket::close_reason& peers = beast_->reason();
+    const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
+    return end(code, {peers.reason.data(), peers.reason.size()}, true);
+  }
+  // close_op has taken over reading; on_close_done() will tell.
+  if (state_ == State::kClosing && error == asio::error::operation_aborted && stream_->is_open()) {
+    return;
+  }
+  const auto [code, reason] = fault_of(error);
+  end(code, reason, false);
+}
+
+// ---- writing --------------------------------------------------------------------------------------
+
+void BeastWebSocket::send(std::string_view payload, bool is_text) {
+  if (!is_open()) return;
+  const bool others_wait = stream_->buffered() != 0;
+  error_code error;
+  beast_->text(is_text);
+  beast_->write(asio::buffer(payload), error);
+  if (stream_->buffered() > share_.options.send_queue) {
+    stream_->flush();
+    if (others_wait && stream_->buffered() > share_.options.send_queue) return overflow();
+  }
+  if (!delivering_) stream_->flush_soon();
+}
+
+void BeastWebSocket::overflow() {
+  // The close frame stands behind everything that is queued: it arrives only if the peer reads after
+  // all, so it gets less time than a close that the peer takes part in.
+  start_close(
+      close_code::kTryAgainLater, kTooSlow,
+      std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
+  asio::post(stream_->executor(), [self = shared_from_this()] {
+    self->report(close_code::kTryAgainLater, kTooSlow, false);
+  });
+}
+
+void BeastWebSocket::close(std::uint16_t code, std::string_view reason) {
+  if (is_open()) start_close(code, reason, share_.options.close_timeout);
+}
+
+void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
+                                 std::chrono::milliseconds limit) {
+  state_ = State::kClosing;
+  held_ = false;
+  deadline_ = std::chrono::steady_clock::now() + limit;
+  beast_->async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
+    self->on_close_done(error);
+  });
+}
+
+void BeastWebSocket::on_close_done(error_code error) {
+  if (error) return end(close_code::kAbnormal, "connection lost", false);
+  const websocket::close_reason& peers = beast_->reason();
+  const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
+  end(code, {peers.reason.data(), peers.reason.size()}, true);
+}
+
+// ---- the end --------------------------------------------------------------------------------------
+
+void BeastWebSocket::abort() {
+  if (state_ == State::kGone || state_ == State::kEnding) return;
+  asio::post(stream_->executor(), [self = shared_from_this()] { self->cut(); });
+}
+
+void BeastWebSocket::cut() {
+  if (state_ == State::kGone) return;
+  end(close_code::kAbnormal, "connection cut", false);
+  stream_->abort();
+}
+
+void BeastWebSocket::end(std::uint16_t code, std::string_view reason, bool was_clean) {
+  if (state_ == State::kEnding || state_ == State::kGone) return;
+  state_ = State::kEnding;
+  held_ = false;
+  deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
+  // After a close frame the peer says nothing more.
+  stream_->finish(was_clean ? Linger::kUntilSent : Linger::kUntilPeerEnds,
+                  [self = shared_from_this()] { self->gone(); });
+  report(code, reason, was_clean);
+}
+
+void BeastWebSocket::report(std::uint16_t code, std::string_view reason, bool was_clean) {
+  const std::shared_ptr<WebSocketListener> listener = std::exchange(listener_, nullptr);
+  if (listener != nullptr) listener->on_close(code, reason, was_clean);
+}
+
+void BeastWebSocket::gone() {
+  const std::shared_ptr<BeastWebSocket> self = shared_from_this();
+  state_ = State::kGone;
+  share_.table.remove(*this);
+  // Operations of Beast's that are still suspended inside it go with it. Whoever still holds the
+  // socket holds a shell, which may outlive the loop.
+  beast_.reset();
+  stream_.reset();
+  incoming_ = beast::flat_buffer();
+  share_.connection_ended();
+}
+
+void BeastWebSocket::on_sweep(SteadyTime now) {
+  if (state_ == State::kGone) return;
+  if (state_ == State::kClosing || state_ == State::kEnding) {
+    if (now >= deadline_) cut();
+    return;
+  }
+  if (!stream_->is_open()) return cut();  // a send has failed while nobody was reading
+  if (stream_->take_heard() || paused_) {
+    heard_at_ = now;
+    pinged_ = false;
+    return;
+  }
+  const auto silence = now - heard_at_;
+  if (pinged_ && silence >= share_.options.ping_timeout) {
+    end(close_code::kAbnormal, "no answer to a ping", false);
+    return stream_->abort();
+  }
+  if (!pinged_ && silence >= share_.options.ping_interval) {
+    error_code error;
+    beast_->ping({}, error);
+    stream_->flush();
+    pinged_ = true;
+    heard_at_ = now;
+  }
+}
+
+}  // namespace
+
+void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                     const HttpRequest& request, const UpgradePlan& plan) {
+  const auto socket = std::make_shared<BeastWebSocket>(share, stream);
+  const bool accepted = socket->accept(request, plan.subprotocol);
+  HEARTH_ASSERT(accepted, "a handshake that was checked was refused");
+  share.table.add(socket);
+  socket->run(share.table.stopping() ? nullptr : plan.opened(socket));
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,22 @@
+#pragma once
+// Opens a WebSocket over a stream. The only door to Beast's WebSocket.
+
+#include "net/byte_stream.hpp"
+#include "net/http.hpp"
+#include "net/loop_share.hpp"
+
+#include <memory>
+
+namespace hearth::net {
+
+// Answers the handshake `request` (upgrade_fault() found nothing wrong with it) with 101, hands the
+// open socket to `plan.opened` and starts to read. The connection is in `share.table` from then on and
+// reports its end to `share.connection_ended`.
+//
+// Threads   On the share's loop.
+// Limits    Messages over NetOptions::max_frame end it with 1009, text that is not UTF-8 with 1007,
+//           broken frames with 1002. Compression is declined.
+void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                     const HttpRequest& request, const UpgradePlan& plan);
+
+}  // namespace hearth::net

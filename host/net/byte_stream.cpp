@@ -1,0 +1,188 @@
+#include "net/byte_stream.hpp"
+
+#include "base/assert.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace hearth::net {
+
+// ---- reading --------------------------------------------------------------------------------------
+
+void ByteStream::async_read_some(ReadBuffers into, ReadHandler handler) {
+  HEARTH_DEBUG_ASSERT(!reading_, "two reads at a time");
+  reading_ = true;
+  room_ = into[0].size() + into[1].size();
+  if (const std::size_t bytes = take_preloaded(into)) {
+    return complete_read(std::move(handler), bytes);
+  }
+  if (buffered() != 0) {
+    // Whoever reads has dealt with everything that came before: now is the moment to answer. Unless
+    // the last read left something behind: then there is more to answer at once.
+    if (const std::size_t bytes = read_on(into)) {
+      complete_read(std::move(handler), bytes);
+      return flush_soon();  // in case the reader stops here
+    }
+    flush();
+  }
+  start_read(into, std::move(handler));
+}
+
+std::size_t ByteStream::take_preloaded(ReadBuffers into) {
+  if (preloaded_.empty()) return 0;
+  const std::size_t bytes = asio::buffer_copy(into, asio::buffer(preloaded_));
+  preloaded_.erase(0, bytes);
+  if (preloaded_.empty()) preloaded_ = std::string();
+  return bytes;
+}
+
+std::size_t ByteStream::read_on(ReadBuffers into) {
+  if (!filled_ || !open_ || buffered() >= kMostGathered || ++reads_gathered_ > kMostHops) {
+    reads_gathered_ = 0;
+    return 0;
+  }
+  error_code error;  // comes again in start_read(), which reports it
+  return read_now(into, error);
+}
+
+void ByteStream::complete_read(ReadHandler handler, std::size_t bytes) {
+  asio::post(executor_, [self = shared_from_this(), handler = std::move(handler), bytes]() mutable {
+    self->read_done(std::move(handler), error_code(), bytes);
+  });
+}
+
+void ByteStream::read_done(ReadHandler handler, error_code error, std::size_t bytes) {
+  reading_ = false;
+  filled_ = bytes == room_;
+  if (bytes != 0) heard_ = true;
+  std::move(handler)(error, bytes);
+  // finish() had to wait until the reader's buffer was no longer in use.
+  if (finishing_ && open_ && !reading_ && !peer_ended_) drain();
+}
+
+// ---- writing --------------------------------------------------------------------------------------
+
+void ByteStream::append(std::string_view bytes) {
+  if (!open_ || finishing_) return;
+  if (outgoing_.empty()) outgoing_ = pool_.take();
+  outgoing_.append(bytes);
+  appended_ += bytes.size();
+}
+
+void ByteStream::flush_soon() {
+  if (hop_posted_ || waiting_for_room_ || buffered() == 0) return;
+  hop_posted_ = true;
+  hops_ = 0;
+  appended_at_hop_ = appended_;
+  asio::post(executor_, [self = shared_from_this()] { self->hop(); });
+}
+
+void ByteStream::hop() {
+  const bool growing = appended_ != appended_at_hop_;
+  if (growing && buffered() != 0 && buffered() < kMostGathered && hops_ < kMostHops) {
+    ++hops_;
+    appended_at_hop_ = appended_;
+    asio::post(executor_, [self = shared_from_this()] { self->hop(); });
+    return;
+  }
+  hop_posted_ = false;
+  flush();
+}
+
+void ByteStream::flush() {
+  if (open_ && !waiting_for_room_ && buffered() != 0) {
+    error_code error;
+    const std::string_view rest = std::string_view(outgoing_).substr(sent_);
+    const std::size_t taken = send_now(rest, error);
+    ++sends_;
+    if (error && error != asio::error::would_block) return abort();
+    sent_ += taken;
+    bytes_sent_ += taken;
+    if (taken != rest.size()) wait_for_room();
+  }
+  if (buffered() == 0) everything_sent();
+}
+
+// The system is full: another attempt now would only cost a call.
+void ByteStream::wait_for_room() {
+  if (sent_ >= kMostGathered && sent_ >= buffered()) {
+    outgoing_.erase(0, sent_);
+    sent_ = 0;
+  }
+  waiting_for_room_ = true;
+  start_wait_writable();
+}
+
+void ByteStream::everything_sent() {
+  if (!outgoing_.empty()) pool_.give(std::exchange(outgoing_, std::string()));
+  sent_ = 0;
+  if (!finishing_ || !open_) return;
+  if (!send_ended_) {
+    send_ended_ = true;
+    shutdown_send();
+  }
+  if (peer_ended_) close();
+}
+
+void ByteStream::writable(error_code) {
+  // An error shows again at the next send, where it is dealt with; a cancelled wait is started anew.
+  waiting_for_room_ = false;
+  if (open_) flush();
+}
+
+// ---- the end --------------------------------------------------------------------------------------
+
+void ByteStream::finish(Linger linger, std::function<void()> closed) {
+  HEARTH_ASSERT(!finishing_, "finish() called twice");
+  finishing_ = true;
+  closed_ = std::move(closed);
+  peer_ended_ = linger == Linger::kUntilSent;
+  if (!open_) return close();
+  flush();
+  if (!open_) return;  // all is sent and nobody is waited for, or the send has failed
+  if (reading_) {
+    cancel_wire();
+  } else if (!peer_ended_) {
+    drain();
+  }
+}
+
+void ByteStream::drain() {
+  reading_ = true;
+  const std::span<char> scratch = pool_.scratch();
+  const ReadBuffers into{asio::buffer(scratch.data(), scratch.size()), asio::mutable_buffer()};
+  start_read(into, [self = shared_from_this()](error_code error, std::size_t) {
+    // read_done() goes on with the next read unless this was the last.
+    if (!error) return;
+    self->peer_ended_ = true;
+    if (error != asio::error::eof || self->buffered() == 0) self->close();
+  });
+}
+
+void ByteStream::abort() {
+  if (!outgoing_.empty()) pool_.give(std::exchange(outgoing_, std::string()));
+  sent_ = 0;
+  close();
+}
+
+std::string ByteStream::give_up() {
+  open_ = false;
+  std::string unsent = std::exchange(outgoing_, std::string());
+  unsent.erase(0, std::exchange(sent_, 0));
+  return unsent;
+}
+
+void ByteStream::close() {
+  if (open_) {
+    open_ = false;
+    close_wire();
+  }
+  // Posted, because callers of abort() and finish() do not expect to be called back from inside.
+  if (closed_) asio::post(executor_, std::exchange(closed_, nullptr));
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,161 @@
+#pragma once
+// Bytes to and from one peer. The seam below HTTP and WebSocket: plain TCP implements it in
+// tcp_stream.cpp, and TLS can be added behind the same few virtual functions.
+
+#include "net/buffer_pool.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::net {
+
+namespace asio = boost::asio;
+using error_code = boost::system::error_code;
+
+// What to wait for before a stream closes.
+enum class Linger {
+  kUntilSent,  // for a peer that has nothing more to say: what it said later would be answered with
+               // a reset, which may take our last words with it
+  kUntilPeerEnds,  // reads and drops what the peer still says, until it ends its side too
+};
+
+// A connected socket that belongs to no loop: how a connection moves to another one.
+struct LooseSocket {
+  int descriptor = -1;
+  bool is_v6 = false;
+  std::string unsent;  // what the stream had gathered and not sent
+};
+
+// A stream that gathers what is written. append() copies into one outgoing buffer, and the buffer
+// leaves with one send: at the end of the loop's turn (flush_soon()), or before the stream waits for
+// bytes that the peer has still to send, whichever comes first. So answers to a burst of requests leave together,
+// and a single answer leaves at once.
+//
+// Order     Bytes leave in the order appended, each append() in one piece.
+// Failure   A send that fails closes the stream: a pending read completes with an error, is_open()
+//           is false, and what is appended from then on is dropped.
+// Bounded   By the caller, who looks at buffered(); the stream itself refuses nothing.
+// Threads   One loop's thread only, completions included.
+// Lifetime  Shared by its owner and its own operations in flight. Whoever opens one ends it with
+//           finish(), abort() or release(); then no operation is left soon after.
+class ByteStream : public std::enable_shared_from_this<ByteStream> {
+ public:
+  using Executor = asio::io_context::executor_type;
+  using ReadHandler = asio::any_completion_handler<void(error_code, std::size_t)>;
+  // One piece, or two when the reader's buffer is a ring. The second may be empty.
+  using ReadBuffers = std::array<asio::mutable_buffer, 2>;
+
+  virtual ~ByteStream() = default;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  [[nodiscard]] const Executor& executor() const { return executor_; }
+  [[nodiscard]] bool is_open() const { return open_; }
+
+  // ---- reading ------------------------------------------------------------------------------------
+  // Reads at least one byte, or completes with the error (asio::error::eof when the peer has ended
+  // its side). Never completes inside the call. One read at a time. What was appended leaves first,
+  // unless the peer has sent so much already that more answers will follow.
+  void async_read_some(ReadBuffers into, ReadHandler handler);
+  // Bytes that somebody read from the socket before: they are read first. Only before any read.
+  void preload(std::string bytes) { preloaded_ = std::move(bytes); }
+  // A read is waiting for the peer.
+  [[nodiscard]] bool reading() const { return reading_; }
+  // Whether bytes have come in since the last call: cheaper than a time stamp for each read.
+  [[nodiscard]] bool take_heard() { return std::exchange(heard_, false); }
+
+  // ---- writing ------------------------------------------------------------------------------------
+  // Copies into the outgoing buffer and arranges nothing: flush_soon() or flush() must follow.
+  void append(std::string_view bytes);
+  // Sends at the end of the loop's turn; later while more is being appended, but never more than
+  // kMostHops turns later, nor with more than kMostGathered bytes gathered.
+  void flush_soon();
+  // Sends now what the system takes, and the rest as the peer makes room.
+  void flush();
+  // Bytes appended that the system has not taken yet.
+  [[nodiscard]] std::size_t buffered() const { return outgoing_.size() - sent_; }
+  // How many times the stream has handed bytes to the system, and how many bytes: for tests, metrics
+  // and for noticing a peer that takes nothing.
+  [[nodiscard]] std::uint64_t sends() const { return sends_; }
+  [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+
+  // ---- the end ------------------------------------------------------------------------------------
+  // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read completes
+  // with an error. There is no time limit in here: whoever wants one calls abort(), and `closed` is
+  // called then too.
+  void finish(Linger linger, std::function<void()> closed);
+  // Closes now and drops what is left. A pending read completes with an error.
+  void abort();
+  // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot (TLS
+  // has state that does not move). Only while no read is pending.
+  [[nodiscard]] virtual std::optional<LooseSocket> release() { return std::nullopt; }
+
+  static constexpr std::size_t kMostGathered = 64 * 1024;
+  static constexpr int kMostHops = 16;
+
+ protected:
+  ByteStream(Executor executor, BufferPool& pool) : executor_(std::move(executor)), pool_(pool) {}
+
+  // The seam. A read or wait that has completed calls read_done() or writable() on the loop's thread.
+  virtual void start_read(ReadBuffers into, ReadHandler handler) = 0;
+  // Without blocking; zero when there is nothing, or an error.
+  virtual std::size_t read_now(ReadBuffers into, error_code& error) = 0;
+  // Without blocking; asio::error::would_block when the system has no room.
+  virtual std::size_t send_now(std::string_view bytes, error_code& error) = 0;
+  virtual void start_wait_writable() = 0;
+  virtual void shutdown_send() = 0;
+  // Completes pending operations with an error; close_wire() closes the socket besides.
+  virtual void cancel_wire() = 0;
+  virtual void close_wire() = 0;
+
+  void read_done(ReadHandler handler, error_code error, std::size_t bytes);
+  void writable(error_code error);
+  // For release(): the stream is closed from here on; returns what had not left yet.
+  std::string give_up();
+
+ private:
+  void hop();
+  void wait_for_room();
+  void drain();
+  void everything_sent();
+  void close();
+  std::size_t take_preloaded(ReadBuffers into);
+  std::size_t read_on(ReadBuffers into);
+  void complete_read(ReadHandler handler, std::size_t bytes);
+
+  const Executor executor_;
+  BufferPool& pool_;
+  std::string outgoing_;  // lent by the pool while not empty
+  std::string preloaded_;
+  std::size_t sent_ = 0;  // leading bytes of outgoing_ that have left
+  std::uint64_t appended_ = 0;
+  std::uint64_t appended_at_hop_ = 0;
+  std::uint64_t sends_ = 0;
+  std::uint64_t bytes_sent_ = 0;
+  std::function<void()> closed_;
+  std::size_t room_ = 0;  // of the read that is pending
+  int hops_ = 0;
+  int reads_gathered_ = 0;
+  bool filled_ = false;  // the last read used all its room, so more may be waiting
+  bool open_ = true;
+  bool reading_ = false;
+  bool heard_ = false;
+  bool hop_posted_ = false;
+  bool waiting_for_room_ = false;
+  bool finishing_ = false;   // no more append(); everything_sent() ends our side
+  bool send_ended_ = false;  // shutdown_send() was called
+  bool peer_ended_ = false;  // nothing more is expected of the peer
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,52 @@
+#pragma once
+// Bytes in, one HTTP/1.x request out. No I/O: the session feeds it.
+
+#include "net/http.hpp"
+#include "net/options.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace hearth::net {
+
+// Parses one request; make a new one for the next. The only user of Beast's HTTP.
+//
+// Bounded   Refuses a head, target or body over the limits of NetOptions as soon as the excess is
+//           known: a declared Content-Length before a byte of the body is kept.
+// Threads   One at a time.
+class HttpParser {
+ public:
+  enum class Step {
+    kMore,      // everything usable was used: more bytes are needed
+    kHeadDone,  // reported once; feed the rest again
+    kDone,      // take() it; bytes not used belong to the next request
+    kRefused,   // answer refusal() and close: what follows cannot be understood
+  };
+
+  explicit HttpParser(const NetOptions& options);
+  ~HttpParser();
+  HttpParser(const HttpParser&) = delete;
+  HttpParser& operator=(const HttpParser&) = delete;
+
+  // Looks at `bytes` and says how many leading ones are used up; the caller gives the others again,
+  // with what has arrived since.
+  Step feed(std::string_view bytes, std::size_t& used);
+
+  [[nodiscard]] const HttpResponse& refusal() const;
+
+  // From kHeadDone on.
+  [[nodiscard]] bool keep_alive() const;        // the client wants the connection to stay open
+  [[nodiscard]] bool expects_continue() const;  // waits for "100 Continue" before it sends the body
+  [[nodiscard]] bool is_http_1_0() const;
+
+  // Once, after kDone. Without `peer`.
+  [[nodiscard]] HttpRequest take();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,68 @@
+#pragma once
+// The door: listens on one address and serves HTTP/1.1 and WebSocket on the loops it is given.
+
+#include "base/error.hpp"
+#include "base/logger.hpp"
+#include "net/http.hpp"
+#include "net/options.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace hearth::net {
+
+namespace asio = boost::asio;
+
+// Accepts on the first loop and deals the connections out to all of them in turn; a WebSocket moves to
+// the loop that its UpgradePlan names.
+//
+// Bounded   By NetOptions, in every dimension that a client controls.
+// Failure   Running out of descriptors is logged and accepting goes on a little later; nothing that a
+//           client does ends the server or another client's connection.
+// Threads   All members from any thread. Each loop is run by exactly one thread, by someone else.
+// Lifetime  start() once, stop() once, and destroy after `stopped` was called, which must be before the
+//           loops are destroyed (asserted). A server that was never started may just be destroyed.
+class HttpServer {
+ public:
+  // Binds and listens. The error says which address and why: in use, not allowed, not this machine's,
+  // a name that does not resolve. `loops` must not be empty.
+  static Result<std::unique_ptr<HttpServer>> listen(NetOptions options,
+                                                    std::span<asio::io_context* const> loops,
+                                                    HttpHandler& handler, Logger& logger);
+
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // The real port, when the options said 0; and "127.0.0.1:8787", "[::1]:8787".
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::string address() const;
+
+  // Begins to accept.
+  void start();
+
+  // Ends everything: accepts no more, closes idle HTTP connections, lets running exchanges finish,
+  // closes WebSockets with 1001; what is left after `grace` is cut. Then, on one of the loops, calls
+  // `stopped`; no connection and no handler of the server is left at that moment.
+  void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
+
+  // Starts the closing handshake on every WebSocket that is open now.
+  void close_all(std::uint16_t code, const std::string& reason);
+
+  // Open connections of every kind.
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  class Door;
+  explicit HttpServer(std::unique_ptr<Door> door);
+  std::unique_ptr<Door> door_;
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,385 @@
+#include "net/http_session.hpp"
+
+#include "net/http_answer.hpp"
+#include "net/http_parser.hpp"
+#include "net/http_text.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+class HttpSession final : public Session,
+                          public AnswerSink,
+                          public std::enable_shared_from_this<HttpSession> {
+ public:
+  HttpSession(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
+              const HttpServices& services)
+      : share_(share), stream_(std::move(stream)), peer_(std::move(peer)), services_(services) {}
+
+  void run();
+
+  void on_sweep(SteadyTime now) override;
+  void wind_down() override;
+  void cut() override;
+
+  // AnswerSink
+  void respond(std::uint64_t number, HttpResponse response) override;
+  void start(std::uint64_t number, HttpResponse response) override;
+  void write(std::uint64_t number, std::string_view part) override;
+  void finish(std::uint64_t number) override;
+  void abandon(std::uint64_t number) override;
+  void on_abort(std::uint64_t number, std::function<void()> notice) override;
+
+ private:
+  // wait_for_request: kIdle -> kHead -> kBody -> kAnswering -> kIdle again, or kEnding.
+  enum class State {
+    kIdle,       // between requests, nothing of the next one has arrived
+    kHead,       // a head has begun
+    kBody,       // the head is complete, the body is not
+    kAnswering,  // the handler owes an answer
+    kStreaming,  // it has begun one
+    kEnding,     // no more requests: the last bytes leave, TCP is being closed
+    kMoved,      // handed over: this object is a shell
+    kGone,       // out of the table
+  };
+
+  void wait_for_request(std::chrono::milliseconds first_byte_within);
+  void read();
+  void on_read(error_code error, std::size_t bytes);
+  void parse();
+  void on_peer_ended();
+  void want_more();
+  void dispatch();
+  void ask_handler(std::shared_ptr<HttpExchange> exchange);
+  void upgrade(HttpRequest request);
+  void answer(HttpResponse response);
+  void refuse(const HttpResponse& response);
+  void answered();
+  void end(Linger linger = Linger::kUntilPeerEnds);
+  void lost();
+  void gone();
+  [[nodiscard]] bool answering(std::uint64_t number) const {
+    return number == number_ && (state_ == State::kAnswering || state_ == State::kStreaming);
+  }
+  [[nodiscard]] bool is_ending() const { return state_ >= State::kEnding; }
+  void set_deadline(std::chrono::milliseconds from_now) {
+    deadline_ = std::chrono::steady_clock::now() + from_now;
+  }
+
+  LoopShare& share_;
+  std::shared_ptr<ByteStream> stream_;
+  const std::string peer_;
+  const HttpServices& services_;
+  std::optional<HttpParser> parser_;
+  std::string incoming_;  // read, but not used up by the parser
+  std::array<char, 8192> chunk_;
+  std::function<void()> abort_notice_;
+  SteadyTime deadline_ = SteadyTime::max();
+  SteadyTime progress_at_ = SteadyTime::max();  // when the client last took bytes, while some wait
+  std::uint64_t sent_at_progress_ = 0;
+  std::uint64_t number_ = 0;  // of the request being answered: late calls of older ones miss
+  State state_ = State::kIdle;
+  BodyFraming framing_ = BodyFraming::kLength;  // of the streamed answer
+  bool reading_ = false;
+  bool keep_alive_ = true;
+  bool is_head_ = false;    // the method is HEAD
+  bool continued_ = false;  // 100 Continue was sent for this request
+};
+
+// ---- requests in ----------------------------------------------------------------------------------
+
+void HttpSession::run() {
+  wait_for_request(share_.options.handshake_timeout);
+  if (!is_ending()) read();
+}
+
+void HttpSession::wait_for_request(std::chrono::milliseconds first_byte_within) {
+  state_ = State::kIdle;
+  parser_.emplace(share_.options);
+  continued_ = false;
+  set_deadline(first_byte_within);
+}
+
+void HttpSession::read() {
+  if (reading_) return;
+  reading_ = true;
+  stream_->async_read_some({asio::buffer(chunk_), asio::mutable_buffer()},
+                           [self = shared_from_this()](error_code error, std::size_t bytes) {
+                             self->on_read(error, bytes);
+                           });
+}
+
+void HttpSession::on_read(error_code error, std::size_t bytes) {
+  reading_ = false;
+  if (is_ending()) return;
+  if (error == asio::error::eof) return on_peer_ended();
+  if (error) return lost();
+  incoming_.append(chunk_.data(), bytes);
+  parse();
+}
+
+void HttpSession::on_peer_ended() {
+  switch (state_) {
+    case State::kHead:
+    case State::kBody:
+      return refuse(error_response(400, "bad_request", "the request is not complete"));
+    case State::kAnswering: keep_alive_ = false; return;  // it may still wait for the answer
+    case State::kStreaming: return lost();  // nobody can tell whether the reader is still there
+    default: return end(Linger::kUntilSent);
+  }
+}
+
+// Never called while a read is pending, so that an upgrade finds the socket without operations.
+void HttpSession::parse() {
+  bool more = !incoming_.empty();  // the parser may get further without new bytes
+  bool starved = !more;
+  while (more && state_ <= State::kBody) {
+    if (state_ == State::kIdle) {
+      state_ = State::kHead;
+      set_deadline(share_.options.handshake_timeout);
+    }
+    std::size_t used = 0;
+    const HttpParser::Step step = parser_->feed(incoming_, used);
+    incoming_.erase(0, used);
+    switch (step) {
+      case HttpParser::Step::kMore:
+        want_more();
+        starved = true;
+        more = false;
+        break;
+      case HttpParser::Step::kHeadDone:
+        state_ = State::kBody;
+        break;  // which may be empty: ask again
+      case HttpParser::Step::kDone:
+        dispatch();
+        more = false;
+        break;
+      case HttpParser::Step::kRefused: return refuse(parser_->refusal());
+    }
+  }
+  // While an answer is due, a read tells when the client leaves. What it says meanwhile waits in
+  // incoming_, and with something waiting there nothing more is read: that bounds it.
+  if (!is_ending() && (starved || incoming_.empty())) read();
+}
+
+void HttpSession::want_more() {
+  if (state_ != State::kBody) return;
+  set_deadline(share_.options.handshake_timeout);
+  if (parser_->expects_continue() && incoming_.empty() && !continued_) {
+    continued_ = true;
+    stream_->append("HTTP/1.1 100 Continue\r\n\r\n");  // read() sends it
+  }
+}
+
+void HttpSession::dispatch() {
+  const bool is_1_0 = parser_->is_http_1_0();
+  keep_alive_ = parser_->keep_alive() && !share_.table.stopping();
+  framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
+  HttpRequest request = parser_->take();
+  request.peer = peer_;
+  is_head_ = request.method == "HEAD";
+  ++number_;
+  deadline_ = SteadyTime::max();  // the handler takes the time it needs
+  state_ = State::kAnswering;
+
+  const auto wanted = find_header(request.headers, "Upgrade");
+  if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
+  ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
+}
+
+void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
+  try {
+    services_.handler.on_request(std::move(exchange));
+  } catch (const std::exception& failure) {  // the exchange is gone with it: that answers 500
+    services_.logger.write(LogLevel::kError, "net.request_failed", {{"reason", failure.what()}});
+  }
+}
+
+void HttpSession::upgrade(HttpRequest request) {
+  if (auto fault = upgrade_fault(request)) return refuse(*fault);
+  if (parser_->is_http_1_0()) {
+    return refuse(error_response(400, "bad_request", "a WebSocket handshake is HTTP/1.1"));
+  }
+  UpgradePlan plan;
+  try {
+    plan = services_.handler.on_upgrade(request);
+  } catch (const std::exception& failure) {
+    services_.logger.write(LogLevel::kError, "net.upgrade_failed", {{"reason", failure.what()}});
+    plan.refusal = error_response(500, "internal", "the request failed");
+  }
+  if (plan.refusal) return answer(std::move(*plan.refusal));
+
+  const std::shared_ptr<HttpSession> self = shared_from_this();
+  state_ = State::kMoved;
+  asio::post(stream_->executor(), [self] { self->share_.table.remove(*self); });
+  services_.hand_over(share_, std::exchange(stream_, nullptr), std::exchange(incoming_, {}),
+                      std::move(request), std::move(plan));
+}
+
+// ---- answers out ----------------------------------------------------------------------------------
+
+void HttpSession::respond(std::uint64_t number, HttpResponse response) {
+  if (state_ == State::kAnswering && answering(number)) answer(std::move(response));
+}
+
+void HttpSession::answer(HttpResponse response) {
+  if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
+  if (share_.table.stopping()) keep_alive_ = false;
+  ResponseHead head;
+  head.keep_alive = keep_alive_;
+  head.length = response.body.size();
+  if (response.status == 204 || response.status == 304) head.framing = BodyFraming::kNone;
+  std::string text;
+  if (!append_head(text, response, head)) {
+    services_.logger.write(LogLevel::kError, "net.response_invalid", {{"status", response.status}});
+    response = error_response(500, "internal", "the response was not valid");
+    head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_};
+    (void)append_head(text, response, head);
+  }
+  stream_->append(text);
+  if (!is_head_ && head.framing == BodyFraming::kLength) stream_->append(response.body);
+  answered();
+}
+
+void HttpSession::start(std::uint64_t number, HttpResponse response) {
+  if (state_ != State::kAnswering || !answering(number)) return;
+  if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
+  if (share_.table.stopping() || framing_ == BodyFraming::kToEnd) keep_alive_ = false;
+  if (response.status == 204 || response.status == 304) framing_ = BodyFraming::kNone;
+  std::string text;
+  if (!append_head(text, response, ResponseHead{framing_, 0, keep_alive_})) {
+    return answer(std::move(response));  // which refuses it for the same reason
+  }
+  state_ = State::kStreaming;
+  stream_->append(text);
+  stream_->flush_soon();
+  write(number, response.body);
+}
+
+void HttpSession::write(std::uint64_t number, std::string_view part) {
+  if (state_ != State::kStreaming || !answering(number)) return;
+  if (is_head_ || framing_ == BodyFraming::kNone) return;
+  if (framing_ == BodyFraming::kChunked) {
+    std::string chunk;
+    append_chunk(chunk, part);
+    stream_->append(chunk);
+  } else {
+    stream_->append(part);
+  }
+  if (stream_->buffered() > share_.options.send_queue) {
+    stream_->flush();
+    if (stream_->buffered() > share_.options.send_queue) return lost();
+  }
+  stream_->flush_soon();
+}
+
+void HttpSession::finish(std::uint64_t number) {
+  if (state_ != State::kStreaming || !answering(number)) return;
+  if (framing_ == BodyFraming::kChunked && !is_head_) stream_->append(kLastChunk);
+  answered();
+}
+
+void HttpSession::abandon(std::uint64_t number) {
+  if (!answering(number)) return;
+  if (state_ == State::kStreaming) return lost();
+  answer(error_response(500, "internal", "the request was not answered"));
+}
+
+void HttpSession::on_abort(std::uint64_t number, std::function<void()> notice) {
+  if (answering(number)) {
+    abort_notice_ = std::move(notice);
+  } else if (number == number_ && (state_ == State::kEnding || state_ == State::kGone)) {
+    notice();
+  }
+}
+
+void HttpSession::answered() {
+  abort_notice_ = nullptr;
+  if (!keep_alive_) return end();
+  stream_->flush_soon();
+  wait_for_request(share_.options.keep_alive_timeout);
+  // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper in
+  // this stack. A pending read will parse by itself.
+  asio::post(stream_->executor(), [self = shared_from_this()] {
+    if (self->state_ == State::kIdle && !self->reading_) self->parse();
+  });
+}
+
+void HttpSession::refuse(const HttpResponse& response) {
+  keep_alive_ = false;
+  state_ = State::kAnswering;
+  is_head_ = false;
+  answer(response);
+}
+
+// ---- the end --------------------------------------------------------------------------------------
+
+void HttpSession::end(Linger linger) {
+  if (is_ending()) return;
+  state_ = State::kEnding;
+  set_deadline(share_.options.close_timeout);
+  stream_->finish(linger, [self = shared_from_this()] { self->gone(); });
+  // Posted: the notice may come of a write that the exchange's holder is just making.
+  if (abort_notice_) asio::post(stream_->executor(), std::exchange(abort_notice_, nullptr));
+}
+
+void HttpSession::lost() {
+  end();
+  stream_->abort();
+}
+
+void HttpSession::gone() {
+  const std::shared_ptr<HttpSession> self = shared_from_this();
+  state_ = State::kGone;
+  share_.table.remove(*this);
+  share_.connection_ended();
+}
+
+void HttpSession::wind_down() {
+  keep_alive_ = false;
+  if (state_ == State::kIdle) end(Linger::kUntilSent);
+}
+
+void HttpSession::cut() {
+  if (state_ < State::kMoved) lost();
+}
+
+void HttpSession::on_sweep(SteadyTime now) {
+  if (state_ >= State::kMoved) return;
+  if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed and nobody reads
+  if (now >= deadline_) {
+    if (is_ending() && stream_->buffered() != 0 && stream_->bytes_sent() != sent_at_progress_) {
+      // A long last answer may take its time, as long as the client goes on reading.
+      sent_at_progress_ = stream_->bytes_sent();
+      deadline_ = now + share_.options.close_timeout;
+      return;
+    }
+    return lost();
+  }
+  if (stream_->buffered() == 0 || stream_->bytes_sent() != sent_at_progress_) {
+    sent_at_progress_ = stream_->bytes_sent();
+    progress_at_ = now;
+  } else if (now - progress_at_ >= share_.options.write_timeout) {
+    lost();
+  }
+}
+
+}  // namespace
+
+void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
+                        const HttpServices& services) {
+  const auto session =
+      std::make_shared<HttpSession>(share, std::move(stream), std::move(peer), services);
+  share.table.add(session);
+  session->run();
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,108 @@
+#include "net/tcp_stream.hpp"
+
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+class TcpStream final : public ByteStream {
+ public:
+  TcpStream(TcpSocket socket, BufferPool& pool)
+      : ByteStream(socket.get_executor(), pool), socket_(std::move(socket)) {
+    error_code ignored;  // a peer that is gone already shows at the first read
+    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
+  }
+
+  std::optional<LooseSocket> release() override {
+    error_code error;
+    const auto local = socket_.local_endpoint(error);
+    LooseSocket loose;
+    loose.is_v6 = !error && local.address().is_v6();
+    loose.descriptor = socket_.release(error);
+    if (error) return std::nullopt;
+    loose.unsent = give_up();
+    return loose;
+  }
+
+ private:
+  void start_read(ReadBuffers into, ReadHandler handler) override {
+    auto done = [self = shared(), handler = std::move(handler)](error_code error,
+                                                                std::size_t bytes) mutable {
+      self->read_done(std::move(handler), error, bytes);
+    };
+    // One buffer is recv(), two are recvmsg(), which is slower.
+    if (into[1].size() == 0) {
+      socket_.async_read_some(into[0], std::move(done));
+    } else {
+      socket_.async_read_some(into, std::move(done));
+    }
+  }
+
+  std::size_t read_now(ReadBuffers into, error_code& error) override {
+    return socket_.read_some(into, error);
+  }
+
+  std::size_t send_now(std::string_view bytes, error_code& error) override {
+    // Asio sends with MSG_NOSIGNAL: a peer that is gone is an error here, never a SIGPIPE.
+    return socket_.write_some(asio::buffer(bytes), error);
+  }
+
+  void start_wait_writable() override {
+    socket_.async_wait(asio::socket_base::wait_write,
+                       [self = shared()](error_code error) { self->writable(error); });
+  }
+
+  void shutdown_send() override {
+    error_code ignored;  // not connected any more: then there is nothing to end
+    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+  }
+
+  void cancel_wire() override {
+    error_code ignored;
+    socket_.cancel(ignored);
+  }
+
+  void close_wire() override {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  std::shared_ptr<TcpStream> shared() {
+    return std::static_pointer_cast<TcpStream>(shared_from_this());
+  }
+
+  TcpSocket socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool) {
+  return std::make_shared<TcpStream>(std::move(socket), pool);
+}
+
+std::shared_ptr<ByteStream> adopt_tcp_stream(LooseSocket loose, asio::io_context& loop,
+                                             BufferPool& pool) {
+  TcpSocket socket(loop.get_executor());
+  error_code error;
+  socket.assign(loose.is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), loose.descriptor, error);
+  if (error) {
+    ::close(loose.descriptor);
+    return nullptr;
+  }
+  return make_tcp_stream(std::move(socket), pool);
+}
+
+std::string peer_of(const TcpSocket& socket) {
+  error_code error;
+  const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return "unknown";
+  const std::string address = peer.address().to_string();
+  const std::string port = std::to_string(peer.port());
+  return peer.address().is_v6() ? "[" + address + "]:" + port : address + ":" + port;
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,30 @@
+#pragma once
+// Plain TCP behind a ByteStream.
+
+#include "net/byte_stream.hpp"
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <memory>
+#include <string>
+
+namespace hearth::net {
+
+// A socket bound to the concrete executor of a loop: cheaper than asio's type-erased default.
+using TcpSocket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
+
+// Takes over a connected socket. TCP_NODELAY is set, since the stream gathers small writes itself.
+//
+// Lifetime  `pool` outlives the stream's last operation.
+std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool);
+
+// The same for a socket that another loop has released. Nothing if the loop cannot take it; the
+// descriptor is closed then.
+std::shared_ptr<ByteStream> adopt_tcp_stream(LooseSocket socket, asio::io_context& loop,
+                                             BufferPool& pool);
+
+// "127.0.0.1:50312", "[::1]:50312"; "unknown" when the peer is already gone.
+std::string peer_of(const TcpSocket& socket);
+
+}  // namespace hearth::net

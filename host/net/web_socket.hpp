@@ -1,0 +1,85 @@
+#pragma once
+// One open WebSocket, as the layers above see it. Production: Beast, in beast_web_socket.cpp.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace hearth::net {
+
+// RFC 6455 section 7.4 codes that this layer sends or reports by itself. Others pass through.
+namespace close_code {
+inline constexpr std::uint16_t kNormal = 1000;
+inline constexpr std::uint16_t kGoingAway = 1001;
+inline constexpr std::uint16_t kProtocolError = 1002;
+inline constexpr std::uint16_t kNone = 1005;      // the peer's close frame had no code; never sent
+inline constexpr std::uint16_t kAbnormal = 1006;  // lost without a close frame; never sent
+inline constexpr std::uint16_t kBadPayload = 1007;
+inline constexpr std::uint16_t kTooBig = 1009;
+inline constexpr std::uint16_t kInternalError = 1011;
+inline constexpr std::uint16_t kTryAgainLater = 1013;
+}  // namespace close_code
+
+// What the owner of a WebSocket hears of it.
+//
+// Threads   On the socket's loop. Never from inside one of the socket's own members.
+// Failure   The members must not throw.
+class WebSocketListener {
+ public:
+  WebSocketListener() = default;
+  virtual ~WebSocketListener() = default;
+  WebSocketListener(const WebSocketListener&) = delete;
+  WebSocketListener& operator=(const WebSocketListener&) = delete;
+
+  // One whole message, valid UTF-8 if it is text. The bytes are borrowed for the call. Messages come
+  // in the order in which the peer sent them, none after close() was called on our side.
+  virtual void on_message(std::string_view payload, bool is_text) = 0;
+
+  // The conversation is over; called exactly once, and last. `was_clean` says that both sides
+  // exchanged close frames, and then code and reason are the peer's (kNone without a code). Otherwise
+  // they say why we ended it: 1002, 1007, 1009, 1013, or 1006 for a connection that was lost.
+  // The listener may forget the socket here.
+  virtual void on_close(std::uint16_t code, std::string_view reason, bool was_clean) = 0;
+};
+
+// Order     Frames leave in the order sent. Those sent within one turn of the loop leave together.
+// Bounded   At most NetOptions::send_queue bytes, and one message more, wait for the peer. A message
+//           that would have to wait past that ends the connection with 1013 "client reads too
+//           slowly": what was queued still leaves if it can within a short time.
+// Threads   All members on the socket's loop only.
+// Lifetime  The network keeps an open socket alive, and the socket its listener until on_close() has
+//           returned: the two may hold each other. Afterwards every member is safe and does nothing.
+class WebSocket {
+ public:
+  WebSocket() = default;
+  virtual ~WebSocket() = default;
+  WebSocket(const WebSocket&) = delete;
+  WebSocket& operator=(const WebSocket&) = delete;
+
+  // Queues one message; copies it. Text must be valid UTF-8 (the caller's promise). Does nothing once
+  // the connection is closing.
+  virtual void send(std::string_view payload, bool is_text) = 0;
+
+  // Starts the closing handshake; frames sent before leave first. on_close() follows when the peer
+  // has answered, or after NetOptions::close_timeout. A code that must not be sent (RFC 6455 7.4)
+  // becomes 1011; a reason longer than 123 bytes is cut at a character. The first call counts.
+  virtual void close(std::uint16_t code, std::string_view reason) = 0;
+
+  // Cuts the connection. on_close(1006) follows.
+  virtual void abort() = 0;
+
+  // Between the two no message is delivered, and soon the peer cannot send any more: that is how a
+  // reader that cannot keep up slows its peer down. A peer is not dropped for silence meanwhile.
+  virtual void pause_reading() = 0;
+  virtual void resume_reading() = 0;
+
+  // Bytes that wait for the peer.
+  [[nodiscard]] virtual std::size_t buffered() const = 0;
+  // From the end of the opening handshake until either side starts to close.
+  [[nodiscard]] virtual bool is_open() const = 0;
+  // How many sends to the system the frames have taken so far.
+  [[nodiscard]] virtual std::uint64_t sends() const = 0;
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,587 @@
+#include "net/beast_web_socket.hpp"
+
+#include "net/raw_client.hpp"
+#include "net/server_fixture.hpp"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace hearth::net {
+namespace {
+
+using hearth::testing::Frame;
+using hearth::testing::RawClient;
+using namespace std::chrono_literals;
+
+class WebSocketTest : public ServerFixture {};
+
+TEST_F(WebSocketTest, AnswersTheHandshakeAsTheRfcsExampleSays) {
+  start();
+  RawClient client(port());
+  const auto reply = client.upgrade();
+  EXPECT_EQ(reply.status, 101);
+  EXPECT_NE(reply.head.find("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), std::string::npos) << reply.head;
+  EXPECT_EQ(reply.head.find("Sec-WebSocket-Extensions"), std::string::npos);
+}
+
+TEST_F(WebSocketTest, DeclinesCompression) {
+  start();
+  RawClient client(port());
+  const auto reply = client.upgrade("/", "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  EXPECT_EQ(reply.status, 101);
+  EXPECT_EQ(reply.head.find("permessage-deflate"), std::string::npos);
+}
+
+TEST_F(WebSocketTest, ChoosesNoSubprotocolByItself) {
+  start();
+  RawClient client(port());
+  EXPECT_EQ(
+      client.upgrade("/", "Sec-WebSocket-Protocol: chat\r\n").head.find("Sec-WebSocket-Protocol"),
+      std::string::npos);
+}
+
+TEST_F(WebSocketTest, ChoosesThePlansSubprotocolIfTheClientOffersIt) {
+  on_upgrade_ = [](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.subprotocol = "chat";
+    return plan;
+  };
+  start();
+  RawClient offering(port());
+  EXPECT_NE(offering.upgrade("/", "Sec-WebSocket-Protocol: other, chat\r\n")
+                .head.find("Sec-WebSocket-Protocol: chat\r\n"),
+            std::string::npos);
+  RawClient silent(port());
+  EXPECT_EQ(silent.upgrade().head.find("Sec-WebSocket-Protocol"), std::string::npos);
+}
+
+TEST_F(WebSocketTest, EchoesTextAndBinaryInOrder) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  std::string frames;
+  for (int i = 0; i < 500; ++i) {
+    frames += RawClient::frame(i % 2 == 0 ? 1 : 2, "message " + std::to_string(i));
+  }
+  client.send(frames);
+  for (int i = 0; i < 500; ++i) {
+    const Frame frame = client.read_frame();
+    EXPECT_EQ(frame.opcode, i % 2 == 0 ? 1 : 2);
+    EXPECT_EQ(frame.payload, "message " + std::to_string(i));
+  }
+}
+
+TEST_F(WebSocketTest, EchoesEveryLengthEncodingUnfragmented) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  for (const std::size_t size :
+       {0UL, 1UL, 125UL, 126UL, 511UL, 512UL, 513UL, 1536UL, 65535UL, 65536UL, 300'000UL}) {
+    const std::string payload(size, 'x');
+    client.send(RawClient::text_frame(payload));
+    const Frame frame = client.read_frame();
+    EXPECT_TRUE(frame.is_final);
+    EXPECT_EQ(frame.payload.size(), size);
+    EXPECT_EQ(frame.payload, payload);
+  }
+}
+
+TEST_F(WebSocketTest, JoinsFragmentsWithControlFramesBetween) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::frame(1, "one ", false) + RawClient::frame(9, "are you there") +
+              RawClient::frame(0, "two ", false) + RawClient::frame(0, "three"));
+  const Frame pong = client.read_frame();
+  EXPECT_EQ(pong.opcode, 10);
+  EXPECT_EQ(pong.payload, "are you there");
+  EXPECT_EQ(client.read_text(), "one two three");
+}
+
+TEST_F(WebSocketTest, AnswersABurstWithFewSends) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  std::uint64_t before = 0;
+  loops_->run_on(0, [&] { before = socket->sends(); });
+  std::string burst;
+  for (int i = 0; i < 64; ++i) burst += RawClient::text_frame("0123456789");
+  client.send(burst);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(client.read_text(), "0123456789");
+  std::uint64_t after = 0;
+  loops_->run_on(0, [&] { after = socket->sends(); });
+  EXPECT_LE(after - before, 8U);  // one for each read from the socket, of which Beast makes a few
+}
+
+TEST_F(WebSocketTest, FramesOfOneTurnLeaveInOneSend) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  std::uint64_t before = 0;
+  loops_->run_on(0, [&] {
+    before = socket->sends();
+    for (int i = 0; i < 100; ++i) socket->send("frame", true);
+  });
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(client.read_text(), "frame");
+  loops_->run_on(0, [&] { EXPECT_EQ(socket->sends() - before, 1U); });
+}
+
+TEST_F(WebSocketTest, BytesSentWithTheHandshakeAreTheFirstFrames) {
+  start(2);
+  for (std::size_t loop = 0; loop < 2; ++loop) {  // once without and once with a move, at least
+    on_upgrade_ = [loop](const HttpRequest&) {
+      UpgradePlan plan;
+      plan.loop = loop;
+      return plan;
+    };
+    RawClient client(port());
+    client.send(RawClient::upgrade_text("/") + RawClient::text_frame("early") +
+                RawClient::text_frame("bird"));
+    EXPECT_EQ(client.read_reply(false).status, 101);
+    EXPECT_EQ(client.read_text(), "early");
+    EXPECT_EQ(client.read_text(), "bird");
+  }
+}
+
+TEST_F(WebSocketTest, OpensOnTheLoopThatThePlanNames) {
+  Events<std::size_t> where;
+  on_open_ = [&](WebSocket&) { where.add(loops_->current().value_or(99)); };
+  on_message_ = [&](WebSocket& socket, std::string_view payload, bool is_text) {
+    where.add(loops_->current().value_or(99));
+    socket.send(payload, is_text);
+  };
+  on_upgrade_ = [](const HttpRequest& request) {
+    UpgradePlan plan;
+    plan.loop = static_cast<std::size_t>(request.target[1] - '0');
+    return plan;
+  };
+  start(3);
+  for (std::size_t i = 0; i < 9; ++i) {  // every loop accepts for every other one
+    RawClient client(port());
+    client.upgrade("/" + std::to_string(i / 3));
+    client.send(RawClient::text_frame("hello"));
+    EXPECT_EQ(client.read_text(), "hello");
+    EXPECT_EQ(where.wait(), i / 3);
+    EXPECT_EQ(where.wait(), i / 3);
+  }
+}
+
+TEST_F(WebSocketTest, AnAnswerStillUnsentMovesAlong) {
+  on_upgrade_ = [](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.loop = 1;
+    return plan;
+  };
+  start(2);
+  RawClient client(port());
+  client.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n" + RawClient::upgrade_text("/"));
+  EXPECT_EQ(client.read_reply().body, "GET /first ");
+  EXPECT_EQ(client.read_reply(false).status, 101);
+  client.send(RawClient::text_frame("x"));
+  EXPECT_EQ(client.read_text(), "x");
+}
+
+TEST_F(WebSocketTest, APlanCanRefuseWithAResponse) {
+  on_upgrade_ = [](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.refusal = error_response(404, "not_found", "no such thing");
+    return plan;
+  };
+  start();
+  RawClient client(port());
+  client.send(RawClient::upgrade_text("/"));
+  const auto reply = client.read_reply();
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.body, R"({"error":{"code":"not_found","message":"no such thing"}})");
+}
+
+TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
+  on_upgrade_ = [](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.opened = [](const std::shared_ptr<WebSocket>&) { return nullptr; };
+    return plan;
+  };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  EXPECT_EQ(client.read_frame().close_code(), 1011);
+}
+
+// ---- closing --------------------------------------------------------------------------------------
+
+TEST_F(WebSocketTest, ReciprocatesThePeersClose) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::close_frame(4001, "enough"));
+  EXPECT_EQ(client.read_frame().close_code(), 4001);
+  EXPECT_TRUE(client.at_end());
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 4001);
+  EXPECT_EQ(closed.reason, "enough");
+  EXPECT_TRUE(closed.was_clean);
+}
+
+TEST_F(WebSocketTest, ReportsACloseWithoutACodeAs1005) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::frame(8, ""));
+  EXPECT_EQ(client.read_frame().opcode, 8);
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kNone);
+  EXPECT_TRUE(closed.was_clean);
+}
+
+TEST_F(WebSocketTest, ReportsALostConnectionAs1006) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.close();
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+
+  RawClient rude(port());
+  rude.upgrade();
+  rude.reset_on_close();
+  rude.close();
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+}
+
+TEST_F(WebSocketTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
+  on_message_ = [](WebSocket& socket, std::string_view, bool) {
+    socket.send("last words", true);
+    socket.close(4002, "done here");
+    socket.send("too late", true);
+    socket.close(4003, "only the first call counts");
+  };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::text_frame("go") + RawClient::text_frame("not delivered any more"));
+  EXPECT_EQ(client.read_text(), "last words");
+  const Frame close = client.read_frame();
+  EXPECT_EQ(close.close_code(), 4002);
+  EXPECT_EQ(close.close_reason(), "done here");
+  EXPECT_EQ(closed_.count(), 0U) << "the peer has not answered yet";
+  client.send(RawClient::close_frame(4002, "fine"));
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 4002);
+  EXPECT_EQ(closed.reason, "fine");
+  EXPECT_TRUE(closed.was_clean);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(WebSocketTest, APeerThatDoesNotAnswerACloseIsCut) {
+  options_.close_timeout = 40ms;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->close(1000, ""); });
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+  EXPECT_EQ(client.read_frame().close_code(), 1000);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(WebSocketTest, CodesThatMustNotBeSentBecome1011AndLongReasonsAreCut) {
+  start();
+  for (const int code : {0, 999, 1004, 1005, 1006, 1015, 2999, 5000}) {
+    RawClient client(port());
+    client.upgrade();
+    const auto socket = opened_.wait();
+    loops_->run_on(0, [&] { socket->close(static_cast<std::uint16_t>(code), ""); });
+    EXPECT_EQ(client.read_frame().close_code(), 1011) << code;
+  }
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->close(1000, std::string(122, 'a') + "\xC3\xA9" + "tail"); });
+  EXPECT_EQ(client.read_frame().close_reason(), std::string(122, 'a'));
+}
+
+TEST_F(WebSocketTest, AbortCutsAndReportsFromOutsideTheCall) {
+  std::atomic<bool> inside = false;
+  std::atomic<bool> reported_inside = false;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] {
+    inside = true;
+    socket->abort();
+    socket->abort();
+    reported_inside = closed_.count() != 0;
+    inside = false;
+  });
+  EXPECT_FALSE(reported_inside);
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_TRUE(client.at_end());
+  loops_->run_on(0, [&] { EXPECT_EQ(closed_.count(), 1U); });
+}
+
+TEST_F(WebSocketTest, AfterTheEndEveryMemberDoesNothing) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  client.close();
+  closed_.wait();
+  stop();
+  loops_->run_on(0, [&] {
+    socket->send("anyone?", true);
+    socket->close(1000, "");
+    socket->abort();
+    socket->pause_reading();
+    socket->resume_reading();
+    EXPECT_EQ(socket->buffered(), 0U);
+    EXPECT_FALSE(socket->is_open());
+  });
+  EXPECT_EQ(closed_.count(), 1U);
+}
+
+// ---- bad peers ------------------------------------------------------------------------------------
+
+TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
+  options_.max_frame = 1000;
+  start();
+  RawClient whole(port());
+  whole.upgrade();
+  whole.send(RawClient::text_frame(std::string(1000, 'x')));
+  EXPECT_EQ(whole.read_text().size(), 1000U);
+  whole.send(RawClient::text_frame(std::string(1001, 'x')));
+  EXPECT_EQ(whole.read_frame().close_code(), 1009);
+  EXPECT_TRUE(whole.at_end());
+  Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 1009);
+  EXPECT_FALSE(closed.was_clean);
+
+  RawClient pieces(port());
+  pieces.upgrade();
+  pieces.send(RawClient::frame(1, std::string(600, 'x'), false) +
+              RawClient::frame(0, std::string(600, 'x'), true));
+  EXPECT_EQ(pieces.read_frame().close_code(), 1009);
+  EXPECT_EQ(closed_.wait().code, 1009);
+}
+
+TEST_F(WebSocketTest, AHugeMessageIsRefusedByItsHeaderAndItsSenderStillReadsWhy) {
+  start();
+  RawClient client(port());
+  client.upgrade();
+  // 100 MB announced, and a good part of it sent before the answer is read.
+  client.send(std::string("\x81\xFF\x00\x00\x00\x00\x05\xF5\xE1\x00mask", 14));
+  client.send(std::string(8'000'000, 'x'));
+  EXPECT_EQ(client.read_frame().close_code(), 1009);
+}
+
+TEST_F(WebSocketTest, InvalidUtf8Is1007) {
+  start();
+  for (const std::string_view text : {"\xFF", "ab\xC3", "\xED\xA0\x80", "\xC0\x80"}) {
+    RawClient client(port());
+    client.upgrade();
+    client.send(RawClient::text_frame(text));
+    EXPECT_EQ(client.read_frame().close_code(), 1007);
+    EXPECT_EQ(closed_.wait().code, 1007);
+  }
+  RawClient binary(port());
+  binary.upgrade();
+  binary.send(RawClient::frame(2, "\xFF"));
+  EXPECT_EQ(binary.read_text(), "\xFF");
+}
+
+TEST_F(WebSocketTest, BrokenFramesAre1002) {
+  start();
+  const std::string broken[] = {
+      RawClient::frame(1, "not masked", true, false),
+      RawClient::frame(3, "reserved opcode"),
+      RawClient::frame(0, "continues nothing"),
+      RawClient::frame(9, "fragmented ping", false),
+      RawClient::frame(9, std::string(126, 'x')),
+      std::string("\xC1\x80mask", 6),  // reserved bit without an extension
+      RawClient::frame(1, "a", false) + RawClient::frame(1, "b"),
+      RawClient::close_frame(1005),
+      RawClient::frame(8, "x"),
+  };
+  for (const std::string& bytes : broken) {
+    RawClient client(port());
+    client.upgrade();
+    client.send(bytes);
+    EXPECT_EQ(client.read_frame().close_code(), 1002) << ::testing::PrintToString(bytes);
+    EXPECT_EQ(closed_.wait().code, 1002);
+  }
+}
+
+// ---- slow peers -----------------------------------------------------------------------------------
+
+TEST_F(WebSocketTest, AClientThatDoesNotReadIsEndedWith1013) {
+  options_.send_queue = 256 * 1024;
+  options_.close_timeout = 200ms;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  const std::string payload(64 * 1024, 'x');
+  std::size_t most = 0;
+  int accepted = 0;
+  // The system's own buffers are megabytes and differ by machine: send until it is enough.
+  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
+    loops_->run_on(0, [&] {
+      if (socket->is_open()) ++accepted;
+      socket->send(payload, true);
+      most = std::max(most, socket->buffered());
+    });
+  }
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 1013);
+  EXPECT_EQ(closed.reason, "client reads too slowly");
+  EXPECT_FALSE(closed.was_clean);
+  EXPECT_LE(most, options_.send_queue + payload.size() + 200);
+  EXPECT_GT(accepted, 4);
+}
+
+TEST_F(WebSocketTest, ASlowClientThatReadsAfterAllGetsEverythingAndThe1013) {
+  options_.send_queue = 256 * 1024;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  const std::string payload(64 * 1024, 'x');
+  std::size_t accepted = 0;
+  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
+    loops_->run_on(0, [&] {
+      if (socket->is_open()) ++accepted;
+      socket->send(payload, true);
+    });
+  }
+  EXPECT_EQ(closed_.wait().code, 1013);
+  Frame frame;
+  std::size_t received = 0;
+  while ((frame = client.read_frame()).opcode == 1) ++received;
+  EXPECT_EQ(received, accepted);
+  EXPECT_EQ(frame.close_code(), 1013);
+}
+
+TEST_F(WebSocketTest, OneMessageMayBeLargerThanTheQueue) {
+  options_.send_queue = 1000;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->send(std::string(8'000'000, 'x'), true); });
+  EXPECT_EQ(client.read_frame().payload.size(), 8'000'000U);
+  loops_->run_on(0, [&] { EXPECT_EQ(socket->buffered(), 0U); });
+  EXPECT_EQ(closed_.count(), 0U);
+}
+
+TEST_F(WebSocketTest, PausedReadingDeliversNothingUntilResumedAndLosesNothing) {
+  Events<std::string> heard;
+  on_message_ = [&](WebSocket& socket, std::string_view payload, bool) {
+    heard.add(std::string(payload));
+    if (payload == "pause") socket.pause_reading();
+  };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  client.send(RawClient::text_frame("pause") + RawClient::text_frame("1") +
+              RawClient::text_frame("2"));
+  EXPECT_EQ(heard.wait(), "pause");
+  for (int i = 0; i < 10; ++i) loops_->run_on(0, [] {});
+  EXPECT_EQ(heard.count(), 1U);
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  EXPECT_EQ(heard.wait(), "1");
+  EXPECT_EQ(heard.wait(), "2");
+
+  // Paused from outside: the message that is already being read waits in the socket.
+  loops_->run_on(0, [&] { socket->pause_reading(); });
+  client.send(RawClient::text_frame("3") + RawClient::text_frame("4"));
+  for (int i = 0; i < 10; ++i) loops_->run_on(0, [] {});
+  EXPECT_EQ(heard.count(), 3U);
+  loops_->run_on(0, [&] {
+    socket->resume_reading();
+    EXPECT_EQ(heard.count(), 3U) << "delivered from inside resume_reading()";
+    socket->pause_reading();
+    socket->resume_reading();
+  });
+  EXPECT_EQ(heard.wait(), "3");
+  EXPECT_EQ(heard.wait(), "4");
+}
+
+TEST_F(WebSocketTest, AClosingSocketThatWasPausedStillFinishesItsHandshake) {
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::text_frame("never read"));
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->close(4005, ""); });
+  EXPECT_EQ(client.read_frame().close_code(), 4005);
+  client.send(RawClient::close_frame(4005));
+  EXPECT_TRUE(closed_.wait().was_clean);
+}
+
+// ---- silence --------------------------------------------------------------------------------------
+
+TEST_F(WebSocketTest, ASilentPeerIsPingedAndThenDropped) {
+  options_.ping_interval = 40ms;
+  options_.ping_timeout = 40ms;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  EXPECT_EQ(client.read_frame().opcode, 9);
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(WebSocketTest, APeerThatAnswersPingsStays) {
+  options_.ping_interval = 20ms;
+  options_.ping_timeout = 200ms;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  for (int i = 0; i < 5; ++i) {
+    const Frame ping = client.read_frame();
+    ASSERT_EQ(ping.opcode, 9);
+    client.send(RawClient::frame(10, ping.payload));
+  }
+  client.send(RawClient::text_frame("still here"));
+  Frame frame = client.read_frame();
+  while (frame.opcode == 9) frame = client.read_frame();
+  EXPECT_EQ(frame.payload, "still here");
+  EXPECT_EQ(closed_.count(), 0U);
+}
+
+TEST_F(WebSocketTest, APausedSocketIsNotDroppedForSilence) {
+  options_.ping_interval = 10ms;
+  options_.ping_timeout = 10ms;
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient paused(port());
+  paused.upgrade();
+  const auto socket = opened_.wait();
+
+  // A second client that is dropped shows that the time-outs have passed, several times over.
+  on_open_ = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    RawClient silent(port());
+    silent.upgrade();
+    EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  }
+  EXPECT_EQ(closed_.count(), 3U);
+  paused.send(RawClient::text_frame("hello"));
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  Frame frame = paused.read_frame();
+  while (frame.opcode == 9) frame = paused.read_frame();
+  EXPECT_EQ(frame.payload, "hello");
+}
+
+}  // namespace
+}  // namespace hearth::net

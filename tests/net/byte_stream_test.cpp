@@ -1,0 +1,397 @@
+#include "net/byte_stream.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::net {
+namespace {
+
+// A wire that does what the test says.
+class ScriptedStream final : public ByteStream {
+ public:
+  ScriptedStream(asio::io_context& loop, BufferPool& pool)
+      : ByteStream(loop.get_executor(), pool) {}
+
+  // The peer sends, or ends its side, or the connection breaks.
+  void peer_says(std::string_view bytes) {
+    arrived_ += bytes;
+    serve();
+  }
+  void peer_ends(error_code how = asio::error::eof) {
+    end_ = how;
+    serve();
+  }
+  // The system takes this many more bytes.
+  void make_room(std::size_t bytes) {
+    room = bytes;
+    if (std::exchange(waits_, false)) asio::post(executor(), [this] { writable({}); });
+  }
+
+  std::vector<std::string> sent;  // one entry a send
+  std::size_t room = std::numeric_limits<std::size_t>::max();
+  error_code send_error;
+  bool send_ended = false;
+  bool wire_closed = false;
+
+ private:
+  void start_read(ReadBuffers into, ReadHandler handler) override {
+    into_ = into;
+    handler_.emplace(std::move(handler));  // Boost 1.81's move assignment calls itself for ever
+    serve();
+  }
+  std::size_t read_now(ReadBuffers into, error_code& error) override {
+    if (arrived_.empty()) {
+      error = asio::error::would_block;
+      return 0;
+    }
+    return take(into);
+  }
+  std::size_t send_now(std::string_view bytes, error_code& error) override {
+    if (send_error) {
+      error = send_error;
+      return 0;
+    }
+    const std::size_t taken = std::min(bytes.size(), room);
+    if (taken == 0) error = asio::error::would_block;
+    room -= taken;
+    sent.emplace_back(bytes.substr(0, taken));
+    return taken;
+  }
+  void start_wait_writable() override { waits_ = true; }
+  void shutdown_send() override { send_ended = true; }
+  void cancel_wire() override { complete(asio::error::operation_aborted, 0); }
+  void close_wire() override {
+    wire_closed = true;
+    complete(asio::error::operation_aborted, 0);
+  }
+
+  void serve() {
+    if (!handler_) return;
+    if (!arrived_.empty()) {
+      complete({}, take(into_));
+    } else if (end_) {
+      complete(end_, 0);
+    }
+  }
+  std::size_t take(ReadBuffers into) {
+    const std::size_t bytes = asio::buffer_copy(into, asio::buffer(arrived_));
+    arrived_.erase(0, bytes);
+    return bytes;
+  }
+  void complete(error_code error, std::size_t bytes) {
+    if (!handler_) return;
+    asio::post(executor(), [this, handler = std::move(*handler_), error, bytes]() mutable {
+      read_done(std::move(handler), error, bytes);
+    });
+    handler_.reset();
+  }
+
+  std::string arrived_;
+  error_code end_;
+  ReadBuffers into_;
+  std::optional<ReadHandler> handler_;
+  bool waits_ = false;
+};
+
+class ByteStreamTest : public ::testing::Test {
+ protected:
+  void settle() {
+    loop_.restart();
+    loop_.poll();
+  }
+  // Reads once; the result shows up in got_ and error_.
+  void read(std::size_t room = 4) {
+    into_.assign(room, '\0');
+    stream_->async_read_some({asio::buffer(into_), asio::mutable_buffer()},
+                             [this](error_code error, std::size_t bytes) {
+                               got_ = into_.substr(0, bytes);
+                               error_ = error;
+                             });
+  }
+  void finish(Linger linger) {
+    stream_->finish(linger, [this] { ++closed_; });
+  }
+  using Sends = std::vector<std::string>;
+
+  asio::io_context loop_{1};
+  BufferPool pool_;
+  std::shared_ptr<ScriptedStream> stream_ = std::make_shared<ScriptedStream>(loop_, pool_);
+  std::string into_;
+  std::optional<std::string> got_;
+  error_code error_;
+  int closed_ = 0;
+};
+
+TEST_F(ByteStreamTest, NothingLeavesWithoutAFlush) {
+  stream_->append("abc");
+  settle();
+  EXPECT_TRUE(stream_->sent.empty());
+  EXPECT_EQ(stream_->buffered(), 3U);
+}
+
+TEST_F(ByteStreamTest, WhatOneTurnAppendsLeavesInOneSend) {
+  stream_->append("a");
+  stream_->flush_soon();
+  stream_->append("b");
+  stream_->flush_soon();
+  asio::post(loop_, [this] {
+    stream_->append("c");
+    stream_->flush_soon();
+  });
+  settle();
+  EXPECT_EQ(stream_->sent, Sends{"abc"});
+  EXPECT_EQ(stream_->sends(), 1U);
+  EXPECT_EQ(stream_->bytes_sent(), 3U);
+  EXPECT_EQ(stream_->buffered(), 0U);
+}
+
+TEST_F(ByteStreamTest, ASingleAppendLeavesAtTheFirstHop) {
+  stream_->append("a");
+  stream_->flush_soon();
+  loop_.restart();
+  loop_.poll_one();
+  EXPECT_EQ(stream_->sent, Sends{"a"});
+}
+
+TEST_F(ByteStreamTest, GatheringIsBoundedInTurns) {
+  int turns = 0;
+  const std::function<void()> go_on = [&] {
+    if (++turns > 100) return;
+    stream_->append("x");
+    stream_->flush_soon();
+    asio::post(loop_, go_on);
+  };
+  asio::post(loop_, go_on);
+  settle();
+  ASSERT_GE(stream_->sent.size(), 2U) << "everything waited for the last append";
+  for (const std::string& each : stream_->sent) EXPECT_LE(each.size(), ByteStream::kMostHops + 3U);
+}
+
+TEST_F(ByteStreamTest, GatheringIsBoundedInBytes) {
+  int turns = 0;
+  const std::function<void()> go_on = [&] {
+    if (++turns > 10) return;
+    stream_->append(std::string(ByteStream::kMostGathered / 2, 'x'));
+    stream_->flush_soon();
+    asio::post(loop_, go_on);
+  };
+  asio::post(loop_, go_on);
+  settle();
+  for (const std::string& each : stream_->sent) {
+    EXPECT_LE(each.size(), ByteStream::kMostGathered * 3 / 2);
+  }
+}
+
+TEST_F(ByteStreamTest, ReadingSendsWhatWasAppendedFirst) {
+  stream_->append("answer");
+  read();
+  EXPECT_EQ(stream_->sent, Sends{"answer"}) << "without waiting for a turn";
+}
+
+TEST_F(ByteStreamTest, AnswersWaitWhileThePeersBytesAreAlreadyThere) {
+  stream_->peer_says("12345678abc");
+  read();
+  settle();
+  EXPECT_EQ(got_, "1234");
+  stream_->append("one ");
+  read();
+  EXPECT_TRUE(stream_->sent.empty()) << "the read used all its room, and there is more";
+  loop_.restart();
+  loop_.poll_one();
+  EXPECT_EQ(got_, "5678");
+  stream_->append("two");
+  read();
+  settle();
+  EXPECT_EQ(got_, "abc");
+  EXPECT_EQ(stream_->sent, Sends{"one two"});
+}
+
+TEST_F(ByteStreamTest, AnswersLeaveEvenIfTheReaderStopsInTheMiddle) {
+  stream_->peer_says("12345678");
+  read();
+  settle();
+  stream_->append("one");
+  read();
+  settle();  // and no further read
+  EXPECT_EQ(stream_->sent, Sends{"one"});
+}
+
+TEST_F(ByteStreamTest, PreloadedBytesAreReadFirst) {
+  stream_->preload("early");
+  stream_->peer_says("late");
+  read();
+  EXPECT_FALSE(got_) << "completed inside the call";
+  settle();
+  EXPECT_EQ(got_, "earl");
+  read();
+  settle();
+  EXPECT_EQ(got_, "y");
+  read();
+  settle();
+  EXPECT_EQ(got_, "late");
+}
+
+TEST_F(ByteStreamTest, TellsWhetherAnythingWasHeard) {
+  EXPECT_FALSE(stream_->take_heard());
+  read();
+  EXPECT_TRUE(stream_->reading());
+  stream_->peer_says("x");
+  settle();
+  EXPECT_FALSE(stream_->reading());
+  EXPECT_TRUE(stream_->take_heard());
+  EXPECT_FALSE(stream_->take_heard());
+}
+
+TEST_F(ByteStreamTest, TheRestOfAPartialSendFollowsWhenThereIsRoom) {
+  stream_->room = 2;
+  stream_->append("abcdef");
+  stream_->flush();
+  EXPECT_EQ(stream_->buffered(), 4U);
+  stream_->append("gh");
+  stream_->flush();
+  EXPECT_EQ(stream_->sent, Sends{"ab"}) << "a full system is not asked again";
+  stream_->make_room(3);
+  settle();
+  stream_->make_room(100);
+  settle();
+  EXPECT_EQ(stream_->sent, (Sends{"ab", "cde", "fgh"}));
+  EXPECT_EQ(stream_->buffered(), 0U);
+}
+
+TEST_F(ByteStreamTest, ALongQueueKeepsItsOrderWhileItIsShortened) {
+  std::string all;
+  for (int i = 0; i < 40'000; ++i) all += std::to_string(i) + ",";
+  stream_->room = 1000;
+  stream_->append(all);
+  stream_->flush();
+  for (int i = 0; i < 50 && stream_->buffered() != 0; ++i) {
+    stream_->make_room(20'000);
+    settle();
+  }
+  std::string arrived;
+  for (const std::string& each : stream_->sent) arrived += each;
+  EXPECT_EQ(arrived, all);
+}
+
+TEST_F(ByteStreamTest, AFailedSendClosesTheStreamAndFailsTheRead) {
+  read();
+  stream_->send_error = asio::error::broken_pipe;
+  stream_->append("x");
+  stream_->flush();
+  EXPECT_FALSE(stream_->is_open());
+  settle();
+  EXPECT_TRUE(error_);
+  stream_->append("dropped");
+  EXPECT_EQ(stream_->buffered(), 0U);
+}
+
+TEST_F(ByteStreamTest, FinishSendsTheRestAndWaitsForThePeersEnd) {
+  stream_->room = 1;
+  stream_->append("abc");
+  finish(Linger::kUntilPeerEnds);
+  EXPECT_FALSE(stream_->send_ended);
+  stream_->append("too late");
+  stream_->make_room(100);
+  settle();
+  EXPECT_EQ(stream_->sent, (Sends{"a", "bc"}));
+  EXPECT_TRUE(stream_->send_ended);
+  stream_->peer_says("still talking");
+  settle();
+  EXPECT_FALSE(stream_->wire_closed);
+  stream_->peer_ends();
+  settle();
+  EXPECT_TRUE(stream_->wire_closed);
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, FinishDoesNotWaitForAPeerThatHasSaidEverything) {
+  stream_->append("abc");
+  finish(Linger::kUntilSent);
+  EXPECT_EQ(closed_, 0) << "called from inside finish()";
+  settle();
+  EXPECT_EQ(stream_->sent, Sends{"abc"});
+  EXPECT_TRUE(stream_->wire_closed);
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, FinishFailsThePendingReadBeforeItReadsItself) {
+  read();
+  finish(Linger::kUntilPeerEnds);
+  settle();
+  EXPECT_EQ(error_, asio::error::operation_aborted);
+  stream_->peer_says("dropped");
+  settle();
+  EXPECT_EQ(got_, "");
+  stream_->peer_ends();
+  settle();
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, AHalfClosedPeerStillGetsTheRest) {
+  stream_->room = 1;
+  stream_->append("abc");
+  stream_->peer_ends();
+  finish(Linger::kUntilPeerEnds);
+  settle();
+  EXPECT_FALSE(stream_->wire_closed);
+  stream_->make_room(100);
+  settle();
+  EXPECT_EQ(stream_->sent, (Sends{"a", "bc"}));
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, AbortEndsAFinishThatGetsNowhere) {
+  stream_->room = 0;
+  stream_->append("abc");
+  finish(Linger::kUntilPeerEnds);
+  settle();
+  EXPECT_EQ(closed_, 0);
+  stream_->abort();
+  settle();
+  EXPECT_EQ(closed_, 1);
+  stream_->abort();
+  settle();
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, FinishAfterAbortStillReports) {
+  stream_->abort();
+  finish(Linger::kUntilPeerEnds);
+  settle();
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, ASendThatFailsWhileFinishingReportsOnce) {
+  stream_->append("abc");
+  stream_->send_error = asio::error::connection_reset;
+  finish(Linger::kUntilPeerEnds);
+  settle();
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST(BufferPoolTest, LendsWhatCameBackAndKeepsNothingLarge) {
+  BufferPool pool;
+  std::string buffer = pool.take();
+  EXPECT_GE(buffer.capacity(), 1000U);
+  buffer.assign(10'000, 'x');
+  const char* const memory = buffer.data();
+  pool.give(std::move(buffer));
+  std::string again = pool.take();
+  EXPECT_EQ(again.data(), memory);
+  EXPECT_TRUE(again.empty());
+  again.assign(1'000'000, 'x');
+  pool.give(std::move(again));
+  EXPECT_LT(pool.take().capacity(), 1'000'000U);
+}
+
+}  // namespace
+}  // namespace hearth::net

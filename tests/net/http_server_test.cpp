@@ -1,0 +1,248 @@
+#include "net/http_server.hpp"
+
+#include "net/raw_client.hpp"
+#include "net/server_fixture.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace hearth::net {
+namespace {
+
+using hearth::testing::RawClient;
+using hearth::testing::Reply;
+using namespace std::chrono_literals;
+
+class HttpServerTest : public ServerFixture {};
+
+std::string get(std::string_view target, std::string_view headers = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
+         "\r\n";
+}
+
+TEST_F(HttpServerTest, PortZeroReportsTheRealPort) {
+  start();
+  EXPECT_NE(port(), 0);
+  EXPECT_EQ(server_->address(), "127.0.0.1:" + std::to_string(port()));
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
+}
+
+TEST_F(HttpServerTest, APortInUseIsAClearError) {
+  start();
+  NetOptions same;
+  same.port = port();
+  const auto second = HttpServer::listen(same, loops_->all(), *this, *logger_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::kUnavailable);
+  EXPECT_EQ(second.error().message,
+            "cannot listen on 127.0.0.1:" + std::to_string(port()) + ": Address already in use");
+}
+
+TEST_F(HttpServerTest, AHostThatIsNotThisMachineIsAClearError) {
+  start();
+  NetOptions elsewhere;
+  elsewhere.host = "192.0.2.1";
+  const auto bound = HttpServer::listen(elsewhere, loops_->all(), *this, *logger_);
+  ASSERT_FALSE(bound);
+  EXPECT_NE(bound.error().message.find("192.0.2.1:0"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, StartsAndStopsAHundredTimes) {
+  Loops loops(2);
+  for (int round = 0; round < 100; ++round) {
+    auto server = HttpServer::listen(options_, loops.all(), *this, *logger_);
+    ASSERT_TRUE(server);
+    server.value()->start();
+    std::optional<RawClient> socket;
+    if (round % 2 == 0) {
+      socket.emplace(server.value()->port());
+      socket->upgrade();
+    }
+    std::promise<void> stopped;
+    server.value()->stop(5s, [&stopped] { stopped.set_value(); });
+    if (socket) {
+      EXPECT_EQ(socket->read_frame().close_code(), 1001);
+      socket->send(RawClient::close_frame(1001));
+    }
+    stopped.get_future().get();
+    EXPECT_EQ(server.value()->connections(), 0U);
+  }
+}
+
+TEST_F(HttpServerTest, StopClosesWebSocketsWith1001AndIdleConnectionsAtOnce) {
+  start(2);
+  RawClient socket(port());
+  socket.upgrade();
+  RawClient idle(port());
+  idle.request(get("/"));
+  std::promise<void> stopped;
+  server_->stop(5s, [&stopped] { stopped.set_value(); });
+  EXPECT_EQ(socket.read_frame().close_code(), 1001);
+  EXPECT_TRUE(idle.at_end());
+  idle.close();
+  socket.send(RawClient::close_frame(1001));
+  EXPECT_TRUE(closed_.wait().was_clean);
+  stopped.get_future().get();
+  server_.reset();
+}
+
+TEST_F(HttpServerTest, StopLetsARunningExchangeFinish) {
+  Events<std::shared_ptr<HttpExchange>> exchanges;
+  on_request_ = [&](std::shared_ptr<HttpExchange> exchange) { exchanges.add(std::move(exchange)); };
+  start();
+  RawClient client(port());
+  client.send(get("/slow"));
+  auto exchange = exchanges.wait();
+  std::promise<void> stopped;
+  server_->stop(5s, [&stopped] { stopped.set_value(); });
+  loops_->run_on(0, [] {});
+  HttpResponse response;
+  response.body = "just in time";
+  exchange->respond(response);
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.body, "just in time");
+  EXPECT_NE(reply.head.find("Connection: close"), std::string::npos);
+  EXPECT_TRUE(client.at_end());
+  client.close();
+  stopped.get_future().get();
+  server_.reset();
+}
+
+TEST_F(HttpServerTest, StopCutsWhatIsLeftAtTheDeadline) {
+  options_.close_timeout = 20ms;  // so that the sweep is quick
+  Events<std::shared_ptr<HttpExchange>> exchanges;
+  on_request_ = [&](std::shared_ptr<HttpExchange> exchange) { exchanges.add(std::move(exchange)); };
+  start();
+  RawClient never_answered(port());
+  never_answered.send(get("/"));
+  const auto exchange = exchanges.wait();
+  RawClient silent_socket(port());
+  silent_socket.upgrade();
+  stop(50ms);
+  EXPECT_TRUE(never_answered.at_end());
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  exchange->respond({});  // too late: nothing happens
+}
+
+TEST_F(HttpServerTest, CloseAllReachesEveryWebSocketOnEveryLoop) {
+  std::size_t next = 0;
+  on_upgrade_ = [&](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.loop = next++ % 2;
+    return plan;
+  };
+  start(2);
+  RawClient first(port());
+  first.upgrade();
+  RawClient second(port());
+  second.upgrade();
+  opened_.wait();
+  opened_.wait();
+  server_->close_all(1012, "restarting");
+  for (RawClient* client : {&first, &second}) {
+    const auto frame = client->read_frame();
+    EXPECT_EQ(frame.close_code(), 1012);
+    EXPECT_EQ(frame.close_reason(), "restarting");
+    client->send(RawClient::close_frame(1012));
+  }
+}
+
+TEST_F(HttpServerTest, AConnectionTooManyGets503AndRoomComesBack) {
+  options_.max_connections = 2;
+  start();
+  RawClient one(port());
+  one.request(get("/"));
+  {
+    RawClient two(port());
+    two.upgrade();
+    RawClient three(port());
+    const Reply reply = three.read_reply();
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_NE(reply.body.find("unavailable"), std::string::npos);
+    EXPECT_TRUE(three.at_end());
+  }
+  closed_.wait();
+  while (server_->connections() > 1) std::this_thread::yield();
+  RawClient again(port());
+  EXPECT_EQ(again.request(get("/")).status, 200);
+  EXPECT_EQ(one.request(get("/")).status, 200);
+}
+
+// While one lives, this process can open no more files.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = ::dup(0);
+    ::close(lowest_free);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(lowest_free);
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Remembers the names of events.
+class RecordingLogger final : public Logger {
+ public:
+  explicit RecordingLogger(Events<std::string>& events) : events_(events) {}
+  [[nodiscard]] bool enabled(LogLevel) const override { return true; }
+  void write(LogLevel, std::string_view event, std::span<const LogField>) override {
+    events_.add(std::string(event));
+  }
+
+ private:
+  Events<std::string>& events_;
+};
+
+TEST_F(HttpServerTest, RunningOutOfDescriptorsIsLoggedAndServedLaterWithoutSpinning) {
+  Events<std::string> logged;
+  logger_ = std::make_unique<RecordingLogger>(logged);
+  start();
+  RawClient client{RawClient::Later()};
+  {
+    const NoDescriptors none;
+    client.connect(port());
+    client.send(get("/"));
+    EXPECT_EQ(logged.wait(), "net.accept_failed");
+    EXPECT_EQ(logged.wait(), "net.accept_failed");
+  }
+  EXPECT_EQ(client.read_reply().status, 200);
+  EXPECT_LE(logged.count(), 50U);
+}
+
+TEST_F(HttpServerTest, ListensOnANameAndOnTheOtherFamily) {
+  options_.host = "localhost";
+  start();
+  EXPECT_NE(port(), 0);
+  NetOptions v6;
+  v6.host = "::1";
+  const auto listening = HttpServer::listen(v6, loops_->all(), *this, *logger_);
+  if (!listening) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_TRUE(listening.value()->address().starts_with("[::1]:"));
+}
+
+TEST_F(HttpServerTest, DealsHttpConnectionsToAllLoops) {
+  Events<std::size_t> where;
+  on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) {
+    where.add(loops_->current().value_or(99));
+    exchange->respond({});
+  };
+  start(2);
+  for (int i = 0; i < 4; ++i) RawClient(port()).request(get("/"));
+  std::size_t sum = 0;
+  for (int i = 0; i < 4; ++i) sum += where.wait();
+  EXPECT_EQ(sum, 2U);
+}
+
+}  // namespace
+}  // namespace hearth::net

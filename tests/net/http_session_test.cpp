@@ -1,0 +1,492 @@
+#include "net/http_session.hpp"
+
+#include "net/raw_client.hpp"
+#include "net/server_fixture.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace hearth::net {
+namespace {
+
+using hearth::testing::RawClient;
+using hearth::testing::Reply;
+using namespace std::chrono_literals;
+
+class HttpSessionTest : public ServerFixture {
+ protected:
+  void hold_requests() {
+    on_request_ = [this](std::shared_ptr<HttpExchange> exchange) {
+      exchanges_.add(std::move(exchange));
+    };
+  }
+  Events<std::shared_ptr<HttpExchange>> exchanges_;
+};
+
+std::string get(std::string_view target, std::string_view headers = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
+         "\r\n";
+}
+
+HttpResponse with_body(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+TEST_F(HttpSessionTest, ServesManyRequestsOnOneConnection) {
+  start();
+  RawClient client(port());
+  for (int i = 0; i < 10; ++i) {
+    const Reply reply = client.request(get("/" + std::to_string(i)));
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, "GET /" + std::to_string(i) + " ");
+    EXPECT_NE(reply.head.find("Connection: keep-alive"), std::string::npos);
+  }
+}
+
+TEST_F(HttpSessionTest, AnswersPipelinedRequestsInOrder) {
+  start();
+  RawClient client(port());
+  std::string requests;
+  for (int i = 0; i < 200; ++i) requests += get("/" + std::to_string(i));
+  client.send(requests);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(client.read_reply().body, "GET /" + std::to_string(i) + " ");
+  }
+}
+
+TEST_F(HttpSessionTest, APipelinedRequestWaitsForTheAnswerBeforeIt) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/a") + get("/b"));
+  auto first = exchanges_.wait();
+  EXPECT_EQ(exchanges_.count(), 1U);
+  first->respond(with_body("a"));
+  auto second = exchanges_.wait();
+  second->respond(with_body("b"));
+  EXPECT_EQ(client.read_reply().body, "a");
+  EXPECT_EQ(client.read_reply().body, "b");
+}
+
+TEST_F(HttpSessionTest, PassesTheRequestOnAsItWasSent) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(
+      "POST /a%20b?x=1&y=%2F HTTP/1.1\r\nHost: test\r\nX-One: 1\r\nx-two:  2 \r\n"
+      "Content-Length: 5\r\n\r\nhello");
+  auto exchange = exchanges_.wait();
+  const HttpRequest& request = exchange->request();
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/a%20b?x=1&y=%2F");
+  EXPECT_EQ(find_header(request.headers, "x-one"), "1");
+  EXPECT_EQ(find_header(request.headers, "X-Two"), "2");
+  EXPECT_EQ(request.body, "hello");
+  EXPECT_TRUE(request.peer.starts_with("127.0.0.1:")) << request.peer;
+  exchange->respond({});
+}
+
+TEST_F(HttpSessionTest, HeadersThatOnlyAHostMaySendAreRemoved) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/",
+                  "X-Agents-Lifecycle-Props: forged\r\nx-cf-agents-subagent-url: forged\r\n"
+                  "X-Agents-Lifecycle: kept\r\n"));
+  auto exchange = exchanges_.wait();
+  EXPECT_FALSE(find_header(exchange->request().headers, "x-agents-lifecycle-props"));
+  EXPECT_FALSE(find_header(exchange->request().headers, "x-cf-agents-subagent-url"));
+  EXPECT_TRUE(find_header(exchange->request().headers, "x-agents-lifecycle"));
+  exchange->respond({});
+}
+
+TEST_F(HttpSessionTest, ReadsChunkedBodies) {
+  start();
+  RawClient client(port());
+  const Reply reply = client.request(
+      "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "5\r\nhello\r\n1;ext=1\r\n \r\n5\r\nworld\r\n0\r\n\r\n");
+  EXPECT_EQ(reply.body, "POST / hello world");
+}
+
+TEST_F(HttpSessionTest, ReadsARequestThatComesByteByByte) {
+  start();
+  RawClient client(port());
+  for (const char c : std::string("PUT /x HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc")) {
+    client.send(std::string(1, c));
+  }
+  EXPECT_EQ(client.read_reply().body, "PUT /x abc");
+}
+
+TEST_F(HttpSessionTest, HeadGetsTheLengthAndNoBody) {
+  start();
+  RawClient client(port());
+  const Reply reply = client.request("HEAD /x HTTP/1.1\r\nHost: test\r\n\r\n", false);
+  EXPECT_NE(reply.head.find("Content-Length: 8\r\n"), std::string::npos) << reply.head;
+  EXPECT_EQ(client.request(get("/y")).body, "GET /y ");  // the connection is still in step
+}
+
+TEST_F(HttpSessionTest, ConnectionCloseClosesAfterTheAnswer) {
+  start();
+  RawClient client(port());
+  const Reply reply = client.request(get("/", "Connection: close\r\n"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(HttpSessionTest, AHandlerCanCloseTheConnectionToo) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    HttpResponse response;
+    response.headers.push_back({"Connection", "close"});
+    exchange->respond(response);
+  };
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client.request(get("/")).status, 200);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(HttpSessionTest, Http10ClosesUnlessAskedToStay) {
+  start();
+  RawClient leaving(port());
+  EXPECT_EQ(leaving.request("GET / HTTP/1.0\r\n\r\n").status, 200);
+  EXPECT_TRUE(leaving.at_end());
+  RawClient staying(port());
+  staying.request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_EQ(staying.request("GET / HTTP/1.0\r\n\r\n").status, 200);
+}
+
+TEST_F(HttpSessionTest, ExpectContinueIsAnsweredBeforeTheBody) {
+  start();
+  RawClient client(port());
+  client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.read_reply(false).status, 100);
+  client.send("body");
+  EXPECT_EQ(client.read_reply().body, "POST / body");
+}
+
+TEST_F(HttpSessionTest, ExpectContinueForATooLongBodyIsRefusedBeforeTheBody) {
+  options_.max_body = 10;
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client
+                .request("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 11\r\n"
+                         "Expect: 100-continue\r\n\r\n")
+                .status,
+            413);
+}
+
+TEST_F(HttpSessionTest, AHalfClosedClientStillGetsItsAnswer) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  client.end_sending();
+  auto exchange = exchanges_.wait();
+  for (int i = 0; i < 5; ++i) loops_->run_on(0, [] {});
+  exchange->respond(with_body("here"));
+  EXPECT_EQ(client.read_reply().body, "here");
+  EXPECT_TRUE(client.at_end());
+}
+
+// ---- bad requests ---------------------------------------------------------------------------------
+
+TEST_F(HttpSessionTest, MalformedRequestsGetA400AndTheConnectionCloses) {
+  start();
+  const std::string malformed[] = {
+      "nonsense\r\n\r\n",
+      "GET  / HTTP/1.1\r\nHost: t\r\n\r\n",
+      "GET / HTTP/1.1\r\nBad Header: x\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: t\r\nX: \x01\r\n\r\n",
+      "GET / HTTP/1.1\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: x\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+  };
+  for (const std::string& text : malformed) {
+    RawClient client(port());
+    const Reply reply = client.request(text);
+    EXPECT_EQ(reply.status, 400) << text;
+    EXPECT_TRUE(reply.body.starts_with(R"({"error":{"code":"bad_request","message":")")) << text;
+    EXPECT_TRUE(client.at_end()) << text;
+  }
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
+}
+
+TEST_F(HttpSessionTest, ARequestCutOffIsA400) {
+  start();
+  RawClient client(port());
+  client.send("GET / HTTP/1.1\r\nHo");
+  client.end_sending();
+  EXPECT_EQ(client.read_reply().status, 400);
+}
+
+TEST_F(HttpSessionTest, AnotherVersionIsA505) {
+  start();
+  EXPECT_EQ(RawClient(port()).request("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 505);
+}
+
+TEST_F(HttpSessionTest, ATooLargeHeadIsA431) {
+  options_.max_header = 2000;
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client.request(get("/", "X: " + std::string(3000, 'x') + "\r\n")).status, 431);
+  EXPECT_TRUE(client.at_end());
+  EXPECT_EQ(RawClient(port()).request(get("/", "X: " + std::string(1500, 'x') + "\r\n")).status,
+            200);
+}
+
+TEST_F(HttpSessionTest, ATooLongTargetIsA414) {
+  options_.max_target = 100;
+  start();
+  EXPECT_EQ(RawClient(port()).request(get("/" + std::string(99, 'x'))).status, 200);
+  EXPECT_EQ(RawClient(port()).request(get("/" + std::string(100, 'x'))).status, 414);
+}
+
+TEST_F(HttpSessionTest, ATooLongBodyIsA413HoweverItIsSent) {
+  options_.max_body = 100;
+  start();
+  const std::string head = "POST / HTTP/1.1\r\nHost: test\r\n";
+  EXPECT_EQ(RawClient(port())
+                .request(head + "Content-Length: 100\r\n\r\n" + std::string(100, 'x'))
+                .status,
+            200);
+  EXPECT_EQ(RawClient(port()).request(head + "Content-Length: 101\r\n\r\n").status, 413);
+  EXPECT_EQ(RawClient(port())
+                .request(head + "Transfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
+                .status,
+            413);
+  // The sender of a large body reads the refusal instead of a reset.
+  RawClient large(port());
+  large.send(head + "Content-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
+  EXPECT_EQ(large.read_reply().status, 413);
+}
+
+TEST_F(HttpSessionTest, ABadHandshakeIsRefused) {
+  start();
+  const std::string head = "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\n";
+  const std::string key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  const std::string version = "Sec-WebSocket-Version: 13\r\n";
+  const std::string connection = "Connection: Upgrade\r\n";
+  EXPECT_EQ(RawClient(port()).request(head + key + version + "\r\n").status, 400);
+  EXPECT_EQ(RawClient(port()).request(head + connection + version + "\r\n").status, 400);
+  EXPECT_EQ(RawClient(port())
+                .request(head + connection + version + "Sec-WebSocket-Key: short\r\n\r\n")
+                .status,
+            400);
+  const Reply old = RawClient(port()).request(head + connection + key + "\r\n");
+  EXPECT_EQ(old.status, 426);
+  EXPECT_NE(old.head.find("Sec-WebSocket-Version: 13"), std::string::npos);
+  EXPECT_EQ(
+      RawClient(port())
+          .request("POST / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nContent-Length: 0\r\n" +
+                   connection + key + version + "\r\n")
+          .status,
+      400);
+}
+
+TEST_F(HttpSessionTest, ASlowHeadIsCut) {
+  options_.handshake_timeout = 40ms;
+  start();
+  RawClient silent(port());
+  EXPECT_TRUE(silent.at_end());
+  RawClient slow(port());
+  slow.send("GET / HTTP/1.1\r\nHost:");
+  EXPECT_TRUE(slow.at_end());
+  RawClient slow_body(port());
+  slow_body.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\na");
+  EXPECT_TRUE(slow_body.at_end());
+}
+
+TEST_F(HttpSessionTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout) {
+  options_.keep_alive_timeout = 40ms;
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client.request(get("/")).status, 200);
+  EXPECT_TRUE(client.at_end());
+}
+
+// ---- answers --------------------------------------------------------------------------------------
+
+TEST_F(HttpSessionTest, AnswersFromAnyThread) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  HttpResponse response = with_body("from the test's thread");
+  response.status = 418;
+  response.headers.push_back({"X-Kind", "teapot"});
+  response.headers.push_back({"Content-Length", "9999"});  // this layer's business, not ours
+  exchange->respond(response);
+  exchange->respond(with_body("a second answer"));
+  exchange->finish();
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.status, 418);
+  EXPECT_EQ(reply.body, "from the test's thread");
+  EXPECT_NE(reply.head.find("X-Kind: teapot\r\n"), std::string::npos);
+  EXPECT_EQ(reply.head.find("9999"), std::string::npos);
+  client.send(get("/next"));
+  exchanges_.wait()->respond(with_body("next"));
+  EXPECT_EQ(client.read_reply().body, "next");
+}
+
+TEST_F(HttpSessionTest, ADroppedExchangeAnswers500) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>&) {};
+  start();
+  RawClient client(port());
+  const Reply reply = client.request(get("/"));
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_NE(reply.body.find(R"("code":"internal")"), std::string::npos);
+  EXPECT_EQ(client.request(get("/")).status, 500);  // and the connection lives on
+}
+
+TEST_F(HttpSessionTest, AHandlerThatThrowsAnswers500WithoutTellingWhy) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>&) {
+    throw std::runtime_error("the secret path /etc/hearth");
+  };
+  start();
+  const Reply reply = RawClient(port()).request(get("/"));
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(reply.body.find("secret"), std::string::npos);
+}
+
+TEST_F(HttpSessionTest, AResponseThatWouldBreakTheProtocolIsReplacedByA500) {
+  HttpResponse bad;
+  on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(bad); };
+  start();
+  bad.headers = {{"X-Split", "a\r\nSet-Cookie: b"}};
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 500);
+  bad.headers = {{"Bad Name", "x"}};
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 500);
+  bad.headers = {};
+  bad.status = 101;
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 500);
+}
+
+TEST_F(HttpSessionTest, NoContentHasNeitherBodyNorLength) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    HttpResponse response;
+    response.status = 204;
+    exchange->respond(response);
+  };
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client.request(get("/"), false).head.find("Content-Length"), std::string::npos);
+  EXPECT_EQ(client.request(get("/"), false).status, 204);
+}
+
+TEST_F(HttpSessionTest, StreamsAnAnswerInChunks) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  exchange->start(with_body("one "));
+  EXPECT_NE(client.read_until("\r\n\r\n").find("Transfer-Encoding: chunked"), std::string::npos);
+  EXPECT_EQ(client.read_exactly(9), "4\r\none \r\n");
+  exchange->write("");  // nothing, and in particular not the end
+  exchange->write("two");
+  EXPECT_EQ(client.read_exactly(8), "3\r\ntwo\r\n");
+  exchange->finish();
+  EXPECT_EQ(client.read_exactly(5), "0\r\n\r\n");
+  client.send(get("/"));
+  exchanges_.wait()->respond(with_body("still in step"));
+  EXPECT_EQ(client.read_reply().body, "still in step");
+}
+
+TEST_F(HttpSessionTest, StreamsToTheEndForHttp10AndOnlyTheHeadForHead) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->start(with_body("one "));
+    exchange->write("two");
+    exchange->finish();
+  };
+  start();
+  RawClient old(port());
+  old.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  const std::string all = old.read_to_end();
+  EXPECT_TRUE(all.ends_with("\r\n\r\none two")) << all;
+  RawClient head(port());
+  EXPECT_EQ(head.request("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n", false).status, 200);
+  EXPECT_EQ(head.request("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n", false).status, 200);
+}
+
+TEST_F(HttpSessionTest, AStreamDroppedInTheMiddleIsCutNotEnded) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->start(with_body("half"));
+  };
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  EXPECT_EQ(client.read_to_end().find("0\r\n\r\n"), std::string::npos);
+}
+
+TEST_F(HttpSessionTest, TellsWhenTheClientOfAStreamLeaves) {
+  Events<std::string> notices;
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  exchange->on_abort([&notices] { notices.add("gone"); });
+  exchange->start(with_body("x"));
+  client.read_until("\r\n\r\n");
+  client.close();
+  EXPECT_EQ(notices.wait(), "gone");
+  exchange->write("to nobody");
+  exchange->finish();
+  exchange->on_abort([&notices] { notices.add("gone already"); });
+  EXPECT_EQ(notices.wait(), "gone already");
+}
+
+TEST_F(HttpSessionTest, TellsWhenTheConnectionOfAWaitingRequestIsReset) {
+  Events<std::string> notices;
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  exchange->on_abort([&notices] { notices.add("gone"); });
+  client.reset_on_close();
+  client.close();
+  EXPECT_EQ(notices.wait(), "gone");
+}
+
+TEST_F(HttpSessionTest, AStreamThatNobodyReadsIsBounded) {
+  options_.send_queue = 100'000;
+  Events<std::string> notices;
+  hold_requests();
+  start();
+  RawClient client(port(), 4096);
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  exchange->on_abort([&notices] { notices.add("cut"); });
+  exchange->start({});
+  for (int i = 0; i < 1000 && notices.count() == 0; ++i) {
+    exchange->write(std::string(64 * 1024, 'x'));
+    loops_->run_on(0, [] {});
+  }
+  EXPECT_EQ(notices.wait(), "cut");
+}
+
+TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
+  options_.write_timeout = 50ms;
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->respond(with_body(std::string(32'000'000, 'x')));
+  };
+  start();
+  RawClient client(port(), 4096);
+  client.send(get("/"));
+  client.read_until("\r\n\r\n");
+  while (server_->connections() != 0) std::this_thread::yield();
+  EXPECT_LT(client.read_to_end().size(), 32'000'000U);
+}
+
+}  // namespace
+}  // namespace hearth::net
