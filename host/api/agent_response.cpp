@@ -1,0 +1,86 @@
+#include "api/agent_response.hpp"
+
+#include "api/http_errors.hpp"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+class AgentResponse final : public runtime::CallSink {
+ public:
+  AgentResponse(std::shared_ptr<net::HttpExchange> exchange, storage::AgentKey agent,
+                Logger& logger)
+      : exchange_(std::move(exchange)), agent_(std::move(agent)), logger_(logger) {}
+
+  [[nodiscard]] bool abandoned() const override {
+    return client_left_ != nullptr && client_left_->load();
+  }
+
+  void part(const runtime::ResponseHead& head, std::string_view body) override {
+    if (std::exchange(streaming_, true)) {
+      exchange_->write(std::string(body));
+    } else {
+      exchange_->start(response(head, body));
+      // Only a stream has a next part to spare.
+      client_left_ = std::make_shared<std::atomic<bool>>(false);
+      exchange_->on_abort([client_left = client_left_] { client_left->store(true); });
+    }
+  }
+
+  void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {
+    // The exchange goes with this call: when a streamed answer has failed, that cuts the connection.
+    const std::shared_ptr<net::HttpExchange> exchange = std::move(exchange_);
+    if (outcome.has_error()) {
+      fail(*exchange, outcome.error());
+    } else if (!streaming_) {
+      exchange->respond(response(head, *outcome));
+    } else {
+      if (!outcome->empty()) exchange->write(std::string(*outcome));
+      exchange->finish();
+    }
+  }
+
+ private:
+  static net::HttpResponse response(const runtime::ResponseHead& head, std::string_view body) {
+    net::HttpResponse response;
+    response.status = static_cast<int>(head.status);
+    response.headers.reserve(head.headers.size());
+    for (const auto& [name, value] : head.headers) response.headers.push_back({name, value});
+    response.body = body;
+    return response;
+  }
+
+  void fail(net::HttpExchange& exchange, const Error& error) const {
+    const bool private_text = error.code == Errc::kPlugin;
+    if (private_text || streaming_) {
+      logger_.write(LogLevel::kWarn, "http.agent_failed",
+                    {{"class", agent_.agent_class},
+                     {"agent", agent_.name},
+                     {"code", to_string(error.code)},
+                     {"error", error.message}});
+    }
+    if (streaming_) return;
+    exchange.respond(error_answer(
+        http_status(error.code), to_string(error.code),
+        private_text ? "the agent failed to answer" : std::string_view(error.message)));
+  }
+
+  std::shared_ptr<net::HttpExchange> exchange_;
+  const storage::AgentKey agent_;
+  Logger& logger_;
+  // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are gone.
+  std::shared_ptr<std::atomic<bool>> client_left_;
+  bool streaming_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::CallSink> make_agent_response(std::shared_ptr<net::HttpExchange> exchange,
+                                                       storage::AgentKey agent, Logger& logger) {
+  return std::make_unique<AgentResponse>(std::move(exchange), std::move(agent), logger);
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,156 @@
+#include "api/agent_socket.hpp"
+
+#include "protocol/client_frame.hpp"
+#include "protocol/server_frames.hpp"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace hearth::api {
+namespace {
+
+using runtime::FrameKind;
+using runtime::ResponseHead;
+
+constexpr bool kIsText = true;
+
+// The answer to one call. A sink is never used after the port of its connection is gone, and the port holds the
+// socket: a plain reference is enough.
+class RpcAnswer final : public runtime::CallSink {
+ public:
+  RpcAnswer(net::WebSocket& socket, std::string id) : socket_(socket), id_(std::move(id)) {}
+
+  void part(const ResponseHead& /*head*/, std::string_view value) override {
+    socket_.send(protocol::rpc_chunk_frame(id_, value), kIsText);
+  }
+
+  void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
+    if (outcome.has_error()) {
+      socket_.send(protocol::rpc_error_frame(id_, outcome.error().message), kIsText);
+    } else if (outcome->empty()) {
+      socket_.send(protocol::rpc_void_frame(id_), kIsText);
+    } else {
+      socket_.send(protocol::rpc_result_frame(id_, *outcome), kIsText);
+    }
+  }
+
+ private:
+  net::WebSocket& socket_;
+  const std::string id_;
+};
+
+// The answer to a write of the state. Clients have taken the new state for granted: only a refusal is news.
+class StateAnswer final : public runtime::CallSink {
+ public:
+  explicit StateAnswer(net::WebSocket& socket) : socket_(socket) {}
+
+  void part(const ResponseHead& /*head*/, std::string_view /*value*/) override {}
+
+  void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
+    if (outcome.has_value()) return;
+    // An agent's own check may say kForbidden too, for a connection that may write at other times.
+    const Error& error = outcome.error();
+    const bool readonly =
+        error.code == Errc::kForbidden && error.message == protocol::kReadonlyConnection;
+    socket_.send(protocol::state_error_frame(readonly ? protocol::kReadonlyConnection
+                                                      : protocol::kStateRejected),
+                 kIsText);
+  }
+
+ private:
+  net::WebSocket& socket_;
+};
+
+class SocketPort final : public runtime::ConnectionPort {
+ public:
+  explicit SocketPort(std::shared_ptr<net::WebSocket> socket) : socket_(std::move(socket)) {}
+
+  void send(std::string_view payload, FrameKind kind) override {
+    socket_->send(payload, kind == FrameKind::kText);
+  }
+
+  void send_handshake(const runtime::Handshake& handshake) override {
+    const auto follows =
+        handshake.state ? protocol::StateFollows::kYes : protocol::StateFollows::kNo;
+    socket_->send(protocol::identity_frame(handshake.agent_name, handshake.agent_segment, follows),
+                  kIsText);
+    // Right behind the identity that announces it: clients wait for it and for nothing else.
+    if (handshake.state) socket_->send(protocol::state_frame(*handshake.state), kIsText);
+    socket_->send(protocol::mcp_servers_frame(), kIsText);
+  }
+
+  void close(std::uint16_t code, std::string_view reason) override { socket_->close(code, reason); }
+
+  void set_reading(bool reading) override {
+    if (reading) {
+      socket_->resume_reading();
+    } else {
+      socket_->pause_reading();
+    }
+  }
+
+ private:
+  const std::shared_ptr<net::WebSocket> socket_;
+};
+
+class AgentSocket final : public net::WebSocketListener {
+ public:
+  // Both outlive the listener's last call: the network sees to the socket.
+  AgentSocket(runtime::Shard& shard, net::WebSocket& socket) : shard_(shard), socket_(socket) {}
+
+  void let_in(runtime::ConnectionId id) { id_ = id; }
+
+  void on_message(std::string_view payload, bool is_text) override {
+    if (!is_text) {
+      shard_.message(id_, payload, FrameKind::kBinary);
+      return;
+    }
+    protocol::ClientFrame frame = protocol::classify_client_frame(payload);
+    if (auto* call = std::get_if<protocol::RpcCall>(&frame)) {
+      shard_.call(id_, call->method, call->args_json,
+                  std::make_unique<RpcAnswer>(socket_, std::move(call->id)));
+    } else if (const auto* write = std::get_if<protocol::StateWrite>(&frame)) {
+      shard_.write_state(id_, write->state_json, std::make_unique<StateAnswer>(socket_));
+    } else {
+      shard_.message(id_, payload, FrameKind::kText);
+    }
+  }
+
+  void on_close(std::uint16_t code, std::string_view reason, bool was_clean) override {
+    shard_.disconnected(id_, code, reason, was_clean);
+  }
+
+ private:
+  runtime::Shard& shard_;
+  net::WebSocket& socket_;
+  runtime::ConnectionId id_ = 0;
+};
+
+// For a socket that is only there to be closed.
+class RefusedSocket final : public net::WebSocketListener {
+ public:
+  void on_message(std::string_view /*payload*/, bool /*is_text*/) override {}
+  void on_close(std::uint16_t /*code*/, std::string_view /*reason*/, bool /*was_clean*/) override {}
+};
+
+}  // namespace
+
+std::shared_ptr<net::WebSocketListener> open_agent_socket(
+    runtime::Shard& shard, const std::shared_ptr<net::WebSocket>& socket,
+    const storage::AgentKey& key, std::string_view segment, runtime::ConnectRequest request) {
+  auto listener = std::make_shared<AgentSocket>(shard, *socket);
+  // The agent may greet or close the client within this call; nothing comes from the socket before we return.
+  listener->let_in(
+      shard.connect(key, segment, std::move(request), std::make_unique<SocketPort>(socket)));
+  return listener;
+}
+
+std::shared_ptr<net::WebSocketListener> refuse_socket(net::WebSocket& socket,
+                                                      protocol::CloseCode code,
+                                                      std::string_view reason) {
+  socket.close(code, reason);
+  return std::make_shared<RefusedSocket>();
+}
+
+}  // namespace hearth::api

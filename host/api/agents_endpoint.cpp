@@ -1,0 +1,151 @@
+#include "api/agents_endpoint.hpp"
+
+#include "api/agent_response.hpp"
+#include "api/agent_socket.hpp"
+#include "api/http_errors.hpp"
+#include "base/escape.hpp"
+#include "protocol/agent_address.hpp"
+#include "protocol/request_query.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+// Of the class in an error message: enough to recognise it, and together with the sentence less than
+// a close frame can carry.
+constexpr std::size_t kMaxShownClassBytes = 64;
+
+constexpr std::string_view kOtherTransport = "this transport is not supported";
+
+runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
+  runtime::Headers copied;
+  copied.reserve(headers.size());
+  for (const auto& [name, value] : headers) copied.emplace_back(name, value);
+  return copied;
+}
+
+// On the loop of `shard`. The exchange is held here because the agent may answer, which ends its sink, and go on reading
+// what the event has lent it.
+void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_view segment,
+             const std::shared_ptr<net::HttpExchange>& exchange, Logger& logger) {
+  const net::HttpRequest& request = exchange->request();
+  auto head = std::make_unique<runtime::RequestHead>();
+  head->target = request.target;
+  head->headers = runtime_headers(request.headers);
+  shard.request(key, segment, request.method, request.body, std::move(head),
+                make_agent_response(exchange, key, logger));
+}
+
+}  // namespace
+
+AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
+                               Random& random, Logger& logger, std::size_t max_name_bytes)
+    : runtime_(runtime),
+      readiness_(readiness),
+      random_(random),
+      logger_(logger),
+      max_name_bytes_(max_name_bytes) {}
+
+void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
+  auto resolved = resolve(exchange->request().target);
+  if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
+    exchange->respond(error_answer(refusal->status, refusal->code, refusal->message));
+    return;
+  }
+  auto& to = std::get<Destination>(resolved);
+  const unsigned index = runtime_.shard_index(to.key);
+  runtime::Shard& shard = runtime_.shard(index);
+  runtime::ShardLoop& loop = runtime_.loop(index);
+  if (loop.on_this_thread()) {
+    deliver(shard, to.key, to.served->segment, exchange, logger_);
+    return;
+  }
+  loop.post(
+      [&shard, &logger = logger_, served = std::move(to.served), key = std::move(to.key),
+       exchange = std::move(exchange)] { deliver(shard, key, served->segment, exchange, logger); });
+}
+
+net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
+  auto resolved = resolve(request.target);
+  net::UpgradePlan plan;
+  if (auto* refusal = std::get_if<Refusal>(&resolved)) {
+    if (refusal->close_code != 0) {
+      return close_after_upgrade(refusal->close_code, std::move(refusal->message));
+    }
+    plan.refusal = error_answer(refusal->status, refusal->code, refusal->message);
+    return plan;
+  }
+  auto& to = std::get<Destination>(resolved);
+  if (protocol::asks_for_other_transport(to.query)) {
+    return close_after_upgrade(protocol::kClosePolicyViolation, std::string(kOtherTransport));
+  }
+  runtime::ConnectRequest connect;
+  std::optional<std::string> chosen = protocol::connection_id(to.query);
+  connect.id = chosen ? std::move(*chosen) : make_uuid(random_);
+  connect.target = request.target;
+  connect.headers = runtime_headers(request.headers);
+
+  const unsigned index = runtime_.shard_index(to.key);
+  plan.loop = index;
+  plan.opened = [&shard = runtime_.shard(index), served = std::move(to.served),
+                 key = std::move(to.key), connect = std::move(connect)](
+                    const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+    return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
+  };
+  return plan;
+}
+
+std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoint::resolve(
+    std::string_view target) const {
+  const auto parsed = protocol::parse_agent_address(target, max_name_bytes_);
+  if (const auto* error = std::get_if<protocol::AddressError>(&parsed)) {
+    switch (error->fault) {
+      case protocol::AddressFault::kNotOurs:
+        return Refusal{404, 0, "not_found", "there is nothing at this path"};
+      case protocol::AddressFault::kTooShort:
+        return Refusal{404, protocol::kCloseBadAddress, "not_found", std::string(error->reason)};
+      case protocol::AddressFault::kBadClass:
+      case protocol::AddressFault::kBadName:
+        return Refusal{400, protocol::kCloseBadAddress, "invalid_argument",
+                       std::string(error->reason)};
+    }
+  }
+  // Before the class is looked up: while plugins come and go, one that is missing says nothing.
+  const Readiness::Phase phase = readiness_.phase();
+  if (phase != Readiness::Phase::kReady) {
+    return Refusal{503, 0, "unavailable",
+                   phase == Readiness::Phase::kStarting ? "the server is starting"
+                                                        : "the server is shutting down"};
+  }
+  const auto& address = std::get<protocol::AgentAddress>(parsed);
+  std::shared_ptr<const runtime::ServedClass> served =
+      runtime_.classes().find(address.class_segment);
+  if (served == nullptr) {
+    return Refusal{
+        400, protocol::kCloseUnknownClass, "unknown_class",
+        "no agent class " + quote_text(address.class_segment, kMaxShownClassBytes) + " is loaded"};
+  }
+  storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
+  return Destination{std::move(served), std::move(key), address.query};
+}
+
+net::UpgradePlan AgentsEndpoint::close_after_upgrade(protocol::CloseCode code,
+                                                     std::string reason) const {
+  net::UpgradePlan plan;
+  plan.loop = loop_of_caller();
+  plan.opened = [code, reason = std::move(reason)](const std::shared_ptr<net::WebSocket>& socket) {
+    return refuse_socket(*socket, code, reason);
+  };
+  return plan;
+}
+
+std::size_t AgentsEndpoint::loop_of_caller() const {
+  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
+    if (runtime_.loop(index).on_this_thread()) return index;
+  }
+  return 0;
+}
+
+}  // namespace hearth::api

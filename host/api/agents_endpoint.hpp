@@ -1,0 +1,75 @@
+#pragma once
+// /agents/{class}/{name}: which agent a client means, on which loop it lives, and how the client is told when there
+// is none.
+
+#include "api/readiness.hpp"
+#include "base/logger.hpp"
+#include "base/random.hpp"
+#include "net/http.hpp"
+#include "protocol/close_codes.hpp"
+#include "runtime/runtime.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace hearth::api {
+
+// Hands requests and sockets for agents to the shard of the agent.
+//
+// Refusals   what                         over HTTP                  a WebSocket
+//            not ready, or stopping       503 unavailable            the same: clients try again
+//            not under /agents            404 not_found              the same
+//            no class or no name          404 not_found              101, then close 4400
+//            class or name unacceptable   400 invalid_argument       101, then close 4400
+//            class not loaded             400 unknown_class          101, then close 4404
+//            another transport wanted     -                          101, then close 1008
+//            A client that must stop is told so by a close code, because it retries an HTTP error for ever.
+//
+// Promises
+//  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
+//  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new UUID.
+//  P3 Closed    A refusal says nothing of which classes there are.
+//
+// Threads    Both members from any loop of the runtime.
+// Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the runtime the
+//            sockets. The runtime's loops must be the server's, in the same order.
+class AgentsEndpoint {
+ public:
+  AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
+                 Logger& logger, std::size_t max_name_bytes);
+
+  // Answers in this call or later, on the agent's loop or this one.
+  void on_request(std::shared_ptr<net::HttpExchange> exchange);
+
+  [[nodiscard]] net::UpgradePlan on_upgrade(const net::HttpRequest& request);
+
+ private:
+  struct Destination {
+    std::shared_ptr<const runtime::ServedClass> served;
+    storage::AgentKey key;
+    std::string_view query;  // of the target that was resolved
+  };
+  struct Refusal {
+    int status = 0;
+    protocol::CloseCode close_code = 0;  // 0: a WebSocket is refused with the status too
+    std::string_view code;
+    std::string message;
+  };
+
+  [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
+  [[nodiscard]] net::UpgradePlan close_after_upgrade(protocol::CloseCode code,
+                                                     std::string reason) const;
+  // The loop that runs this call.
+  [[nodiscard]] std::size_t loop_of_caller() const;
+
+  runtime::Runtime& runtime_;
+  const Readiness& readiness_;
+  Random& random_;
+  Logger& logger_;
+  const std::size_t max_name_bytes_;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,92 @@
+#include "api/http_api.hpp"
+
+#include "api/http_errors.hpp"
+#include "json/json.hpp"
+
+#include <string>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+constexpr std::string_view kFrontPage =
+    "Hearth serves agents.\n"
+    "\n"
+    "  /agents/{class}/{name}   an agent, over WebSocket or HTTP\n"
+    "  /healthz                 is the server alive\n"
+    "  /readyz                  is it ready, and for which classes\n"
+    "\n"
+    "From a program: new AgentClient({ agent: \"counter\", name: \"demo\", host }) of the npm "
+    "package \"agents\".\n";
+
+net::HttpResponse text_answer(int status, std::string_view type, std::string body) {
+  net::HttpResponse response;
+  response.status = status;
+  // What is true now is not true later.
+  response.headers = {{"Content-Type", std::string(type)}, {"Cache-Control", "no-store"}};
+  response.body = std::move(body);
+  return response;
+}
+
+net::HttpResponse json_answer(int status, const Json& body) {
+  return text_answer(status, "application/json", dump_json(body));
+}
+
+net::HttpResponse wrong_method() {
+  net::HttpResponse response =
+      error_answer(405, "method_not_allowed", "only GET and HEAD are answered here");
+  response.headers.push_back({"Allow", "GET, HEAD"});
+  return response;
+}
+
+}  // namespace
+
+const HttpApi::Page HttpApi::kPages[] = {
+    {"/", &HttpApi::front_page},
+    {"/healthz", &HttpApi::health},
+    {"/readyz", &HttpApi::readiness},
+};
+
+HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
+                 Logger& logger, HttpApiOptions options)
+    : runtime_(runtime),
+      readiness_(readiness),
+      agents_(runtime, readiness, random, logger, options.max_name_bytes) {}
+
+void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
+  const net::HttpRequest& request = exchange->request();
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  for (const Page& page : kPages) {
+    if (page.path != path) continue;
+    const bool readable = request.method == "GET" || request.method == "HEAD";
+    exchange->respond(readable ? (this->*page.answer)() : wrong_method());
+    return;
+  }
+  agents_.on_request(std::move(exchange));
+}
+
+net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
+  return agents_.on_upgrade(request);
+}
+
+net::HttpResponse HttpApi::front_page() const {
+  return text_answer(200, "text/plain; charset=utf-8", std::string(kFrontPage));
+}
+
+net::HttpResponse HttpApi::health() const {
+  return json_answer(200, {{"status", "ok"}});
+}
+
+net::HttpResponse HttpApi::readiness() const {
+  switch (readiness_.phase()) {
+    case Readiness::Phase::kStarting: return json_answer(503, {{"status", "starting"}});
+    case Readiness::Phase::kStopping: return json_answer(503, {{"status", "stopping"}});
+    case Readiness::Phase::kReady: break;
+  }
+  Json classes = Json::array();
+  for (const auto& served : runtime_.classes().all()) classes.push_back(served->segment);
+  return json_answer(200, {{"status", "ready"}, {"classes", std::move(classes)}});
+}
+
+}  // namespace hearth::api

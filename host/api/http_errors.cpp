@@ -1,0 +1,34 @@
+#include "api/http_errors.hpp"
+
+#include "protocol/http_error.hpp"
+
+namespace hearth::api {
+
+int http_status(Errc code) noexcept {
+  switch (code) {
+    case Errc::kInvalidArgument: return 400;
+    case Errc::kForbidden: return 403;
+    case Errc::kNotFound:
+    case Errc::kUnsupported: return 404;
+    case Errc::kConflict: return 409;
+    case Errc::kLimitExceeded: return 429;
+    case Errc::kPlugin:
+    case Errc::kInternal: return 500;
+    case Errc::kClosing:
+    case Errc::kUnavailable:
+    case Errc::kCancelled: return 503;
+    case Errc::kTimeout: return 504;
+  }
+  return 500;
+}
+
+net::HttpResponse error_answer(int status, std::string_view code, std::string_view message) {
+  net::HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", "application/json"});
+  if (status == 503) response.headers.push_back({"Retry-After", "1"});
+  response.body = protocol::http_error_body(code, message);
+  return response;
+}
+
+}  // namespace hearth::api

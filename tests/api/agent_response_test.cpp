@@ -1,0 +1,95 @@
+#include "api/agent_response.hpp"
+
+#include "api/api_fixture.hpp"
+
+#include <atomic>
+
+namespace hearth::api::testing {
+namespace {
+
+class AgentResponseTest : public ApiFixture {};
+
+TEST_F(AgentResponseTest, CarriesTheAgentsStatusAndHeaders) {
+  start();
+  const Reply reply = get("/agents/sampler/a/teapot");
+  EXPECT_EQ(reply.status, 418);
+  EXPECT_NE(reply.head.find("X-Kind: pot\r\n"), std::string::npos);
+  EXPECT_EQ(reply.body, "short and stout");
+}
+
+TEST_F(AgentResponseTest, StreamsWhatComesInParts) {
+  start(2);
+  for (const std::string_view name : {"a", "b", "c", "d"}) {
+    const Reply reply = get("/agents/sampler/" + std::string(name) + "/stream");
+    EXPECT_EQ(reply.status, 201);
+    EXPECT_NE(reply.head.find("chunked"), std::string::npos);
+    EXPECT_EQ(reply.body, "one two three four");
+  }
+}
+
+TEST_F(AgentResponseTest, CutsTheConnectionWhenAStreamFails) {
+  start();
+  RawClient client(port());
+  client.send(http("GET", "/agents/sampler/a/stream-fail"));
+  const std::string all = client.read_to_end();
+  EXPECT_NE(all.find("one "), std::string::npos);
+  EXPECT_EQ(all.find("\r\n0\r\n"), std::string::npos) << "it looks complete";
+  EXPECT_EQ(all.find("secret"), std::string::npos);
+  EXPECT_TRUE(logger_.contains("secret of the author"));
+}
+
+// A stream without an end, such as one of server-sent events, ends with its reader.
+TEST_F(AgentResponseTest, LetsTheAgentKnowThatNobodyReadsAnyMore) {
+  start(2);
+  std::atomic<runtime::CallId> endless = 0;
+  serve("Ticker", [&endless](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return nothing(host, event);
+    if (event.name == "GET") {
+      endless = event.call;
+      return host.emit(event.call, "tick ");
+    }
+    const auto sent = host.emit(endless, "tick ");
+    if (!sent) (void)host.complete(endless, std::string_view());
+    return host.complete(event.call, std::string_view(sent ? "sent" : "left"));
+  });
+  for (const std::string_view name :
+       {"a", "b", "c", "d"}) {  // on the client's loop and on another one
+    const std::string target = "/agents/ticker/" + std::string(name);
+    RawClient reader(port());
+    reader.send(http("GET", target));
+    reader.read_until("tick ");
+    EXPECT_EQ(ask(http("POST", target)).body, "sent");
+    reader.close();
+    // Each part is a chance to notice.
+    Reply reply;
+    do {
+      reply = ask(http("POST", target));
+    } while (reply.body == "sent");
+    EXPECT_EQ(reply.body, "left");
+  }
+}
+
+TEST_F(AgentResponseTest, KeepsWhatFailedInsideTheAgentForTheLog) {
+  start();
+  const Reply reply = get("/agents/sampler/a/plugin");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(reply.body,
+            R"({"error":{"code":"plugin_error","message":"the agent failed to answer"}})");
+  EXPECT_EQ(logger_.count("http.agent_failed"), 1U);
+  EXPECT_TRUE(logger_.contains("secret of the author"));
+}
+
+TEST_F(AgentResponseTest, TellsTheClientWhatIsMeantForIt) {
+  start();
+  const Reply invalid = get("/agents/sampler/a/invalid");
+  EXPECT_EQ(invalid.status, 400);
+  EXPECT_EQ(invalid.body, R"({"error":{"code":"invalid_argument","message":"say it otherwise"}})");
+  EXPECT_EQ(get("/agents/sampler/a/forbidden").status, 403);
+  EXPECT_EQ(get("/agents/sampler/a/no-such-page").status, 404);
+  const Reply busy = get("/agents/sampler/a/busy");
+  EXPECT_EQ(busy.status, 503);
+  EXPECT_NE(busy.head.find("Retry-After: 1\r\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

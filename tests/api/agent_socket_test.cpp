@@ -1,0 +1,417 @@
+#include "api/agent_socket.hpp"
+
+#include "api/api_fixture.hpp"
+#include "runtime/fakes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+namespace hearth::api::testing {
+namespace {
+
+constexpr std::string_view kMcpServers =
+    R"({"type":"cf_agent_mcp_servers","mcp":{"prompts":[],"resources":[],"servers":{},"tools":[]}})";
+
+class AgentSocketTest : public ApiFixture {};
+
+// ---- the handshake --------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, GreetsWithIdentityStateAndServersInThisOrder) {
+  start();
+  Client client = connect("/agents/counter/a");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"cf_agent_identity","name":"a","agent":"counter","stateFollows":true})");
+  EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":{"count":0}})");
+  EXPECT_EQ(client.read_text(), kMcpServers);
+}
+
+TEST_F(AgentSocketTest, AnnouncesNoStateWhereThereIsNone) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_identity","name":"a","agent":"sampler"})");
+  EXPECT_EQ(client.read_text(), kMcpServers);
+  EXPECT_EQ(client.call("null"),
+            R"({"type":"rpc","id":"c","success":true,"done":true,"result":null})");
+}
+
+TEST_F(AgentSocketTest, LeavesTheNameInTheIdentityAsItStandsInTheUrl) {
+  start();
+  Client client = connect("//agents//sampler///Room%201");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"cf_agent_identity","name":"Room%201","agent":"sampler"})");
+}
+
+TEST_F(AgentSocketTest, SaysNothingByItselfToAClientWithoutTheProtocol) {
+  start();
+  Client client = connect("/agents/counter/a?protocol=0");
+  client.say("first");
+  EXPECT_EQ(client.read_text(), "first");
+  EXPECT_EQ(client.call("null"),
+            R"({"type":"rpc","id":"c","success":true,"done":true,"result":null})");
+}
+
+// ---- messages -------------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, PassesOnWhatIsNoFrameOfTheProtocol) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  for (const std::string_view text :
+       {"hello", "", "null", "{}", "[1]", R"({"type":"other"})", R"({"type":"cf_agent_state"})",
+        R"({"type":"rpc","id":"1","method":"null","args":{}})",
+        R"({"type":"rpc","id":1,"method":"null","args":[]})",
+        R"({"type":"rpc","id":"1","method":"null","args":[]} and more)"}) {
+    client.say(text);
+    const Frame frame = client.read_frame();
+    EXPECT_EQ(frame.opcode, 1);
+    EXPECT_EQ(frame.payload, text);
+  }
+}
+
+TEST_F(AgentSocketTest, PassesOnBinaryFramesWhateverTheyHold) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  for (const std::string& bytes :
+       {std::string("\0\xFF\x01", 3), Client::call_text("1", "null"), std::string()}) {
+    client.send(RawClient::frame(2, bytes));
+    const Frame frame = client.read_frame();
+    EXPECT_EQ(frame.opcode, 2);
+    EXPECT_EQ(frame.payload, bytes);
+  }
+}
+
+TEST_F(AgentSocketTest, ServesABurstInOrder) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  std::string burst;
+  for (int i = 0; i < 25; ++i) burst += RawClient::text_frame("message " + std::to_string(i));
+  client.send(burst);
+  client.greeted();
+  for (int i = 0; i < 25; ++i) EXPECT_EQ(client.read_text(), "message " + std::to_string(i));
+}
+
+TEST_F(AgentSocketTest, ServesFramesThatWereSentBeforeTheUpgradeWasAnswered) {
+  start();
+  RawClient client(port());
+  client.send(RawClient::upgrade_text("/agents/sampler/a") + RawClient::text_frame("early") +
+              RawClient::text_frame(Client::call_text("1", "null")));
+  EXPECT_EQ(client.read_reply(false).status, 101);
+  EXPECT_NE(client.read_text().find("cf_agent_identity"), std::string::npos);
+  EXPECT_EQ(client.read_text(), kMcpServers);
+  EXPECT_EQ(client.read_text(), "early");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"rpc","id":"1","success":true,"done":true,"result":null})");
+}
+
+// ---- calls ----------------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, AnswersCallsWithValuesAndWithNothing) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  EXPECT_EQ(client.call("arguments", R"([1, {"a": null}])"),
+            R"({"type":"rpc","id":"c","success":true,"done":true,"result":[1, {"a": null}]})");
+  EXPECT_EQ(client.call("nothing"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+}
+
+TEST_F(AgentSocketTest, TellsTheCallerTheAuthorsText) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  EXPECT_EQ(client.call("fail"),
+            R"({"type":"rpc","id":"c","success":false,"error":"it said \"no\"\n"})");
+  EXPECT_EQ(client.call("nope"),
+            R"({"type":"rpc","id":"c","success":false,"error":"Method nope does not exist"})");
+}
+
+TEST_F(AgentSocketTest, EchoesAnyId) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  client.say(R"({"args":[],"method":"nothing","id":"\"\\\u0000é","type":"rpc","extra":1})");
+  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\"\\\u0000é","success":true,"done":true})");
+}
+
+TEST_F(AgentSocketTest, StreamsPartsAndThenTheLastValue) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  EXPECT_EQ(client.call("stream"),
+            R"({"type":"rpc","id":"c","success":true,"done":false,"result":1})");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"rpc","id":"c","success":true,"done":false,"result":"two"})");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"rpc","id":"c","success":true,"done":false,"result":[3]})");
+  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":true,"done":true,"result":4})");
+}
+
+TEST_F(AgentSocketTest, EndsABrokenStreamWithAnError) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  client.call("stream_fail");
+  client.read_text();
+  client.read_text();
+  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":false,"error":"broken off"})");
+}
+
+// ---- state ----------------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, TellsEverybodyButTheWriterOfAState) {
+  start();
+  Client writer = connect("/agents/counter/a");
+  Client reader = connect("/agents/counter/a");
+  writer.greeted();
+  reader.greeted();
+  writer.say(R"({"type":"cf_agent_state","state":{"count":5}})");
+  EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":{"count":5}})");
+  // What the writer hears next is an answer, and no echo of its own state.
+  EXPECT_EQ(writer.call("nothing"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+}
+
+TEST_F(AgentSocketTest, TellsTheAgentsOwnStateToAllAndBeforeTheAnswer) {
+  start();
+  Client caller = connect("/agents/counter/a");
+  Client reader = connect("/agents/counter/a");
+  caller.greeted();
+  reader.greeted();
+  EXPECT_EQ(caller.call("set", "[7]"), R"({"type":"cf_agent_state","state":[7]})");
+  EXPECT_EQ(caller.read_text(),
+            R"({"type":"rpc","id":"c","success":true,"done":true,"result":true})");
+  EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":[7]})");
+}
+
+TEST_F(AgentSocketTest, TellsTwinsOfEachOther) {
+  start();
+  Client writer = connect("/agents/counter/a?_pk=same");
+  Client twin = connect("/agents/counter/a?_pk=same");
+  writer.greeted();
+  twin.greeted();
+  writer.say(R"({"type":"cf_agent_state","state":null})");
+  EXPECT_EQ(twin.read_text(), R"({"type":"cf_agent_state","state":null})");
+  EXPECT_EQ(writer.call("id"),
+            R"({"type":"rpc","id":"c","success":true,"done":true,"result":"same"})");
+}
+
+TEST_F(AgentSocketTest, TellsAReadonlyClientWhyItMayNotWrite) {
+  start();
+  Client client = connect("/agents/counter/a?readonly=1");
+  client.greeted();
+  client.say(R"({"type":"cf_agent_state","state":1})");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"cf_agent_state_error","error":"Connection is readonly"})");
+  EXPECT_EQ(client.call("set"),
+            R"({"type":"rpc","id":"c","success":false,"error":"Connection is readonly"})");
+}
+
+TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {
+  start();
+  Client client = connect("/agents/counter/a");
+  client.greeted();
+  for (const std::string_view state : {"\"bad\"", "\"forbidden\""}) {
+    client.say(R"({"type":"cf_agent_state","state":)" + std::string(state) + "}");
+    EXPECT_EQ(client.read_text(),
+              R"({"type":"cf_agent_state_error","error":"State update rejected"})");
+  }
+}
+
+// ---- ends -----------------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, ClosesAsTheAgentSays) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  client.say(Client::call_text("c", "close"));
+  const Frame frame = client.read_frame();  // what was said after the close is lost
+  EXPECT_EQ(frame.close_code(), 4001);
+  EXPECT_EQ(frame.close_reason(), "as you wish");
+}
+
+TEST_F(AgentSocketTest, RefusesAClientThatTheAgentDoesNotWant) {
+  start();
+  Client client = connect("/agents/sampler/a?refuse=1");
+  const Frame frame = client.read_frame();
+  EXPECT_EQ(frame.close_code(), 4403);
+  EXPECT_EQ(frame.close_reason(), "not you");
+}
+
+TEST_F(AgentSocketTest, ClosesWhenTheAgentCannotStart) {
+  start();
+  Client client = connect("/agents/broken/a");
+  EXPECT_EQ(client.read_frame().close_code(), 1011);
+}
+
+TEST_F(AgentSocketTest, TellsTheAgentHowAClientLeft) {
+  start();
+  Client stays = connect("/agents/room/a");
+  Client leaves = connect("/agents/room/a");
+  leaves.say("both are in");
+  EXPECT_EQ(stays.read_text(), "both are in");
+  leaves.send(RawClient::close_frame(4123, "bye"));
+  EXPECT_EQ(stays.read_text(), "left 4123");
+  Client vanishes = connect("/agents/room/a");
+  vanishes.say("in");
+  EXPECT_EQ(stays.read_text(), "in");
+  vanishes.reset_on_close();
+  vanishes.close();
+  EXPECT_EQ(stays.read_text(), "left 1006");
+}
+
+TEST_F(AgentSocketTest, ComesBackForAClientWhoseAgentWasEvicted) {
+  start();
+  std::atomic<int> starts = 0;
+  serve("Sleeper", [&starts](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) ++starts;
+    if (event.kind == EventKind::kCall && event.name == "evict") (void)host.evict();
+    return nothing(host, event);
+  });
+  Client client = connect("/agents/sleeper/a");
+  client.greeted();
+  EXPECT_EQ(client.call("evict"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  EXPECT_EQ(client.call("anything"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  EXPECT_EQ(starts, 2);
+}
+
+TEST_F(AgentSocketTest, DeliversAllThatAClientSentWhileItsMessagesHadToWait) {
+  std::atomic<runtime::CallId> held = 0;
+  start();
+  serve("Gate", [&held](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnect && event.name.ends_with("?hold")) {
+      held = event.call;
+      return {};
+    }
+    if (event.kind == EventKind::kConnect) (void)host.complete(held, std::string_view());
+    if (event.kind == EventKind::kMessage) {
+      (void)host.send(event.connection, FrameKind::kText, std::to_string(event.body.size()));
+    }
+    return nothing(host, event);
+  });
+  Client client = connect("/agents/gate/a?hold");
+  std::string burst;
+  for (int i = 0; i < 200; ++i) burst += RawClient::text_frame(std::string(10'000, 'x'));
+  client.send(burst);
+  Client opener = connect("/agents/gate/a");
+  client.greeted();
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(client.read_text(), "10000");
+}
+
+TEST_F(AgentSocketTest, ClosesAClientThatNeverReadsAndGoesOnForTheOthers) {
+  net_options_.send_queue = 256 * 1024;
+  net_options_.close_timeout = std::chrono::milliseconds(200);
+  start();
+  Client reader = connect("/agents/room/a");
+  Client sleeper(port(), "/agents/room/a", 4096);
+  sleeper.say("both are in");
+  EXPECT_EQ(reader.read_text(), "both are in");
+
+  const std::string text(64 * 1024, 'x');
+  bool gone = false;
+  for (int i = 0; i < 500 && !gone; ++i) {
+    reader.say(text);
+    std::string heard = reader.read_text();
+    if (heard != text) {
+      EXPECT_EQ(heard, "left 1013");
+      gone = true;
+      heard = reader.read_text();
+    }
+    EXPECT_EQ(heard, text);
+  }
+  EXPECT_TRUE(gone);
+  EXPECT_LT(sleeper.read_to_end().size(), 500 * text.size());
+}
+
+// A socket without a network, on a shard that is driven by hand.
+class NotedSocket final : public net::WebSocket {
+ public:
+  void send(std::string_view, bool) override { ++sent; }
+  void close(std::uint16_t code, std::string_view) override { closed_with = code; }
+  void abort() override {}
+  void pause_reading() override { is_paused = true; }
+  void resume_reading() override { is_paused = false; }
+  [[nodiscard]] std::size_t buffered() const override { return 0; }
+  [[nodiscard]] bool is_open() const override { return closed_with == 0; }
+  [[nodiscard]] std::uint64_t sends() const override { return 0; }
+
+  int sent = 0;
+  int closed_with = 0;
+  bool is_paused = false;
+};
+
+TEST(AgentSocketOnAManualLoopTest, DoesNotReadFromAClientWhoseMessagesWait) {
+  runtime::testing::ShardFixture shard;
+  runtime::CallId connecting = 0;
+  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnect) {
+      connecting = event.call;
+      return {};
+    }
+    return nothing(host, event);
+  };
+  shard.script.on_result = [&](AgentHost& host, const runtime::OperationResult&) {
+    (void)host.complete(connecting, std::string_view());
+  };
+  const auto socket = std::make_shared<NotedSocket>();
+  const auto listener = open_agent_socket(shard.shard(), socket, {"Counter", "a"}, "counter",
+                                          {"me", "/agents/counter/a", {}});
+  shard.settle();
+  ASSERT_NE(connecting, 0U);
+  int taken = 0;
+  while (!socket->is_paused && taken < 1000) {
+    listener->on_message("m", true);
+    ++taken;
+  }
+  EXPECT_TRUE(socket->is_paused);
+  EXPECT_LT(taken, 100);
+  EXPECT_EQ(std::ranges::count(shard.script.history, "message |m"), 0);
+
+  shard.runtime().post(shard.script.host->handle(), 1);
+  shard.settle();
+  EXPECT_FALSE(socket->is_paused);
+  EXPECT_EQ(std::ranges::count(shard.script.history, "message |m"), taken);
+  listener->on_close(1000, "", true);
+  shard.settle();
+}
+
+// ---- loops ----------------------------------------------------------------------------------------
+
+TEST_F(AgentSocketTest, OpensSocketsOnTheLoopOfTheirAgent) {
+  start(2);
+  serve("Where", [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kMessage) return nothing(host, event);
+    const std::string loops =
+        std::to_string(host.handle() >> 56) + " " + std::to_string(current_loop().value_or(9));
+    (void)host.send(event.connection, FrameKind::kText, loops);
+    return nothing(host, event);
+  });
+  std::set<std::string> seen;
+  for (const char name : {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}) {
+    const storage::AgentKey key{"Where", std::string(1, name)};
+    const std::string expected = std::to_string(runtime_->shard_index(key));
+    for (int i = 0; i < 3; ++i) {  // accepted on either loop
+      Client client = connect("/agents/where/" + key.name);
+      client.greeted();
+      client.say("?");
+      const std::string where = client.read_text();
+      EXPECT_EQ(where, expected + " " + expected);
+      seen.insert(where);
+    }
+  }
+  EXPECT_EQ(seen.size(), 2U) << "the names do not cover both loops";
+}
+
+TEST_F(AgentSocketTest, SaysGoodbyeToAllWhenTheServerStops) {
+  start(2);
+  Client one = connect("/agents/counter/a");
+  Client other = connect("/agents/counter/b");
+  one.greeted();
+  other.greeted();
+  stop_runtime();
+  one.say("too late");
+  EXPECT_EQ(one.read_frame().close_code(), 1001);
+  // The destructor of the fixture closes the other one.
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

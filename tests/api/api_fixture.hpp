@@ -1,0 +1,170 @@
+#pragma once
+// The whole server but for shared libraries: real loops, a real runtime over real files, a real port.
+
+#include "api/http_api.hpp"
+#include "api/plain_agents.hpp"
+#include "net/http_server.hpp"
+#include "net/raw_client.hpp"
+#include "protocol/class_segment.hpp"
+#include "protocol/server_frames.hpp"
+#include "runtime/asio_loop.hpp"
+#include "storage/data_directory.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::api::testing {
+
+using hearth::testing::Frame;
+using hearth::testing::RawClient;
+using hearth::testing::Reply;
+
+// A client that is connected to an agent.
+class Client : public RawClient {
+ public:
+  Client(std::uint16_t port, const std::string& target, int receive_buffer = 0)
+      : RawClient(port, receive_buffer) {
+    const Reply reply = upgrade(target);
+    EXPECT_EQ(reply.status, 101) << reply.head;
+  }
+
+  void say(std::string_view text) { send(text_frame(text)); }
+
+  // Sends a call and reads one frame.
+  std::string call(std::string_view method, std::string_view arguments = "[]") {
+    say(call_text("c", method, arguments));
+    return read_text();
+  }
+
+  static std::string call_text(std::string_view id, std::string_view method,
+                               std::string_view arguments = "[]") {
+    return R"({"type":"rpc","id":")" + std::string(id) + R"(","method":")" + std::string(method) +
+           R"(","args":)" + std::string(arguments) + "}";
+  }
+
+  // Past the identity, the state if there is one, and the MCP servers.
+  Client& greeted() {
+    while (read_text().find("cf_agent_mcp_servers") == std::string::npos) {
+    }
+    return *this;
+  }
+};
+
+inline std::string http(std::string_view method, std::string_view target,
+                        std::string_view extra = "", std::string_view body = "") {
+  std::string text =
+      std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n";
+  text += extra;
+  if (!body.empty()) text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return text + "\r\n" + std::string(body);
+}
+
+class ApiFixture : public ::testing::Test {
+ protected:
+  // Before the first client, once.
+  void start(unsigned loop_count = 1) {
+    auto opened = storage::DataDirectory::open(directory_.path() / "data");
+    ASSERT_TRUE(opened) << opened.error().message;
+    data_.emplace(*std::move(opened));
+    std::vector<runtime::ShardLoop*> shards;
+    std::vector<boost::asio::io_context*> contexts;
+    for (unsigned i = 0; i < loop_count; ++i) {
+      loops_.push_back(std::make_unique<runtime::AsioLoop>(clock_));
+      shards.push_back(loops_.back().get());
+      contexts.push_back(&loops_.back()->context());
+    }
+    runtime::RuntimeOptions options;
+    options.state_frame = protocol::state_frame;
+    runtime_ = std::make_unique<runtime::Runtime>(shards, *data_, logger_, std::move(options));
+    serve("Sampler", sampler);
+    serve("Counter", counter);
+    serve("Room", room);
+    serve("Broken", broken);
+    HttpApiOptions api_options;
+    api_options.max_name_bytes = 256;
+    api_ = std::make_unique<HttpApi>(*runtime_, readiness_, random_, logger_, api_options);
+    for (const auto& loop : loops_) loop->start();
+    auto listening = net::HttpServer::listen(net_options_, contexts, *api_, logger_);
+    ASSERT_TRUE(listening) << listening.error().message;
+    server_ = *std::move(listening);
+    readiness_.set(Readiness::Phase::kReady);
+    server_->start();
+  }
+
+  ~ApiFixture() override {
+    if (server_ == nullptr) return;
+    stop_runtime();
+    wait([this](std::function<void()> done) {
+      server_->stop(std::chrono::seconds(5), std::move(done));
+    });
+    EXPECT_EQ(server_->connections(), 0U);
+    server_.reset();
+    for (const auto& loop : loops_) loop->stop();
+    runtime_.reset();
+  }
+
+  void stop_runtime() {
+    if (std::exchange(stopped_, true)) return;
+    wait([this](std::function<void()> done) {
+      runtime_->stop(std::chrono::seconds(5), std::move(done));
+    });
+  }
+
+  void serve(std::string name, Behaviour behaviour) {
+    std::string segment = protocol::kebab_case(name);
+    auto agent_class = std::make_shared<PlainClass>(std::move(name), std::move(behaviour));
+    ASSERT_TRUE(runtime_->classes().add({std::move(segment), std::move(agent_class), {}}));
+  }
+
+  [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+
+  [[nodiscard]] Client connect(const std::string& target) { return Client(port(), target); }
+
+  Reply get(std::string_view target) { return ask(http("GET", target)); }
+  Reply ask(const std::string& request, bool has_body = true) {
+    return RawClient(port()).request(request, has_body);
+  }
+
+  // The loop whose thread this is.
+  [[nodiscard]] std::optional<unsigned> current_loop() const {
+    for (unsigned i = 0; i < loops_.size(); ++i) {
+      if (loops_[i]->on_this_thread()) return i;
+    }
+    return std::nullopt;
+  }
+
+  net::NetOptions net_options_;
+  Readiness readiness_;
+  hearth::testing::RecordingLogger logger_;
+  std::unique_ptr<runtime::Runtime> runtime_;
+
+ private:
+  static void wait(const std::function<void(std::function<void()>)>& begin) {
+    std::promise<void> over;
+    begin([&over] { over.set_value(); });
+    over.get_future().get();
+  }
+
+  SystemClock clock_;
+  hearth::testing::SeededRandom random_{1};
+  hearth::testing::TempDirectory directory_;
+  std::optional<storage::DataDirectory> data_;
+  std::vector<std::unique_ptr<runtime::AsioLoop>> loops_;
+  std::unique_ptr<HttpApi> api_;
+  std::unique_ptr<net::HttpServer> server_;
+  bool stopped_ = false;
+};
+
+}  // namespace hearth::api::testing

@@ -1,0 +1,189 @@
+#pragma once
+// Agent classes in plain C++, made of one function each, and the ones that the tests of this layer share.
+
+#include "runtime/agent_class.hpp"
+#include "runtime/agent_host.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::api::testing {
+
+using runtime::AgentEvent;
+using runtime::AgentHost;
+using runtime::EventKind;
+using runtime::FrameKind;
+
+// What an agent does about an event. Without memory of its own, so that it runs on every shard. An event that it
+// accepts without completing it stays open.
+using Behaviour = std::function<Result<void>(AgentHost&, const AgentEvent&)>;
+
+class PlainClass final : public runtime::AgentClass {
+ public:
+  PlainClass(std::string name, Behaviour behaviour)
+      : name_(std::move(name)), behaviour_(std::move(behaviour)) {}
+
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
+  [[nodiscard]] std::string_view origin() const override { return "test"; }
+  [[nodiscard]] bool checks_state() const override { return true; }
+  [[nodiscard]] bool watches_state() const override { return false; }
+  Result<std::unique_ptr<runtime::AgentInstance>> create(AgentHost& host, std::string_view,
+                                                         std::string_view) const override {
+    return std::make_unique<Instance>(behaviour_, host);
+  }
+  [[nodiscard]] bool runs_jobs() const override { return false; }
+  Result<void> run_job(std::uint64_t, bool) const override { return {}; }
+
+ private:
+  class Instance final : public runtime::AgentInstance {
+   public:
+    Instance(const Behaviour& behaviour, AgentHost& host) : behaviour_(behaviour), host_(host) {}
+    Result<void> on_event(const AgentEvent& event) override { return behaviour_(host_, event); }
+    void on_cancel(runtime::CallId) override {}
+    void on_result(const runtime::OperationResult&) override {}
+
+   private:
+    const Behaviour& behaviour_;  // the class outlives its instances
+    AgentHost& host_;
+  };
+
+  const std::string name_;
+  const Behaviour behaviour_;
+};
+
+inline Result<void> nothing(AgentHost& host, const AgentEvent& event) {
+  if (event.call != 0) return host.complete(event.call, std::string_view());
+  return {};
+}
+
+inline bool asks(const AgentEvent& event, std::string_view query) {
+  return event.name.find(query) != std::string_view::npos;
+}
+
+inline Result<void> decide_about_client(AgentHost& host, const AgentEvent& event) {
+  if (asks(event, "refuse=1")) return Error{Errc::kForbidden, "not you"};
+  if (asks(event, "readonly=1")) {
+    return host.set_flags(event.connection, runtime::Connection::kReadonly);
+  }
+  if (asks(event, "protocol=0")) {
+    return host.set_flags(event.connection, runtime::Connection::kNoProtocol);
+  }
+  return {};
+}
+
+inline Result<void> answer_call(AgentHost& host, const AgentEvent& event) {
+  if (event.name == "arguments") return host.complete(event.call, event.body);
+  if (event.name == "nothing") return host.complete(event.call, std::string_view());
+  if (event.name == "null") return host.complete(event.call, std::string_view("null"));
+  if (event.name == "set") {
+    const auto stored = host.set_state(event.connection, event.body);
+    if (stored.has_error()) return stored.error();
+    return host.complete(event.call, std::string_view("true"));
+  }
+  if (event.name == "fail") return Error{Errc::kPlugin, "it said \"no\"\n"};
+  if (event.name == "stream" || event.name == "stream_fail") {
+    for (const std::string_view part : {"1", "\"two\"", "[3]"}) (void)host.emit(event.call, part);
+    if (event.name == "stream_fail") return Error{Errc::kPlugin, "broken off"};
+    return host.complete(event.call, std::string_view("4"));
+  }
+  if (event.name == "id") {
+    const std::string id = '"' + host.find_connection(event.connection)->client_id + '"';
+    return host.complete(event.call, std::string_view(id));
+  }
+  if (event.name == "close") {
+    (void)host.close(event.connection, 4001, "as you wish");
+    return host.complete(event.call, std::string_view());
+  }
+  return Error{Errc::kNotFound, "Method " + std::string(event.name) + " does not exist"};
+}
+
+// Answers by what follows the name in the path.
+inline Result<void> answer_request(AgentHost& host, const AgentEvent& event) {
+  const auto request = host.request(event.call);
+  const std::string_view target = request->target;
+  const auto is = [&](std::string_view rest) { return target.ends_with(rest); };
+  if (is("/echo")) {
+    request->response->headers.emplace_back("X-Method", std::string(event.name));
+    return host.complete(event.call, event.body);
+  }
+  if (is("/teapot")) {
+    request->response->status = 418;
+    request->response->headers.emplace_back("X-Kind", "pot");
+    return host.complete(event.call, std::string_view("short and stout"));
+  }
+  if (is("/header")) {
+    const std::string* const value = runtime::find_header(*request->headers, "x-ask");
+    return host.complete(event.call, std::string_view(value == nullptr ? "none" : *value));
+  }
+  if (is("/stream")) {
+    request->response->status = 201;
+    for (const std::string_view part : {"one ", "two ", "three "})
+      (void)host.emit(event.call, part);
+    return host.complete(event.call, std::string_view("four"));
+  }
+  if (is("/stream-fail")) {
+    (void)host.emit(event.call, "one ");
+    return Error{Errc::kPlugin, "secret of the author"};
+  }
+  // Completed before the event's body was looked at for the last time.
+  if (is("/early")) {
+    const auto done = host.complete(event.call, std::string_view("early"));
+    return std::string(event.body) == std::string(100'000, 'b') ? done
+                                                                : Error{Errc::kInternal, "freed"};
+  }
+  if (is("/plugin")) return Error{Errc::kPlugin, "secret of the author"};
+  if (is("/invalid")) return Error{Errc::kInvalidArgument, "say it otherwise"};
+  if (is("/forbidden")) return Error{Errc::kForbidden, "not for you"};
+  if (is("/busy")) return Error{Errc::kUnavailable, "too much to do"};
+  return Error{Errc::kUnsupported, "no such page"};
+}
+
+// An agent that does one of everything.
+inline Result<void> sampler(AgentHost& host, const AgentEvent& event) {
+  switch (event.kind) {
+    case EventKind::kConnecting: return decide_about_client(host, event);
+    case EventKind::kMessage:
+      (void)host.send(event.connection, static_cast<FrameKind>(event.flags), event.body);
+      return nothing(host, event);
+    case EventKind::kCall: return answer_call(host, event);
+    case EventKind::kRequest: return answer_request(host, event);
+    case EventKind::kStateCheck:
+      if (event.body.find("bad") != std::string_view::npos) {
+        return Error{Errc::kInvalidArgument, "the author's reason"};
+      }
+      if (event.body.find("forbidden") != std::string_view::npos) {
+        return Error{Errc::kForbidden, "not this one"};
+      }
+      return {};
+    default: return nothing(host, event);
+  }
+}
+
+// The same, with a state from the start.
+inline Result<void> counter(AgentHost& host, const AgentEvent& event) {
+  if (event.kind == EventKind::kStart) (void)host.set_default_state(R"({"count":0})");
+  return sampler(host, event);
+}
+
+// Whatever one client says goes to all, and so does the news that one has left.
+inline Result<void> room(AgentHost& host, const AgentEvent& event) {
+  if (event.kind == EventKind::kMessage) {
+    (void)host.broadcast(FrameKind::kText, event.body, {}, {});
+  } else if (event.kind == EventKind::kClose) {
+    (void)host.broadcast(FrameKind::kText, "left " + std::to_string(event.flags & 0xFFFF), {}, {});
+  } else if (event.kind == EventKind::kConnecting) {
+    return host.set_flags(event.connection, runtime::Connection::kNoProtocol);
+  }
+  return nothing(host, event);
+}
+
+inline Result<void> broken(AgentHost& host, const AgentEvent& event) {
+  if (event.kind == EventKind::kStart) return Error{Errc::kPlugin, "no luck today"};
+  return nothing(host, event);
+}
+
+}  // namespace hearth::api::testing
