@@ -1,0 +1,89 @@
+// A counter that all its clients see: the smallest useful agent, and the one to copy first.
+//
+//   methods   increment(by = 1) -> new count, get(), reset(), echo(value), count_to(n, interval_ms) streams 1..n
+//   frames    what is no frame of the protocol comes back unchanged
+//   HTTP      GET answers {"count": n}; POST increments and answers the same
+//   options   start: the count of a new counter (0)
+
+#include <hearth/agent.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+class Counter : public hearth::Agent {
+ public:
+  // The `options` of config/classes/counter.yaml. A wrong type or an unknown key fails with its name.
+  struct Options {
+    std::int64_t start = 0;
+    HEARTH_FIELDS(start)
+  };
+  explicit Counter(Options options) : start_(options.start) {}
+
+  // What clients may call, one line each.
+  static void methods(hearth::Methods<Counter>& m) {
+    m.add("increment", &Counter::increment);
+    m.add("get", &Counter::get);
+    m.add("reset", &Counter::reset);
+    m.add("echo", &Counter::echo);
+    m.stream("count_to", &Counter::count_to);
+  }
+
+  // Shown to clients until somebody sets a state; not stored.
+  hearth::Json initial_state() override { return State{start_}; }
+
+  // An optional parameter may be left out. set_state stores the state and sends it to every client.
+  std::int64_t increment(std::optional<std::int64_t> by) {
+    State next = state<State>();
+    if (__builtin_add_overflow(next.count, by.value_or(1), &next.count)) {
+      throw hearth::Error(HEARTH_E_INVALID, "the count would overflow");
+    }
+    set_state(next);
+    return next.count;
+  }
+
+  std::int64_t get() { return state<State>().count; }
+
+  void reset() { set_state(State{start_}); }
+
+  hearth::Json echo(hearth::Json value) { return value; }
+
+  // A streaming method: each send() is one part of the answer, the value returned is the last. While it
+  // sleeps, the agent handles other events.
+  hearth::Task<int> count_to(hearth::Stream& out, int n, int interval_ms) {
+    for (int i = 1; i <= n; ++i) {
+      if (!out.send(i)) break;  // the client has left
+      if (i < n) co_await sleep(std::chrono::milliseconds(interval_ms));
+    }
+    co_return n;
+  }
+
+  // Nothing to wait for here, so it is a plain function: `return {}` is a task that has ended.
+  hearth::Task<void> on_message(hearth::Connection client, hearth::Message message) override {
+    client.send(message);
+    return {};
+  }
+
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    if (request.method() == "POST") {
+      increment(1);
+    } else if (request.method() != "GET") {
+      hearth::Response refusal(405);
+      refusal.add_header("Allow", "GET, POST");
+      return refusal;
+    }
+    return hearth::Response::json(state<State>());
+  }
+
+ private:
+  // A state with names and types. It is JSON to clients: {"count": 5}.
+  struct State {
+    std::int64_t count = 0;
+    HEARTH_FIELDS(count)
+  };
+
+  std::int64_t start_;
+};
+
+HEARTH_PLUGIN("counter", "1.0.0", Counter)
