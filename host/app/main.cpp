@@ -1,0 +1,42 @@
+#include "app/command_line.hpp"
+#include "app/new_project.hpp"
+#include "app/serve.hpp"
+#include "loader/probe.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <variant>
+
+namespace hearth::app {
+namespace {
+
+int run(const Answer& answer) {
+  std::fputs(answer.text.c_str(), answer.status == kExitClean ? stdout : stderr);
+  return answer.status;
+}
+
+int run(const ServeCommand& command) {
+  return serve(command);
+}
+
+int run(const NewCommand& command) {
+  return run(make_project(command));
+}
+
+}  // namespace
+}  // namespace hearth::app
+
+int main(int argc, char** argv) {
+  // Before anything else: a probe runs somebody's library, and must find a process that has done nothing yet.
+  if (argc == 3 && std::strcmp(argv[1], hearth::loader::kProbeArgument) == 0) {
+    return hearth::loader::run_plugin_probe(argv[2]);
+  }
+  try {
+    return std::visit([](const auto& command) { return hearth::app::run(command); },
+                      hearth::app::parse_command_line(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hearth: %s\n", error.what());
+    return hearth::app::kExitFailed;
+  }
+}

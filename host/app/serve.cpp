@@ -1,0 +1,139 @@
+#include "app/serve.hpp"
+
+#include "app/server.hpp"
+#include "app/stop_signals.hpp"
+#include "config/diagnostic.hpp"
+#include "config/parse.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace hearth::app {
+namespace {
+
+// What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
+constexpr std::chrono::seconds kStopSlack{20};
+
+// The file's values, or the defaults, with the flags over them.
+config::LoadResult load(const ServeCommand& command) {
+  config::LoadResult loaded = config::load_config(command.config);
+  if (!loaded) return loaded;
+  config::ServerConfig& server = loaded->server;
+  if (command.listen) server.listen = *command.listen;
+  if (command.data) server.data = std::filesystem::absolute(*command.data);
+  if (!command.plugins.empty()) {
+    server.plugins.clear();
+    for (const auto& directory : command.plugins) {
+      server.plugins.push_back(std::filesystem::absolute(directory));
+    }
+  }
+  if (command.shards) server.shards = command.shards;
+  if (command.log_level) server.log.level = *command.log_level;
+  if (command.log_format) server.log.format = *command.log_format;
+  return loaded;
+}
+
+void print(std::FILE* stream, const std::string& text) {
+  // Nobody may be reading; that is no reason to stop.
+  std::fputs((text + "\n").c_str(), stream);
+  std::fflush(stream);
+}
+
+int report_mistakes(const config::Diagnostics& mistakes) {
+  for (const config::Diagnostic& mistake : mistakes) print(stderr, to_string(mistake));
+  print(stderr, "hearth: " + std::to_string(mistakes.size()) +
+                    (mistakes.size() == 1 ? " mistake" : " mistakes") + " in the configuration");
+  return kExitBadUsage;
+}
+
+// Each connection is a descriptor and each live agent two; the system's default of 1024 is soon used up.
+void raise_descriptor_limit(const config::ServerLimits& limits, Logger& logger) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+  descriptors.rlim_cur = descriptors.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+  const rlim_t wanted = limits.max_connections + rlim_t{2} * limits.max_live_agents;
+  if (descriptors.rlim_max >= wanted) return;
+  logger.write(LogLevel::kWarn, "server.few_descriptors",
+               {{"limit", static_cast<std::int64_t>(descriptors.rlim_max)},
+                {"wanted", static_cast<std::int64_t>(wanted)},
+                {"advice",
+                 "raise the limit of open files (LimitNOFILE), or lower "
+                 "limits.max_connections and limits.max_live_agents"}});
+}
+
+// Ends the process if stopping does not: a library whose code never returns must not hold it for ever.
+// What is durable is safe; that is what the kill -9 tests are for.
+class StopDeadline {
+ public:
+  StopDeadline(std::chrono::milliseconds limit, Logger& logger)
+      : watcher_([this, limit, &logger] {
+          std::unique_lock lock(mutex_);
+          if (over_.wait_for(lock, limit, [this] { return is_over_; })) return;
+          logger.write(
+              LogLevel::kError, "server.stop_hangs",
+              {{"advice", "a plugin's code does not return; the process ends without it"}});
+          ::_exit(kExitFailed);
+        }) {}
+
+  ~StopDeadline() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    watcher_.join();
+  }
+  StopDeadline(const StopDeadline&) = delete;
+  StopDeadline& operator=(const StopDeadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;  // guarded by mutex_
+  std::thread watcher_;
+};
+
+int run(config::Config config, Logger& logger) {
+  StopSignals signals;  // before the first thread
+  raise_descriptor_limit(config.server.limits, logger);
+  const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
+  auto started = Server::start(std::move(config), logger);
+  if (!started) {
+    logger.write(LogLevel::kError, "server.start_failed", {{"reason", started.error().message}});
+    return kExitFailed;
+  }
+  const std::unique_ptr<Server> server = *std::move(started);
+  print(stdout, "hearth ready: listening on " + server->address());
+
+  const int signal = signals.wait();
+  logger.write(LogLevel::kInfo, "server.stopping", {{"signal", signal}});
+  const StopDeadline deadline(grace + kStopSlack, logger);
+  server->stop();
+  logger.write(LogLevel::kInfo, "server.stopped");
+  return kExitClean;
+}
+
+}  // namespace
+
+int serve(const ServeCommand& command) {
+  config::LoadResult loaded = load(command);
+  if (!loaded) return report_mistakes(loaded.error());
+  if (command.check_config) {
+    print(stdout, "configuration ok");
+    return kExitClean;
+  }
+  const auto logger = make_stderr_logger(loaded->server.log.level, loaded->server.log.format);
+  return run(*std::move(loaded), *logger);
+}
+
+}  // namespace hearth::app

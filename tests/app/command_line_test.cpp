@@ -1,0 +1,127 @@
+#include "app/command_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace hearth::app {
+namespace {
+
+Command parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "hearth");
+  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+ServeCommand parse_serve(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "serve");
+  return std::get<ServeCommand>(parse(std::move(arguments)));
+}
+
+// The text of a mistake; fails the test if it is none.
+std::string mistake(std::vector<const char*> arguments) {
+  const Command command = parse(std::move(arguments));
+  const auto* answer = std::get_if<Answer>(&command);
+  if (answer == nullptr || answer->status != kExitBadUsage) return "no mistake";
+  EXPECT_TRUE(answer->text.ends_with('\n'));
+  return answer->text;
+}
+
+Answer clean_answer(std::vector<const char*> arguments) {
+  const Answer answer = std::get<Answer>(parse(std::move(arguments)));
+  EXPECT_EQ(answer.status, kExitClean);
+  return answer;
+}
+
+TEST(CommandLineTest, ServeAloneLeavesEverythingToTheFileAndTheDefaults) {
+  const ServeCommand serve = parse_serve({});
+  EXPECT_FALSE(serve.config || serve.listen || serve.data || serve.shards || serve.log_level ||
+               serve.log_format || serve.check_config);
+  EXPECT_TRUE(serve.plugins.empty());
+}
+
+TEST(CommandLineTest, ServeTakesEveryFlag) {
+  const ServeCommand serve = parse_serve(
+      {"--config", "a.yaml", "--listen", "[::1]:0", "--data", "d", "--plugins", "p", "--plugins=q",
+       "--shards", "3", "--log-level", "warn", "--log-format", "json", "--check-config"});
+  EXPECT_EQ(serve.config, "a.yaml");
+  EXPECT_EQ(serve.listen, (config::ListenAddress{.host = "::1", .port = 0}));
+  EXPECT_EQ(serve.data, "d");
+  EXPECT_EQ(serve.plugins, (std::vector<std::filesystem::path>{"p", "q"}));
+  EXPECT_EQ(serve.shards, 3U);
+  EXPECT_EQ(serve.log_level, LogLevel::kWarn);
+  EXPECT_EQ(serve.log_format, LogFormat::kJson);
+  EXPECT_TRUE(serve.check_config);
+}
+
+TEST(CommandLineTest, EachWrongValueNamesItsFlagAndWhatIsExpected) {
+  EXPECT_TRUE(
+      mistake({"serve", "--listen", "here"}).starts_with("hearth: --listen: expected HOST:PORT"));
+  EXPECT_TRUE(
+      mistake({"serve", "--shards", "0"})
+          .starts_with("hearth: --shards: expected a whole number from 1 to 256, found \"0\""));
+  EXPECT_TRUE(mistake({"serve", "--shards", "257"}).starts_with("hearth: --shards: "));
+  EXPECT_TRUE(mistake({"serve", "--log-level", "loud"})
+                  .starts_with("hearth: --log-level: expected trace, debug, info, warn or error"));
+  EXPECT_TRUE(mistake({"serve", "--log-format", "xml"})
+                  .starts_with("hearth: --log-format: expected auto, human or json"));
+}
+
+TEST(CommandLineTest, WhatItDoesNotKnowIsAMistake) {
+  EXPECT_NE(mistake({"serv"}).find("serv"), std::string::npos);
+  EXPECT_NE(mistake({"serve", "--port", "1"}).find("--port"), std::string::npos);
+  EXPECT_NE(mistake({"serve", "plugins"}).find("plugins"), std::string::npos);
+  EXPECT_NE(mistake({"serve", "--plugins", "p", "q"}).find("q"), std::string::npos);
+  EXPECT_NE(mistake({"serve", "--data"}).find("--data"), std::string::npos);
+  EXPECT_NE(mistake({"new"}).find("NAME"), std::string::npos);
+}
+
+TEST(CommandLineTest, NoCommandAtAllShowsTheHelpAsAMistake) {
+  EXPECT_EQ(mistake({}), clean_answer({"--help"}).text);
+}
+
+TEST(CommandLineTest, HelpSaysWhatItIsForAndNamesEveryCommand) {
+  const std::string help = clean_answer({"--help"}).text;
+  for (const char* word :
+       {"stateful agents", "serve", "new", "version", "Examples:", "README.md"}) {
+    EXPECT_NE(help.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(CommandLineTest, NoLineOfTheHelpIsWiderThanATerminal) {
+  for (const auto& arguments :
+       std::vector<std::vector<const char*>>{{"--help"}, {"serve", "--help"}, {"new", "--help"}}) {
+    const std::string help = clean_answer(arguments).text;
+    for (std::size_t at = 0; at < help.size();) {
+      const std::size_t end = help.find('\n', at);
+      EXPECT_LE(end - at, 120U) << help.substr(at, end - at);
+      at = end + 1;
+    }
+  }
+}
+
+TEST(CommandLineTest, HelpOfServeExplainsEveryFlag) {
+  const std::string help = clean_answer({"serve", "--help"}).text;
+  for (const char* flag : {"--config", "--listen", "--data", "--plugins", "--shards", "--log-level",
+                           "--log-format", "--check-config"}) {
+    EXPECT_NE(help.find(flag), std::string::npos) << flag;
+  }
+}
+
+TEST(CommandLineTest, TheVersionIsAnAnswerBothWays) {
+  const std::string version = clean_answer({"--version"}).text;
+  EXPECT_TRUE(version.starts_with("hearth ")) << version;
+  EXPECT_NE(version.find("\nplugin ABI "), std::string::npos);
+  EXPECT_NE(version.find("\nbuilt with "), std::string::npos);
+  EXPECT_EQ(clean_answer({"version"}).text, version);
+}
+
+TEST(CommandLineTest, ANewProjectIsWrittenBelowTheCurrentDirectoryUnlessToldOtherwise) {
+  EXPECT_EQ(std::get<NewCommand>(parse({"new", "greeter"})).directory, "greeter");
+  const NewCommand elsewhere = std::get<NewCommand>(parse({"new", "greeter", "--dir", "/srv/g"}));
+  EXPECT_EQ(elsewhere.name, "greeter");
+  EXPECT_EQ(elsewhere.directory, "/srv/g");
+}
+
+}  // namespace
+}  // namespace hearth::app

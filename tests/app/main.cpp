@@ -1,0 +1,15 @@
+// The tests start servers in this process, and their loader starts this program again as a probe.
+
+#include "loader/probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], hearth::loader::kProbeArgument) == 0) {
+    return hearth::loader::run_plugin_probe(argv[2]);
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

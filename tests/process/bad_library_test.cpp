@@ -1,0 +1,92 @@
+#include "process/process_fixture.hpp"
+
+#include <string>
+
+namespace hearth::testing {
+namespace {
+
+// The counter, and beside it one file that is no good. Its name sorts before the counter's, so that it is met first.
+class BadLibraryTest : public ProcessTest {
+ protected:
+  BadLibraryTest() { install(bundled("counter"), "counter.so"); }
+
+  // Starts a server, and expects it to refuse `file` by `rule`, to say `reason`, and to serve the counter.
+  void expect_refused(const std::string& file, const std::string& rule, const std::string& reason) {
+    const auto server = serve_ready();
+    EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+    EXPECT_EQ(server->stop(), kClean);
+    const std::string& log = server->log();
+    const std::size_t at = log.find("plugin.refused file=" + (root_ / "plugins" / file).string());
+    ASSERT_NE(at, std::string::npos) << log;
+    const std::string line = log.substr(at, log.find('\n', at) - at);
+    EXPECT_NE(line.find(" rule=" + rule), std::string::npos) << line;
+    EXPECT_NE(line.find(reason), std::string::npos) << line;
+  }
+};
+
+TEST_F(BadLibraryTest, ATextFile) {
+  put("plugins/a.so", "this is no library\n");
+  expect_refused("a.so", "E", "ELF");
+}
+
+TEST_F(BadLibraryTest, AnEmptyFile) {
+  put("plugins/a.so", "");
+  expect_refused("a.so", "", "empty");
+}
+
+TEST_F(BadLibraryTest, ATruncatedLibrary) {
+  install(bundled("echo-c"), "a.so");
+  std::filesystem::resize_file(root_ / "plugins/a.so",
+                               std::filesystem::file_size(root_ / "plugins/a.so") / 2);
+  expect_refused("a.so", "E", "");
+}
+
+TEST_F(BadLibraryTest, ALibraryForAnotherMajorVersionOfTheAbi) {
+  install(made_for_tests("other_major"), "a.so");
+  expect_refused("a.so", "", "ABI");
+}
+
+TEST_F(BadLibraryTest, ASecondLibraryWithTheSameClass) {
+  install(bundled("counter"), "second.so");
+  expect_refused("second.so", "C1", "counter.so");
+}
+
+TEST_F(BadLibraryTest, ALibraryThatCrashesWhenItIsLoaded) {
+  install(made_for_tests("crash_in_init"), "a.so");
+  expect_refused("a.so", "P1", "");
+}
+
+TEST_F(BadLibraryTest, ALibraryThatCallsExitWhenItIsLoaded) {
+  install(made_for_tests("exit_in_init"), "a.so");
+  expect_refused("a.so", "P1", "");
+}
+
+TEST_F(BadLibraryTest, ALibraryThatAnybodyMayWrite) {
+  install(bundled("echo-c"), "a.so");
+  std::filesystem::permissions(root_ / "plugins/a.so", std::filesystem::perms{0777});
+  expect_refused("a.so", "F", "");
+}
+
+TEST_F(BadLibraryTest, AllOfThemAtOnce) {
+  put("plugins/text.so", "this is no library\n");
+  put("plugins/empty.so", "");
+  install(made_for_tests("other_major"), "major.so");
+  install(made_for_tests("crash_in_init"), "crash.so");
+  install(bundled("echo-c"), "echo.so");
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+  RawClient echo(server->port());
+  EXPECT_EQ(echo.upgrade("/agents/echo-c/a").status, 101);
+  echo.close();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(BadLibraryTest, NoLibraryAtAllIsAWarningAndTheServerRuns) {
+  std::filesystem::remove(root_ / "plugins/counter.so");
+  const auto server = serve_ready();
+  server->wait_for_log("server.no_plugins");
+  EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
+}
+
+}  // namespace
+}  // namespace hearth::testing

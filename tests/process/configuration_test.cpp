@@ -1,0 +1,144 @@
+#include "process/process_fixture.hpp"
+
+#include <string>
+
+namespace hearth::testing {
+namespace {
+
+class ConfigurationTest : public ProcessTest {
+ protected:
+  ConfigurationTest() { install(bundled("counter"), "counter.so"); }
+
+  // Five mistakes of five kinds.
+  void put_five_mistakes() const {
+    put("hearth.yaml",
+        "lisen: \"127.0.0.1:0\"\n"
+        "shards: 0\n"
+        "limits:\n"
+        "  max_frame: 4MB\n"
+        "  call_timeout: 30\n"
+        "log:\n"
+        "  level: verbose\n");
+  }
+};
+
+TEST_F(ConfigurationTest, AGoodOneIsOkAndNothingIsStarted) {
+  put("hearth.yaml", "shards: 1\n");
+  const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+  EXPECT_EQ(check->wait(), kClean);
+  EXPECT_EQ(check->out(), "configuration ok\n");
+  EXPECT_FALSE(std::filesystem::exists(root_ / "data"));
+}
+
+TEST_F(ConfigurationTest, FiveMistakesAreToldAtOnceEachAtItsPlace) {
+  put_five_mistakes();
+  const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+  EXPECT_EQ(check->wait(), kBadUsage);
+  EXPECT_EQ(check->out(), "");
+  for (const char* line : {
+           "hearth.yaml:1:1: unknown key \"lisen\"; did you mean \"listen\"?\n",
+           "hearth.yaml:2:9: shards: ",
+           "hearth.yaml:4:14: limits.max_frame: ",
+           "hearth.yaml:5:17: limits.call_timeout: ",
+           "hearth.yaml:7:10: log.level: ",
+           "hearth: 5 mistakes in the configuration\n",
+       }) {
+    EXPECT_NE(check->log().find(line), std::string::npos) << line << "\n" << check->log();
+  }
+}
+
+TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {
+  put_five_mistakes();
+  const auto server = run({"serve", "--config", "hearth.yaml"});
+  EXPECT_EQ(server->wait(), kBadUsage);
+  EXPECT_EQ(server->out(), "");
+  EXPECT_FALSE(std::filesystem::exists(root_ / "data"));
+}
+
+TEST_F(ConfigurationTest, AFileThatIsNotThereIsAMistakeThatNamesIt) {
+  const auto server = run({"serve", "--config", "gone.yaml"});
+  EXPECT_EQ(server->wait(), kBadUsage);
+  EXPECT_NE(server->log().find("gone.yaml: cannot open"), std::string::npos) << server->log();
+}
+
+TEST_F(ConfigurationTest, AFlagWinsOverTheFileAndTheFileOverTheDefaults) {
+  put("etc/hearth.yaml",
+      "listen: \"192.0.2.1:9\"\n"  // nobody's: it would not start
+      "data: from-file\n"
+      "plugins: [\"" +
+          (root_ / "plugins").string() +
+          "\"]\n"
+          "shards: 3\n");
+  const auto server = run(
+      {"serve", "--config", "etc/hearth.yaml", "--listen", "127.0.0.1:0", "--log-format", "human"});
+  server->wait_until_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_TRUE(std::filesystem::exists(root_ / "etc/from-file/host.db"));
+  EXPECT_NE(server->log().find("shards=3"), std::string::npos) << server->log();
+
+  const auto flagged =
+      serve_ready({"--config", "etc/hearth.yaml", "--data", "from-flag", "--shards", "1"});
+  EXPECT_EQ(flagged->stop(), kClean);
+  EXPECT_TRUE(std::filesystem::exists(root_ / "from-flag"));
+  EXPECT_NE(flagged->log().find("shards=1"), std::string::npos) << flagged->log();
+}
+
+TEST_F(ConfigurationTest, ALogLevelSilencesWhatIsBelow) {
+  const auto server = serve_ready({"--log-level", "error"});
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(server->log(), "");
+}
+
+TEST_F(ConfigurationTest, AClassFileThatNoLibraryNeedsIsAWarning) {
+  put("hearth.yaml", "");
+  put("classes/ghost.yaml", "class: ghost\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  server->wait_for_log("class.not_found class=ghost");
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+}
+
+TEST_F(ConfigurationTest, OptionsOfAClassFileReachItsAgents) {
+  put("hearth.yaml", "");
+  put("classes/counter.yaml", "class: counter\noptions:\n  start: 41\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_EQ(increment(*server, "a"), R"({"count":42})");
+}
+
+TEST_F(ConfigurationTest, OptionsThatThePluginRefusesAreAClearErrorAndOthersAreServed) {
+  install(bundled("echo-c"), "echo-c.so");
+  put("hearth.yaml", "");
+  put("classes/counter.yaml", "class: counter\noptions:\n  start: soon\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  const Reply reply = request(*server, "GET", "/agents/counter/a");
+  EXPECT_GE(reply.status, 500) << reply.body;
+  EXPECT_NE(reply.body.find("\"error\""), std::string::npos) << reply.body;
+  RawClient echo(server->port());
+  EXPECT_EQ(echo.upgrade("/agents/echo-c/a").status, 101);
+}
+
+TEST_F(ConfigurationTest, BadFlagsAreBadUsage) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{},
+                                                                     {"serv"},
+                                                                     {"serve", "--listen", "here"},
+                                                                     {"serve", "--port", "1"},
+                                                                     {"new", "../up"}}) {
+    const auto process = run(arguments);
+    EXPECT_EQ(process->wait(), kBadUsage);
+    EXPECT_EQ(process->out(), "");
+    EXPECT_NE(process->log(), "");
+  }
+}
+
+TEST_F(ConfigurationTest, HelpAndVersionAreAnswers) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"--help"}, {"serve", "--help"}, {"--version"}, {"version"}}) {
+    const auto process = run(arguments);
+    EXPECT_EQ(process->wait(), kClean);
+    EXPECT_NE(process->out(), "");
+    EXPECT_EQ(process->log(), "");
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,78 @@
+#include "process/process_fixture.hpp"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace hearth::testing {
+namespace {
+
+// A disk that takes no more, without one: the system refuses to make any file of the server longer than this.
+class FullDiskTest : public ProcessTest {
+ protected:
+  FullDiskTest() {
+    install(bundled("counter"), "counter.so");
+    server_ = serve_ready();
+  }
+
+  void limit_files(rlim_t bytes) const {
+    rlimit limit{};
+    if (::prlimit(server_->pid(), RLIMIT_FSIZE, nullptr, &limit) != 0) fail();
+    limit.rlim_cur = bytes;
+    if (::prlimit(server_->pid(), RLIMIT_FSIZE, &limit, nullptr) != 0) fail();
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+
+ private:
+  [[noreturn]] static void fail() {
+    throw std::system_error(errno, std::generic_category(), "prlimit");
+  }
+};
+
+TEST_F(FullDiskTest, AWriteThatCannotBeKeptIsAnErrorAndWhatWasKeptIsServedAfterwards) {
+  ASSERT_EQ(increment(*server_, "old"), R"({"count":1})");
+  limit_files(0);
+  for (const char* name : {"old", "new"}) {
+    const Reply refused = request(*server_, "POST", std::string("/agents/counter/") + name);
+    EXPECT_GE(refused.status, 500) << refused.body;
+    EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
+    // What the system said is for the log.
+    EXPECT_EQ(refused.body.find(root_.string()), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(request(*server_, "GET", "/healthz").status, 200);
+
+  limit_files(RLIM_INFINITY);
+  EXPECT_EQ(increment(*server_, "old"), R"({"count":2})");
+  EXPECT_EQ(increment(*server_, "new"), R"({"count":1})");
+  EXPECT_EQ(server_->stop(), kClean);
+}
+
+TEST_F(FullDiskTest, ClientsOfAnAgentThatCannotWriteHearOfItAndCanComeBack) {
+  RawClient client(server_->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"first","method":"increment","args":[]})"));
+  std::string text = client.read_text();
+  while (text.find(R"("id":"first")") == std::string::npos) text = client.read_text();
+  limit_files(0);
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"second","method":"increment","args":[]})"));
+  // Either the call fails or the socket is closed in a way that lets clients come back; it is never acknowledged.
+  for (Frame frame = client.read_frame();; frame = client.read_frame()) {
+    if (frame.opcode == 8) {
+      EXPECT_TRUE(frame.close_code() == 1011 || frame.close_code() == 1001) << frame.close_code();
+      break;
+    }
+    if (frame.payload.find(R"("id":"second")") == std::string::npos) continue;
+    EXPECT_NE(frame.payload.find(R"("success":false)"), std::string::npos) << frame.payload;
+    break;
+  }
+  limit_files(RLIM_INFINITY);
+  EXPECT_EQ(increment(*server_, "a"), R"({"count":2})");
+}
+
+}  // namespace
+}  // namespace hearth::testing

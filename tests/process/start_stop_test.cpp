@@ -1,0 +1,182 @@
+#include "process/process_fixture.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <signal.h>
+
+namespace hearth::testing {
+namespace {
+
+class StartStopTest : public ProcessTest {
+ protected:
+  StartStopTest() { install(bundled("counter"), "counter.so"); }
+};
+
+TEST_F(StartStopTest, SaysOnOneLineOfStdoutThatItServesAndNothingElse) {
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(server->out(),
+            "hearth ready: listening on 127.0.0.1:" + std::to_string(server->port()) + "\n");
+}
+
+TEST_F(StartStopTest, BothSignalsEndItCleanly) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const auto server = serve_ready();
+    server->signal(number);
+    EXPECT_EQ(server->wait(), kClean);
+    EXPECT_NE(server->log().find("server.stopped"), std::string::npos) << server->log();
+  }
+}
+
+TEST_F(StartStopTest, OpenSocketsAreClosedAsGoingAway) {
+  const auto server = serve_ready();
+  RawClient client(server->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  server->signal(SIGTERM);
+  Frame frame = client.read_frame();
+  while (frame.opcode == 1) frame = client.read_frame();
+  EXPECT_EQ(frame.close_code(), 1001);
+  client.send(RawClient::close_frame(1001));
+  EXPECT_EQ(server->wait(), kClean);
+}
+
+TEST_F(StartStopTest, WorkThatRunsIsFinishedAndAnsweredFirst) {
+  const auto server = serve_ready();
+  RawClient client(server->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[5,100]})"));
+  while (client.read_text().find(R"("id":"1")") == std::string::npos) {  // the first part: it runs
+  }
+  server->signal(SIGTERM);
+  std::vector<std::string> frames;
+  Frame frame = client.read_frame();
+  for (; frame.opcode == 1; frame = client.read_frame()) frames.push_back(frame.payload);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_NE(frames.back().find(R"("done":true)"), std::string::npos) << frames.back();
+  EXPECT_EQ(frame.close_code(), 1001);
+  client.send(RawClient::close_frame(1001));
+  EXPECT_EQ(server->wait(), kClean);
+}
+
+TEST_F(StartStopTest, ASecondSignalEndsItAtOnce) {
+  const auto server = serve_ready();
+  RawClient client(server->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  // Longer than the grace, so that only the second signal can end it now.
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[2,600000]})"));
+  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
+  }
+  server->signal(SIGTERM);
+  server->wait_for_log("server.stopping");
+  // Again and again: what comes together with the first signal does not count as a second.
+  std::jthread impatience([&server](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      server->signal(SIGINT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  EXPECT_EQ(server->wait(), (Ending{.status = 128 + SIGINT, .signal = 0}));
+}
+
+TEST_F(StartStopTest, TheEchoOfASignalIsNoSecondOne) {
+  const auto server = serve_ready();
+  RawClient client(server->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[3,100]})"));
+  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
+  }
+  server->signal(SIGTERM);
+  server->signal(SIGINT);
+  Frame frame = client.read_frame();
+  while (frame.opcode == 1) frame = client.read_frame();
+  EXPECT_EQ(frame.close_code(), 1001);
+  client.send(RawClient::close_frame(1001));
+  EXPECT_EQ(server->wait(), kClean);
+}
+
+TEST_F(StartStopTest, WorkThatDoesNotEndIsCutAfterTheGrace) {
+  put("hearth.yaml", "limits:\n  shutdown_grace: 100ms\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  RawClient client(server->port());
+  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  client.send(
+      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[2,600000]})"));
+  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
+  }
+  server->signal(SIGTERM);
+  Frame frame = client.read_frame();
+  while (frame.opcode == 1) frame = client.read_frame();
+  EXPECT_EQ(frame.close_code(), 1001);
+  client.close();
+  EXPECT_EQ(server->wait(), kClean);
+}
+
+TEST_F(StartStopTest, APortInUseSaysWhichAndWhatToDo) {
+  const auto first = serve_ready();
+  const std::string address = "127.0.0.1:" + std::to_string(first->port());
+  const auto second = run({"serve", "--listen", address, "--data", "other"});
+  EXPECT_EQ(second->wait(), kFailed);
+  EXPECT_EQ(second->out(), "");
+  EXPECT_NE(second->log().find(address), std::string::npos) << second->log();
+  EXPECT_NE(second->log().find("--listen 127.0.0.1:0"), std::string::npos) << second->log();
+}
+
+TEST_F(StartStopTest, ASecondServerOnTheSameDataIsRefusedAndTheFirstGoesOn) {
+  const auto first = serve_ready();
+  const auto second = serve();
+  EXPECT_EQ(second->wait(), kFailed);
+  EXPECT_NE(
+      second->log().find("in use by another server (process " + std::to_string(first->pid()) + ")"),
+      std::string::npos)
+      << second->log();
+  EXPECT_EQ(increment(*first, "a"), R"({"count":1})");
+}
+
+TEST_F(StartStopTest, TheLockGoesWithAKilledServer) {
+  const auto first = serve_ready();
+  EXPECT_EQ(increment(*first, "a"), R"({"count":1})");
+  EXPECT_EQ(first->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  const auto second = serve_ready();
+  EXPECT_EQ(count(*second, "a"), R"({"count":1})");
+}
+
+TEST_F(StartStopTest, ADataDirectoryThatCannotBeWrittenIsRefusedWithAdvice) {
+  std::filesystem::create_directory(root_ / "locked");
+  std::filesystem::permissions(root_ / "locked", std::filesystem::perms{0555});
+  std::filesystem::permissions(root_, std::filesystem::perms{0755});
+  // Permissions mean nothing to root, so that the server is somebody else then.
+  std::vector<std::string> command{"hearth-under-test", "serve",  "--listen",
+                                   "127.0.0.1:0",       "--data", "locked"};
+  std::filesystem::copy_file(HEARTH_BINARY, root_ / "hearth-under-test");
+  command[0] = root_ / "hearth-under-test";
+  if (::geteuid() == 0) {
+    const std::vector<std::string> as_nobody{"setpriv", "--reuid=65534", "--regid=65534",
+                                             "--clear-groups"};
+    command.insert(command.begin(), as_nobody.begin(), as_nobody.end());
+  }
+  ServerProcess server(command, root_);
+  EXPECT_EQ(server.wait(), kFailed);
+  EXPECT_NE(server.log().find("locked"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("Permission denied"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("Give it to the user that the server runs as"), std::string::npos)
+      << server.log();
+}
+
+TEST_F(StartStopTest, LogsAreJsonWhenNobodyWatches) {
+  const auto server = run({"serve", "--listen", "127.0.0.1:0"});
+  server->wait_until_ready();
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_TRUE(server->log().starts_with("{\"time\":")) << server->log();
+  EXPECT_NE(server->log().find("\"event\":\"server.stopped\""), std::string::npos) << server->log();
+}
+
+}  // namespace
+}  // namespace hearth::testing

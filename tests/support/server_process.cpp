@@ -1,0 +1,144 @@
+#include "support/server_process.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+
+extern char** environ;
+
+namespace hearth::testing {
+namespace {
+
+constexpr std::string_view kReady = "hearth ready: listening on ";
+
+// Both ends close when a program is started; the child gets its end under another number.
+std::array<int, 2> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  }
+  return ends;
+}
+
+// Appends what can be read now; closes the descriptor at the end of the stream.
+void read_some(int& descriptor, std::string& text) {
+  std::array<char, 16384> chunk{};
+  const ssize_t got = ::read(descriptor, chunk.data(), chunk.size());
+  if (got > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  } else if (got == 0) {
+    ::close(std::exchange(descriptor, -1));
+  }
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::vector<std::string>& command,
+                             const std::filesystem::path& directory) {
+  const auto [out_read, out_write] = make_pipe();
+  const auto [log_read, log_write] = make_pipe();
+  std::vector<char*> arguments;
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out_write, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, log_write, STDERR_FILENO);
+  ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(out_write);
+  ::close(log_write);
+  out_pipe_ = out_read;
+  log_pipe_ = log_read;
+  if (error != 0) {
+    throw std::system_error(error, std::generic_category(), command.front());
+  }
+  pid_ = pid;
+}
+
+ServerProcess::~ServerProcess() {
+  if (const pid_t pid = pid_.exchange(-1); pid > 0) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  if (out_pipe_ >= 0) ::close(out_pipe_);
+  if (log_pipe_ >= 0) ::close(log_pipe_);
+}
+
+void ServerProcess::wait_until_ready() {
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  std::size_t end = 0;
+  while ((end = out_.find('\n')) == std::string::npos) {
+    if (!collect(deadline)) give_up("the server ended before it was ready");
+  }
+  const std::string line = out_.substr(0, end);
+  if (!line.starts_with(kReady)) give_up("the server began with another line");
+  port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+}
+
+void ServerProcess::wait_for_log(std::string_view text) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  while (log_.find(text) == std::string::npos) {
+    if (!collect(deadline))
+      give_up("the process ended without logging \"" + std::string(text) + "\"");
+  }
+}
+
+void ServerProcess::signal(int number) const {
+  if (const pid_t pid = pid_; pid > 0) ::kill(pid, number);
+}
+
+Ending ServerProcess::wait() {
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  // Its streams end with it: nothing else holds them.
+  while (collect(deadline)) {
+  }
+  int status = 0;
+  ::waitpid(pid_.exchange(-1), &status, 0);
+  if (WIFSIGNALED(status)) return {.status = -1, .signal = WTERMSIG(status)};
+  return {.status = WEXITSTATUS(status), .signal = 0};
+}
+
+Ending ServerProcess::kill() {
+  signal(SIGKILL);
+  return wait();
+}
+
+Ending ServerProcess::stop() {
+  signal(SIGTERM);
+  return wait();
+}
+
+bool ServerProcess::collect(Deadline deadline) {
+  if (out_pipe_ < 0 && log_pipe_ < 0) return false;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  if (left.count() <= 0) give_up("nothing more came from the process");
+  std::array<pollfd, 2> streams{pollfd{out_pipe_, POLLIN, 0}, pollfd{log_pipe_, POLLIN, 0}};
+  if (::poll(streams.data(), streams.size(), static_cast<int>(left.count())) <= 0) return true;
+  if (streams[0].revents != 0) read_some(out_pipe_, out_);
+  if (streams[1].revents != 0) read_some(log_pipe_, log_);
+  return true;
+}
+
+void ServerProcess::give_up(const std::string& why) const {
+  throw std::runtime_error(why + "\n--- stdout ---\n" + out_ + "\n--- stderr ---\n" + log_);
+}
+
+}  // namespace hearth::testing

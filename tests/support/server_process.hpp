@@ -1,0 +1,76 @@
+#pragma once
+// The real binary as a child process: started, watched, signalled, reaped.
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::testing {
+
+// How a process ended: exit() with a status, or a signal.
+struct Ending {
+  int status = -1;  // -1: by a signal
+  int signal = 0;   // 0: by exit()
+
+  bool operator==(const Ending&) const = default;
+};
+
+// Promises  Nothing waits for ever: what does not come within kPatience throws std::runtime_error with all that the
+//           process has written. The process is gone, and reaped, when the object is.
+// Threads   One; except signal(), from any while the object lives.
+class ServerProcess {
+ public:
+  // Generous: the machine may be slow, and the binary instrumented. Nothing waits that long when all is well.
+  static constexpr std::chrono::seconds kPatience{30};
+
+  // Runs a command; the first argument is the program, looked up in PATH. Its current directory is `directory`.
+  explicit ServerProcess(const std::vector<std::string>& command,
+                         const std::filesystem::path& directory = "/");
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  // Waits for the line that says that the server serves. Throws if it ends instead.
+  void wait_until_ready();
+  // The port of that line.
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  // Waits until the log holds `text`.
+  void wait_for_log(std::string_view text);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void signal(int number) const;
+
+  // Waits for the end, and collects everything that was written.
+  Ending wait();
+  // SIGKILL and wait(): no handler runs, nothing is flushed.
+  Ending kill();
+  // SIGTERM and wait().
+  Ending stop();
+
+  // What it has written so far, as far as a wait has collected it.
+  [[nodiscard]] const std::string& out() const { return out_; }
+  [[nodiscard]] const std::string& log() const { return log_; }
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // Reads what there is, waiting for it until `deadline`. False: both streams are at their end.
+  bool collect(Deadline deadline);
+  [[noreturn]] void give_up(const std::string& why) const;
+
+  std::atomic<pid_t> pid_ = -1;  // -1 once reaped
+  int out_pipe_ = -1;
+  int log_pipe_ = -1;
+  std::string out_;
+  std::string log_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace hearth::testing
