@@ -1,0 +1,30 @@
+#!/bin/sh
+# Runs the end-to-end tests in a directory of the build, so that the source tree stays clean:
+#
+#   run.sh DIRECTORY HEARTH PLUGINS PROBE_AGENT
+#
+# the directory to work in (made if absent), the server, the directory of the bundled plugins, and the library of the
+# agent that tests ask for odd things. The packages are installed once and again whenever the lock file changes.
+set -eu
+
+source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+work=$1
+export HEARTH_BIN="$2" HEARTH_PLUGINS="$3" HEARTH_TEST_PLUGINS="$work/plugins"
+
+for tool in node npm; do
+  command -v "$tool" > /dev/null || { echo "$tool is missing: apt-get install nodejs npm" >&2; exit 1; }
+done
+
+# A fresh directory for the library: beside it in the build are others, which are faulty on purpose.
+mkdir -p "$work"
+rm -rf "$work/plugins" "$work"/*.mjs
+mkdir "$work/plugins"
+cp "$4" "$work/plugins/"
+cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
+
+cd "$work"
+if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
+  npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+  cp package-lock.json node_modules/.installed-lock.json
+fi
+exec node --test --test-reporter=spec ./*.test.mjs

@@ -1,0 +1,131 @@
+// Runs the real server binary for a test file: start, stop, kill, start again on the same port and data.
+//
+// HEARTH_BIN           the binary               (default: the release build of this tree)
+// HEARTH_PLUGINS       the bundled plugins      (default: beside it)
+// HEARTH_TEST_PLUGINS  plugins made for tests   (default: beside it)
+
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const build = path.resolve(here, "../../build/release");
+const binary = path.resolve(process.env.HEARTH_BIN ?? path.join(build, "host/hearth"));
+const pluginDirectories = [
+  path.resolve(process.env.HEARTH_PLUGINS ?? path.join(build, "plugins")),
+  path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/plugins")),
+];
+
+const READY = /listening on (\S+)/;
+const START_DEADLINE_MS = 20_000;
+const STOP_DEADLINE_MS = 15_000;
+const KEPT_LOG_BYTES = 64 * 1024;
+
+function withDeadline(promise, milliseconds, what) {
+  let timer;
+  const deadline = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: nothing after ${milliseconds} ms`)), milliseconds);
+  });
+  return Promise.race([promise, deadline]).finally(() => clearTimeout(timer));
+}
+
+// One server and its data directory, over any number of lives of the process.
+export class Server {
+  #process = null;
+  #exited = null;
+  #log = "";
+  #port = 0; // 0 until the first life has picked one; later lives take the same
+
+  constructor(directory) {
+    this.directory = directory;
+  }
+
+  get host() {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  get log() {
+    return this.#log;
+  }
+
+  async start() {
+    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", path.join(this.directory, "data")];
+    for (const directory of pluginDirectories) args.push("--plugins", directory);
+    // Away from the tree, so that no configuration file of a developer is found.
+    const child = spawn(binary, args, { cwd: this.directory, stdio: ["ignore", "pipe", "pipe"] });
+    this.#process = child;
+    this.#exited = new Promise((resolve) => {
+      child.once("error", (error) => resolve({ code: null, signal: null, error }));
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    child.stderr.on("data", (bytes) => this.#keep(bytes));
+
+    const ready = new Promise((resolve, reject) => {
+      let output = "";
+      child.stdout.on("data", (bytes) => {
+        this.#keep(bytes);
+        output += bytes;
+        const match = READY.exec(output);
+        // The whole line must be there, or the port may be cut.
+        if (match && output.includes("\n", match.index)) resolve(match[1]);
+      });
+      this.#exited.then((end) =>
+        reject(new Error(`the server ended before it was ready (${JSON.stringify(end)}${end.error ?? ""})`)),
+      );
+    });
+    try {
+      const address = await withDeadline(ready, START_DEADLINE_MS, "start of the server");
+      this.#port = Number(address.slice(address.lastIndexOf(":") + 1));
+    } catch (error) {
+      child.kill("SIGKILL");
+      error.message += `\n--- log of the server ---\n${this.#log}`;
+      throw error;
+    }
+    return this;
+  }
+
+  // Asks it to stop, as a service manager would. The exit status is the caller's to judge.
+  async stop() {
+    return this.#end("SIGTERM");
+  }
+
+  // As a power cut would: no handler runs.
+  async kill() {
+    return this.#end("SIGKILL");
+  }
+
+  async dispose() {
+    if (this.#process?.exitCode === null && this.#process.signalCode === null) {
+      await this.kill();
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #end(signal) {
+    this.#process.kill(signal);
+    try {
+      return await withDeadline(this.#exited, STOP_DEADLINE_MS, `end of the server after ${signal}`);
+    } catch (error) {
+      this.#process.kill("SIGKILL");
+      error.message += `\n--- log of the server ---\n${this.#log}`;
+      throw error;
+    }
+  }
+
+  #keep(bytes) {
+    this.#log = (this.#log + bytes).slice(-KEPT_LOG_BYTES);
+  }
+}
+
+export async function startServer() {
+  const directory = await mkdtemp(path.join(tmpdir(), "hearth-e2e-"));
+  const server = new Server(directory);
+  try {
+    return await server.start();
+  } catch (error) {
+    await server.dispose();
+    throw error;
+  }
+}
