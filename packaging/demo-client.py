@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Talks to an agent over a WebSocket, with nothing but the standard library, and shows every frame.
+
+    demo-client.py HOST:PORT /agents/counter/first '{"type":"rpc","id":"1","method":"increment","args":[]}'
+
+Real clients use the npm package `agents`; this one is here because it needs no installation.
+"""
+import base64
+import json
+import os
+import socket
+import struct
+import sys
+
+TEXT, CLOSE = 1, 8
+DEADLINE_SECONDS = 10
+
+
+def receive_exactly(stream, count):
+    data = stream.read(count)
+    if len(data) != count:
+        raise SystemExit("the server closed the connection")
+    return data
+
+
+def handshake(connection, stream, address, path):
+    key = base64.b64encode(os.urandom(16)).decode()
+    connection.sendall(
+        f"GET {path} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    status = stream.readline().decode().strip()
+    if " 101 " not in status + " ":
+        raise SystemExit(f"the server did not upgrade: {status}")
+    while stream.readline().strip():
+        pass
+
+
+def send_frame(connection, opcode, payload):
+    """One masked frame, as RFC 6455 section 5.2 asks of clients."""
+    mask = os.urandom(4)
+    size = len(payload)
+    head = struct.pack("!BB", 0x80 | opcode, 0x80 | size) if size < 126 else struct.pack("!BBH", 0x80 | opcode, 0xFE, size)
+    connection.sendall(head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload)))
+
+
+def receive_frame(stream):
+    first, size = receive_exactly(stream, 2)
+    if size == 126:
+        (size,) = struct.unpack("!H", receive_exactly(stream, 2))
+    elif size == 127:
+        (size,) = struct.unpack("!Q", receive_exactly(stream, 8))
+    return first & 0x0F, receive_exactly(stream, size)
+
+
+def main(address, path, *calls):
+    host, port = address.rsplit(":", 1)
+    connection = socket.create_connection((host.strip("[]"), int(port)), timeout=DEADLINE_SECONDS)
+    stream = connection.makefile("rb")
+    handshake(connection, stream, address, path)
+    waiting = set()
+    for call in calls:
+        waiting.add(json.loads(call)["id"])
+        print(f"  client: {call}")
+        send_frame(connection, TEXT, call.encode())
+    while waiting:
+        opcode, payload = receive_frame(stream)
+        if opcode != TEXT:
+            continue
+        print(f"  server: {payload.decode()}")
+        frame = json.loads(payload)
+        if frame.get("type") == "rpc" and frame.get("done", True):
+            waiting.discard(frame.get("id"))
+    send_frame(connection, CLOSE, struct.pack("!H", 1000))
+    connection.close()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        raise SystemExit(__doc__)
+    main(*sys.argv[1:])
