@@ -46,7 +46,8 @@ class AgentHost {
   [[nodiscard]] virtual AgentHandle handle() const = 0;
 
   // ---- events and operations (hearth_host) ----
-  // kNotFound: completed before, cancelled or timed out.
+  // kNotFound: completed before, cancelled or timed out. Call 0 with an error: the text of the error that create() or a
+  // synchronous event is about to return.
   virtual Result<void> complete(CallId call, const Result<std::string_view>& outcome) = 0;
   virtual Result<void> emit(CallId call, std::string_view part) = 0;
   virtual Result<OperationId> submit(std::uint32_t operation, std::string_view request,

@@ -325,13 +325,14 @@ void AgentSlot::finish_eviction() {
   end_posted_ = false;
   shard_.loop().cancel_timer(idle_timer_);
   idle_timer_ = 0;
+  // Asked before the instance goes: what it lets go of then was interrupted, not finished.
+  const durable::Wake next_wake = live_ ? live_->wake() : shard_.known_wake(key_);
   if (live_) {
     settling_ = true;
     live_->shut(Error{Errc::kClosing, "the agent was evicted (" + std::string(to_string(reason_)) +
                                           "); try again"});
     settling_ = false;
   }
-  const durable::Wake next_wake = live_ ? live_->wake() : shard_.known_wake(key_);
   live_.reset();
   served_.reset();
   shard_.release(*this);

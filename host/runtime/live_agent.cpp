@@ -19,6 +19,12 @@ Error storage_error_for_clients() {
   return Error{Errc::kInternal, "the agent's storage failed; nothing of this was saved"};
 }
 
+// Events that a class may have no interest in: hearth/abi.h.
+bool may_be_ignored(EventKind kind) {
+  return kind == EventKind::kStart || kind == EventKind::kConnect || kind == EventKind::kMessage ||
+         kind == EventKind::kClose || kind == EventKind::kStateChanged || kind == EventKind::kEvict;
+}
+
 }  // namespace
 
 LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
@@ -46,7 +52,7 @@ Result<void> LiveAgent::start() {
   {
     Entry entry(*this);
     auto made = class_->create(*this, slot_.key().name, settings_.options);
-    if (made.has_error()) return made.error();
+    if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
   }
   if (broken_) return storage_error_for_clients();
@@ -84,7 +90,15 @@ void LiveAgent::deliver(Incoming incoming) {
 void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
   const Result<void> accepted = enter(event);
   if (Call* call = calls_.find(id)) {
-    if (accepted.has_error()) {
+    if (accepted.has_error() && accepted.error().code == Errc::kUnsupported &&
+        may_be_ignored(event.kind)) {
+      finish(id, *call, std::string_view());
+    } else if (accepted.has_error()) {
+      services_.logger().write(LogLevel::kInfo, "agent.event_refused",
+                               {{"class", class_->name()},
+                                {"agent", slot_.key().name},
+                                {"event", to_string(event.kind)},
+                                {"error", accepted.error().message}});
       finish(id, *call, accepted.error());
     } else {
       // Most events are over by now. Only one that suspended pays for a timer.
@@ -95,8 +109,19 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 }
 
 Result<void> LiveAgent::enter(const AgentEvent& event) {
-  Entry entry(*this);
-  return instance_->on_event(event);
+  Result<void> accepted;
+  {
+    Entry entry(*this);
+    accepted = instance_->on_event(event);
+  }
+  if (accepted.has_error()) return explained(accepted.error());
+  refusal_text_.clear();
+  return accepted;
+}
+
+Error LiveAgent::explained(const Error& error) {
+  std::string text = std::exchange(refusal_text_, {});
+  return text.empty() ? error : Error{error.code, std::move(text)};
 }
 
 bool LiveAgent::admit(Connection& connection) {
@@ -215,7 +240,16 @@ void LiveAgent::commit() {
   // a later one after.
   if (wake().earlier_than(known_wake_)) persist_wake();
   database_.commit();
-  if (wake() != known_wake_) persist_wake();
+  if (wake() != known_wake_) {
+    try {
+      persist_wake();
+    } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
+      services_.logger().write(LogLevel::kWarn, "agent.wake_not_cleared",
+                               {{"class", class_->name()},
+                                {"agent", slot_.key().name},
+                                {"error", std::string_view(failure.what())}});
+    }
+  }
 }
 
 void LiveAgent::leave() {

@@ -93,6 +93,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // Nothing in progress, nothing held back.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool entered() const { return entered_; }
+  // The instance is being destroyed: nothing of it counts any more.
+  [[nodiscard]] bool shutting() const { return shutting_; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
   // Gives back memory that an idle agent does not need.
   void trim();
@@ -182,6 +184,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void schedule_flush();
   void flush();
   Result<void> enter(const AgentEvent& event);
+  // The error with the text that the instance has given for it, if it has.
+  Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
@@ -221,6 +225,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   bool shutting_ = false;
   bool recorded_ = false;  // the directory knows this agent
   std::optional<std::string> broken_;
+  std::string refusal_text_;  // what create or a synchronous event says of the error it returns
   bool flush_scheduled_ = false;
   std::uint64_t turns_ = 0;          // entries so far
   std::uint64_t turns_at_post_ = 0;  // ... when the flush was last posted

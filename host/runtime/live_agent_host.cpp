@@ -25,6 +25,10 @@ bool is_close_code(std::uint32_t code) {
 }  // namespace
 
 Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outcome) {
+  if (id == 0 && outcome.has_error()) {
+    refusal_text_ = outcome.error().message.substr(0, kMaxErrorText);
+    return {};
+  }
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
   if (outcome.has_error()) {

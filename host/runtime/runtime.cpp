@@ -59,7 +59,7 @@ AgentDirectory::Found Runtime::find(AgentHandle handle) {
   if (!index) return {};
   if (!loops_[*index]->on_this_thread()) return {Lookup::kWrongThread, nullptr};
   LiveAgent* agent = shards_[*index]->find_agent(handle);
-  if (agent == nullptr) return {};
+  if (agent == nullptr || agent->shutting()) return {};
   return {Lookup::kFound, agent};
 }
 

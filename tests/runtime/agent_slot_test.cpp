@@ -110,6 +110,29 @@ TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
   EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
 }
 
+TEST_F(AgentSlotTest, TheTextThatCreateGivesReachesTheCaller) {
+  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+    EXPECT_TRUE(host.complete(0, Error{Errc::kPlugin, "option start: expected integer"}));
+    return Error{Errc::kPlugin, "the agent failed"};
+  };
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(answer->end,
+            "error unavailable: the agent failed to start: option start: expected integer");
+}
+
+TEST_F(AgentSlotTest, AClassWithoutInterestInAnEventIsTakenAsHavingHandledIt) {
+  shard_.script.on_event = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kUnsupported, ""};
+  };
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "x", FrameKind::kText);
+  const auto answer = shard_.call(client, "method");
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+  EXPECT_EQ(answer->end, "error unsupported: ");
+}
+
 TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
   keep(EventKind::kStart);
   const auto answer = shard_.request("GET");

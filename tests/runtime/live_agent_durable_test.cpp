@@ -119,6 +119,20 @@ TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByIts
   EXPECT_EQ(shard_.script.alive, 1);
 }
 
+TEST_F(LiveAgentDurableTest, AnEvictedAgentThatOnlyHeldAReferenceIsLookedAtOnceAndThenRests) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.acquire_keep_alive());
+    EXPECT_TRUE(host.evict());
+  });
+  EXPECT_EQ(shard_.script.alive, 1) << "woken again: its work was interrupted";
+  shard_.loop.advance(seconds(62));
+  EXPECT_EQ(shard_.script.alive, 0);
+  shard_.script.history.clear();
+  shard_.restart();
+  shard_.settle();
+  EXPECT_TRUE(shard_.script.history.empty()) << "the wake index has forgotten it";
+}
+
 TEST_F(LiveAgentDurableTest, AContinuationReplacesItsPredecessor) {
   visit([](AgentHost& host) {
     const auto fiber = host.start_fiber("research", "");

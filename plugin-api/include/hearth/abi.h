@@ -104,6 +104,9 @@ struct hearth_class;
  * and must be completed exactly once (hearth_host.complete), inside on_event or any time later. If on_event
  * returns an error the event is refused: it must not be completed, and the host answers for the plugin.
  * "synchronous" kinds have `call` == 0 and are over when on_event returns.
+ *
+ * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class has no interest in it, and
+ * counts as completed with OK.
  */
 enum {
   /* asynchronous. The first event after create. Until it is completed all others wait. An error fails the
@@ -217,6 +220,7 @@ typedef struct hearth_host {
   /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks for.
    * status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote to storage
    * before this call is committed before the answer leaves.
+   * `call` 0 with an error: the text of the error that create or a synchronous event is about to return.
    * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a CALL's body is
    * not JSON; the caller has then been answered with an error), LIMIT (body too large; likewise). [instance] */
   hearth_status (*complete)(const struct hearth_host *host, hearth_agent agent, uint64_t call,
@@ -328,7 +332,7 @@ enum {
 
 typedef struct hearth_note {
   uint32_t owner_size;       /* 7: "HEARTH" and its NUL */
-  uint32_t description_size; /* 24 + manifest_size */
+  uint32_t description_size; /* 24 + manifest_size, and the NUL if there is one */
   uint32_t type;             /* HEARTH_NOTE_TYPE */
   char owner[8];             /* "HEARTH\0\0" */
   uint32_t magic[2];         /* HEARTH_MAGIC, low half first */
@@ -348,7 +352,7 @@ typedef struct hearth_note {
   __attribute__((section(".note.hearth"), used, aligned(4))) static const struct {            \
     hearth_note head;                                                                         \
     char text[(sizeof(manifest) + 3) / 4 * 4];                                                \
-  } hearth_plugin_note_ = {{7, 24 + sizeof(manifest) - 1, HEARTH_NOTE_TYPE,                   \
+  } hearth_plugin_note_ = {{7, 24 + sizeof(manifest), HEARTH_NOTE_TYPE,                       \
                             {'H', 'E', 'A', 'R', 'T', 'H', 0, 0},                             \
                             {HEARTH_MAGIC & 0xffffffffu, HEARTH_MAGIC >> 32},                \
                             HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR, 0, 0,                         \
