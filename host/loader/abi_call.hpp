@@ -60,8 +60,11 @@ inline hearth_status bad_slice(runtime::AgentHost& agent) {
   return fail(agent, HEARTH_E_INVALID, "a slice has a length but no bytes, or a text is not UTF-8");
 }
 
+// Whether a function still works while its agent's instance is being destroyed.
+enum class WhileClosing { kRefuse, kWork };
+
 // Runs `body(AgentHost&)` for an [instance] function. The only place where C functions meet exceptions.
-template <class Body>
+template <WhileClosing kWhileClosing = WhileClosing::kRefuse, class Body>
 hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body& body) noexcept {
   if (host == nullptr) return HEARTH_E_INVALID;
   runtime::AgentHost* agent = nullptr;
@@ -70,6 +73,8 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
     using Lookup = runtime::AgentDirectory::Lookup;
     if (found.lookup == Lookup::kGone) return HEARTH_E_GONE;
     if (found.lookup == Lookup::kWrongThread) return HEARTH_E_WRONG_THREAD;
+    if (found.lookup == Lookup::kClosing && kWhileClosing == WhileClosing::kRefuse)
+      return HEARTH_E_CLOSING;
     agent = found.host;
     return body(*agent);
   } catch (const StorageError& error) {
@@ -77,6 +82,8 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
     return HEARTH_E_IO;
   } catch (const std::bad_alloc&) {
     return HEARTH_E_NOMEM;
+  } catch (...) {  // a fault of ours must not end the process from inside a plugin's call
+    return HEARTH_E_IO;
   }
 }
 

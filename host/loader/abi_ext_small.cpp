@@ -52,7 +52,7 @@ void write_log(const hearth_host* host, hearth_agent agent, std::int32_t level,
     it.log(level_of(level), line);
     return hearth_status{HEARTH_OK};
   };
-  if (agent != 0 && for_agent(host, agent, of_agent) == HEARTH_OK) return;
+  if (agent != 0 && for_agent<WhileClosing::kWork>(host, agent, of_agent) == HEARTH_OK) return;
   // From another thread, or from no agent: the line names the library only.
   const AbiHost& abi = AbiHost::of(host);
   abi.services().logger.write(level_of(level), "plugin.log",

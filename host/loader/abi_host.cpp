@@ -75,12 +75,12 @@ hearth_status submit(const hearth_host* host, hearth_agent agent, std::uint32_t 
 }
 
 hearth_status cancel(const hearth_host* host, hearth_agent agent, std::uint64_t id) noexcept {
-  return for_agent(host, agent,
-                   [&](AgentHost& it) { return status_of(it, it.cancel(id), HEARTH_E_GONE); });
+  return for_agent<WhileClosing::kWork>(
+      host, agent, [&](AgentHost& it) { return status_of(it, it.cancel(id), HEARTH_E_GONE); });
 }
 
 hearth_status last_error(const hearth_host* host, hearth_agent agent, hearth_bytes* text) noexcept {
-  return for_agent(host, agent, [&](AgentHost& it) {
+  return for_agent<WhileClosing::kWork>(host, agent, [&](AgentHost& it) {
     if (text == nullptr) return hearth_status{HEARTH_E_INVALID};
     *text = slice_of(it.last_error);
     return hearth_status{HEARTH_OK};

@@ -100,8 +100,4 @@ std::string unknown_method_message(std::string_view method) {
   return message;
 }
 
-std::string setup_failure_frame(std::string_view message) {
-  return text_frame(R"({"error":)", message);
-}
-
 }  // namespace hearth::protocol

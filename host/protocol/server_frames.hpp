@@ -44,7 +44,4 @@ std::string rpc_error_frame(std::string_view id, std::string_view message);
 // "Method <method> does not exist": for names that are unknown and for those not exported alike.
 std::string unknown_method_message(std::string_view method);
 
-// Sent before closing with 1011 when the agent could not be started or refused the connection by failing.
-std::string setup_failure_frame(std::string_view message);
-
 }  // namespace hearth::protocol

@@ -112,12 +112,17 @@ class AgentDirectory {
   AgentDirectory(const AgentDirectory&) = delete;
   AgentDirectory& operator=(const AgentDirectory&) = delete;
 
-  enum class Lookup { kFound, kGone, kWrongThread };
+  enum class Lookup {
+    kFound,
+    kGone,
+    kWrongThread,  // another thread, or this one outside a call into this agent's instance
+    kClosing,      // its instance is being destroyed
+  };
   struct Found {
     Lookup lookup = Lookup::kGone;
-    AgentHost* host = nullptr;  // set if kFound
+    AgentHost* host = nullptr;  // set if kFound or kClosing
   };
-  // Any thread; kFound only on the agent's own.
+  // Any thread; kFound only on the agent's own, from inside a call into its instance.
   virtual Found find(AgentHandle handle) = 0;
 
   // Any thread: on_result(post, token) soon, on the agent's thread. False if the handle cannot exist; an agent

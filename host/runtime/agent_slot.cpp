@@ -12,6 +12,8 @@ namespace {
 // A connection with so many undelivered events is not read from until it has few again.
 constexpr std::size_t kPauseReadingAt = 16;
 constexpr std::size_t kResumeReadingAt = 4;
+// Nor one with so many bytes in them. One frame more may have been read already.
+constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
 // An agent that was idle for so long gives back caches; it stays in memory until its idle timeout.
 constexpr std::chrono::milliseconds kTrimAfter{1000};
@@ -50,8 +52,10 @@ void AgentSlot::accept(Incoming incoming) {
 }
 
 void AgentSlot::enqueue(Incoming incoming) {
-  const bool can_be_refused = incoming.sink != nullptr;
-  if (can_be_refused && queue_.size() >= shard_.limits().max_waiting) {
+  const std::size_t bytes = incoming.name.size() + incoming.body.size();
+  const bool full = queue_.size() >= shard_.limits().max_waiting ||
+                    queue_bytes_ + bytes > shard_.limits().max_waiting_bytes;
+  if (full && incoming.sink != nullptr) {
     incoming.sink->finish(ResponseHead{503, {}},
                           Error{Errc::kUnavailable, "too many requests wait for this agent"});
     return;
@@ -59,23 +63,30 @@ void AgentSlot::enqueue(Incoming incoming) {
   queue_.push_back(PendingEvent{incoming.kind, incoming.connection, std::string(incoming.name),
                                 std::string(incoming.body), incoming.flags,
                                 std::move(incoming.sink), std::move(incoming.request)});
+  queue_bytes_ += bytes;
   Connection* client = shard_.find_connection(incoming.connection);
   if (client == nullptr) return;
   ++client->waiting_events;
-  const bool crowded =
-      client->waiting_events >= kPauseReadingAt || queue_.size() >= shard_.limits().max_waiting;
+  client->waiting_bytes += bytes;
+  const bool crowded = full || client->waiting_events >= kPauseReadingAt ||
+                       client->waiting_bytes >= kPauseReadingAtBytes;
   if (crowded && !client->reading_paused && client->state != ConnectionState::kClosed) {
     client->reading_paused = true;
     client->port->set_reading(false);
   }
 }
 
-void AgentSlot::note_delivered(ConnectionId id) {
-  Connection* client = shard_.find_connection(id);
+// Takes an event off the books of the queue, which it leaves.
+void AgentSlot::note_removed(const PendingEvent& event) {
+  const std::size_t bytes = event.name.size() + event.body.size();
+  queue_bytes_ -= bytes;
+  Connection* client = shard_.find_connection(event.connection);
   if (client == nullptr) return;
   --client->waiting_events;
-  if (client->reading_paused && client->waiting_events <= kResumeReadingAt &&
-      client->state != ConnectionState::kClosed) {
+  client->waiting_bytes -= bytes;
+  const bool has_room = client->waiting_events <= kResumeReadingAt &&
+                        client->waiting_bytes <= kPauseReadingAtBytes / 2;
+  if (client->reading_paused && has_room && client->state != ConnectionState::kClosed) {
     client->reading_paused = false;
     client->port->set_reading(true);
   }
@@ -94,7 +105,7 @@ bool AgentSlot::deliver_next() {
     if (!deliverable(at->kind, at->connection)) continue;
     PendingEvent event = std::move(*at);
     queue_.erase(at);
-    note_delivered(event.connection);
+    note_removed(event);
     deliver(std::move(event));
     return true;
   }
@@ -117,6 +128,10 @@ void AgentSlot::deliver(PendingEvent event) {
   incoming.flags = event.flags;
   incoming.sink = std::move(event.sink);
   incoming.request = std::move(event.request);
+  const Connection* client = shard_.find_connection(event.connection);
+  if (client != nullptr && client->state == ConnectionState::kClosed) {
+    incoming.sink.reset();  // what it asked for is done; there is nobody to tell
+  }
   live_->deliver(std::move(incoming));
 }
 
@@ -146,7 +161,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   client->state = ConnectionState::kClosed;
   if (live_) live_->forget_connection(id);
   if (!known || shard_.stopping_) {
-    std::erase_if(queue_, [id](const PendingEvent& event) { return event.connection == id; });
+    drop_waiting(id);
     forget(id);
     return;
   }
@@ -158,7 +173,16 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   accept(std::move(incoming));
 }
 
+void AgentSlot::drop_waiting(ConnectionId id) {
+  std::erase_if(queue_, [this, id](const PendingEvent& event) {
+    if (event.connection != id) return false;
+    note_removed(event);
+    return true;
+  });
+}
+
 void AgentSlot::forget(ConnectionId id) {
+  if (live_) live_->forget_connection(id);
   std::erase(connections_, id);
   shard_.connections_.erase(id);
   shard_.remove_if_unused(*this);
@@ -264,7 +288,13 @@ void AgentSlot::connected(const Completion& completion) {
 void AgentSlot::after_turn() {
   if (settling_) return;  // the loop below goes on
   settling_ = true;
-  settle();
+  try {
+    settle();
+  } catch (
+      const StorageError& failure) {  // agent boundary: whatever touched storage on the way here
+    live_->storage_failed(failure.what());
+    schedule_end(EvictReason::kAdmin, std::nullopt);
+  }
   settling_ = false;
 }
 
@@ -343,6 +373,14 @@ void AgentSlot::finish_eviction() {
   shard_.logger().write(
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
+  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection.
+  for (const ConnectionId id : std::vector(connections_)) {
+    const bool closed = shard_.find_connection(id)->state == ConnectionState::kClosed;
+    const bool waits = std::ranges::any_of(queue_, [id](const PendingEvent& event) {
+      return event.kind == EventKind::kClose && event.connection == id;
+    });
+    if (closed && !waits) forget(id);
+  }
   // The new instance would not know a client whose CONNECT the old one never finished.
   for (const ConnectionId id : std::vector(connections_)) {
     Connection* client = shard_.find_connection(id);
@@ -359,8 +397,9 @@ void AgentSlot::finish_eviction() {
     shard_.logger().write(
         LogLevel::kWarn, "agent.start_failed",
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
-    refuse_waiting(Error{Errc::kUnavailable, "the agent failed to start: " + failure->message},
-                   kCloseInternalError);
+    refuse_waiting(
+        Error{Errc::kUnavailable, "the agent failed to start; the server's log says why"},
+        kCloseInternalError);
   } else if (!queue_.empty()) {
     wake();
   }
@@ -370,8 +409,8 @@ void AgentSlot::finish_eviction() {
 
 void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
   for (PendingEvent& event : std::exchange(queue_, {})) {
+    note_removed(event);  // and reads on from a client that waited and stays
     Connection* client = shard_.find_connection(event.connection);
-    if (client != nullptr) --client->waiting_events;
     if (event.sink) {
       if (event.connection == 0 || client != nullptr)
         event.sink->finish(ResponseHead{503, {}}, error);
@@ -380,7 +419,7 @@ void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
     } else if (client != nullptr && !client->closing) {
       // Nothing can be answered to a frame that asks nothing: the client is told by the end of its connection.
       client->closing = true;
-      client->port->close(close_code, std::string_view(error.message).substr(0, 100));
+      client->port->close(close_code, error.message);
     }
   }
   shard_.remove_if_unused(*this);

@@ -30,7 +30,8 @@ enum class AgentState { kCold, kWaking, kLive, kEvicting };
 //  P1 One path   There is one way in (wake) and one way out (finish_eviction), whatever the reason.
 //  P2 Order      Events of one connection are delivered in the order received, after its CONNECT is over; events of
 //                no connection in the order received.
-//  P3 Bounded    At most max_waiting events wait; a connection that has too many waiting is not read from.
+//  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused. A
+//                connection with too much waiting is not read from, so that at most a few frames of each wait as well.
 //  P4 Answered   Whoever waits behind a start that fails is told.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
@@ -95,7 +96,8 @@ class AgentSlot {
   void deliver(PendingEvent event);
   [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
   void enqueue(Incoming incoming);
-  void note_delivered(ConnectionId id);
+  void note_removed(const PendingEvent& event);
+  void drop_waiting(ConnectionId id);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   void schedule_end(EvictReason reason, std::optional<Error> start_failure);
   void finish_eviction();
@@ -112,6 +114,7 @@ class AgentSlot {
   std::unique_ptr<LiveAgent> live_;            // while not cold
   AgentHandle handle_ = 0;
   std::list<PendingEvent> queue_;
+  std::size_t queue_bytes_ = 0;            // of names and bodies in queue_
   std::vector<ConnectionId> connections_;  // in the order of arrival
   EvictReason reason_ = EvictReason::kIdle;
   std::optional<Error> start_failure_;  // while evicting: why the start failed

@@ -1,5 +1,6 @@
 #include "runtime/blocking_pool.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace hearth::runtime {
@@ -16,7 +17,15 @@ bool BlockingPool::run(std::function<void(bool)> job) {
   if (stopping_ || waiting_.size() >= max_waiting_) return false;
   waiting_.push_back(std::move(job));
   if (idle_ < waiting_.size() && threads_.size() < max_threads_) {
-    threads_.emplace_back([this] { work(); });
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (
+        const std::system_error&) {  // the system has no thread to give: those there are must do
+      if (threads_.empty()) {
+        waiting_.pop_back();
+        return false;
+      }
+    }
   }
   work_came_.notify_one();
   return true;

@@ -51,6 +51,7 @@ struct Connection {
   bool reading_paused = false;     // set_reading(false) was called
   bool closing = false;            // close() was called; nothing more is sent
   std::uint32_t flags = 0;         // kReadonly | kNoProtocol
+  std::size_t waiting_bytes = 0;   // in those
   std::size_t waiting_events = 0;  // of this connection, in the slot's queue
   std::string client_id;
   std::string target;

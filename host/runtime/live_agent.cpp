@@ -2,6 +2,7 @@
 #include "runtime/live_agent.hpp"
 
 #include "base/assert.hpp"
+#include "base/escape.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 // A burst of events that are ready together may share one commit; after so many hops of the loop it is
 // made in any case, so that a busy agent's answers are not held for long.
 constexpr int kMaxFlushHops = 16;
+
+constexpr std::size_t kMaxCloseReason = 123;  // RFC 6455: a control frame has at most 125 bytes
 
 Error storage_error_for_clients() {
   return Error{Errc::kInternal, "the agent's storage failed; nothing of this was saved"};
@@ -137,20 +140,25 @@ bool LiveAgent::admit(Connection& connection) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
     log(LogLevel::kInfo, "client refused: " + decision.error().message);
     // What an author says to a refused client is for that client; what a bug says is not.
-    (void)close(id, forbidden ? kCloseForbidden : kCloseInternalError,
-                forbidden ? std::string_view(decision.error().message).substr(0, 120)
-                          : "connection set-up failed");
+    end_connection(
+        connection, forbidden ? kCloseForbidden : kCloseInternalError,
+        forbidden ? std::string_view(decision.error().message) : "connection set-up failed");
   }
   if (connection.closing) {
     leave();
     return false;
   }
-  connection.state = ConnectionState::kConnecting;
-  if (connection.protocol_enabled()) {
-    std::optional<std::string> state;
+  std::optional<std::string> state;
+  try {
     if (const auto current = this->state()) state.emplace(*current);
-    outbox_.push(HandshakeEffect{id, std::move(state)});
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+    end_connection(connection, kCloseInternalError, "the agent's storage failed");
+    leave();
+    return false;
   }
+  connection.state = ConnectionState::kConnecting;
+  if (connection.protocol_enabled()) outbox_.push(HandshakeEffect{id, std::move(state)});
   Incoming connect;
   connect.kind = EventKind::kConnect;
   connect.connection = id;
@@ -159,7 +167,14 @@ bool LiveAgent::admit(Connection& connection) {
   return true;
 }
 
+void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
+                               std::string_view reason) {
+  connection.closing = true;
+  outbox_.push(CloseEffect{connection.id, code, std::string(cut_text(reason, kMaxCloseReason))});
+}
+
 void LiveAgent::deliver_post(std::uint64_t token) {
+  if (!instance_ || shutting_) return;
   {
     Entry entry(*this);
     instance_->on_result(OperationResult{std::string_view(), 0, token});
@@ -180,6 +195,7 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
 
 void LiveAgent::write_state_of_client(Incoming& incoming) {
   const auto answer = [&](const Result<std::string>& outcome) {
+    if (!incoming.sink) return;  // the client has left; what it wrote counts
     outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
   };
   const Connection* client = find_connection(incoming.connection);
@@ -372,8 +388,9 @@ void LiveAgent::apply(Effect& effect) {
       [this](auto& each) {
         using Kind = std::decay_t<decltype(each)>;
         if constexpr (std::is_same_v<Kind, FrameEffect>) {
+          // Also to a client that is closing: the frame was sent before the close.
           for (const ConnectionId to : each.to) {
-            if (Connection* client = find_connection(to); client != nullptr && !client->closing) {
+            if (Connection* client = find_connection(to)) {
               client->port->send(each.payload, each.kind);
             }
           }

@@ -179,6 +179,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void leave();
   void persist_wake();
   void end_recovery(const std::string& fiber, const Result<std::string_view>& outcome);
+  // Closes a client for a reason of the host's. Cannot fail, whatever the text.
+  void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
   void log_fiber(LogLevel level, std::string_view event, std::string_view id,
                  std::string_view detail);
   void schedule_flush();
@@ -215,6 +217,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   SlotMap<Call> calls_;
   SlotMap<Operation> operations_;
   std::vector<Completion> completions_;
+
+  std::size_t last_position_ = 0;  // where next_connection() was, in the slot's list
 
   bool state_loaded_ = false;
   std::optional<std::string> state_;          // as stored

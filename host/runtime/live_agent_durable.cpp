@@ -79,6 +79,10 @@ bool LiveAgent::recover_one() {
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
+  for (const std::string& dead : fibers_.take_passed_over()) {
+    log_fiber(LogLevel::kWarn, "fiber.recovery.dead", dead,
+              "interrupted again and again without progress");
+  }
   if (!fiber || broken_) return false;
   log_fiber(LogLevel::kInfo, "fiber.recovery.attempt", fiber->id, fiber->name);
   const auto [id, call] = calls_.emplace();

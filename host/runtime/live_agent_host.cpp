@@ -56,7 +56,8 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   if (call->kind != EventKind::kCall && call->kind != EventKind::kRequest) {
     return Error{Errc::kUnsupported, "only calls and requests have parts"};
   }
-  if (!call->sink || call->sink->abandoned()) return gone("caller: the client has left");
+  const bool left = call->connection != 0 && find_connection(call->connection) == nullptr;
+  if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
   if (part.size() > services_.limits().max_answer_bytes) {
     return Error{Errc::kLimitExceeded, "the part is too large"};
   }
@@ -158,7 +159,10 @@ ConnectionId LiveAgent::next_connection(ConnectionId after, std::string_view tag
   const std::vector<ConnectionId>& all = slot_.connections();
   auto at = all.begin();
   if (after != 0) {
-    at = std::ranges::find(all, after);
+    // A walk through all clients asks for one after the other: begin where the last question ended.
+    const bool goes_on = last_position_ < all.size() && all[last_position_] == after;
+    at = goes_on ? all.begin() + static_cast<std::ptrdiff_t>(last_position_)
+                 : std::ranges::find(all, after);
     if (at != all.end()) ++at;
   }
   for (; at != all.end(); ++at) {
@@ -166,7 +170,9 @@ ConnectionId LiveAgent::next_connection(ConnectionId after, std::string_view tag
     const bool open = (client->state == ConnectionState::kConnecting ||
                        client->state == ConnectionState::kOpen) &&
                       !client->closing;
-    if (open && (tag.empty() || client->has_tag(tag))) return *at;
+    if (!open || (!tag.empty() && !client->has_tag(tag))) continue;
+    last_position_ = static_cast<std::size_t>(at - all.begin());
+    return *at;
   }
   return 0;
 }
@@ -222,6 +228,9 @@ Result<void> LiveAgent::send(ConnectionId id, FrameKind kind, std::string_view p
   Connection* client = find_connection(id);
   if (client == nullptr || client->closing || client->state == ConnectionState::kClosed) {
     return gone("connection");
+  }
+  if (client->state == ConnectionState::kWaiting) {
+    return Error{Errc::kForbidden, "the client is not connected yet: its handshake comes first"};
   }
   if (payload.size() > services_.limits().max_answer_bytes) {
     return Error{Errc::kLimitExceeded, "the frame is too large"};

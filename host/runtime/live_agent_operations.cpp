@@ -25,6 +25,8 @@ std::optional<std::uint64_t> number_in(std::string_view request) {
 Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
                                       std::uint64_t token) {
   if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (!instance_)
+    return Error{Errc::kForbidden, "operations begin after create, in START or later"};
   if (operations_.size() >= services_.limits().max_operations) {
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
   }
@@ -74,7 +76,7 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
 
 void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& outcome) {
   const Operation* found = operations_.find(id);
-  if (found == nullptr || shutting_) return;
+  if (found == nullptr || shutting_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};
   operations_.erase(id);
   {

@@ -59,7 +59,10 @@ AgentDirectory::Found Runtime::find(AgentHandle handle) {
   if (!index) return {};
   if (!loops_[*index]->on_this_thread()) return {Lookup::kWrongThread, nullptr};
   LiveAgent* agent = shards_[*index]->find_agent(handle);
-  if (agent == nullptr || agent->shutting()) return {};
+  if (agent == nullptr) return {};
+  // Another agent of this thread is no caller either: what it wrote here would belong to no turn.
+  if (!agent->entered()) return {Lookup::kWrongThread, nullptr};
+  if (agent->shutting()) return {Lookup::kClosing, agent};
   return {Lookup::kFound, agent};
 }
 

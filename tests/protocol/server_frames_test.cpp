@@ -65,11 +65,6 @@ TEST(ServerFramesTest, AnErrorHasATextAndNoDone) {
             R"({"type":"rpc","id":"7","success":false,"error":"it \"broke\""})");
 }
 
-TEST(ServerFramesTest, SetupFailureHasNoType) {
-  EXPECT_EQ(setup_failure_frame("the agent could not be started"),
-            R"({"error":"the agent could not be started"})");
-}
-
 TEST(ServerFramesTest, HostileTextStaysInsideItsString) {
   const std::string hostile = "\",\"success\":true,\"x\":\"\n\xFF\\";
   const std::string shown = "\",\"success\":true,\"x\":\"\n\xEF\xBF\xBD\\";

@@ -89,8 +89,9 @@ TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) 
   const auto client = shard_.connect();
   const auto answer = shard_.request("GET");
   shard_.settle();
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start: no luck");
-  EXPECT_EQ(client.sight->back(), "close 1011 the agent failed to start: no luck");
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(client.sight->back(),
+            "close 1011 the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.script.alive, 0);
 
   const auto second = shard_.request("GET");
@@ -105,20 +106,19 @@ TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
   };
   const auto answer = shard_.request("GET");
   shard_.settle();
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start: bad option");
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.shard().counts().live, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
 }
 
-TEST_F(AgentSlotTest, TheTextThatCreateGivesReachesTheCaller) {
+TEST_F(AgentSlotTest, TheTextThatCreateGivesIsForTheLogAndNotForClients) {
   shard_.script.on_create = [](AgentHost& host) -> Result<void> {
     EXPECT_TRUE(host.complete(0, Error{Errc::kPlugin, "option start: expected integer"}));
     return Error{Errc::kPlugin, "the agent failed"};
   };
   const auto answer = shard_.request("GET");
   shard_.settle();
-  EXPECT_EQ(answer->end,
-            "error unavailable: the agent failed to start: option start: expected integer");
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
 
 TEST_F(AgentSlotTest, AClassWithoutInterestInAnEventIsTakenAsHavingHandledIt) {
@@ -140,8 +140,7 @@ TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
   shard_.loop.advance(milliseconds(9'999));
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(2));
-  EXPECT_EQ(answer->end,
-            "error unavailable: the agent failed to start: the agent did not answer in time");
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.script.alive, 0);
 }
 
@@ -275,6 +274,120 @@ TEST_F(AgentSlotTest, P3_RequestsBeyondTheBoundAreRefused) {
   for (int i = 0; i < 1001; ++i) answers.push_back(shard_.request("GET"));
   EXPECT_FALSE(answers[999]->end);
   EXPECT_EQ(answers[1000]->end, "error unavailable: too many requests wait for this agent");
+}
+
+TEST_F(AgentSlotTest, P3_WaitingFramesAreBoundedInBytesToo) {
+  keep(EventKind::kStart);
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, std::string(200'000, 'x'), FrameKind::kText);
+  EXPECT_TRUE(client.sight->empty());
+  shard_.shard().message(client.id, std::string(200'000, 'x'), FrameKind::kText);
+  EXPECT_EQ(*client.sight, Sight{"pause"});
+  complete_kept();
+  EXPECT_EQ(client.sight->back(), "resume");
+}
+
+TEST_F(AgentSlotTest, P3_WaitingRequestsAreBoundedInBytesToo) {
+  keep(EventKind::kStart);
+  const std::string body(1 << 20, 'x');
+  std::vector<std::shared_ptr<testing::Answer>> answers;
+  for (int i = 0; i < 65; ++i) answers.push_back(shard_.request("POST", body));
+  EXPECT_FALSE(answers[62]->end);
+  EXPECT_EQ(answers[64]->end, "error unavailable: too many requests wait for this agent");
+}
+
+TEST_F(AgentSlotTest, AClientWhoseCallsWereRefusedIsReadAgain) {
+  keep(EventKind::kMessage);
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.loop.advance(milliseconds(70'000));  // asleep, the client stays
+  bool fails = true;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart && fails) {
+      shard_.script.open_calls.assign(1, event.call);
+      return {};
+    }
+    return host.complete(event.call, std::string_view("1"));
+  };
+  std::vector<std::shared_ptr<testing::Answer>> answers;
+  for (int i = 0; i < 20; ++i) answers.push_back(shard_.call(client, "x"));
+  EXPECT_EQ(client.sight->back(), "pause");
+  shard_.loop.advance(milliseconds(11'000));  // the start fails
+  EXPECT_EQ(client.sight->back(), "resume");
+  EXPECT_TRUE(answers.back()->end);
+  fails = false;
+  const auto again = shard_.call(client, "x");
+  shard_.settle();
+  EXPECT_EQ(again->end, "ok 1");
+}
+
+TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody) {
+  keep(EventKind::kConnect);
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "stream");
+  shard_.shard().disconnected(client.id, 1006, "", false);
+  CallId call = 0;
+  const CallId connect = shard_.script.open_calls[0];
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kCall) {
+      call = event.call;
+      return {};
+    }
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+    (void)host.complete(connect, std::string_view());
+  };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  ASSERT_NE(call, 0U);
+  EXPECT_EQ(shard_.shard().counts().connections, 0U) << "CLOSE was seen: port and socket are gone";
+  EXPECT_FALSE(shard_.script.host->emit(call, "1"));
+  EXPECT_TRUE(shard_.script.host->complete(call, std::string_view("1")));
+  shard_.settle();
+  EXPECT_TRUE(answer->parts.empty());
+  EXPECT_FALSE(answer->end);
+}
+
+TEST_F(AgentSlotTest, ACloseThatIsInProgressWhenItsAgentIsEvictedDoesNotLeakItsConnection) {
+  keep(EventKind::kClose);
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.shard().disconnected(client.id, 1000, "", true);
+  shard_.settle();
+  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U);
+}
+
+TEST_F(AgentSlotTest, ARefusalDoesNotDependOnItsText) {
+  const std::string long_text = std::string(122, 'a') + "\xC3\xA9 is banned";
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, long_text};
+    return host.complete(event.call, std::string_view());
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "x");
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"close 4403 " + std::string(122, 'a')});
+  EXPECT_FALSE(answer->end);
+}
+
+TEST_F(AgentSlotTest, APostDuringACreateThatFailsReachesNobody) {
+  shard_.script.on_create = [&](AgentHost& host) -> Result<void> {
+    EXPECT_TRUE(shard_.runtime().post(host.handle(), 1));
+    const std::uint64_t number = 1;
+    EXPECT_EQ(
+        host.submit(1, {reinterpret_cast<const char*>(&number), sizeof(number)}, 1).error().code,
+        Errc::kForbidden);
+    return Error{Errc::kPlugin, "no"};
+  };
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_TRUE(answer->end);
 }
 
 TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {

@@ -12,6 +12,7 @@
 #include "runtime/timer_queue.hpp"
 #include "storage/data_directory.hpp"
 #include "support/manual_clock.hpp"
+#include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
 #include <deque>
@@ -255,6 +256,7 @@ class ShardFixture {
 
   ManualLoop loop;
   Script script;
+  hearth::testing::RecordingLogger logger;
 
  private:
   void start(RuntimeLimits limits, ClassSettings settings) {
@@ -264,7 +266,7 @@ class ShardFixture {
     options.limits = std::move(limits);
     options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
     ShardLoop* loops[] = {&loop};
-    runtime_ = std::make_unique<Runtime>(loops, *data_, *logger_, std::move(options));
+    runtime_ = std::make_unique<Runtime>(loops, *data_, logger, std::move(options));
     runtime_->classes().add(
         {"counter", std::make_shared<ScriptedClass>(script), std::move(settings)});
     runtime_->start_alarms();
@@ -280,7 +282,6 @@ class ShardFixture {
   }
 
   hearth::testing::TempDirectory directory_;
-  std::unique_ptr<Logger> logger_ = make_null_logger();
   std::optional<storage::DataDirectory> data_;
   std::unique_ptr<Runtime> runtime_;
 };

@@ -171,6 +171,27 @@ TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
   EXPECT_GE(recovered.size(), 11U);
 }
 
+TEST_F(LiveAgentDurableTest, AFiberThatEveryRestartInterruptsWithoutProgressDiesAndTheLogSaysSo) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("crashes at once", "")); });
+  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.start_fiber("crashes at once", id_in(std::string(event.body))));
+    return host.complete(event.call, std::string_view());
+  };
+  for (int round = 1; round <= 10; ++round) {
+    shard_.restart();
+    shard_.loop.advance(seconds(700));
+    EXPECT_EQ(recovered.size(), static_cast<std::size_t>(round));
+  }
+  EXPECT_FALSE(shard_.logger.contains("fiber.recovery.dead"));
+  for (int round = 0; round < 2; ++round) {
+    shard_.restart();
+    shard_.loop.advance(seconds(700));
+    EXPECT_EQ(recovered.size(), 10U);
+    EXPECT_EQ(shard_.logger.count("warn fiber.recovery.dead"), 1U);
+    EXPECT_EQ(shard_.script.alive, 0) << "and lets its agent rest";
+  }
+}
+
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
   visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
   on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };

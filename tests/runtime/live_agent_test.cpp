@@ -277,6 +277,48 @@ TEST_F(LiveAgentTest, InvalidFramesAndCloseCodesAreRefused) {
   EXPECT_EQ(client.sight->back(), "close 4000 enough");
 }
 
+TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
+  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "1"));
+    EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "bye"));
+    EXPECT_TRUE(host.close(event.connection, 1000, "done"));
+    return host.complete(event.call, std::string_view());
+  });
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "x", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(*client.sight,
+            (Sight{"handshake counter/a -", "text state 1", "text bye", "close 1000 done"}));
+}
+
+TEST_F(LiveAgentTest, NothingIsSentToAClientBeforeItsHandshake) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
+                Errc::kForbidden);
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+}
+
+TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {
+  std::vector<ConnectionId> expected;
+  for (int i = 0; i < 100; ++i) expected.push_back(shard_.connect("a", std::to_string(i)).id);
+  std::vector<ConnectionId> seen;
+  on_call([&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    for (ConnectionId id = host.next_connection(0, ""); id != 0; id = host.next_connection(id, ""))
+      seen.push_back(id);
+    return host.complete(event.call, std::string_view());
+  });
+  shard_.shard().message(expected[5], "x", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(seen, expected);
+}
+
 TEST_F(LiveAgentTest, AnAgentSeesOnlyItsOwnConnections) {
   const auto a = shard_.connect("a");
   const auto b = shard_.connect("b");
@@ -426,6 +468,34 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   shard.settle();
   EXPECT_EQ(again->end, "ok true");
   EXPECT_EQ(late.sight->front(), "handshake counter/a 1") << "what was not durable was never shown";
+}
+
+TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
+  ShardFixture shard;
+  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest)
+      EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  shard.request("POST");
+  shard.settle();
+  const auto path = shard.data().agent_path({"Counter", "a"});
+  shard.restart();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = std::filesystem::file_size(path);
+    for (std::uintmax_t page = 4096; page < size; page += 4096) {
+      file.seekp(static_cast<std::streamoff>(page));
+      file << std::string(64, '\xff');
+    }
+  }
+  const auto client = shard.connect();
+  const auto healthy = shard.connect("b");
+  shard.settle();
+  ASSERT_FALSE(client.sight->empty());
+  EXPECT_EQ(client.sight->back().substr(0, 10), "close 1011");
+  EXPECT_EQ(*healthy.sight, Sight{"handshake counter/b -"});
 }
 
 TEST(LiveAgentStorageTest, ADamagedFileIsAFailedStartAndOnlyOfItsAgent) {

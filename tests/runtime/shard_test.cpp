@@ -104,7 +104,15 @@ TEST(ShardTest, AHandleFindsItsAgentOnlyWhileItLivesAndOnlyOnItsThread) {
   shard.request("GET");
   shard.settle();
   const AgentHandle handle = shard.script.host->handle();
-  EXPECT_EQ(shard.runtime().find(handle).host, shard.script.host);
+  EXPECT_EQ(shard.runtime().find(handle).lookup, AgentDirectory::Lookup::kWrongThread)
+      << "not from outside a call into it: another agent of this thread is no caller";
+  AgentDirectory::Found inside;
+  shard.script.on_result = [&](AgentHost&, const OperationResult&) {
+    inside = shard.runtime().find(handle);
+  };
+  shard.runtime().post(handle, 1);
+  shard.settle();
+  EXPECT_EQ(inside.host, shard.script.host);
   shard.loop.pretend_other_thread(true);
   EXPECT_EQ(shard.runtime().find(handle).lookup, AgentDirectory::Lookup::kWrongThread);
   shard.loop.pretend_other_thread(false);

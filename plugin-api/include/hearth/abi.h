@@ -269,20 +269,21 @@ typedef struct hearth_class {
   const char *version; /* the author's own, for people: "1.2.0". NUL-terminated. */
 
   /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of the class's
-   * YAML file as JSON ("{}" if there is none). May use the host's direct functions, not submit() or send.
+   * YAML file as JSON ("{}" if there is none). May use the host's direct functions, but not submit(): FORBIDDEN.
    * On error nothing was made and *instance is not read. [instance] */
   hearth_status (*create)(const struct hearth_class *self, const hearth_host *host, hearth_agent agent,
                           hearth_bytes name, hearth_bytes options, void **instance);
 
   /* Frees the instance and everything that it holds, suspended work too. Cannot fail. Host functions answer
-   * CLOSING or GONE while it runs, but log and cancel work. Called exactly once after a successful create. [instance] */
+   * CLOSING while it runs, but log, cancel and last_error work. Called exactly once after a successful create. [instance] */
   void (*destroy)(void *instance);
 
   /* An event; see HEARTH_EVENT_*. Unknown kinds must be answered HEARTH_E_UNSUPPORTED. [instance] */
   hearth_status (*on_event)(void *instance, const hearth_event *event);
 
-  /* The host has given up on an accepted event (deadline, client gone): `call` is dead, complete() for it
-   * answers GONE. The plugin should stop the work. [instance] */
+  /* The host has given up on an accepted event, because its deadline has passed: `call` is dead, complete() for it
+   * answers GONE. (A client that leaves does not end the work it asked for; emit() then answers GONE, and what
+   * complete() gives is dropped.) The plugin should stop the work. [instance] */
   void (*on_cancel)(void *instance, uint64_t call);
 
   /* A result of an operation, or a post. Unknown tokens must be ignored. [instance] */

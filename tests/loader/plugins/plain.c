@@ -5,17 +5,20 @@
 #include <hearth/abi.h>
 #include <hearth/ext/offload.h>
 
+#include <unistd.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifndef CLASS_NAME
 #define CLASS_NAME "Plain"
 #endif
 #ifndef NOTE
-#define NOTE "{\"plugin\":\"plain\",\"version\":\"1.0.0\",\"classes\":[\"" CLASS_NAME "\"],\"extensions\":[\"hearth.log/1\"]}"
+#define NOTE                                                               \
+  "{\"plugin\":\"plain\",\"version\":\"1.0.0\",\"classes\":[\"" CLASS_NAME \
+  "\"],\"extensions\":[\"hearth.log/1\"]}"
 #endif
 
 #ifndef WITHOUT_NOTE
@@ -34,7 +37,9 @@ __asm__(
 
 #ifdef WITH_SECOND_EXPORT
 __attribute__((visibility("default"))) int second_export(void);
-int second_export(void) { return 2; }
+int second_export(void) {
+  return 2;
+}
 #endif
 
 #ifdef WITH_UNDEFINED_SYMBOL
@@ -42,38 +47,43 @@ extern int no_such_function(void);
 #endif
 
 #ifdef CRASHES_IN_CONSTRUCTOR
-__attribute__((constructor)) static void crash_early(void) { raise(SIGSEGV); }
+__attribute__((constructor)) static void crash_early(void) {
+  raise(SIGSEGV);
+}
 #endif
 #ifdef CRASHES_IN_DESTRUCTOR
-__attribute__((destructor)) static void crash_late(void) { raise(SIGBUS); }
+__attribute__((destructor)) static void crash_late(void) {
+  raise(SIGBUS);
+}
 #endif
 
 /* What one broken variant or another leaves out. */
 #define MAYBE_UNUSED __attribute__((unused))
 
-static const hearth_host *host;
+static const hearth_host* host;
 
 typedef struct plain {
   hearth_agent agent;
   uint64_t call; /* the one that waits for a result */
 } plain;
 
-static hearth_bytes bytes(const char *text) {
+static hearth_bytes bytes(const char* text) {
   hearth_bytes slice = {text, strlen(text)};
   return slice;
 }
 
-static int is(hearth_bytes slice, const char *text) {
+static int is(hearth_bytes slice, const char* text) {
   return slice.len == strlen(text) && memcmp(slice.ptr, text, slice.len) == 0;
 }
 
-static hearth_status create(const hearth_class *self, const hearth_host *the_host, hearth_agent agent,
-                            hearth_bytes name, hearth_bytes options, void **instance) {
+static hearth_status create(const hearth_class* self, const hearth_host* the_host,
+                            hearth_agent agent, hearth_bytes name, hearth_bytes options,
+                            void** instance) {
   (void)self;
   (void)options;
   if (the_host != host) return HEARTH_E_INVALID;
   if (is(name, "refused")) return HEARTH_E_FORBIDDEN;
-  plain *made = malloc(sizeof *made);
+  plain* made = malloc(sizeof *made);
   if (made == 0) return HEARTH_E_NOMEM;
   made->agent = agent;
   made->call = 0;
@@ -81,14 +91,18 @@ static hearth_status create(const hearth_class *self, const hearth_host *the_hos
   return HEARTH_OK;
 }
 
-static void destroy(void *instance) { free(instance); }
+static void destroy(void* instance) {
+  free(instance);
+}
 
-static hearth_status on_event(void *instance, const hearth_event *event) {
-  plain *it = instance;
+static hearth_status on_event(void* instance, const hearth_event* event) {
+  plain* it = instance;
   const hearth_bytes none = {0, 0};
-  if (event->kind == HEARTH_EVENT_START) return host->complete(host, it->agent, event->call, HEARTH_OK, none);
+  if (event->kind == HEARTH_EVENT_START)
+    return host->complete(host, it->agent, event->call, HEARTH_OK, none);
   if (event->kind != HEARTH_EVENT_CALL) return HEARTH_E_UNSUPPORTED;
-  if (is(event->name, "echo")) return host->complete(host, it->agent, event->call, HEARTH_OK, event->body);
+  if (is(event->name, "echo"))
+    return host->complete(host, it->agent, event->call, HEARTH_OK, event->body);
   if (is(event->name, "fail")) {
     return host->complete(host, it->agent, event->call, HEARTH_E_PLUGIN, bytes("as you wish"));
   }
@@ -103,15 +117,16 @@ static hearth_status on_event(void *instance, const hearth_event *event) {
   return HEARTH_E_NOT_FOUND;
 }
 
-static void on_cancel(void *instance, uint64_t call) {
-  plain *it = instance;
+static void on_cancel(void* instance, uint64_t call) {
+  plain* it = instance;
   if (it->call == call) it->call = 0;
 }
 
-MAYBE_UNUSED static void on_result(void *instance, const hearth_result *result) {
-  plain *it = instance;
+MAYBE_UNUSED static void on_result(void* instance, const hearth_result* result) {
+  plain* it = instance;
   if (it->call == 0 || (result->flags & HEARTH_RESULT_FINAL) == 0) return;
-  host->complete(host, it->agent, it->call, result->status, result->token == 77 ? bytes("77") : bytes("0"));
+  host->complete(host, it->agent, it->call, result->status,
+                 result->token == 77 ? bytes("77") : bytes("0"));
   it->call = 0;
 }
 
@@ -122,7 +137,7 @@ static hearth_status run_job(uint64_t job, uint32_t cancelled) {
 
 static const hearth_offload_v1 offload = {.run = run_job};
 
-MAYBE_UNUSED static const void *get_extension(const hearth_class *self, const char *id) {
+MAYBE_UNUSED static const void* get_extension(const hearth_class* self, const char* id) {
   (void)self;
   return strcmp(id, HEARTH_EXT_OFFLOAD) == 0 ? &offload : 0;
 }
@@ -146,7 +161,7 @@ MAYBE_UNUSED static const hearth_class plain_class = {
     .get_extension = get_extension,
 };
 
-static hearth_status init(const hearth_host *the_host, hearth_bytes config) {
+static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
   (void)config;
   host = the_host;
 #ifdef PRINTS_A_LOT
@@ -181,7 +196,8 @@ static hearth_status init(const hearth_host *the_host, hearth_bytes config) {
 #endif
   /* A host that answers what the contract says lets the library in. */
   const hearth_bytes none = {0, 0};
-  if (host->struct_size < sizeof(hearth_host) || host->abi_major != HEARTH_ABI_MAJOR) return HEARTH_E_UNSUPPORTED;
+  if (host->struct_size < sizeof(hearth_host) || host->abi_major != HEARTH_ABI_MAJOR)
+    return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "hearth.sql/1") == 0) return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "nobody.has/1") != 0) return HEARTH_E_INVALID;
   /* Whether the agent could live on another thread is for the host to know; that it does not answer is certain. */
@@ -197,7 +213,7 @@ MAYBE_UNUSED static hearth_status deinit(void) {
 #endif
 }
 
-static const hearth_class *get_class(uint32_t index) {
+static const hearth_class* get_class(uint32_t index) {
 #ifdef ANSWERS_EVERY_INDEX
   (void)index;
   return &plain_class;
@@ -210,7 +226,7 @@ static const hearth_class *get_class(uint32_t index) {
 }
 
 #ifdef ENTRY_IS_A_FUNCTION
-__attribute__((visibility("default"))) const hearth_plugin *hearth_plugin_v1(void);
+__attribute__((visibility("default"))) const hearth_plugin* hearth_plugin_v1(void);
 static const hearth_plugin plugin = {
 #elif defined(WITH_LARGER_ENTRY)
 /* A plugin of a later minor version, whose table has grown at its end. */
@@ -218,32 +234,33 @@ typedef struct grown {
   hearth_plugin head;
   uint64_t tail;
 } grown;
-HEARTH_EXPORT const grown hearth_plugin_v1 = {.tail = 1, .head = {
+HEARTH_EXPORT const grown hearth_plugin_v1 = {.tail = 1,
+                                              .head = {
 #else
 HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {
 #endif
 #ifdef WITH_WRONG_MAGIC
     .magic = HEARTH_MAGIC + 1,
 #else
-    .magic = HEARTH_MAGIC,
+                                                  .magic = HEARTH_MAGIC,
 #endif
 #ifdef WITH_LARGER_ENTRY
     .struct_size = sizeof(grown),
 #elif defined(WITH_SMALLER_ENTRY)
-    .struct_size = sizeof(hearth_plugin) - 8,
+                                                  .struct_size = sizeof(hearth_plugin) - 8,
 #else
     .struct_size = sizeof(hearth_plugin),
 #endif
 #ifdef WITH_OTHER_MAJOR
     .abi_major = HEARTH_ABI_MAJOR + 1,
 #else
-    .abi_major = HEARTH_ABI_MAJOR,
+                                                  .abi_major = HEARTH_ABI_MAJOR,
 #endif
     .abi_minor = HEARTH_ABI_MINOR,
 #ifdef WITH_TWO_CLASSES_ANNOUNCED
     .class_count = 2,
 #else
-    .class_count = 1,
+                                                  .class_count = 1,
 #endif
     .init = init,
 #ifndef WITHOUT_DEINIT
@@ -251,11 +268,15 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {
 #endif
     .get_class = get_class,
 #ifdef WITH_LARGER_ENTRY
-}};
+}
+}
+;
 #else
-};
+                                              };
 #endif
 
 #ifdef ENTRY_IS_A_FUNCTION
-const hearth_plugin *hearth_plugin_v1(void) { return &plugin; }
+const hearth_plugin* hearth_plugin_v1(void) {
+  return &plugin;
+}
 #endif
