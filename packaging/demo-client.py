@@ -2,6 +2,7 @@
 """Talks to an agent over a WebSocket, with nothing but the standard library, and shows every frame.
 
     demo-client.py HOST:PORT /agents/counter/first '{"type":"rpc","id":"1","method":"increment","args":[]}'
+    demo-client.py --until TEXT HOST:PORT /agents/research/desk [FRAME...]     also waits for a frame that holds TEXT
 
 Real clients use the npm package `agents`; this one is here because it needs no installation.
 """
@@ -14,6 +15,7 @@ import sys
 
 TEXT, CLOSE = 1, 8
 DEADLINE_SECONDS = 10
+MAX_SHOWN = 160
 
 
 def receive_exactly(stream, count):
@@ -53,7 +55,7 @@ def receive_frame(stream):
     return first & 0x0F, receive_exactly(stream, size)
 
 
-def main(address, path, *calls):
+def main(until, address, path, *calls):
     host, port = address.rsplit(":", 1)
     connection = socket.create_connection((host.strip("[]"), int(port)), timeout=DEADLINE_SECONDS)
     stream = connection.makefile("rb")
@@ -63,11 +65,14 @@ def main(address, path, *calls):
         waiting.add(json.loads(call)["id"])
         print(f"  client: {call}")
         send_frame(connection, TEXT, call.encode())
-    while waiting:
+    seen = not until
+    while waiting or not seen:
         opcode, payload = receive_frame(stream)
         if opcode != TEXT:
             continue
-        print(f"  server: {payload.decode()}")
+        text = payload.decode()
+        print(f"  server: {text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + '...'}", flush=True)
+        seen = seen or until in text
         frame = json.loads(payload)
         if frame.get("type") == "rpc" and frame.get("done", True):
             waiting.discard(frame.get("id"))
@@ -76,6 +81,11 @@ def main(address, path, *calls):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    arguments = sys.argv[1:]
+    wanted = ""
+    if arguments[:1] == ["--until"]:
+        wanted = arguments[1]
+        arguments = arguments[2:]
+    if len(arguments) < (2 if wanted else 3):
         raise SystemExit(__doc__)
-    main(*sys.argv[1:])
+    main(wanted, *arguments)

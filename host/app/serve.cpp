@@ -6,6 +6,7 @@
 #include "config/parse.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -132,6 +133,9 @@ int serve(const ServeCommand& command) {
     print(stdout, "configuration ok");
     return kExitClean;
   }
+  // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
+  // whoever started it, also in a data directory that others may enter.
+  ::umask(077);
   const auto logger = make_stderr_logger(loaded->server.log.level, loaded->server.log.format);
   return run(*std::move(loaded), *logger);
 }

@@ -4,6 +4,7 @@
 #include "api/readiness.hpp"
 #include "app/settings.hpp"
 #include "base/assert.hpp"
+#include "base/escape.hpp"
 #include "loader/plugin_loader.hpp"
 #include "net/http_server.hpp"
 #include "protocol/class_segment.hpp"
@@ -109,6 +110,14 @@ Result<void> Server::Parts::open_data() {
   auto opened = storage::DataDirectory::open(config.server.data);
   if (!opened) return opened.error();
   data = std::make_unique<storage::DataDirectory>(*std::move(opened));
+  if (data->open_to_others()) {
+    const std::string path = data->path().native();
+    logger.write(
+        LogLevel::kWarn, "server.data_readable",
+        {{"data", path},
+         {"advice", "other users of this machine have access to the data directory: chmod 700 " +
+                        quote_text(path, 4096)}});
+  }
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "config/class_file.hpp"
 
 #include "base/escape.hpp"
+#include "base/names.hpp"
 #include "config/mapping_reader.hpp"
 #include "config/options.hpp"
 
@@ -89,18 +90,6 @@ void read_options(MappingReader& reader, Json& options, Report& report) {
 }
 
 }  // namespace
-
-bool is_class_name(std::string_view name) {
-  constexpr std::size_t kMaxLength = 64;
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  const auto may_follow = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '-';
-  };
-  return !name.empty() && name.size() <= kMaxLength && is_letter(name.front()) &&
-         std::ranges::all_of(name, may_follow);
-}
 
 ClassFile read_class_file(const YamlNode& root, Report& report) {
   ClassFile file;

@@ -17,10 +17,6 @@ struct ClassFile {
   ClassConfig config;
 };
 
-// Whether a class can be called that: a letter or underscore, then up to 63 letters, digits,
-// underscores and hyphens.
-[[nodiscard]] bool is_class_name(std::string_view name);
-
 // The values of a tree, with the default for each key that is missing or wrong; what is wrong goes to
 // `report`.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);

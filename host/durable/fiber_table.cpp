@@ -26,7 +26,8 @@ void FiberTable::prepare_write() {
             "attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, "
             "dead INTEGER NOT NULL DEFAULT 0, last_error TEXT) WITHOUT ROWID")
       .execute();
-  // Not remembered: until the commit a rollback could take it away again. The next look finds it.
+  // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look
+  // finds it.
 }
 
 std::vector<FiberRow> FiberTable::load() {

@@ -54,7 +54,7 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
     table_.insert(row);
   }
   const FiberHandle handle = ++last_handle_;
-  running_.emplace(handle, row.id);
+  running_.emplace(handle, Running{row.id, row.attempts});
   return Started{handle, std::move(row.id)};
 }
 
@@ -65,16 +65,24 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
     return Error{Errc::kLimitExceeded, "the checkpoint is larger than " +
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
-  table_.stash(found->second, json);
+  table_.stash(found->second.id, json);
+  found->second.attempts = 0;
   return {};
 }
 
-Result<void> Fibers::finish(FiberHandle fiber) {
+Result<std::string> Fibers::finish(FiberHandle fiber) {
   const auto found = running_.find(fiber);
   if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
-  table_.erase(found->second);
+  std::string id = std::move(found->second.id);
+  table_.erase(id);
   running_.erase(found);
-  return {};
+  return id;
+}
+
+void Fibers::interrupt_on_purpose() {
+  for (auto& [handle, fiber] : running_) {
+    if (fiber.attempts > 0) table_.note_attempt(fiber.id, --fiber.attempts, 0);
+  }
 }
 
 // ---- recovery ---------------------------------------------------------------------------------------------
@@ -88,6 +96,7 @@ std::optional<Interrupted> Fibers::begin_recovery() {
       row.dead = true;
       table_.note_failure(row.id, "interrupted again and again without progress", row.next_at_ms,
                           true);
+      passed_over_.push_back(row.id);
       continue;
     }
     each.recovering = true;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::durable {
@@ -77,12 +78,19 @@ class Fibers {
   Result<Started> start(std::string_view name, std::string_view replaces);
   // `json` was checked.
   Result<void> stash(FiberHandle fiber, std::string_view json);
-  Result<void> finish(FiberHandle fiber);
+  // The id of the fiber that is over.
+  Result<std::string> finish(FiberHandle fiber);
+  // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs is
+  // interrupted, and that counts for nothing. Writes only if an attempt is given back.
+  void interrupt_on_purpose();
   [[nodiscard]] std::size_t running() const { return running_.size(); }
 
   // ---- recovery ----
-  // The oldest interrupted fiber that is due, now recovering; nothing if none is.
+  // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts
+  // is dead from now on, and passed over.
   std::optional<Interrupted> begin_recovery();
+  // Those that begin_recovery() has passed over so since the last call.
+  std::vector<std::string> take_passed_over() { return std::exchange(passed_over_, {}); }
   void recovered(std::string_view id);
   struct Failure {
     bool dead = false;
@@ -116,9 +124,14 @@ class Fibers {
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  std::map<FiberHandle, std::string> running_;  // ids
+  struct Running {
+    std::string id;
+    int attempts = 0;  // since the last progress
+  };
+  std::map<FiberHandle, Running> running_;
   FiberHandle last_handle_ = 0;
-  std::vector<Waiting> waiting_;  // interrupted, recovering and dead, oldest first
+  std::vector<Waiting> waiting_;          // interrupted, recovering and dead, oldest first
+  std::vector<std::string> passed_over_;  // ids
 };
 
 }  // namespace hearth::durable

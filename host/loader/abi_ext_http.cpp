@@ -1,10 +1,9 @@
 // hearth.http/1 over runtime::RequestView.
 
+#include "base/http_token.hpp"
 #include "loader/abi_call.hpp"
 #include "loader/abi_extensions.hpp"
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -86,33 +85,6 @@ hearth_status set_status(const hearth_host* host, hearth_agent agent, std::uint6
   });
 }
 
-// RFC 9110 section 5.6.2: a token.
-bool is_token_character(char c) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         kMarks.find(c) != std::string_view::npos;
-}
-
-// RFC 9110 section 5.5: no control characters but the tab. A line feed would be another header.
-bool is_value_character(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return c == '\t' || (byte >= 0x20 && byte != 0x7F);
-}
-
-bool equal_without_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-// Headers that say how the message is framed: the host's business.
-bool is_set_by_host(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kNames = {"content-length", "transfer-encoding",
-                                                      "connection", "upgrade", "date"};
-  return std::ranges::any_of(kNames, [name](auto own) { return equal_without_case(own, name); });
-}
-
 hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
                          hearth_bytes name, hearth_bytes value) noexcept {
   return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
@@ -123,11 +95,10 @@ hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint6
     if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
       return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
     }
-    if (its_name->empty() || !std::ranges::all_of(*its_name, is_token_character) ||
-        !std::ranges::all_of(*its_value, is_value_character)) {
+    if (!is_http_token(*its_name) || !is_http_field_value(*its_value)) {
       return fail(it, HEARTH_E_INVALID, "not a header's name and value");
     }
-    if (is_set_by_host(*its_name))
+    if (is_host_owned_header(*its_name))
       return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
     if (request.response->headers.size() >= kMaxHeaders) {
       return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");

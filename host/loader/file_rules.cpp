@@ -192,6 +192,21 @@ std::string fault_of(const struct stat& status, uid_t user) {
   return {};
 }
 
+// The same for a directory above it. Whoever may write that can put another directory in the place of
+// the one that was checked, unless it is sticky: then only the owner of an entry can.
+std::string fault_of_parent(const struct stat& status, uid_t user) {
+  if (!is_trusted(status.st_uid, user)) {
+    return "belongs to user " + std::to_string(status.st_uid) +
+           ", who could replace what lies in it (F4): chown it to root or to the server's user, or "
+           "keep libraries elsewhere";
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
+    return "can be written by others than its owner, who could replace what lies in it (F4): chmod "
+           "go-w or +t it";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const Rule> rules() {
@@ -234,10 +249,8 @@ Result<void> check_directory(const std::filesystem::path& directory, uid_t user)
     if (::stat(above.c_str(), &status) != 0) {
       return fail(Errc::kForbidden, above, "cannot be examined");
     }
-    if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
-      return fail(
-          Errc::kForbidden, above,
-          "can be written by everyone, who could replace what lies in it (F4): chmod o-w or +t it");
+    if (std::string fault = fault_of_parent(status, user); !fault.empty()) {
+      return fail(Errc::kForbidden, above, std::move(fault));
     }
   }
   return {};

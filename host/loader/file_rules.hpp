@@ -63,8 +63,8 @@ using Checked = boost::system::result<T, Finding>;
 inline constexpr std::uint64_t kMaxLibraryBytes = std::uint64_t{512} << 20;
 
 // F4: who can change the directory's entries can replace a library. `directory` must belong to root or `user`,
-// and only its owner may write it; no directory above it may be writable for everyone unless it is sticky
-// (as /tmp is). Symbolic links on the way are resolved first.
+// and only its owner may write it. So must every directory above it, except that a sticky one may be
+// writable for others (as /tmp is). Symbolic links on the way are resolved first.
 //   Failure   kNotFound (there is no such directory), kInvalidArgument (it is no directory), kForbidden
 //             (the rule is broken). The message names the directory and what to do.
 [[nodiscard]] Result<void> check_directory(const std::filesystem::path& directory, uid_t user);

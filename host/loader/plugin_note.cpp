@@ -146,7 +146,7 @@ Result<PluginManifest> decode_manifest(std::span<const std::byte> description) {
 }
 
 bool is_valid_class_name(std::string_view name) noexcept {
-  return storage::is_class_name(name);  // one rule: the class becomes a part of paths there
+  return hearth::is_class_name(name);  // one rule: the class becomes a part of paths there
 }
 
 bool is_valid_plugin_name(std::string_view name) noexcept {

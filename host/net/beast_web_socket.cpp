@@ -2,7 +2,6 @@
 
 #include "net/beast_web_socket.hpp"
 
-#include "base/assert.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
 
@@ -78,6 +77,8 @@ class BeastWebSocket final : public WebSocket,
   }
 
   [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol);
+  // Instead of run(), after accept() has answered with a refusal.
+  void leave();
   void run(std::shared_ptr<WebSocketListener> listener);
 
   void send(std::string_view payload, bool is_text) override;
@@ -93,6 +94,7 @@ class BeastWebSocket final : public WebSocket,
 
   void on_sweep(SteadyTime now) override;
   void wind_down() override { close(close_code::kGoingAway, "server is stopping"); }
+  [[nodiscard]] bool comes_back() const override { return true; }
   void cut() override;
 
  private:
@@ -113,6 +115,7 @@ class BeastWebSocket final : public WebSocket,
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
   void report(std::uint16_t code, std::string_view reason, bool was_clean);
   void gone();
+  void watch_paused(SteadyTime now);
 
   LoopShare& share_;
   std::shared_ptr<ByteStream> stream_;  // both are freed in gone()
@@ -134,10 +137,15 @@ class BeastWebSocket final : public WebSocket,
 
 bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol) {
   namespace http = beast::http;
+  // Said again in our words, from what upgrade_fault() has checked: Beast reads lists and repeated
+  // headers more narrowly, and what a peer wrote must not decide who of the two is right.
   http::request<http::empty_body> handshake(http::verb::get, request.target, 11);
-  for (const HttpHeader& header : request.headers) {
-    handshake.insert(header.name, header.value);
-  }
+  handshake.set(http::field::host, find_header(request.headers, "Host").value_or(""));
+  handshake.set(http::field::upgrade, "websocket");
+  handshake.set(http::field::connection, "upgrade");
+  handshake.set(http::field::sec_websocket_version, "13");
+  handshake.set(http::field::sec_websocket_key,
+                find_header(request.headers, "Sec-WebSocket-Key").value_or(""));
   if (!subprotocol.empty() &&
       header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol)) {
     beast_->set_option(
@@ -148,6 +156,10 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
   error_code error;
   beast_->accept(handshake, error);  // only appends: the stream never blocks
   return !error;
+}
+
+void BeastWebSocket::leave() {
+  end(close_code::kAbnormal, "handshake refused", false);
 }
 
 void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
@@ -334,7 +346,8 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
     return;
   }
   if (!stream_->is_open()) return cut();  // a send has failed while nobody was reading
-  if (stream_->take_heard() || paused_) {
+  if (paused_) return watch_paused(now);
+  if (stream_->take_heard()) {
     heard_at_ = now;
     pinged_ = false;
     return;
@@ -353,14 +366,31 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
   }
 }
 
+// Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the end
+// of a peer that leaves would go unnoticed.
+void BeastWebSocket::watch_paused(SteadyTime now) {
+  pinged_ = false;
+  if (!stream_->peer_has_left()) {
+    heard_at_ = now;
+    return;
+  }
+  // Reading finds what it still said, or its end. One message is held back as in any pause; for a peer
+  // that is gone the rest is not waited for longer than for a silent one.
+  if (!held_ && !reading_) return read();
+  if (now - heard_at_ >= share_.options.ping_interval + share_.options.ping_timeout) {
+    end(close_code::kAbnormal, "connection lost", false);
+    stream_->abort();
+  }
+}
+
 }  // namespace
 
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan) {
   const auto socket = std::make_shared<BeastWebSocket>(share, stream);
   const bool accepted = socket->accept(request, plan.subprotocol);
-  HEARTH_ASSERT(accepted, "a handshake that was checked was refused");
   share.table.add(socket);
+  if (!accepted) return socket->leave();
   socket->run(share.table.stopping() ? nullptr : plan.opened(socket));
 }
 

@@ -13,6 +13,8 @@ namespace hearth::net {
 // open socket to `plan.opened` and starts to read. The connection is in `share.table` from then on and
 // reports its end to `share.connection_ended`.
 //
+// Failure   A handshake that is not right after all is answered 400 and the connection is closed;
+//           `plan.opened` is not called.
 // Threads   On the share's loop.
 // Limits    Messages over NetOptions::max_frame end it with 1009, text that is not UTF-8 with 1007,
 //           broken frames with 1002. Compression is declined.

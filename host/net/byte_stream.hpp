@@ -72,6 +72,9 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   void preload(std::string bytes) { preloaded_ = std::move(bytes); }
   // A read is waiting for the peer.
   [[nodiscard]] bool reading() const { return reading_; }
+  // Whether the peer has ended its side or the connection is broken, for whoever does not read just
+  // now. What it said before may still be there to be read.
+  [[nodiscard]] bool peer_has_left() { return !open_ || wire_has_ended(); }
   // Whether bytes have come in since the last call: cheaper than a time stamp for each read.
   [[nodiscard]] bool take_heard() { return std::exchange(heard_, false); }
 
@@ -114,6 +117,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // Without blocking; asio::error::would_block when the system has no room.
   virtual std::size_t send_now(std::string_view bytes, error_code& error) = 0;
   virtual void start_wait_writable() = 0;
+  // Without reading or blocking.
+  [[nodiscard]] virtual bool wire_has_ended() = 0;
   virtual void shutdown_send() = 0;
   // Completes pending operations with an error; close_wire() closes the socket besides.
   virtual void cancel_wire() = 0;

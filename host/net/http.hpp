@@ -39,7 +39,7 @@ struct HttpRequest {
 
 struct HttpResponse {
   int status = 200;
-  // Content-Length, Transfer-Encoding, Connection and Keep-Alive are this layer's and are ignored here,
+  // Headers that are the server's alone (is_host_owned_header() in base/http_token.hpp) are ignored here,
   // except that `Connection: close` closes after the response.
   HttpHeaders headers;
   std::string body;

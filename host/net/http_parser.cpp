@@ -1,5 +1,6 @@
 #include "net/http_parser.hpp"
 
+#include "base/http_token.hpp"
 #include "net/http_text.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -39,6 +40,22 @@ std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
+// How long a body is must be beyond doubt: a proxy in front of us that reads the length otherwise would
+// take the rest of one request for the next (RFC 9112 section 11.2). So there is one way to say
+// "chunked", and everything that needs a choice between two answers is refused.
+std::string_view framing_fault(const http::request<http::string_body>& head) {
+  const auto codings = head.count(http::field::transfer_encoding);
+  if (codings == 0) return {};
+  if (head.version() < 11) return "HTTP/1.0 has no Transfer-Encoding";
+  if (head.count(http::field::content_length) != 0) {
+    return "a request has a Transfer-Encoding or a Content-Length, not both";
+  }
+  if (codings > 1 || !equal_ignoring_case(view(head[http::field::transfer_encoding]), "chunked")) {
+    return "the only Transfer-Encoding that is understood is 'chunked'";
+  }
+  return {};
+}
+
 }  // namespace
 
 struct HttpParser::Parts {
@@ -46,9 +63,14 @@ struct HttpParser::Parts {
   http::request_parser<http::string_body> parser;
   HttpResponse refusal;
   bool head_reported = false;
+  // As they were when the head was complete: trailer fields come into the parser's message later, and
+  // must not pass for headers.
+  HttpHeaders headers;
+  bool keep_alive = false;
+  bool expects_continue = false;
 };
 
-HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{options, {}, {}, false}) {
+HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{options, {}, {}, false, {}}) {
   parts_->parser.header_limit(static_cast<std::uint32_t>(options.max_header));
   parts_->parser.body_limit(options.max_body);
 }
@@ -63,27 +85,49 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
     if (used == bytes.size()) return Step::kMore;
     boost::system::error_code error;
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
-    if (error == http::error::need_more) return Step::kMore;
-    if (error) {
-      parts_->refusal = refusal_for(error);
-      return Step::kRefused;
+    if (error == http::error::need_more) {
+      // The parser limits the head. What it leaves unused after that is the line of a chunk, or the
+      // trailer, and would be kept until it is complete.
+      if (!parts_->head_reported || bytes.size() - used <= parts_->options.max_header) {
+        return Step::kMore;
+      }
+      return refuse(
+          error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
     }
+    if (error) return refuse(refusal_for(error));
   }
   if (parts_->head_reported) return Step::kDone;
+  return check_head();
+}
 
+HttpParser::Step HttpParser::check_head() {
   parts_->head_reported = true;
-  const auto& head = parser.get();
+  const auto& head = parts_->parser.get();
   if (head.target().size() > parts_->options.max_target) {
-    parts_->refusal = error_response(414, "bad_request", "the request's target is too long");
-    return Step::kRefused;
+    return refuse(error_response(414, "bad_request", "the request's target is too long"));
   }
   // RFC 9112 3.2: exactly one Host, from 1.1 on.
   const auto hosts = head.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && head.version() >= 11)) {
-    parts_->refusal = error_response(400, "bad_request", "a request has exactly one Host header");
-    return Step::kRefused;
+    return refuse(error_response(400, "bad_request", "a request has exactly one Host header"));
   }
+  if (const std::string_view fault = framing_fault(head); !fault.empty()) {
+    return refuse(error_response(400, "bad_request", fault));
+  }
+  for (const auto& field : head) {
+    const std::string_view name = view(field.name_string());
+    if (only_a_host_may_send(name)) continue;
+    parts_->headers.push_back({std::string(name), std::string(view(field.value()))});
+  }
+  parts_->keep_alive = head.keep_alive();
+  parts_->expects_continue =
+      head.version() >= 11 && equal_ignoring_case(view(head[http::field::expect]), "100-continue");
   return Step::kHeadDone;
+}
+
+HttpParser::Step HttpParser::refuse(HttpResponse answer) {
+  parts_->refusal = std::move(answer);
+  return Step::kRefused;
 }
 
 const HttpResponse& HttpParser::refusal() const {
@@ -91,13 +135,11 @@ const HttpResponse& HttpParser::refusal() const {
 }
 
 bool HttpParser::keep_alive() const {
-  return parts_->parser.get().keep_alive();
+  return parts_->keep_alive;
 }
 
 bool HttpParser::expects_continue() const {
-  const auto& head = parts_->parser.get();
-  return head.version() >= 11 &&
-         equal_ignoring_case(view(head[http::field::expect]), "100-continue");
+  return parts_->expects_continue;
 }
 
 bool HttpParser::is_http_1_0() const {
@@ -109,11 +151,7 @@ HttpRequest HttpParser::take() {
   HttpRequest request;
   request.method = view(message.method_string());
   request.target = view(message.target());
-  for (const auto& field : message) {
-    const std::string_view name = view(field.name_string());
-    if (only_a_host_may_send(name)) continue;
-    request.headers.push_back({std::string(name), std::string(view(field.value()))});
-  }
+  request.headers = std::move(parts_->headers);
   request.body = std::move(message.body());
   return request;
 }

@@ -13,8 +13,12 @@ namespace hearth::net {
 
 // Parses one request; make a new one for the next. The only user of Beast's HTTP.
 //
+// Promises  What a request's length is, is beyond doubt: any Transfer-Encoding but one "chunked" in
+//           HTTP/1.1 without a Content-Length is refused. Trailer fields are dropped: headers are
+//           those of the head.
 // Bounded   Refuses a head, target or body over the limits of NetOptions as soon as the excess is
-//           known: a declared Content-Length before a byte of the body is kept.
+//           known: a declared Content-Length before a byte of the body is kept. A chunk's line and
+//           the trailer may be as long as a head.
 // Threads   One at a time.
 class HttpParser {
  public:
@@ -45,6 +49,9 @@ class HttpParser {
   [[nodiscard]] HttpRequest take();
 
  private:
+  Step check_head();
+  Step refuse(HttpResponse answer);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

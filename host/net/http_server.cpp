@@ -30,6 +30,9 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 constexpr std::chrono::milliseconds kAcceptPause{100};
 // Connections past the limit that are told so with a 503; more of them are just closed.
 constexpr std::size_t kMostRefused = 64;
+// WebSockets that stop() ends in one moment. Their clients connect again at once, and with more of them that
+// would be a wave for whoever serves next.
+constexpr std::size_t kMostEndedTogether = 100;
 
 // Four looks at the shortest time-out keep every deadline within a quarter of its length.
 std::chrono::milliseconds sweep_period(const NetOptions& options) {
@@ -106,21 +109,15 @@ class HttpServer::Door {
     HEARTH_ASSERT(started_ && !on_stopped_, "HttpServer::stop() called before start(), or twice");
     on_stopped_ = std::move(stopped);
     const SteadyTime deadline = std::chrono::steady_clock::now() + grace;
+    const std::size_t at_once = connections_.load() <= kMostEndedTogether
+                                    ? kMostEndedTogether
+                                    : kMostEndedTogether / shares_.size();
     for (const auto& share : shares_) {
-      asio::post(share->loop, [&share = *share, deadline] { share.table.stop(deadline); });
+      asio::post(share->loop,
+                 [&share = *share, deadline, at_once] { share.table.stop(deadline, at_once); });
     }
     // Last, since without connections the server may be gone as soon as the acceptor lets go of it.
     asio::post(acceptor_.get_executor(), [this] { close_acceptor(); });
-  }
-
-  void close_all(std::uint16_t code, const std::string& reason) {
-    for (const auto& share : shares_) {
-      asio::post(share->loop, [&share = *share, code, reason] {
-        share.table.for_each([&](Session& session) {
-          if (auto* socket = dynamic_cast<WebSocket*>(&session)) socket->close(code, reason);
-        });
-      });
-    }
   }
 
   [[nodiscard]] const tcp::endpoint& endpoint() const { return endpoint_; }
@@ -258,10 +255,6 @@ void HttpServer::start() {
 
 void HttpServer::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
   door_->stop(grace, std::move(stopped));
-}
-
-void HttpServer::close_all(std::uint16_t code, const std::string& reason) {
-  door_->close_all(code, reason);
 }
 
 std::size_t HttpServer::connections() const {

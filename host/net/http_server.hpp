@@ -49,12 +49,11 @@ class HttpServer {
   void start();
 
   // Ends everything: accepts no more, closes idle HTTP connections, lets running exchanges finish,
-  // closes WebSockets with 1001; what is left after `grace` is cut. Then, on one of the loops, calls
-  // `stopped`; no connection and no handler of the server is left at that moment.
+  // closes WebSockets with 1001; what is left after `grace` is cut. Up to 100 WebSockets are closed at
+  // once, more of them bit by bit over the first half of `grace`, so that their clients do not all
+  // connect elsewhere in one moment. Then, on one of the loops, calls `stopped`; no connection and no
+  // handler of the server is left at that moment.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
-
-  // Starts the closing handshake on every WebSocket that is open now.
-  void close_all(std::uint16_t code, const std::string& reason);
 
   // Open connections of every kind.
   [[nodiscard]] std::size_t connections() const;

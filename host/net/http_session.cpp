@@ -1,5 +1,6 @@
 #include "net/http_session.hpp"
 
+#include "base/http_token.hpp"
 #include "net/http_answer.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_text.hpp"

@@ -1,5 +1,7 @@
 #include "net/http_text.hpp"
 
+#include "base/http_token.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,38 +10,10 @@
 namespace hearth::net {
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool is_token(std::string_view text) {
-  constexpr std::string_view kSymbols = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ||
-           kSymbols.find(c) != std::string_view::npos;
-  });
-}
-
-// Control characters in a value would let it end the header, or the head.
-bool is_field_value(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte == '\t' || (byte >= 0x20 && byte != 0x7F);
-  });
-}
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-// Headers that say how the message is framed: ours alone.
-bool is_framing(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kFraming = {"content-length", "transfer-encoding",
-                                                        "connection", "keep-alive"};
-  return std::any_of(kFraming.begin(), kFraming.end(),
-                     [&](std::string_view framing) { return equal_ignoring_case(name, framing); });
 }
 
 template <class Number>
@@ -47,6 +21,11 @@ void append_number(std::string& out, Number number, int base = 10) {
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
   out.append(digits.data(), end);
+}
+
+std::size_t count_headers(const HttpHeaders& headers, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      headers, [name](const HttpHeader& one) { return equal_ignoring_case(one.name, name); }));
 }
 
 // 16 bytes in base64: 22 characters and "==".
@@ -58,11 +37,6 @@ bool is_web_socket_key(std::string_view key) {
 }
 
 }  // namespace
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
-}
 
 std::optional<std::string_view> find_header(const HttpHeaders& headers, std::string_view name) {
   for (const HttpHeader& header : headers) {
@@ -141,14 +115,14 @@ bool append_head(std::string& out, const HttpResponse& response, const ResponseH
   // 1xx would announce another response, and 101 another protocol.
   if (response.status < 200 || response.status > 599) return false;
   for (const HttpHeader& header : response.headers) {
-    if (!is_token(header.name) || !is_field_value(header.value)) return false;
+    if (!is_http_token(header.name) || !is_http_field_value(header.value)) return false;
   }
 
   out.append("HTTP/1.1 ");
   append_number(out, response.status);
   out.append(" ").append(reason_phrase(response.status)).append("\r\n");
   for (const HttpHeader& header : response.headers) {
-    if (is_framing(header.name)) continue;
+    if (is_host_owned_header(header.name)) continue;
     out.append(header.name).append(": ").append(header.value).append("\r\n");
   }
   if (head.framing == BodyFraming::kLength) {
@@ -176,13 +150,19 @@ std::optional<HttpResponse> upgrade_fault(const HttpRequest& request) {
   if (!header_has_token(headers, "Connection", "upgrade")) {
     return error_response(400, "bad_request", "the header 'Connection: upgrade' is missing");
   }
+  if (find_header(headers, "Transfer-Encoding") ||
+      find_header(headers, "Content-Length").value_or("0") != "0") {
+    return error_response(400, "bad_request", "a WebSocket handshake has no body");
+  }
   if (find_header(headers, "Sec-WebSocket-Version") != "13") {
     HttpResponse response =
         error_response(426, "bad_request", "only version 13 of the WebSocket protocol is spoken");
     response.headers.push_back({"Sec-WebSocket-Version", "13"});
     return response;
   }
-  if (!is_web_socket_key(find_header(headers, "Sec-WebSocket-Key").value_or(""))) {
+  // RFC 6455 11.3.1: the key stands once.
+  if (count_headers(headers, "Sec-WebSocket-Key") != 1 ||
+      !is_web_socket_key(*find_header(headers, "Sec-WebSocket-Key"))) {
     return error_response(400, "bad_request", "the header 'Sec-WebSocket-Key' is not valid");
   }
   return std::nullopt;

@@ -38,9 +38,6 @@ inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 // "Not Found"; empty for a status without a registered phrase.
 [[nodiscard]] std::string_view reason_phrase(int status);
 
-// ASCII only, as HTTP wants it.
-[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b);
-
 // What is wrong with a request that asks for an upgrade to WebSocket (RFC 6455 4.2.1), as the answer to
 // give; nothing if it is right.
 [[nodiscard]] std::optional<HttpResponse> upgrade_fault(const HttpRequest& request);

@@ -4,6 +4,7 @@
 
 #include <boost/system/error_code.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth::net {
@@ -16,13 +17,15 @@ SessionTable::~SessionTable() {
 }
 
 void SessionTable::add(std::shared_ptr<Session> session) {
-  sessions_.push_back(std::move(session));
-  sessions_.back()->place_ = std::prev(sessions_.end());
-  if (stopping_) sessions_.back()->wind_down();
+  // In front: behind may be those that stop() has still to tell.
+  sessions_.push_front(std::move(session));
+  sessions_.front()->place_ = sessions_.begin();
+  if (stopping_) sessions_.front()->wind_down();
   arm();
 }
 
 void SessionTable::remove(Session& session) {
+  if (untold_ == session.place_) ++untold_;
   sessions_.erase(session.place_);
   // Without sessions nothing keeps the loop from ending.
   if (!sessions_.empty()) return;
@@ -33,16 +36,50 @@ void SessionTable::remove(Session& session) {
   }
 }
 
-void SessionTable::stop(SteadyTime deadline) {
+void SessionTable::stop(SteadyTime deadline, std::size_t most_at_once) {
   stopping_ = true;
   cut_at_ = deadline;
-  for_each([](Session& session) { session.wind_down(); });
+  untold_ = sessions_.end();
+  std::size_t count = 0;
+  const std::size_t all = sessions_.size();
+  auto next = sessions_.begin();
+  for (std::size_t i = 0; i < all; ++i) {  // not to the end(): that moves away
+    const auto each = next++;
+    if (!(*each)->comes_back()) {
+      (*each)->wind_down();
+      continue;
+    }
+    sessions_.splice(sessions_.end(), sessions_, each);
+    if (count++ == 0) untold_ = each;
+  }
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const bool in_slices = count > most_at_once;
+  slice_size_ = in_slices ? (count + kSlices - 1) / kSlices : count;
+  between_slices_ =
+      std::max(in_slices ? (deadline - now) / 2 / int{kSlices} : SteadyTime::duration(0),
+               SteadyTime::duration(1));
+  next_slice_at_ = now;
+  wind_down_slices(now);
+  // The pending sweep may be too late for the next slice: it comes now, and arms for that.
+  if (armed_ && untold_ != sessions_.end()) timer_.cancel();
+}
+
+// Time that was missed is made up for, so that the last one is told in time however late the loop is.
+void SessionTable::wind_down_slices(SteadyTime now) {
+  while (untold_ != sessions_.end() && now >= next_slice_at_) {
+    for (std::size_t i = 0; i < slice_size_ && untold_ != sessions_.end(); ++i) {
+      (*untold_++)->wind_down();
+    }
+    next_slice_at_ += between_slices_;
+  }
 }
 
 void SessionTable::arm() {
   if (armed_) return;
   armed_ = true;
-  timer_.expires_after(period_);
+  SteadyTime next = std::chrono::steady_clock::now() + period_;
+  if (untold_ != sessions_.end()) next = std::min(next, next_slice_at_);
+  timer_.expires_at(next);
   timer_.async_wait([this](const boost::system::error_code&) { sweep(); });
 }
 
@@ -50,6 +87,7 @@ void SessionTable::sweep() {
   armed_ = false;
   const SteadyTime now = std::chrono::steady_clock::now();
   for_each([now](Session& session) { session.on_sweep(now); });
+  wind_down_slices(now);
   if (now >= cut_at_) for_each([](Session& session) { session.cut(); });
   if (!sessions_.empty()) arm();
   report_quiet();

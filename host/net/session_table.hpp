@@ -30,6 +30,8 @@ class Session {
   virtual void wind_down() = 0;
   // End now.
   virtual void cut() = 0;
+  // Whether its client connects again as soon as it is ended, so that many must not end together.
+  [[nodiscard]] virtual bool comes_back() const { return false; }
 
  private:
   friend class SessionTable;
@@ -39,7 +41,8 @@ class Session {
 // Owns the sessions of one loop until they remove themselves. A timer a connection would cost memory
 // and a heap operation for each message; one sweep over the table costs a glance a connection.
 //
-// Order     Sweeps come `period` apart while there is a session, and not at all while there is none.
+// Order     Sweeps come `period` apart while there is a session (sooner while stop() has sessions to
+//           tell), and not at all while there is none.
 // Threads   The loop's thread only.
 // Lifetime  stop() first, then destroy; a table with sessions must not be destroyed (asserted).
 class SessionTable {
@@ -55,8 +58,10 @@ class SessionTable {
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
 
   // From now on each session is told to wind down, and those that are added later too. What is left at
-  // `deadline` is cut.
-  void stop(SteadyTime deadline);
+  // `deadline` is cut. If there are more than `most_at_once` sessions that come back, those are told in
+  // kSlices parts, spread evenly over the first half of the time; all others at once.
+  void stop(SteadyTime deadline, std::size_t most_at_once);
+  static constexpr std::size_t kSlices = 20;
   [[nodiscard]] bool stopping() const { return stopping_; }
 
   // Calls `quiet` once, as soon as the table is empty and its timer has no handler left.
@@ -71,6 +76,7 @@ class SessionTable {
  private:
   void arm();
   void sweep();
+  void wind_down_slices(SteadyTime now);
   void report_quiet();
 
   asio::basic_waitable_timer<std::chrono::steady_clock,
@@ -81,6 +87,11 @@ class SessionTable {
   std::list<std::shared_ptr<Session>> sessions_;
   std::function<void()> quiet_;
   SteadyTime cut_at_ = SteadyTime::max();
+  // While stopping: from here to the end of the list nobody has been told yet.
+  std::list<std::shared_ptr<Session>>::iterator untold_ = sessions_.end();
+  SteadyTime next_slice_at_ = SteadyTime::max();
+  SteadyTime::duration between_slices_{};
+  std::size_t slice_size_ = 0;
   bool armed_ = false;
   bool stopping_ = false;
 };

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <poll.h>
+
 namespace hearth::net {
 namespace {
 
@@ -54,6 +56,12 @@ class TcpStream final : public ByteStream {
   void start_wait_writable() override {
     socket_.async_wait(asio::socket_base::wait_write,
                        [self = shared()](error_code error) { self->writable(error); });
+  }
+
+  bool wire_has_ended() override {
+    // A peek would see the end only behind the last byte that nobody has read yet; this sees it at once.
+    pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+    return ::poll(&look, 1, 0) > 0;
   }
 
   void shutdown_send() override {

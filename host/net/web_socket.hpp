@@ -70,7 +70,9 @@ class WebSocket {
   virtual void abort() = 0;
 
   // Between the two no message is delivered, and soon the peer cannot send any more: that is how a
-  // reader that cannot keep up slows its peer down. A peer is not dropped for silence meanwhile.
+  // reader that cannot keep up slows its peer down. A peer is not dropped for silence meanwhile; one
+  // that ends the connection is noticed, and on_close() follows soon. Messages that it sent before and
+  // that are still held back are lost unless reading is resumed within the time-outs for silence.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
 

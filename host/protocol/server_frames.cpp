@@ -1,6 +1,5 @@
 #include "protocol/server_frames.hpp"
 
-#include "base/escape.hpp"
 #include "json/json_text.hpp"
 
 namespace hearth::protocol {
@@ -88,16 +87,6 @@ std::string rpc_error_frame(std::string_view id, std::string_view message) {
   append_json_string(frame, message);
   frame += '}';
   return frame;
-}
-
-std::string unknown_method_message(std::string_view method) {
-  // Enough to recognise the method; a long name is not sent back whole.
-  constexpr std::size_t kMaxShownBytes = 128;
-  std::string message = "Method ";
-  message += cut_text(method, kMaxShownBytes);
-  if (method.size() > kMaxShownBytes) message += "...";
-  message += " does not exist";
-  return message;
 }
 
 }  // namespace hearth::protocol

@@ -41,7 +41,5 @@ std::string rpc_chunk_frame(std::string_view id, std::string_view chunk_json);
 
 // The end of a call that failed, streaming or not. `message` is what the caller sees: no internals.
 std::string rpc_error_frame(std::string_view id, std::string_view message);
-// "Method <method> does not exist": for names that are unknown and for those not exported alike.
-std::string unknown_method_message(std::string_view method);
 
 }  // namespace hearth::protocol

@@ -440,6 +440,11 @@ void LiveAgent::discard(Effect& effect) {
 
 void LiveAgent::shut(const Error& why) {
   HEARTH_ASSERT(!entered_, "shut() from inside the instance");
+  try {
+    if (!broken_) fibers_.interrupt_on_purpose();
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
   flush();
   shutting_ = true;
   abandon_operations();

@@ -64,7 +64,10 @@ Result<void> LiveAgent::stash(std::uint64_t fiber, std::string_view json) {
 }
 
 Result<void> LiveAgent::finish_fiber(std::uint64_t fiber) {
-  return fibers_.finish(fiber);
+  const auto id = fibers_.finish(fiber);
+  if (id.has_error()) return id.error();
+  log_fiber(LogLevel::kInfo, "fiber.run.ended", *id, "");
+  return {};
 }
 
 Result<void> LiveAgent::retry_fiber(std::string_view id) {

@@ -191,18 +191,6 @@ void AgentDatabase::commit() {
   fail_stop.succeeded();
 }
 
-void AgentDatabase::rollback() {
-  FailStop fail_stop(*this);
-  if (in_transaction_) {
-    connection_->execute("ROLLBACK");
-    in_transaction_ = false;
-    if (meta_is_pending_) has_meta_ = false;
-    meta_is_pending_ = false;
-    forget_schema();
-  }
-  fail_stop.succeeded();
-}
-
 bool AgentDatabase::transaction_was_lost() noexcept {
   if (in_transaction_ && sqlite3_get_autocommit(&connection_->handle()) != 0) broken_ = true;
   return broken_;
@@ -254,15 +242,6 @@ void AgentDatabase::store_state(std::string_view json) {
   }
   const std::array params{Param(json)};
   prepared_->store_state->execute(params);
-  fail_stop.succeeded();
-}
-
-void AgentDatabase::clear_state() {
-  check_usable();
-  if (!has_state_table()) return;
-  begin_write();
-  FailStop fail_stop(*this);
-  connection_->execute("DELETE FROM cf_agents_state WHERE id = " HEARTH_STATE_ROW);
   fail_stop.succeeded();
 }
 

@@ -39,7 +39,7 @@ struct AgentDatabaseOptions {
 //                 tables and the plugin's tables live and die together.
 //  P4 Durable     When commit() has returned, its writes survive SIGKILL of this process
 //                 (durability `process`). They are in the WAL file but not flushed to the device.
-//  P5 Fail-stop   When a commit or rollback fails, or the transaction is lost in any other way, the
+//  P5 Fail-stop   When a commit fails, or the transaction is lost in any other way, the
 //                 database is *broken*: what the agent has in memory may differ from the disk, and
 //                 every later call but close() throws StorageError. Only a new object over the
 //                 same file goes on, from what is on disk.
@@ -81,18 +81,14 @@ class AgentDatabase {
   // go on.
   void commit();
 
-  // Undoes the writes since the last commit. Does nothing when clean.
-  void rollback();
-
   // Whether the database refuses to go on (P5).
   [[nodiscard]] bool broken() const noexcept { return broken_; }
 
   // ---- the agent's state: one JSON text, or none ----------------------------------------------
 
-  // None if it was never stored, or cleared. The text is what store_state() got; it is not parsed.
+  // None if it was never stored. The text is what store_state() got; it is not parsed.
   [[nodiscard]] std::optional<std::string> load_state();
   void store_state(std::string_view json);
-  void clear_state();
 
   // ---- for the layers that keep tables of their own in the file --------------------------------
 
@@ -145,7 +141,7 @@ class AgentDatabase {
   bool broken_ = false;
   bool closed_ = false;
   bool has_meta_ = false;          // cf_agents_meta is there, possibly uncommitted
-  bool meta_is_pending_ = false;   // ... and goes again if this transaction is rolled back
+  bool meta_is_pending_ = false;   // ... and goes again unless this transaction is committed
   std::optional<bool> has_state_;  // whether cf_agents_state is there; none: not known
 };
 

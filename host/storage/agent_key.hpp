@@ -1,6 +1,8 @@
 #pragma once
 // What names an agent: its class and its name within the class.
 
+#include "base/names.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <functional>
@@ -9,17 +11,10 @@
 
 namespace hearth::storage {
 
-// The longest class name. It is a directory's name on disk and a word in logs and metrics.
-inline constexpr std::size_t kMaxClassNameBytes = 64;
-
-// True for [A-Za-z_][A-Za-z0-9_-]{0,63}. Only such a class may reach storage, because the class
-// becomes part of a path; the name may be any bytes, because it never does.
-[[nodiscard]] bool is_class_name(std::string_view text) noexcept;
-
 // A value: compared and hashed by both fields, ordered by class first, then by the name's bytes.
 struct AgentKey {
-  std::string agent_class;
-  std::string name;
+  std::string agent_class;  // is_class_name(): it becomes part of a path
+  std::string name;         // any bytes: it never does
 
   friend bool operator==(const AgentKey&, const AgentKey&) = default;
   friend std::strong_ordering operator<=>(const AgentKey&, const AgentKey&) = default;

@@ -15,7 +15,8 @@ namespace hearth::storage {
 //   agents/<class>/<2 hex>/<32 hex>.db one file an agent (agent_database.hpp)
 //
 // Promises
-//  P1 Private     A directory that open() makes is 0700. One that exists keeps its mode.
+//  P1 Private     A directory that open() makes is 0700. One that exists keeps its mode, and
+//                 open_to_others() tells if that lets other users in.
 //  P2 One server  While an object lives no other one, in this process or another, opens the same
 //                 directory. The kernel drops the lock with the process, however it ends.
 //  P3 Names stay  The 32 hex digits are the first half of SHA-256 of the agent's name; nothing of
@@ -40,6 +41,10 @@ class DataDirectory {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
+  // Whether group or others had any access to the directory when it was opened. What agents keep is
+  // for their server alone, so the operator should hear of it.
+  [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
+
   // Where the agent's database is or would be. Pure: nothing is looked at or made. The class must
   // be is_class_name() (asserted).
   [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const;
@@ -48,10 +53,11 @@ class DataDirectory {
   [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }
 
  private:
-  DataDirectory(std::filesystem::path path, int lock) noexcept;
+  DataDirectory(std::filesystem::path path, int lock, bool open_to_others) noexcept;
 
   std::filesystem::path path_;
   int lock_;  // file descriptor of data/lock; -1 after being moved from
+  bool open_to_others_;
 };
 
 }  // namespace hearth::storage

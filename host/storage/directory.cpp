@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <string>
 
 namespace hearth::storage {
 namespace {
@@ -37,8 +38,17 @@ void enter_wal_mode(Connection& connection) {
   }
 }
 
+// SQLite opens a file that it may only read all the same; then the first write would fail, perhaps hours later.
+void check_writable(Connection& connection) {
+  sqlite3& handle = connection.handle();
+  if (sqlite3_db_readonly(&handle, "main") == 0) return;
+  throw StorageError("open " + std::string(sqlite3_db_filename(&handle, "main")) +
+                     ": it cannot be written. Give it to the user that the server runs as");
+}
+
 // Ready for statements: they can be prepared only when the tables are there.
 sqlite3& prepare_file(Connection& connection) {
+  check_writable(connection);
   enter_wal_mode(connection);
   connection.execute("PRAGMA synchronous=NORMAL");
   migrate(connection, kSteps);

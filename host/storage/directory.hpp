@@ -40,7 +40,7 @@ struct WakeEntry {
 // agent is recorded before its first commit, so an entry may have no file, never the other way.
 //
 // Threads         One thread an object.
-// Failure         StorageError: I/O, corruption, a writer that waited too long, a newer file.
+// Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited too long, a newer file.
 class Directory {
  public:
   // Opens or makes the file and brings its tables up to date.

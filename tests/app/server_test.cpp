@@ -179,6 +179,17 @@ TEST_F(ServerTest, ADataDirectoryThatCannotBeMadeSaysWhy) {
   EXPECT_NE(start_problem().find("cannot create it"), std::string::npos) << start_problem();
 }
 
+TEST_F(ServerTest, ADataDirectoryThatOthersCanReadIsAWarning) {
+  start();
+  EXPECT_FALSE(logger_.contains("server.data_readable"));
+  stop();
+  fs::permissions(config_.server.data, fs::perms{0755});
+  start();
+  EXPECT_TRUE(logger_.contains("warn server.data_readable"));
+  EXPECT_TRUE(logger_.contains("chmod 700"));
+  EXPECT_EQ(get("/healthz").status, 200);
+}
+
 TEST_F(ServerTest, AStagingAreaThatCannotBeMadeStopsTheStart) {
   fs::create_directory(config_.server.data);
   std::ofstream(config_.server.data / "staged") << "in the way";

@@ -159,7 +159,7 @@ TEST_F(ShippedConfigTest, LoadsAsItIs) {
   }
   EXPECT_EQ(result->server.data, root_ / "data");
   EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
-  ASSERT_EQ(result->classes.size(), 3U);
+  ASSERT_EQ(result->classes.size(), 5U);
   EXPECT_EQ(dump_json(result->for_class("counter").options), R"({"start":0})");
   EXPECT_EQ(dump_json(result->for_class("chat-room").options),
             R"({"history_limit":1000,"max_message_length":4000})");

@@ -1,5 +1,6 @@
 #include "durable/fiber_table.hpp"
 
+#include "storage/statement.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -32,8 +33,11 @@ TEST(FiberTableTest, ATableThatWasRolledBackIsMadeAgain) {
   const hearth::testing::TempDirectory directory;
   storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
   FiberTable table(database);
+  database.begin_write();
+  storage::Statement(database.connection(), "SAVEPOINT plugin").execute();
   table.insert({"1", "lost", std::nullopt, 10, 0, 0, false});
-  database.rollback();
+  storage::Statement(database.connection(), "ROLLBACK TO plugin").execute();
+  storage::Statement(database.connection(), "RELEASE plugin").execute();
   table.insert({"2", "kept", std::nullopt, 10, 0, 0, false});
   database.commit();
   ASSERT_EQ(table.load().size(), 1U);

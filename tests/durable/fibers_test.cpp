@@ -178,8 +178,26 @@ TEST_F(FibersTest, AContinuationThatDiesWithoutProgressGoesOnCounting) {
   }
   crash();
   clock_.advance(seconds(400));
+  EXPECT_EQ(fibers_->take_passed_over(), std::vector<std::string>{});
   EXPECT_FALSE(recover());
   EXPECT_EQ(fibers_->counts().dead, 1U);
+  EXPECT_EQ(fibers_->take_passed_over().size(), 1U);
+  EXPECT_FALSE(recover());
+  EXPECT_EQ(fibers_->take_passed_over(), std::vector<std::string>{}) << "it is told once";
+}
+
+TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {
+  settings_.max_attempts = 3;
+  start("one long step");
+  for (int restart = 0; restart < 20; ++restart) {
+    fibers_->interrupt_on_purpose();
+    database_->commit();
+    crash();
+    const auto fiber = recover();
+    ASSERT_TRUE(fiber) << restart << ": at once, and alive";
+    EXPECT_EQ(fiber->attempt, 1);
+    start("one long step", fiber->id);
+  }
 }
 
 TEST_F(FibersTest, ProgressForgetsTheAttempts) {

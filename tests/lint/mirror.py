@@ -13,7 +13,6 @@ TESTED_ELSEWHERE = {
     "config/mapping_reader": "tests/config/server_file_test.cpp",
     "loader/abi_class": "tests/loader/plugin_generation_test.cpp",
     "loader/abi_ext_connections": "tests/loader/abi_clients_test.cpp",
-    "loader/abi_ext_durable": "tests/loader/abi_host_test.cpp",
     "loader/abi_ext_http": "tests/loader/abi_clients_test.cpp",
     "loader/abi_ext_small": "tests/loader/abi_host_test.cpp",
     "loader/abi_ext_sql": "tests/loader/abi_sql_test.cpp",

@@ -4,6 +4,7 @@
 #include "loader/test_libraries.hpp"
 #include "support/manual_clock.hpp"
 #include "support/temp_directory.hpp"
+#include "support/unprivileged.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 using hearth::testing::ManualClock;
 using hearth::testing::TempDirectory;
+using hearth::testing::Unprivileged;
 
 class CandidateTest : public ::testing::Test {
  protected:
@@ -118,10 +120,18 @@ TEST_F(CandidateTest, F7_AMissingFileIsRefusedWithTheSystemsWords) {
 }
 
 TEST_F(CandidateTest, F7_AnUnreadableFileIsRefused) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root can read everything";
   const auto path = make_file();
-  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
-  EXPECT_EQ(refusal_of(path), "F7");
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms{0755});
+  const auto read_with_mode = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    const Unprivileged nobody;
+    return read_candidate(path, clock_, policy_);
+  };
+  EXPECT_TRUE(read_with_mode(0644));  // the mode alone makes the difference
+  const auto candidate = read_with_mode(0);
+  ASSERT_FALSE(candidate);
+  EXPECT_EQ(candidate.error().rule, "F7");
+  EXPECT_NE(candidate.error().reason.find("Permission denied"), std::string::npos);
 }
 
 TEST_F(CandidateTest, AFreshFileIsReadOnlyAfterItHasSettled) {

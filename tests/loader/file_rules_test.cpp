@@ -249,15 +249,39 @@ TEST(FileRulesTest, F4_ADirectoryThatOthersCanWriteIsRefused) {
   }
 }
 
-TEST(FileRulesTest, F4_ADirectoryBelowOneThatEveryoneCanWriteIsRefusedUnlessThatIsSticky) {
+TEST(FileRulesTest, F4_ADirectoryBelowOneThatOthersCanWriteIsRefusedUnlessThatIsSticky) {
   const TempDirectory directory;
   const auto above = directory.path() / "above";
   const auto plugins = above / "plugins";
   std::filesystem::create_directories(plugins);
-  ASSERT_EQ(::chmod(above.c_str(), 0777), 0);
-  EXPECT_FALSE(check_directory(plugins, ::geteuid()));
-  ASSERT_EQ(::chmod(above.c_str(), 01777), 0);
-  EXPECT_TRUE(check_directory(plugins, ::geteuid()));
+  for (const mode_t mode : {0777U, 0775U, 0707U, 0730U}) {
+    ASSERT_EQ(::chmod(above.c_str(), mode), 0);
+    const auto checked = check_directory(plugins, ::geteuid());
+    ASSERT_FALSE(checked) << std::oct << mode;
+    EXPECT_EQ(checked.error().code, Errc::kForbidden);
+    EXPECT_NE(checked.error().message.find(above.native()), std::string::npos);
+    EXPECT_NE(checked.error().message.find("chmod go-w or +t"), std::string::npos);
+    ASSERT_EQ(::chmod(above.c_str(), mode | 01000), 0);
+    EXPECT_TRUE(check_directory(plugins, ::geteuid())) << std::oct << mode;
+  }
+}
+
+TEST(FileRulesTest, F4_ADirectoryBelowAForeignOneIsRefusedEvenIfThatIsSticky) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const TempDirectory directory;
+  const auto above = directory.path() / "above";
+  const auto plugins = above / "between" / "plugins";
+  std::filesystem::create_directories(plugins);
+  ASSERT_EQ(::chown(above.c_str(), 12345, 0), 0);
+  for (const mode_t mode : {0755U, 0700U, 01777U}) {
+    ASSERT_EQ(::chmod(above.c_str(), mode), 0);
+    const auto checked = check_directory(plugins, ::geteuid());
+    ASSERT_FALSE(checked) << std::oct << mode;
+    EXPECT_EQ(checked.error().code, Errc::kForbidden);
+    EXPECT_NE(checked.error().message.find(above.native()), std::string::npos);
+    EXPECT_NE(checked.error().message.find("F4"), std::string::npos);
+  }
+  EXPECT_TRUE(check_directory(plugins, 12345)) << "the server's own user may own it";
 }
 
 TEST(FileRulesTest, F4_AForeignDirectoryIsRefused) {

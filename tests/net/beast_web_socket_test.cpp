@@ -2,6 +2,7 @@
 
 #include "net/raw_client.hpp"
 #include "net/server_fixture.hpp"
+#include "net/tcp_stream.hpp"
 
 #include <chrono>
 #include <string>
@@ -208,6 +209,36 @@ TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
   RawClient client(port());
   client.upgrade();
   EXPECT_EQ(client.read_frame().close_code(), 1011);
+}
+
+// Sessions check a handshake before. Should the two ever disagree, it is the peer's connection that ends.
+TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
+  Loops loops(1);
+  asio::io_context& loop = *loops.all()[0];
+  asio::ip::tcp::acceptor acceptor(loop, {asio::ip::make_address("127.0.0.1"), 0});
+  RawClient client(acceptor.local_endpoint().port());
+  Events<int> ended;
+  std::optional<LoopShare> share;
+  loops.run_on(0, [&] {
+    share.emplace(loop, 0, options_, 5ms, [&ended] { ended.add(1); });
+    TcpSocket socket(loop.get_executor());
+    acceptor.accept(socket);
+    HttpRequest request;
+    request.method = "GET";
+    request.target = "/";
+    request.headers = {{"Sec-WebSocket-Key", std::string(200, 'k')}};  // more than Beast takes
+    open_web_socket(*share, make_tcp_stream(std::move(socket), share->buffers), request,
+                    on_upgrade(request));
+  });
+  EXPECT_EQ(client.read_reply(false).status, 400);
+  client.end_sending();
+  ended.wait();
+  EXPECT_EQ(opened_.count(), 0U);
+  // Without sessions its timer is not armed again; what is posted is gone after a turn.
+  Events<int> quiet;
+  loops.run_on(0, [&] { share->table.when_quiet([&quiet] { quiet.add(1); }); });
+  quiet.wait();
+  loops.run_on(0, [&] { share.reset(); });
 }
 
 // ---- closing --------------------------------------------------------------------------------------
@@ -557,6 +588,69 @@ TEST_F(WebSocketTest, APeerThatAnswersPingsStays) {
   while (frame.opcode == 9) frame = client.read_frame();
   EXPECT_EQ(frame.payload, "still here");
   EXPECT_EQ(closed_.count(), 0U);
+}
+
+TEST_F(WebSocketTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
+  options_.close_timeout = 20ms;  // so that the sweep is quick
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient leaving(port());
+  leaving.upgrade();
+  opened_.wait();
+  leaving.close();
+  Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+
+  RawClient rude(port());
+  rude.upgrade();
+  opened_.wait();
+  rude.reset_on_close();
+  rude.close();
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  while (server_->connections() != 0) std::this_thread::yield();
+}
+
+TEST_F(WebSocketTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfReadingIsResumed) {
+  options_.close_timeout = 20ms;
+  Events<std::string> heard;
+  on_message_ = [&](WebSocket&, std::string_view payload, bool) {
+    heard.add(std::string(payload));
+  };
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
+  client.close();
+
+  // Another one that leaves without a word shows that several sweeps have passed.
+  for (int i = 0; i < 3; ++i) {
+    RawClient silent(port());
+    silent.upgrade();
+    opened_.wait();
+    silent.close();
+    closed_.wait();
+  }
+  EXPECT_EQ(heard.count(), 0U);
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  EXPECT_EQ(heard.wait(), "one");
+  EXPECT_EQ(heard.wait(), "two");
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+}
+
+TEST_F(WebSocketTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
+  options_.ping_interval = 20ms;
+  options_.ping_timeout = 20ms;
+  on_message_ = [](WebSocket&, std::string_view, bool) { ADD_FAILURE() << "delivered in a pause"; };
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
+  client.close();
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
 }
 
 TEST_F(WebSocketTest, APausedSocketIsNotDroppedForSilence) {

@@ -67,6 +67,7 @@ class ScriptedStream final : public ByteStream {
     return taken;
   }
   void start_wait_writable() override { waits_ = true; }
+  bool wire_has_ended() override { return end_.failed(); }
   void shutdown_send() override { send_ended = true; }
   void cancel_wire() override { complete(asio::error::operation_aborted, 0); }
   void close_wire() override {

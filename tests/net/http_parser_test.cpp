@@ -88,6 +88,80 @@ TEST_F(HttpParserTest, RefusesAnEndlessHead) {
   EXPECT_EQ(parser_.refusal().status, 431);
 }
 
+TEST_F(HttpParserTest, RefusesEveryTransferEncodingButOneChunked) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: t\r\n";
+  for (const std::string& headers : {
+           std::string("Transfer-Encoding: gzip\r\n"),
+           std::string("Transfer-Encoding: identity\r\n"),
+           std::string("Transfer-Encoding: xchunked\r\n"),
+           std::string("Transfer-Encoding: chunkedx\r\n"),
+           std::string("Transfer-Encoding:\r\n"),
+           std::string("Transfer-Encoding: chunked, chunked\r\n"),
+           std::string("Transfer-Encoding: gzip, chunked\r\n"),
+           std::string("Transfer-Encoding: chunked, identity\r\n"),
+           std::string("Transfer-Encoding: chunked;q=1\r\n"),
+           std::string("Transfer-Encoding: \"chunked\"\r\n"),
+           std::string("Transfer-Encoding: \x0b"
+                       "chunked\r\n"),
+           std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+           std::string("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
+           std::string("Transfer-Encoding: identity\r\nContent-Length: 3\r\n"),
+           std::string("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"),
+           std::string("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
+           std::string("Content-Length: 3\r\nTransfer-Encoding: gzip\r\n"),
+           std::string("Transfer-Encoding : chunked\r\n"),
+       }) {
+    HttpParser parser(options_);
+    std::size_t used = 0;
+    EXPECT_EQ(parser.feed(head + headers + "\r\n0\r\n\r\n", used), Step::kRefused) << headers;
+    EXPECT_EQ(parser.refusal().status, 400) << headers;
+  }
+  HttpParser old(options_);
+  std::size_t used = 0;
+  EXPECT_EQ(old.feed("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", used),
+            Step::kRefused);
+}
+
+TEST_F(HttpParserTest, ChunkedMayBeWrittenInAnyCase) {
+  EXPECT_EQ(feed("POST / HTTP/1.1\r\nHost: t\r\ntransfer-encoding:  CHUNKED \r\n\r\n"
+                 "2\r\nhi\r\n0\r\n\r\n"),
+            Step::kDone);
+  EXPECT_EQ(parser_.take().body, "hi");
+}
+
+TEST_F(HttpParserTest, TrailerFieldsAreNoHeaders) {
+  EXPECT_EQ(feed("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
+                 "0\r\nX-A: trailer\r\nX-B: trailer\r\nUpgrade: websocket\r\n"
+                 "Connection: close\r\nExpect: 100-continue\r\n\r\n"),
+            Step::kDone);
+  EXPECT_TRUE(parser_.keep_alive());
+  EXPECT_FALSE(parser_.expects_continue());
+  const HttpRequest request = parser_.take();
+  EXPECT_EQ(find_header(request.headers, "X-A"), "head");
+  EXPECT_FALSE(find_header(request.headers, "X-B"));
+  EXPECT_FALSE(find_header(request.headers, "Upgrade"));
+  EXPECT_EQ(request.headers.size(), 3U);
+}
+
+TEST_F(HttpParserTest, RefusesAnEndlessChunkLineAndAnEndlessTrailer) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const char* endless : {"5;x=", "0\r\nX: "}) {
+    HttpParser parser(options_);
+    std::size_t used = 0;
+    ASSERT_EQ(parser.feed(head, used), Step::kHeadDone);
+    std::string waiting = endless;
+    Step step = Step::kMore;
+    while (step == Step::kMore && waiting.size() < 10 * options_.max_header) {
+      waiting.append(1000, 'x');
+      step = parser.feed(waiting, used);
+      waiting.erase(0, used);
+    }
+    EXPECT_EQ(step, Step::kRefused) << endless;
+    EXPECT_EQ(parser.refusal().status, 400);
+    EXPECT_LE(waiting.size(), options_.max_header + 2000);
+  }
+}
+
 TEST_F(HttpParserTest, SaysWhatWasWrongWithoutRepeatingIt) {
   EXPECT_EQ(feed("<script>\r\n\r\n"), Step::kRefused);
   EXPECT_EQ(parser_.refusal().status, 400);

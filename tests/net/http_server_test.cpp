@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace hearth::net {
 namespace {
@@ -128,27 +131,61 @@ TEST_F(HttpServerTest, StopCutsWhatIsLeftAtTheDeadline) {
   exchange->respond({});  // too late: nothing happens
 }
 
-TEST_F(HttpServerTest, CloseAllReachesEveryWebSocketOnEveryLoop) {
-  std::size_t next = 0;
-  on_upgrade_ = [&](const HttpRequest&) {
-    UpgradePlan plan;
-    plan.loop = next++ % 2;
-    return plan;
-  };
-  start(2);
-  RawClient first(port());
-  first.upgrade();
-  RawClient second(port());
-  second.upgrade();
-  opened_.wait();
-  opened_.wait();
-  server_->close_all(1012, "restarting");
-  for (RawClient* client : {&first, &second}) {
-    const auto frame = client->read_frame();
-    EXPECT_EQ(frame.close_code(), 1012);
-    EXPECT_EQ(frame.close_reason(), "restarting");
-    client->send(RawClient::close_frame(1012));
+// Sockets that say goodbye when they are told to. Opened and closed on one thread.
+class PoliteSockets {
+ public:
+  PoliteSockets(std::uint16_t port, int count) {
+    for (int i = 0; i < count; ++i) {
+      clients_.push_back(std::make_unique<RawClient>(port));
+      clients_.back()->upgrade();
+    }
   }
+  // How many were closed with 1001. `each` is called after each close frame.
+  int say_goodbye(const std::function<void()>& each) {
+    int going_away = 0;
+    for (const auto& client : clients_) {
+      if (client->read_frame().close_code() == 1001) ++going_away;
+      each();
+    }
+    for (const auto& client : clients_) {
+      client->send(RawClient::close_frame(1001));
+      client->close();
+    }
+    return going_away;
+  }
+
+ private:
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
+
+TEST_F(HttpServerTest, StopClosesManyWebSocketsBitByBitAndAllWithinTheGrace) {
+  constexpr int kCount = 300;
+  start(2);
+  PoliteSockets sockets(port(), kCount);
+  using Clock = std::chrono::steady_clock;
+  std::promise<void> stopped;
+  const auto begun = Clock::now();
+  server_->stop(1600ms, [&stopped] { stopped.set_value(); });
+  // The order among them is not promised, so what is looked at is the whole.
+  std::vector<Clock::time_point> told;
+  EXPECT_EQ(sockets.say_goodbye([&] { told.push_back(Clock::now()); }), kCount);
+  EXPECT_GE(told.back() - begun, 600ms) << "not spread over the first half of the grace";
+  stopped.get_future().get();
+  for (int i = 0; i < kCount; ++i) EXPECT_TRUE(closed_.wait().was_clean);
+  server_.reset();
+}
+
+TEST_F(HttpServerTest, StopDoesNotMakeAFewWebSocketsWait) {
+  start(2);
+  PoliteSockets sockets(port(), 100);
+  std::promise<void> stopped;
+  const auto begun = std::chrono::steady_clock::now();
+  server_->stop(60s, [&stopped] { stopped.set_value(); });
+  EXPECT_EQ(sockets.say_goodbye([] {}), 100);
+  stopped.get_future().get();
+  // A single slice of the first half of that grace would be 1.5 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 1500ms);
+  server_.reset();
 }
 
 TEST_F(HttpServerTest, AConnectionTooManyGets503AndRoomComesBack) {

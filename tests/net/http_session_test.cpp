@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace hearth::net {
 namespace {
@@ -215,6 +216,114 @@ TEST_F(HttpSessionTest, MalformedRequestsGetA400AndTheConnectionCloses) {
     EXPECT_EQ(reply.status, 400) << text;
     EXPECT_TRUE(reply.body.starts_with(R"({"error":{"code":"bad_request","message":")")) << text;
     EXPECT_TRUE(client.at_end()) << text;
+  }
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
+}
+
+// A second request hides behind each: who reads the first one's length otherwise would answer it too.
+TEST_F(HttpSessionTest, ALengthInDoubtGetsOneAnswerAndTheConnectionCloses) {
+  start();
+  const std::string hidden = get("/hidden");
+  const std::string doubtful[] = {
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: xchunked\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: identity\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+      "5\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
+  };
+  for (const std::string& text : doubtful) {
+    RawClient client(port());
+    client.send(text + hidden);
+    const Reply reply = client.read_reply();
+    EXPECT_EQ(reply.status, 400) << text;
+    EXPECT_NE(reply.head.find("Connection: close"), std::string::npos) << text;
+    EXPECT_TRUE(client.at_end()) << text;
+  }
+}
+
+TEST_F(HttpSessionTest, ATrailerIsDroppedAndTheNextRequestIsUnderstood) {
+  hold_requests();
+  start();
+  RawClient client(port());
+  client.send(
+      "POST /a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
+      "X-Late: 1\r\nConnection: close\r\n\r\n" +
+      get("/b"));
+  const auto first = exchanges_.wait();
+  EXPECT_FALSE(find_header(first->request().headers, "X-Late"));
+  first->respond(with_body("a"));
+  exchanges_.wait()->respond(with_body("b"));
+  EXPECT_EQ(client.read_reply().body, "a");
+  EXPECT_EQ(client.read_reply().body, "b");
+}
+
+TEST_F(HttpSessionTest, AnUpgradeInATrailerIsNone) {
+  start();
+  RawClient client(port());
+  const Reply reply = client.request(
+      "GET /t HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+      "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "GET /t ");
+}
+
+TEST_F(HttpSessionTest, AnUpgradeWithABodyIsRefused) {
+  start();
+  for (const char* body :
+       {"Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
+    RawClient client(port());
+    std::string text = RawClient::upgrade_text("/");
+    text.resize(text.size() - 2);
+    EXPECT_EQ(client.request(text + body).status, 400) << body;
+    EXPECT_TRUE(client.at_end()) << body;
+  }
+}
+
+TEST_F(HttpSessionTest, ConnectionHeadersOfEveryFormAreAnsweredAndTheServerLives) {
+  start();
+  const std::string head =
+      "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  const std::pair<const char*, int> forms[] = {
+      {"Connection: Upgrade\r\n", 101},
+      {"Connection: keep-alive, UPGRADE\r\n", 101},
+      // RFC 9110 5.3: several headers of a name are one list.
+      {"Connection: keep-alive\r\nConnection: Upgrade\r\n", 101},
+      {"Connection: Upgrade\r\nConnection: close\r\n", 101},
+      {"Connection: x\r\nConnection: y\r\nConnection: , ,upgrade,\r\n", 101},
+      {"Connection: ;;;, upgrade\r\n", 400},
+      {"Connection: a b c, upgrade\r\n", 400},
+      {"Connection: \"x, upgrade\r\n", 400},
+      {"Connection: @, upgrade\r\n", 400},
+      {"Connection: upgrade;q=1\r\n", 400},
+      {"Connection: \"upgrade\"\r\n", 400},
+      {"Connection: upgrade upgrade\r\n", 400},
+      {"Connection: upgrades\r\nConnection: keep-alive\r\n", 400},
+      {"Connection:\r\n", 400},
+      {"", 400},
+      {"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", 400},
+      {"Connection: Upgrade\r\nSec-WebSocket-Version: 8\r\n", 101},
+      {"Connection: Upgrade\r\nUpgrade: h2c\r\n", 101},
+  };
+  for (const auto& [form, status] : forms) {
+    RawClient client(port());
+    client.send(head + form + "\r\n");
+    EXPECT_EQ(client.read_reply(status != 101).status, status) << form;
+    if (status != 101) {
+      EXPECT_TRUE(client.at_end()) << form;
+      continue;
+    }
+    client.send(RawClient::text_frame("hello"));
+    EXPECT_EQ(client.read_text(), "hello") << form;
   }
   EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
 }

@@ -35,7 +35,11 @@ TEST(HttpTextTest, FindsTokensInListsAndInRepeatedHeaders) {
 TEST(HttpTextTest, WritesAHeadForEachFraming) {
   HttpResponse response;
   response.status = 404;
-  response.headers = {{"X-A", "1"}, {"connection", "close"}, {"Transfer-Encoding", "gzip"}};
+  response.headers = {{"X-A", "1"},
+                      {"connection", "close"},
+                      {"Transfer-Encoding", "gzip"},
+                      {"Upgrade", "h2c"},
+                      {"TE", "trailers"}};
   std::string out;
   ASSERT_TRUE(append_head(out, response, {BodyFraming::kLength, 12, true}));
   EXPECT_EQ(out,
@@ -97,6 +101,16 @@ TEST(HttpTextTest, NamesTheFaultOfAWrongHandshake) {
   request = handshake();
   request.headers[0].value = "keep-alive";
   EXPECT_EQ(upgrade_fault(request)->status, 400);
+  request = handshake();
+  request.headers.push_back({"Content-Length", "1"});
+  EXPECT_EQ(upgrade_fault(request)->status, 400);
+  request.headers.back().value = "0";
+  EXPECT_FALSE(upgrade_fault(request));
+  request.headers.back() = {"Transfer-Encoding", "chunked"};
+  EXPECT_EQ(upgrade_fault(request)->status, 400);
+  request = handshake();
+  request.headers.push_back(request.headers[3]);
+  EXPECT_EQ(upgrade_fault(request)->status, 400) << "two keys";
   request = handshake();
   request.headers[2].value = "8";
   EXPECT_EQ(upgrade_fault(request)->status, 426);

@@ -16,6 +16,8 @@ class CountingSession final : public Session {
   void on_sweep(SteadyTime) override { ++sweeps; }
   void wind_down() override { ++wind_downs; }
   void cut() override { ++cuts; }
+  [[nodiscard]] bool comes_back() const override { return is_socket; }
+  bool is_socket = false;
   int sweeps = 0;
   int wind_downs = 0;
   int cuts = 0;
@@ -27,8 +29,9 @@ class SessionTableTest : public ::testing::Test {
     loop_.restart();
     while (session.sweeps < times) loop_.run_one();
   }
-  std::shared_ptr<CountingSession> add() {
+  std::shared_ptr<CountingSession> add(bool is_socket = false) {
     auto session = std::make_shared<CountingSession>();
+    session->is_socket = is_socket;
     table_.add(session);
     return session;
   }
@@ -67,7 +70,7 @@ TEST_F(SessionTableTest, OwnsItsSessions) {
 
 TEST_F(SessionTableTest, StopWindsDownWhatIsThereAndWhatComesLater) {
   const auto early = add();
-  table_.stop(SteadyTime::max());
+  table_.stop(SteadyTime::max(), 100);
   const auto late = add();
   EXPECT_EQ(early->wind_downs, 1);
   EXPECT_EQ(late->wind_downs, 1);
@@ -78,10 +81,69 @@ TEST_F(SessionTableTest, StopWindsDownWhatIsThereAndWhatComesLater) {
 
 TEST_F(SessionTableTest, StopCutsAtTheDeadline) {
   const auto session = add();
-  table_.stop(std::chrono::steady_clock::now());
+  table_.stop(std::chrono::steady_clock::now(), 100);
   run_until_swept(*session, 1);
   EXPECT_GE(session->cuts, 1);
   table_.remove(*session);
+}
+
+TEST_F(SessionTableTest, StopTellsSocketsInSlicesIfTheyAreTooManyForOneMoment) {
+  std::vector<std::shared_ptr<CountingSession>> sockets;
+  std::vector<std::shared_ptr<CountingSession>> others;
+  for (int i = 0; i < 60; ++i) {
+    sockets.push_back(add(true));
+    others.push_back(add(false));
+  }
+  const auto told = [](const auto& sessions) {
+    int count = 0;
+    for (const auto& session : sessions) count += session->wind_downs;
+    return count;
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  table_.stop(begun + 1s, 50);
+  EXPECT_EQ(told(others), 60);
+  EXPECT_EQ(told(sockets), 3) << "one of twenty slices";
+
+  // Some go by themselves meanwhile, and one comes: it is told at once, and once.
+  std::vector<std::shared_ptr<CountingSession>> staying;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    if (i % 6 == 0) {
+      table_.remove(*sockets[i]);
+    } else {
+      staying.push_back(sockets[i]);
+    }
+  }
+  const auto late = add(true);
+  EXPECT_EQ(late->wind_downs, 1);
+
+  int steps = 0;
+  loop_.restart();
+  for (int before = told(staying); before < 50;) {
+    loop_.run_one();
+    const int now = told(staying);
+    if (now != before) ++steps;
+    before = now;
+  }
+  EXPECT_GE(steps, 5) << "told in one wave";
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 400ms) << "not spread over half of the time";
+  EXPECT_EQ(late->cuts, 0) << "the others were told only after the deadline";
+  EXPECT_EQ(late->wind_downs, 1);
+  for (const auto& session : staying) {
+    EXPECT_EQ(session->wind_downs, 1);
+    table_.remove(*session);
+  }
+  for (const auto& other : others) table_.remove(*other);
+  table_.remove(*late);
+}
+
+TEST_F(SessionTableTest, StopTellsAFewSocketsAtOnce) {
+  std::vector<std::shared_ptr<CountingSession>> sockets;
+  for (int i = 0; i < 50; ++i) sockets.push_back(add(true));
+  table_.stop(SteadyTime::max(), 50);
+  for (const auto& socket : sockets) {
+    EXPECT_EQ(socket->wind_downs, 1);
+    table_.remove(*socket);
+  }
 }
 
 TEST_F(SessionTableTest, ReportsQuietOnlyWithoutSessionsAndWithoutHandlers) {

@@ -75,13 +75,5 @@ TEST(ServerFramesTest, HostileTextStaysInsideItsString) {
   EXPECT_EQ(parsed(state_error_frame(hostile))["error"], shown);
 }
 
-TEST(ServerFramesTest, UnknownMethodsAreNamedInPart) {
-  EXPECT_EQ(unknown_method_message("nope"), "Method nope does not exist");
-  EXPECT_EQ(unknown_method_message(std::string(1'000'000, 'm')),
-            "Method " + std::string(128, 'm') + "... does not exist");
-  EXPECT_EQ(unknown_method_message(std::string(127, 'm') + "é"),
-            "Method " + std::string(127, 'm') + "... does not exist");
-}
-
 }  // namespace
 }  // namespace hearth::protocol

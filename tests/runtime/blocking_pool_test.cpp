@@ -10,9 +10,9 @@ namespace hearth::runtime {
 namespace {
 
 TEST(BlockingPoolTest, RunsJobsOnSeveralThreadsAtOnce) {
-  BlockingPool pool(2, 10);
   std::latch both(2);
   std::promise<void> met;
+  BlockingPool pool(2, 10);  // ends before what its jobs use
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(pool.run([&](bool) {
       both.arrive_and_wait();  // hangs unless the other job runs at the same time

@@ -53,7 +53,6 @@ TEST_F(AgentDatabaseTest, P1_LookingAtAnAgentLeavesNoFile) {
   const auto database = open();
   EXPECT_FALSE(database->exists());
   EXPECT_EQ(database->load_state(), std::nullopt);
-  database->clear_state();
   database->commit();
   database->close();
   EXPECT_FALSE(std::filesystem::exists(path_.parent_path()));
@@ -69,16 +68,6 @@ TEST_F(AgentDatabaseTest, P1_AFileThatWasOpenedButNotWrittenIsRemoved) {
   database = open();
   (void)database->connection();
   database.reset();  // without close()
-  EXPECT_FALSE(file_exists());
-}
-
-TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsRolledBackLeavesNoFile) {
-  const auto database = open();
-  database->store_state("1");
-  EXPECT_TRUE(database->exists());
-  database->rollback();
-  EXPECT_FALSE(database->exists());
-  database->close();
   EXPECT_FALSE(file_exists());
 }
 
@@ -242,29 +231,6 @@ TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
   EXPECT_EQ(open_as_after_a_kill().load_state(), "3");
 }
 
-TEST_F(AgentDatabaseTest, RollbackUndoesTheTurn) {
-  const auto database = open();
-  database->store_state("1");
-  database->commit();
-  database->store_state("2");
-  database->rollback();
-  EXPECT_FALSE(database->dirty());
-  EXPECT_EQ(database->load_state(), "1");
-  database->store_state("3");
-  database->commit();
-  EXPECT_EQ(database->load_state(), "3");
-}
-
-TEST_F(AgentDatabaseTest, TablesThatARollbackTookAwayAreMadeAgain) {
-  const auto database = open();
-  database->store_state("1");
-  database->rollback();
-  EXPECT_EQ(database->load_state(), std::nullopt);
-  database->store_state("2");
-  database->commit();
-  EXPECT_EQ(open_as_after_a_kill().load_state(), "2");
-}
-
 TEST_F(AgentDatabaseTest, CloseDropsWhatIsNotCommitted) {
   auto database = open();
   database->store_state("1");
@@ -301,17 +267,6 @@ TEST_F(AgentDatabaseTest, StateIsKeptByteForByte) {
     database->commit();
     EXPECT_EQ(open_as_after_a_kill().load_state(), state);
   }
-}
-
-TEST_F(AgentDatabaseTest, ClearedStateIsNone) {
-  const auto database = open();
-  database->store_state("1");
-  database->commit();
-  database->clear_state();
-  EXPECT_TRUE(database->dirty());
-  EXPECT_EQ(database->load_state(), std::nullopt);
-  database->commit();
-  EXPECT_EQ(open_as_after_a_kill().load_state(), std::nullopt);
 }
 
 TEST_F(AgentDatabaseTest, StateIsOneRowHoweverOftenItIsStored) {
@@ -356,8 +311,7 @@ TEST_F(AgentDatabaseTest, P5_AFullDiskBreaksItAndLosesNoCommit) {
   EXPECT_TRUE(database->broken());
   for (const auto& call : std::vector<std::function<void()>>{
            [&] { database->store_state("1"); }, [&] { (void)database->load_state(); },
-           [&] { database->clear_state(); }, [&] { database->commit(); },
-           [&] { database->rollback(); }, [&] { database->begin_write(); },
+           [&] { database->commit(); }, [&] { database->begin_write(); },
            [&] { (void)database->connection(); }})
     EXPECT_THROW(call(), StorageError);
   database->close();
@@ -393,7 +347,7 @@ TEST_F(AgentDatabaseTest, UsedBytesCountsWhatIsStored) {
   database->store_state("\"" + std::string(100'000, 'x') + "\"");
   EXPECT_GT(database->used_bytes(), 100'000);
   database->commit();
-  database->clear_state();
+  database->store_state("1");
   EXPECT_LT(database->used_bytes(), 20'000);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "support/temp_directory.hpp"
+#include "support/unprivileged.hpp"
 
 #include <gtest/gtest.h>
 
@@ -48,6 +49,20 @@ TEST_F(DirectoryTest, ForgetsWhatItKnows) {
 TEST_F(DirectoryTest, P2_SurvivesReopening) {
   Directory(path_).record({"A", "x"}, 1);
   EXPECT_TRUE(Directory(path_).contains({"A", "x"}));
+}
+
+TEST_F(DirectoryTest, AFileThatCannotBeWrittenIsRefusedAtOnce) {
+  Directory(path_).record({"A", "x"}, 1);
+  std::filesystem::permissions(temp_.path(), std::filesystem::perms{0777});
+  std::filesystem::permissions(path_, std::filesystem::perms{0444});
+  const testing::Unprivileged nobody;
+  std::string why;
+  try {
+    Directory{path_};
+  } catch (const StorageError& failure) {
+    why = failure.what();
+  }
+  EXPECT_NE(why.find("host.db: it cannot be written"), std::string::npos) << why;
 }
 
 TEST_F(DirectoryTest, P3_PagesInByteOrderWithoutGaps) {

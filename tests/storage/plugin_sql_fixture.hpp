@@ -3,6 +3,7 @@
 
 #include "storage/agent_database.hpp"
 #include "storage/plugin_sql.hpp"
+#include "storage/statement.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace hearth::storage {
@@ -62,6 +64,19 @@ class PluginSqlTest : public ::testing::Test {
   }
 
   std::int64_t count() { return ask("SELECT count(*) FROM t"); }
+
+  // The answer that a killed process would leave: of what is committed, and nothing else.
+  [[nodiscard]] std::int64_t ask_committed(std::string_view text) const {
+    const std::filesystem::path copy = temp_.path() / "killed.db";
+    for (const char* part : {"", "-wal"}) {
+      std::filesystem::copy_file(path_.string() + part, copy.string() + part,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    AgentDatabase killed(copy, database_.key());
+    Statement statement(killed.connection(), text);
+    Rows rows = statement.query();
+    return rows.next() ? rows.integer(0) : -1;
+  }
 
   const testing::TempDirectory temp_;
   const TickingClock clock_;

@@ -23,10 +23,15 @@ TEST_F(PluginSqlTurnsTest, P3_WritesJoinTheTurnAndReadsDoNotStartOne) {
   ASSERT_TRUE(run("SELECT * FROM t"));
   EXPECT_FALSE(database_.dirty());
   ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
-  database_.store_state("1");
-  database_.rollback();
-  EXPECT_EQ(count(), 0);
-  EXPECT_EQ(database_.load_state(), std::nullopt);
+  database_.store_state("1");  // the host's writes and the plugin's: one transaction
+  EXPECT_EQ(count(), 1);
+  constexpr std::string_view kHasState =
+      "SELECT count(*) FROM sqlite_schema WHERE name = 'cf_agents_state'";
+  EXPECT_EQ(ask_committed("SELECT count(*) FROM t"), 0);
+  EXPECT_EQ(ask_committed(kHasState), 0);
+  database_.commit();
+  EXPECT_EQ(ask_committed("SELECT count(*) FROM t"), 1);
+  EXPECT_EQ(ask_committed(kHasState), 1);
 }
 
 TEST_F(PluginSqlTurnsTest, P3_CreateIfNotExistsIsAlwaysPartOfATurn) {
@@ -38,8 +43,10 @@ TEST_F(PluginSqlTurnsTest, P3_CreateIfNotExistsIsAlwaysPartOfATurn) {
   database_.commit();
   ASSERT_EQ(*sql_->step(create), StepOutcome::kDone);  // ... and now it makes the table
   EXPECT_TRUE(database_.dirty());
-  database_.rollback();
-  EXPECT_FALSE(run("SELECT * FROM t"));
+  constexpr std::string_view kTables = "SELECT count(*) FROM sqlite_schema WHERE name = 't'";
+  EXPECT_EQ(ask_committed(kTables), 0);
+  database_.commit();
+  EXPECT_EQ(ask_committed(kTables), 1);
 }
 
 TEST_F(PluginSqlTurnsTest, P3_DropIfExistsIsAlwaysPartOfATurn) {
@@ -55,10 +62,10 @@ TEST_F(PluginSqlTurnsTest, P3_DropIfExistsIsAlwaysPartOfATurn) {
     database_.commit();
     ASSERT_EQ(*sql_->step(drop), StepOutcome::kDone) << kind;
     EXPECT_TRUE(database_.dirty()) << kind;
-    database_.rollback();
-    EXPECT_EQ(ask("SELECT count(*) FROM sqlite_schema WHERE name = 'x'"), 1) << kind;
-    ASSERT_EQ(*sql_->step(drop), StepOutcome::kDone);
+    constexpr std::string_view kThings = "SELECT count(*) FROM sqlite_schema WHERE name = 'x'";
+    EXPECT_EQ(ask_committed(kThings), 1) << kind;
     database_.commit();
+    EXPECT_EQ(ask_committed(kThings), 0) << kind;
     ASSERT_TRUE(sql_->finalize(drop));
   }
 }

@@ -4,12 +4,15 @@
 #include <hearth/abi.h>
 #include <hearth/connection.hpp>
 #include <hearth/detail/activation.hpp>
+#include <hearth/fiber.hpp>
 #include <hearth/fields.hpp>
 #include <hearth/http.hpp>
+#include <hearth/keep_alive.hpp>
 #include <hearth/log.hpp>
 #include <hearth/method.hpp>
 #include <hearth/offload.hpp>
 #include <hearth/operation.hpp>
+#include <hearth/retry.hpp>
 #include <hearth/sql.hpp>
 #include <hearth/task.hpp>
 
@@ -17,12 +20,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -86,6 +91,11 @@ class Agent {
   }
   // Only if the class's YAML grants a grace: the agent leaves memory when this has ended or the grace is over.
   virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
+  // A fiber was interrupted by an eviction or a crash: begin it again from `fiber.snapshot`, or let it go. Offered
+  // after on_start, the oldest first, one at a time; clients are served meanwhile. If it fails the fiber is offered
+  // again later. Not overridden: interrupted fibers are dropped, with a warning in the log.
+  // `fiber` stays valid until this has ended.
+  virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
   // NOLINTEND(performance-unnecessary-value-param)
 
   // ---- itself ----------------------------------------------------------------------------------------------
@@ -158,6 +168,55 @@ class Agent {
     return detail::OffloadAwaiter<std::decay_t<Function>>(live(), std::forward<Function>(function));
   }
 
+  // Tries again what fails: `function` takes the number of the attempt, from 1, or nothing, and returns a value
+  // or a Task. After the n-th failure it waits between nothing and min(2^n * base_delay, max_delay).
+  // Failure   Error(INVALID) at once for options that make no sense; then the last failure.
+  template <class Function>
+  [[nodiscard]] auto retry(Function function, RetryOptions options)
+      -> Task<detail::AttemptValue<Function>> {
+    detail::check_retry(options);
+    return retry_checked(std::move(function), std::move(options));
+  }
+  template <class Function>
+  [[nodiscard]] auto retry(Function function) -> Task<detail::AttemptValue<Function>> {
+    return retry_checked(std::move(function), RetryOptions());
+  }
+
+  // ---- work that survives: see fiber.hpp --------------------------------------------------------------------
+
+  // Not idle as long as it is held.
+  [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }
+  // Not idle until `function` (a value, or a Task) has ended, however it ends.
+  template <class Function>
+  [[nodiscard]] auto keep_alive_while(Function function)
+      -> Task<detail::TaskValue<std::invoke_result_t<Function&>>>;
+
+  // Runs `function(FiberContext&)` as a fiber and waits for what it gives or throws. Only the wait belongs to the
+  // caller: if the caller's event is cancelled (its client's deadline) the fiber goes on, so let `function` own
+  // what it uses.
+  template <class Function>
+  [[nodiscard]] auto run_fiber(std::string name, Function function)
+      -> Task<detail::FiberValue<Function>>;
+  // Begins a fiber, which runs up to its first wait, and waits for nothing. Gives its id. What it throws is logged.
+  template <class Function>
+  std::string spawn_fiber(std::string_view name, Function function) {
+    return detail::spawn(live(), name, detail::continued_by(live(), name), std::move(function));
+  }
+  // In on_fiber_recovered: like spawn_fiber, in the place of the interrupted one, whose checkpoint it takes over.
+  // The first fiber of the same name that is begun inside the hook does so too.
+  // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
+  template <class Function>
+  std::string continue_fiber(const RecoveredFiber& fiber, Function function) {
+    return detail::spawn(live(), fiber.name, &fiber, std::move(function));
+  }
+  // The checkpoint of the fiber that runs now, see FiberContext::stash().
+  // Failure   Error outside a fiber.
+  void stash(const Json& checkpoint) { detail::running_fiber(live()).stash(checkpoint); }
+  // Asks a fiber that runs to stop; it decides when, see FiberContext::stop_token(). False: none has this id.
+  bool cancel_fiber(std::string_view id) { return detail::request_stop(live(), id); }
+  // Has a fiber recovered once more whose recovery was given up. False: no such fiber.
+  bool retry_fiber(std::string_view id);
+
   // ---- time and chance: a test decides them ------------------------------------------------------------------
 
   [[nodiscard]] std::chrono::sys_time<std::chrono::milliseconds> now() const {
@@ -187,6 +246,10 @@ class Agent {
   [[nodiscard]] detail::Activation& activation() { return live(); }
 
  private:
+  template <class Function>
+  auto retry_checked(Function function, RetryOptions options)
+      -> Task<detail::AttemptValue<Function>>;
+
   [[nodiscard]] detail::Activation& live() const {
     if (!activation_)
       throw std::logic_error("this agent was not made by a host; tests use hearth::testing::Host");
@@ -289,6 +352,50 @@ inline std::string Agent::uuid() const {
   return text;
 }
 
+template <class Function>
+auto Agent::keep_alive_while(Function function)
+    -> Task<detail::TaskValue<std::invoke_result_t<Function&>>> {
+  const KeepAlive held = keep_alive();
+  if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
+    co_return co_await function();
+  else
+    co_return function();
+}
+
+template <class Function>
+auto Agent::run_fiber(std::string name, Function function) -> Task<detail::FiberValue<Function>> {
+  auto& fiber =
+      detail::begin_fiber(live(), name, detail::continued_by(live(), name), std::move(function));
+  detail::FiberAwaiter waiting(live(), fiber);
+  co_return co_await waiting;
+}
+
+inline bool Agent::retry_fiber(std::string_view id) {
+  const auto& table = detail::need(live().tables().fibers, HEARTH_EXT_FIBERS);
+  const hearth_status status = table.retry(live().host(), live().id(), detail::slice(id));
+  if (status == HEARTH_E_NOT_FOUND) return false;
+  live().check(status, "retry fiber");
+  return true;
+}
+
+template <class Function>
+auto Agent::retry_checked(Function function, RetryOptions options)
+    -> Task<detail::AttemptValue<Function>> {
+  for (int attempt = 1;; ++attempt) {
+    std::exception_ptr failure;
+    try {
+      if constexpr (detail::kIsTask<detail::AttemptResult<Function>>)
+        co_return co_await detail::attempt_once(function, attempt);
+      else
+        co_return detail::attempt_once(function, attempt);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (!detail::worth_another(options, failure, attempt)) std::rethrow_exception(failure);
+    co_await sleep(detail::retry_delay(options, attempt, random_number()));
+  }
+}
+
 namespace detail {
 
 inline Activation::Activation(const ClassTraits& traits, const hearth_class& definition,
@@ -309,6 +416,8 @@ inline void Activation::adopt(std::unique_ptr<Agent> agent) noexcept {
 }
 
 inline Activation::~Activation() {
+  // Rows of fibers stay: what is destroyed here was interrupted.
+  while (!fibers_.empty()) fibers_.extract(std::prev(fibers_.end()));
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
   while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
   agent_.reset();

@@ -69,11 +69,6 @@ class Stream {
 
 namespace detail {
 
-template <class T>
-inline constexpr bool kIsTask = false;
-template <class T>
-inline constexpr bool kIsTask<Task<T>> = true;
-
 // The arguments of one call.
 class Arguments {
  public:

@@ -32,6 +32,7 @@ constexpr std::uint32_t hooks_of() {
   if constexpr (!HEARTH_INHERITS(validate_state)) hooks |= kValidateState;
   if constexpr (!HEARTH_INHERITS(on_state_changed)) hooks |= kOnStateChanged;
   if constexpr (!HEARTH_INHERITS(on_evict)) hooks |= kOnEvict;
+  if constexpr (!HEARTH_INHERITS(on_fiber_recovered)) hooks |= kOnFiberRecovered;
   return hooks;
 }
 
@@ -119,6 +120,7 @@ hearth_status create(const hearth_class* self, const hearth_host* host, hearth_a
     constructing = outer;
     const Failure failure = current_failure();
     if (activation) activation->log(HEARTH_LOG_ERROR, "create failed: " + failure.text);
+    host->complete(host, id, 0, failure.status, slice(std::string_view(failure.text)));
     return failure.status;
   }
 }

@@ -217,6 +217,23 @@ class [[nodiscard]] Task<void> {
 namespace detail {
 
 template <class T>
+inline constexpr bool kIsTask = false;
+template <class T>
+inline constexpr bool kIsTask<Task<T>> = true;
+
+// What awaiting a T gives: T itself if it is no Task.
+template <class T>
+struct TaskTraits {
+  using Value = T;
+};
+template <class T>
+struct TaskTraits<Task<T>> {
+  using Value = T;
+};
+template <class T>
+using TaskValue = typename TaskTraits<T>::Value;
+
+template <class T>
 Task<T> Promise<T>::get_return_object() noexcept {
   return Task<T>(Frame<T>(std::coroutine_handle<Promise>::from_promise(*this)));
 }

@@ -23,6 +23,7 @@ class Agent;
 namespace detail {
 
 class Activation;
+struct Recovery;     // see fiber.hpp
 struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
 
 // Which event the running code belongs to. Restored when a wait ends.
@@ -31,9 +32,11 @@ struct Context {
   std::uint64_t connection = 0;   // the client that the event came from
   bool on_behalf = false;         // a change of state counts as that client's
   const char* unheard = nullptr;  // the hook, if nobody but the log hears of its failure
+  std::uint64_t fiber = 0;        // the SDK's number of the fiber that runs; 0: none
+  Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
 };
 
-// An accepted event whose coroutine waits.
+// An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
 class Root : public Finished {
  public:
   explicit Root(Activation& activation, Context context)
@@ -43,7 +46,8 @@ class Root : public Finished {
   Root& operator=(const Root&) = delete;
 
   void on_finished() noexcept override;
-  // Completes the event with what the coroutine gave. Called once, after on_finished, from no coroutine.
+  // Completes the event with what the coroutine gave (a fiber: ends it). Called once, after on_finished, from
+  // no coroutine.
   virtual void answer() noexcept = 0;
   [[nodiscard]] const Context& context() const noexcept { return context_; }
 
@@ -65,8 +69,8 @@ class PendingOperation {
 };
 
 // Threads   The agent's own: every member is [instance].
-// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first, newest event
-//           first, while the Agent is still whole.
+// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first, fibers before
+//           events and the newest first, while the Agent is still whole.
 class Activation {
  public:
   // Defined in agent_base.hpp, where Agent is complete.
@@ -132,11 +136,21 @@ class Activation {
     while (!finished_.empty()) {
       Root* const root = finished_.back();
       finished_.pop_back();
+      const Context ended = root->context();
       root->answer();
-      roots_.erase(root->context().call);
+      if (ended.fiber != 0)
+        fibers_.erase(ended.fiber);
+      else
+        roots_.erase(ended.call);
     }
   }
   [[nodiscard]] std::size_t unfinished() const noexcept { return roots_.size(); }
+
+  // ---- fibers: they belong to no event, so its end does not touch them. Each root is a FiberRoot
+  [[nodiscard]] std::uint64_t next_fiber() noexcept { return ++last_fiber_; }
+  [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Root>>& fibers() noexcept {
+    return fibers_;
+  }
 
   // ---- operations
   // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will come.
@@ -180,6 +194,23 @@ class Activation {
     Activation& activation_;
   };
 
+  // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one that waits
+  // for it.
+  class Scope {
+   public:
+    Scope(Activation& activation, Context context)
+        : activation_(activation), outer_(activation.context_) {
+      activation_.context_ = context;
+    }
+    ~Scope() { activation_.context_ = outer_; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Activation& activation_;
+    Context outer_;
+  };
+
   // ---- the last state seen, text and parsed
   struct StateCache {
     std::string text;
@@ -205,6 +236,8 @@ class Activation {
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, PendingOperation*> pending_;
   std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call, which grow
+  std::uint64_t last_fiber_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number
   std::vector<Root*> finished_;
 };
 

@@ -24,6 +24,7 @@ enum Hook : std::uint32_t {
   kValidateState = 1U << 7,
   kOnStateChanged = 1U << 8,
   kOnEvict = 1U << 9,
+  kOnFiberRecovered = 1U << 10,
 };
 
 struct ClassTraits {
@@ -48,6 +49,15 @@ inline void dispatch_request(Activation& activation, const Context& context,
   const Request& borrowed = *request;
   drive(activation, context, activation.agent().on_request(borrowed),
         DeliverResponse(std::move(request)));
+}
+
+inline void dispatch_recovery(Activation& activation, Context context, const hearth_event& event) {
+  auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
+  context.recovery = recovery.get();
+  const RecoveredFiber& fiber = recovery->fiber;
+  const Activation::Scope scope(activation, context);
+  drive(activation, context, activation.agent().on_fiber_recovered(fiber),
+        DeliverRecovered(std::move(recovery)));
 }
 
 // An asynchronous event whose hook is overridden. Exceptions before the first wait come out of here.
@@ -77,6 +87,7 @@ inline void dispatch(Activation& activation, const Context& context, const heart
     case HEARTH_EVENT_EVICT:
       return drive(activation, context, agent.on_evict(static_cast<EvictReason>(event.flags)),
                    DeliverNothing());
+    case HEARTH_EVENT_FIBER_RECOVERED: return dispatch_recovery(activation, context, event);
     default: return;
   }
 }
@@ -93,6 +104,7 @@ inline std::uint32_t hook_of(std::uint32_t kind) noexcept {
     case HEARTH_EVENT_STATE_CHECK: return kValidateState;
     case HEARTH_EVENT_STATE_CHANGED: return kOnStateChanged;
     case HEARTH_EVENT_EVICT: return kOnEvict;
+    case HEARTH_EVENT_FIBER_RECOVERED: return kOnFiberRecovered;
     default: return 0;
   }
 }
@@ -108,7 +120,7 @@ inline const char* unheard_hook(std::uint32_t kind) noexcept {
   }
 }
 
-// CONNECTING and STATE_CHECK: over when this returns. There is nobody to tell the text to but the log.
+// CONNECTING and STATE_CHECK: over when this returns.
 inline hearth_status dispatch_synchronous(Activation& activation,
                                           const hearth_event& event) noexcept {
   const Activation::Entry entry(activation, Context{0, event.connection, false, nullptr});
@@ -123,9 +135,7 @@ inline hearth_status dispatch_synchronous(Activation& activation,
     return HEARTH_OK;
   } catch (...) {
     const Failure failure = current_failure();
-    activation.log(HEARTH_LOG_INFO, (event.kind == HEARTH_EVENT_CONNECTING ? "connection refused: "
-                                                                           : "state refused: ") +
-                                        failure.text);
+    activation.complete(0, failure.status, failure.text);  // the text of what is returned
     return failure.status;
   }
 }
@@ -134,9 +144,11 @@ inline hearth_status dispatch_synchronous(Activation& activation,
 inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   Activation& activation = *static_cast<Activation*>(instance);
   const std::uint32_t kind = event->kind;
-  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_EVICT) return HEARTH_E_UNSUPPORTED;
+  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_FIBER_RECOVERED) return HEARTH_E_UNSUPPORTED;
 
   const bool wanted = (activation.traits().hooks & hook_of(kind)) != 0;
+  // Not OK: that would mean that the fiber was taken care of.
+  if (kind == HEARTH_EVENT_FIBER_RECOVERED && !wanted) return HEARTH_E_UNSUPPORTED;
   if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
   if (!wanted && kind != HEARTH_EVENT_CALL && kind != HEARTH_EVENT_REQUEST) {
     activation.complete(event->call, HEARTH_OK, {});

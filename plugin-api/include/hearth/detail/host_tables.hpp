@@ -6,7 +6,9 @@
 #include <hearth/ext/agent.h>
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections.h>
+#include <hearth/ext/fibers.h>
 #include <hearth/ext/http.h>
+#include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/random.h>
@@ -40,7 +42,9 @@ struct HostTables {
   const hearth_agent_v1* agent = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
+  const hearth_fibers_v1* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
+  const hearth_keep_alive_v1* keep_alive = nullptr;
   const hearth_log_v1* log = nullptr;
   const hearth_random_v1* random = nullptr;
   const hearth_sql_v1* sql = nullptr;
@@ -51,7 +55,9 @@ struct HostTables {
     find(agent, HEARTH_EXT_AGENT);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
+    find(fibers, HEARTH_EXT_FIBERS);
     find(http, HEARTH_EXT_HTTP);
+    find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
     find(log, HEARTH_EXT_LOG);
     find(random, HEARTH_EXT_RANDOM);
     find(sql, HEARTH_EXT_SQL);

@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::testing {
 
@@ -22,7 +24,13 @@ class Database {
       throw std::runtime_error("cannot open SQLite in memory");
     sqlite3_set_authorizer(db_, &Database::authorize, this);
     execute("CREATE TABLE cf_agents_state (id TEXT PRIMARY KEY, state TEXT)",
-            true);  // one table of the host's
+            true);  // tables of the host's
+    execute(
+        "CREATE TABLE cf_agents_runs (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot "
+        "TEXT, "
+        "created_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+        "next_at INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT)",
+        true);
   }
   ~Database() {
     finalize_all();
@@ -99,6 +107,22 @@ class Database {
   }
   void end_turn() {
     if (depth_ > 0) release(1);
+  }
+
+  // ---- the host's own rows: NULL for an empty optional
+  void write_own(const std::string& sql, const std::vector<std::optional<std::string>>& values) {
+    own_ = true;
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK)
+      throw std::logic_error(sqlite3_errmsg(db_));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i])
+        sqlite3_bind_text(statement, static_cast<int>(i + 1), values[i]->data(),
+                          static_cast<int>(values[i]->size()), SQLITE_TRANSIENT);  // NOLINT
+    }
+    sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    own_ = false;
   }
 
   [[nodiscard]] sqlite3* handle() const { return db_; }

@@ -92,6 +92,8 @@ class Engine {
     agent.calls.clear();
     agent.default_state.reset();
     agent.database.finalize_all();
+    agent.keep_alive = 0;
+    for (FiberRecord& fiber : agent.fibers) fiber.running = fiber.recovering = false;
     leave(agent);
     by_id_.erase(agent.id);
     for (auto& [id, operation] : operations_) {
@@ -148,14 +150,17 @@ class Engine {
 
   void advance(std::uint64_t nanoseconds) {
     const std::uint64_t target = steady_ns + nanoseconds;
+    wake_interrupted();
     settle();
     for (;;) {
       std::uint64_t next = target;
       for (const auto& [id, operation] : operations_) {
         if (operation.kind == HEARTH_OP_SLEEP) next = std::min(next, operation.due_ns);
       }
+      next = std::max(steady_ns, std::min(next, next_recovery()));
       wall_ms += static_cast<std::int64_t>(next / 1'000'000 - steady_ns / 1'000'000);
       steady_ns = std::max(steady_ns, next);
+      wake_interrupted();
       settle();
       if (next >= target) return;
     }
@@ -222,15 +227,39 @@ class Engine {
     });
   }
 
+  // ---- fibers
+  [[nodiscard]] hearth_fiber next_fiber() { return ++last_fiber_; }
+  // Brings the table in line with `fiber`, or removes its row.
+  static void write_row(AgentRecord& agent, const FiberRecord& fiber) {
+    agent.database.write_own(
+        "INSERT OR REPLACE INTO cf_agents_runs (id, name, snapshot, created_at, attempts, dead, "
+        "last_error) VALUES (?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), "
+        "?)",
+        {fiber.id, fiber.name, fiber.snapshot, std::to_string(fiber.created_at_ms),
+         std::to_string(fiber.attempts), std::to_string(fiber.dead ? 1 : 0),
+         fiber.last_error.empty() ? std::nullopt : std::optional(fiber.last_error)});
+  }
+  static void erase_fiber(AgentRecord& agent, const std::string& id) {
+    agent.database.write_own("DELETE FROM cf_agents_runs WHERE id = ?", {id});
+    std::erase_if(agent.fibers, [&](const FiberRecord& fiber) { return fiber.id == id; });
+  }
+  [[nodiscard]] static FiberRecord* find_row(AgentRecord& agent, std::string_view id) {
+    const auto found = std::find_if(agent.fibers.begin(), agent.fibers.end(),
+                                    [&](const FiberRecord& fiber) { return fiber.id == id; });
+    return found == agent.fibers.end() ? nullptr : &*found;
+  }
+
   std::uint64_t steady_ns = 3'600'000'000'000;
   std::int64_t wall_ms = 1'767'312'000'000;  // 2026-01-02T00:00Z
   std::vector<std::string> log;              // "info text"
   std::mt19937_64 random{1};
-  hearth_status submit_status = HEARTH_OK;  // not OK: submit() answers this
-  bool hold_jobs = false;                   // offloaded work waits
+  hearth_status submit_status = HEARTH_OK;       // not OK: submit() answers this
+  bool hold_jobs = false;                        // offloaded work waits
+  hearth_status start_fiber_status = HEARTH_OK;  // not OK: start() of hearth.fibers/1 answers this
 
  private:
   static constexpr int kMostRounds = 100'000;
+  static constexpr int kMostAttempts = 10;
 
   struct Table {
     hearth_host head;
@@ -372,6 +401,7 @@ class Engine {
       return true;
     }
     if (agent.started && !agent.waiting.empty()) return run_first(agent.waiting);
+    if (recover_one(agent)) return true;
     for (const auto& [number, client] : agent.clients) {
       if (client->greeted && !client->waiting.empty()) return run_first(client->waiting);
       if (!client->open && client->greeted && !client->close_sent) {
@@ -381,6 +411,73 @@ class Engine {
       }
     }
     return false;
+  }
+
+  // Wakes the agents that have a fiber to recover: a server does so by itself.
+  void wake_interrupted() {
+    for (const auto& agent : agents_) {
+      if (agent->instance || !has_due_fiber(*agent)) continue;
+      try {
+        wake(*agent);
+      } catch (const std::exception& error) {
+        write_log("warn recovery: " + std::string(error.what()));
+      }
+    }
+  }
+  [[nodiscard]] bool has_due_fiber(const AgentRecord& agent) const {
+    return std::any_of(agent.fibers.begin(), agent.fibers.end(), [this](const FiberRecord& row) {
+      return row.interrupted() && row.due_ns <= steady_ns;
+    });
+  }
+  [[nodiscard]] std::uint64_t next_recovery() const {
+    std::uint64_t next = ~std::uint64_t{0};
+    for (const auto& agent : agents_) {
+      for (const FiberRecord& row : agent->fibers) {
+        if (row.interrupted() && row.due_ns > steady_ns) next = std::min(next, row.due_ns);
+      }
+    }
+    return next;
+  }
+
+  // Offers the oldest interrupted fiber that is due; one at a time.
+  bool recover_one(AgentRecord& agent) {
+    if (!agent.instance || !agent.started || !has_due_fiber(agent) ||
+        std::any_of(agent.fibers.begin(), agent.fibers.end(),
+                    [](const FiberRecord& row) { return row.recovering; }))
+      return false;
+    FiberRecord& row = *std::find_if(
+        agent.fibers.begin(), agent.fibers.end(),
+        [this](const FiberRecord& each) { return each.interrupted() && each.due_ns <= steady_ns; });
+    row.recovering = true;
+    ++row.attempts;
+    // The next attempt waits too if the hook ends with the agent. A server adds some chance to it.
+    row.due_ns = steady_ns + (std::uint64_t{1'000'000'000} << std::min(row.attempts - 1, 8));
+    write_row(agent, row);
+    const std::string body =
+        to_text({{"id", row.id},
+                 {"snapshot", row.snapshot ? Json::parse(*row.snapshot) : Json()},
+                 {"created_at", row.created_at_ms},
+                 {"attempt", row.attempts}});
+    auto call = std::make_shared<CallRecord>();
+    call->kind = HEARTH_EVENT_FIBER_RECOVERED;
+    call->then = [this, &agent, id = row.id](const CallRecord& ended) {
+      end_recovery(agent, id, ended);
+    };
+    send(agent, call, std::string(row.name), body, 0);
+    return true;
+  }
+  void end_recovery(AgentRecord& agent, const std::string& id, const CallRecord& ended) {
+    FiberRecord* const row = find_row(agent, id);
+    if (!row) return;  // its continuation has replaced it
+    if (ended.status == HEARTH_OK) return erase_fiber(agent, id);
+    if (ended.status == HEARTH_E_UNSUPPORTED) {
+      write_log("warn the class recovers no fibers: " + row->name + " was dropped");
+      return erase_fiber(agent, id);
+    }
+    row->recovering = false;
+    row->dead = row->attempts >= kMostAttempts;
+    row->last_error = ended.body;
+    write_row(agent, *row);
   }
 
   static bool run_first(std::deque<std::function<void()>>& queue) {
@@ -413,6 +510,7 @@ class Engine {
   hearth_agent last_agent_ = 0;
   std::uint64_t last_call_ = 0;
   std::uint64_t last_operation_ = 0;
+  hearth_fiber last_fiber_ = 0;
 };
 
 }  // namespace hearth::testing::detail

@@ -260,6 +260,25 @@ class AgentHandle {
     if (!call->done) engine_->advance(static_cast<std::uint64_t>(grace.count()) * 1'000'000);
     evict();
   }
+  // As if the server was killed: nothing of the agent runs on, its clients are gone without a word. Its interrupted
+  // fibers are recovered when it wakes: with the next event, or as soon as Host::advance() lets time pass.
+  void kill() {
+    for (const auto& [number, client] : agent_->clients) {
+      client->open = false;
+      client->close_code = 1006;
+    }
+    agent_->clients.clear();
+    evict();
+  }
+  // Into memory, as by an event that does nothing.
+  void wake() {
+    engine_->wake(*agent_);
+    engine_->settle();
+  }
+  // The rows of its fibers, oldest first: those that run and those that were interrupted.
+  [[nodiscard]] const std::vector<FiberRecord>& fibers() const { return agent_->fibers; }
+  // References that are held by keep_alive().
+  [[nodiscard]] std::size_t keep_alive() const { return agent_->keep_alive; }
   [[nodiscard]] bool is_live() const { return agent_->instance != nullptr; }
   [[nodiscard]] int activations() const { return agent_->activations; }
   // Events that were accepted and not completed.
@@ -315,6 +334,8 @@ class Host {
 
   // From now on submit() fails with this; HEARTH_OK ends it.
   void fail_submit(hearth_status status) { engine_.submit_status = status; }
+  // From now on no fiber can begin; HEARTH_OK ends it.
+  void fail_start_fiber(hearth_status status) { engine_.start_fiber_status = status; }
   // Offloaded work waits until it is let go.
   void hold_offload(bool hold) {
     engine_.hold_jobs = hold;

@@ -2,6 +2,7 @@
 // What the mock host knows of agents, clients and calls. Tests use the handles in host.hpp.
 
 #include <hearth/abi.h>
+#include <hearth/ext/fibers.h>
 #include <hearth/json.hpp>
 #include <hearth/testing/database.hpp>
 #include <hearth/testing/slices.hpp>
@@ -28,6 +29,23 @@ struct ReceivedFrame {
   friend bool operator==(const ReceivedFrame& frame, std::string_view text) {
     return !frame.binary && frame.payload == text;
   }
+};
+
+// A row of cf_agents_runs: a fiber whose work is not over.
+struct FiberRecord {
+  std::string id;
+  std::string name;
+  std::optional<std::string> snapshot;  // JSON
+  std::int64_t created_at_ms = 0;
+  int attempts = 0;      // recoveries begun since the last checkpoint
+  bool running = false;  // in the instance that is in memory
+  bool recovering = false;
+  bool dead = false;  // recovery was given up
+  std::string last_error;
+  hearth_fiber handle = 0;   // while it runs
+  std::uint64_t due_ns = 0;  // recovery is not begun before
+
+  [[nodiscard]] bool interrupted() const { return !running && !recovering && !dead; }
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -101,12 +119,14 @@ struct AgentRecord {
   std::string last_error;
   Slices lent;
   std::deque<std::function<void()>> waiting;  // until START has ended
+  std::size_t keep_alive = 0;
 
   // what stays
   Database database;
   std::optional<std::string> state;
   std::map<std::uint64_t, std::shared_ptr<ClientRecord>> clients;
   int activations = 0;
+  std::vector<FiberRecord> fibers;  // in order of creation; the table is their copy for readers
 };
 
 }  // namespace detail

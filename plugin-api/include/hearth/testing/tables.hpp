@@ -2,6 +2,7 @@
 // The mock host's C functions: hearth_host and every extension, in memory.
 
 #include <hearth/testing/caller.hpp>
+#include <hearth/testing/durable_tables.hpp>
 #include <hearth/testing/sql_table.hpp>
 
 #include <cstdint>
@@ -19,6 +20,8 @@ inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::
                               hearth_status status, hearth_bytes body) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
+  if (id == 0 && status < 0)
+    return HEARTH_OK;  // the text of what create or a synchronous event returns
   const auto call = caller.call(id);
   if (!call) return HEARTH_E_GONE;
   caller.agent->calls.erase(id);
@@ -332,7 +335,8 @@ inline hearth_status add_header(const hearth_host* host, hearth_agent agent, std
     if (!call.parts.empty())
       return caller.fail(HEARTH_E_FORBIDDEN, "the head of the response has left");
     for (const std::string_view taken :
-         {"Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Date"}) {
+         {"Connection", "Content-Length", "Date", "Keep-Alive", "Proxy-Connection", "TE", "Trailer",
+          "Transfer-Encoding", "Upgrade"}) {
       if (same_name(view(name), taken))
         return caller.fail(HEARTH_E_INVALID, "the server sets this header");
     }
@@ -362,7 +366,9 @@ inline const void* get_extension(const hearth_host*, const char* id) {
   if (name == HEARTH_EXT_AGENT) return &kAgent;
   if (name == HEARTH_EXT_CLOCK) return &kClock;
   if (name == HEARTH_EXT_CONNECTIONS) return &kConnections;
+  if (name == HEARTH_EXT_FIBERS) return &kFibers;
   if (name == HEARTH_EXT_HTTP) return &kHttp;
+  if (name == HEARTH_EXT_KEEP_ALIVE) return &kKeepAlive;
   if (name == HEARTH_EXT_LOG) return &kLog;
   if (name == HEARTH_EXT_RANDOM) return &kRandom;
   if (name == HEARTH_EXT_SQL) return &sql_table();

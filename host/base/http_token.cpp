@@ -1,0 +1,46 @@
+#include "base/http_token.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_token_character(char c) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ||
+         kMarks.find(c) != std::string_view::npos;
+}
+
+bool is_value_character(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return c == '\t' || (byte >= 0x20 && byte != 0x7F);
+}
+
+}  // namespace
+
+bool is_http_token(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, is_token_character);
+}
+
+bool is_http_field_value(std::string_view text) noexcept {
+  return std::ranges::all_of(text, is_value_character);
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool is_host_owned_header(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 9> kNames = {
+      "connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "date",
+      "trailer",    "te",         "proxy-connection"};
+  return std::ranges::any_of(
+      kNames, [name](std::string_view own) { return equal_ignoring_case(name, own); });
+}
+
+}  // namespace hearth

@@ -1,0 +1,74 @@
+#pragma once
+// co_await retry(function, options): again, after growing random waits, until it works or the attempts are used up.
+
+#include <hearth/error.hpp>
+#include <hearth/task.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace hearth {
+
+struct RetryOptions {
+  int max_attempts = 3;  // the first one included
+  std::chrono::milliseconds base_delay{100};
+  std::chrono::milliseconds max_delay{3'000};
+  // Whether this failure deserves another attempt, and the number that it would have (2, 3, ...). Empty: always.
+  // What is no std::exception is never tried again.
+  std::function<bool(const std::exception& failure, int next_attempt)> should_retry = {};
+};
+
+namespace detail {
+
+template <class Function>
+auto attempt_once(Function& function, int attempt) {
+  if constexpr (std::is_invocable_v<Function&, int>)
+    return function(attempt);
+  else
+    return function();
+}
+template <class Function>
+using AttemptResult =
+    decltype(attempt_once(std::declval<Function&>(), 1));  // a value, or a Task of one
+template <class Function>
+using AttemptValue = TaskValue<AttemptResult<Function>>;
+
+inline void check_retry(const RetryOptions& options) {
+  const auto refuse = [](const char* text) { throw Error(HEARTH_E_INVALID, text); };
+  if (options.max_attempts < 1) refuse("retry.maxAttempts must be >= 1");
+  if (options.base_delay.count() <= 0) refuse("retry.baseDelayMs must be > 0");
+  if (options.max_delay.count() <= 0) refuse("retry.maxDelayMs must be > 0");
+  if (options.base_delay > options.max_delay)
+    refuse("retry.baseDelayMs must be <= retry.maxDelayMs");
+}
+
+inline bool worth_another(const RetryOptions& options, const std::exception_ptr& failure,
+                          int attempt) {
+  if (attempt >= options.max_attempts) return false;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return !options.should_retry || options.should_retry(error, attempt + 1);
+  } catch (...) {
+    return false;
+  }
+}
+
+// Full jitter: anything from 0 up to, but not including, min(2^attempt * base, max).
+inline std::chrono::milliseconds retry_delay(const RetryOptions& options, int attempt,
+                                             std::uint64_t random) {
+  double bound = static_cast<double>(options.base_delay.count());
+  const double most = static_cast<double>(options.max_delay.count());
+  for (int i = 0; i < attempt && bound < most; ++i) bound *= 2;
+  const double share = static_cast<double>(random >> 11) * 0x1.0p-53;  // [0, 1)
+  return std::chrono::milliseconds(static_cast<std::int64_t>(share * std::min(bound, most)));
+}
+
+}  // namespace detail
+
+}  // namespace hearth

@@ -1,0 +1,116 @@
+#pragma once
+// The mock host's hearth.keep_alive/1 and hearth.fibers/1.
+
+#include <hearth/ext/fibers.h>
+#include <hearth/ext/keep_alive.h>
+#include <hearth/testing/caller.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::testing::detail {
+
+inline hearth_status acquire_keep_alive(const hearth_host* host, hearth_agent agent) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  ++caller.agent->keep_alive;
+  return HEARTH_OK;
+}
+inline hearth_status release_keep_alive(const hearth_host* host, hearth_agent agent) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  if (caller.agent->keep_alive == 0)
+    return caller.fail(HEARTH_E_INVALID, "no keep-alive reference is held");
+  --caller.agent->keep_alive;
+  return HEARTH_OK;
+}
+
+// 36 characters, like a UUID; readable in a failed test.
+inline std::string fiber_id(hearth_fiber number) {
+  char text[37];
+  static_cast<void>(std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx",
+                                  static_cast<unsigned long long>(number)));
+  return text;
+}
+
+inline hearth_status start_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes name,
+                                 hearth_bytes replaces, hearth_fiber* handle, hearth_bytes* id) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  if (name.len == 0 || name.len > 256 || !is_utf8(view(name)))
+    return caller.fail(HEARTH_E_INVALID, "a fiber's name is 1 to 256 bytes of UTF-8");
+  if (caller.engine.start_fiber_status != HEARTH_OK)
+    return caller.fail(caller.engine.start_fiber_status, "start fails in this test");
+  FiberRecord fiber;
+  fiber.handle = caller.engine.next_fiber();
+  fiber.id = fiber_id(fiber.handle);
+  fiber.name = view(name);
+  fiber.created_at_ms = caller.engine.wall_ms;
+  fiber.running = true;
+  if (replaces.len != 0) {
+    const FiberRecord* const old = Engine::find_row(*caller.agent, view(replaces));
+    if (!old || old->running)
+      return caller.fail(HEARTH_E_NOT_FOUND, "no interrupted fiber has this id");
+    fiber.snapshot = old->snapshot;
+    fiber.attempts = old->attempts;
+    fiber.due_ns = old->due_ns;
+    Engine::erase_fiber(*caller.agent, std::string(view(replaces)));
+  }
+  Engine::write_row(*caller.agent, fiber);
+  *handle = fiber.handle;
+  caller.agent->fibers.push_back(fiber);
+  return caller.lend(fiber.id, id);
+}
+
+// Finds the fiber that runs, then does `use` with it.
+template <class Use>
+hearth_status with_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber handle,
+                         Use use) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  for (FiberRecord& fiber : caller.agent->fibers) {
+    if (fiber.running && fiber.handle == handle) return use(caller, fiber);
+  }
+  return caller.fail(HEARTH_E_GONE, "the fiber has ended");
+}
+inline hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_fiber handle,
+                           hearth_bytes json) {
+  return with_fiber(host, agent, handle, [&](const Caller& caller, FiberRecord& fiber) {
+    if (!Json::accept(view(json)))
+      return caller.fail(HEARTH_E_INVALID, "a checkpoint must be JSON");
+    if (json.len > 2 * 1024 * 1024)
+      return caller.fail(HEARTH_E_LIMIT, "the checkpoint is larger than 2097152 bytes");
+    fiber.snapshot = std::string(view(json));
+    fiber.attempts = 0;
+    fiber.due_ns = 0;
+    Engine::write_row(*caller.agent, fiber);
+    return hearth_status{HEARTH_OK};
+  });
+}
+inline hearth_status finish_fiber(const hearth_host* host, hearth_agent agent,
+                                  hearth_fiber handle) {
+  return with_fiber(host, agent, handle, [&](const Caller& caller, const FiberRecord& fiber) {
+    Engine::erase_fiber(*caller.agent, std::string(fiber.id));
+    return hearth_status{HEARTH_OK};
+  });
+}
+inline hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  FiberRecord* const fiber = Engine::find_row(*caller.agent, view(id));
+  if (!fiber || !fiber->dead) return caller.fail(HEARTH_E_NOT_FOUND, "no dead fiber has this id");
+  fiber->dead = false;
+  fiber->attempts = 0;
+  fiber->due_ns = 0;
+  Engine::write_row(*caller.agent, *fiber);
+  return HEARTH_OK;
+}
+
+inline constexpr hearth_keep_alive_v1 kKeepAlive = {&acquire_keep_alive, &release_keep_alive};
+inline constexpr hearth_fibers_v1 kFibers = {&start_fiber, &stash, &finish_fiber, &retry_fiber};
+
+}  // namespace hearth::testing::detail

@@ -1,0 +1,52 @@
+#include "base/http_token.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hearth {
+namespace {
+
+TEST(HttpTokenTest, ATokenIsWhatTheRfcSays) {
+  for (const char* token : {"a", "Z", "0", "X-One", "!#$%&'*+-.^_`|~"}) {
+    EXPECT_TRUE(is_http_token(token)) << token;
+  }
+  // Every byte on its own: what is no letter, digit or mark separates.
+  const std::string allowed =
+      "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text(1, static_cast<char>(byte));
+    EXPECT_EQ(is_http_token(text), allowed.find(text) != std::string::npos) << byte;
+  }
+  EXPECT_FALSE(is_http_token(""));
+  EXPECT_FALSE(is_http_token("a b"));
+  EXPECT_FALSE(is_http_token("a:"));
+}
+
+TEST(HttpTokenTest, AValueHasNoControlCharacterButTheTab) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text{'a', static_cast<char>(byte), 'b'};
+    EXPECT_EQ(is_http_field_value(text), byte == '\t' || (byte >= 0x20 && byte != 0x7F)) << byte;
+  }
+  EXPECT_TRUE(is_http_field_value(""));
+}
+
+TEST(HttpTokenTest, CaseIsIgnoredInAsciiOnly) {
+  EXPECT_TRUE(equal_ignoring_case("Content-LENGTH", "content-length"));
+  EXPECT_FALSE(equal_ignoring_case("a", "ab"));
+  EXPECT_FALSE(equal_ignoring_case("[", "{"));  // 0x20 apart, as letters are
+  EXPECT_FALSE(equal_ignoring_case("\xC4", "\xE4"));
+}
+
+TEST(HttpTokenTest, TheHeadersOfTheServerAloneAreNamedOnce) {
+  for (const char* name : {"Connection", "Keep-Alive", "Transfer-Encoding", "CONTENT-LENGTH",
+                           "upgrade", "Date", "Trailer", "TE", "Proxy-Connection"}) {
+    EXPECT_TRUE(is_host_owned_header(name)) << name;
+  }
+  for (const char* name : {"Content-Type", "Dates", "T", "", "Connection "}) {
+    EXPECT_FALSE(is_host_owned_header(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,167 @@
+// The research plugin on the mock host.
+
+#include "research/research.cpp"  // NOLINT(bugprone-suspicious-include): an agent class needs no header
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+using hearth::Json;
+using hearth::testing::Host;
+
+class ResearchTest : public ::testing::Test {
+ protected:
+  std::string start(const std::string& topic, int steps, int step_ms) {
+    return agent_.call("start", topic, steps, step_ms).get<std::string>();
+  }
+  Json run(const std::string& id) { return agent_.state().at("runs").at(id); }
+  // 1, 2, ... as they are in the table: none missing, none double, in order.
+  static Json first(int count) {
+    std::vector<int> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 1);
+    return numbers;
+  }
+
+  Host host_;
+  hearth::testing::AgentHandle agent_ = host_.create<Research>("a");
+};
+
+TEST_F(ResearchTest, ARunGoesThroughItsStepsAtItsPace) {
+  const std::string id = agent_.call("start", "moss").get<std::string>();  // 5 steps, one a second
+  EXPECT_EQ(run(id), Json({{"topic", "moss"},
+                           {"completed", 0},
+                           {"total", 5},
+                           {"status", "running"},
+                           {"recoveries", 0}}));
+  host_.advance(seconds(3));
+  EXPECT_EQ(agent_.call("status", id).at("completed"), 3);
+  EXPECT_EQ(agent_.call("steps", id), first(3));
+  host_.advance(seconds(2));
+  EXPECT_EQ(run(id).at("status"), "completed");
+  EXPECT_EQ(agent_.call("steps", id), first(5));
+  EXPECT_TRUE(agent_.fibers().empty());
+}
+
+TEST_F(ResearchTest, EveryClientHearsOfTheProgress) {
+  auto client = agent_.connect();
+  const std::string id = start("moss", 2, 10);
+  host_.advance(milliseconds(20));
+  const auto frames = client.received();
+  ASSERT_EQ(frames.size(), 3U);
+  for (int i = 0; i <= 2; ++i) {
+    EXPECT_EQ(hearth::parse_json(frames[static_cast<std::size_t>(i)].payload),
+              Json({{"type", "progress"},
+                    {"run", id},
+                    {"topic", "moss"},
+                    {"completed", i},
+                    {"total", 2},
+                    {"status", i == 2 ? "completed" : "running"},
+                    {"recoveries", 0}}));
+  }
+  EXPECT_EQ(client.state(), agent_.state());
+}
+
+TEST_F(ResearchTest, AnEvictionInTheMiddleRepeatsAndSkipsNoStep) {
+  const std::string id = start("moss", 5, 100);
+  host_.advance(milliseconds(250));
+  agent_.evict();
+  host_.advance(milliseconds(100));  // the interrupted third step begins anew
+  EXPECT_EQ(run(id).at("completed"), 3);
+  EXPECT_EQ(run(id).at("recoveries"), 1);
+  EXPECT_EQ(run(id).at("status"), "running");
+  host_.advance(milliseconds(200));
+  EXPECT_EQ(run(id).at("status"), "completed");
+  EXPECT_EQ(agent_.call("steps", id), first(5));
+  EXPECT_TRUE(agent_.fibers().empty());
+}
+
+TEST_F(ResearchTest, AnInterruptionAtEveryMomentDoesEachStepOnce) {
+  const std::string id = start("moss", 20, 100);
+  int kills = 0;
+  while (run(id).at("status") == "running") {
+    host_.advance(milliseconds(100 + (kills * 37) % 100));
+    agent_.kill();
+    ++kills;
+    host_.advance(milliseconds(0));
+    ASSERT_LT(kills, 100);
+  }
+  EXPECT_GE(kills, 10);
+  EXPECT_EQ(agent_.call("steps", id), first(20));
+}
+
+TEST_F(ResearchTest, RunsOfOneAgentDoNotDisturbEachOther) {
+  const std::string slow = start("slow", 3, 100);
+  const std::string fast = start("fast", 10, 20);
+  host_.advance(milliseconds(150));
+  agent_.evict();
+  host_.advance(milliseconds(1'000));
+  for (const auto& [id, steps] : {std::pair(slow, 3), std::pair(fast, 10)}) {
+    EXPECT_EQ(run(id).at("status"), "completed");
+    EXPECT_EQ(run(id).at("recoveries"), 1);
+    EXPECT_EQ(agent_.call("steps", id), first(steps));
+  }
+}
+
+TEST_F(ResearchTest, ACancelledRunStopsAndStaysCancelled) {
+  const std::string id = start("moss", 5, 100);
+  host_.advance(milliseconds(150));
+  EXPECT_EQ(agent_.call("cancel", id), true);
+  EXPECT_EQ(agent_.call("cancel", id), false);
+  EXPECT_EQ(run(id).at("status"), "cancelled");
+  host_.advance(seconds(1));
+  EXPECT_EQ(agent_.call("steps", id), first(1));
+  EXPECT_TRUE(agent_.fibers().empty());
+}
+
+TEST_F(ResearchTest, ARunThatWasCancelledBeforeACrashIsNotRecovered) {
+  const std::string id = start("moss", 5, 100);
+  agent_.call("cancel", id);
+  agent_.kill();
+  host_.advance(seconds(1));
+  EXPECT_EQ(run(id).at("status"), "cancelled");
+  EXPECT_EQ(agent_.call("steps", id), first(0));
+  EXPECT_TRUE(agent_.fibers().empty());
+}
+
+TEST_F(ResearchTest, AFailureIsShownAndEndsTheRun) {
+  const std::string id = start("moss", 5, 100);
+  host_.fail_submit(HEARTH_E_LIMIT);  // the next sleep
+  host_.advance(milliseconds(100));
+  host_.fail_submit(HEARTH_OK);
+  EXPECT_EQ(run(id).at("status"), "failed");
+  EXPECT_EQ(agent_.call("steps", id), first(1));
+  EXPECT_TRUE(agent_.fibers().empty());
+  EXPECT_NE(host_.log().back().find("failed: submit fails in this test"), std::string::npos);
+}
+
+TEST_F(ResearchTest, WrongArgumentsAreNamedAndStartNothing) {
+  EXPECT_EQ(agent_.start("start", "").error(), "topic: 1 to 200 bytes");
+  EXPECT_EQ(agent_.start("start", "moss", 0).error(), "steps: 1 to 10000");
+  EXPECT_EQ(agent_.start("start", "moss", 1, -1).error(), "step_ms: 0 to 3600000");
+  for (const char* const method : {"status", "cancel"}) {
+    EXPECT_EQ(agent_.start(method, "x").error(), "no such run");
+    EXPECT_EQ(agent_.start(method, "x").status(), HEARTH_E_NOT_FOUND);
+  }
+  EXPECT_EQ(agent_.call("steps", "x"), Json::array());
+  EXPECT_TRUE(agent_.fibers().empty());
+  EXPECT_EQ(agent_.state(), Json({{"runs", Json::object()}}));
+}
+
+TEST_F(ResearchTest, ClientsCannotChangeTheState) {
+  auto client = agent_.connect();
+  client.set_state({{"runs", "gone"}});
+  EXPECT_EQ(client.errors().size(), 1U);
+  EXPECT_EQ(agent_.state(), Json({{"runs", Json::object()}}));
+}
+
+}  // namespace

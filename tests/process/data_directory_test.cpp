@@ -1,0 +1,130 @@
+// The directory of agents' data: whose it is, and what happens when it cannot be used.
+
+#include "process/process_fixture.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <system_error>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DataDirectoryProcessTest : public ProcessTest {
+ protected:
+  DataDirectoryProcessTest() { install(bundled("counter"), "counter.so"); }
+
+  // What a client hears of an agent whose data cannot be reached: a clear error without internals.
+  void expect_refused(const ServerProcess& server, const std::string& name) const {
+    const Reply refused = request(server, "POST", "/agents/counter/" + name);
+    EXPECT_GE(refused.status, 500) << refused.body;
+    EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
+    EXPECT_EQ(refused.body.find(root_.string()), std::string::npos) << refused.body;
+    EXPECT_EQ(refused.body.find("agents/"), std::string::npos) << refused.body;
+  }
+
+  // A server that is not root's, since permissions mean nothing to root.
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_unprivileged() const {
+    fs::permissions(root_, fs::perms{0755});
+    const fs::path binary = root_ / "hearth-under-test";
+    fs::copy_file(HEARTH_BINARY, binary, fs::copy_options::overwrite_existing);
+    std::vector<std::string> command{binary,        "serve",        "--listen",
+                                     "127.0.0.1:0", "--log-format", "human"};
+    if (::geteuid() == 0) {
+      fs::create_directory(root_ / "data");
+      if (::chown((root_ / "data").c_str(), kNobody, kNobody) != 0) {
+        throw std::system_error(errno, std::generic_category(), "chown");
+      }
+      const std::vector<std::string> as_nobody{"setpriv", "--reuid=65534", "--regid=65534",
+                                               "--clear-groups"};
+      command.insert(command.begin(), as_nobody.begin(), as_nobody.end());
+    }
+    return std::make_unique<ServerProcess>(command, root_);
+  }
+
+  // As if the file system were mounted read-only, for all that is opened, made or removed from now on.
+  void set_read_only(bool read_only) const {
+    const fs::perms directory = read_only ? fs::perms{0500} : fs::perms{0700};
+    const fs::perms file = read_only ? fs::perms{0400} : fs::perms{0600};
+    fs::permissions(root_ / "data", directory);
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / "data")) {
+      fs::permissions(entry.path(), entry.is_directory() ? directory : file);
+    }
+  }
+
+  static constexpr uid_t kNobody = 65534;
+};
+
+TEST_F(DataDirectoryProcessTest, EverythingInItIsTheServersUsersAlone) {
+  const mode_t before = ::umask(0);  // the most generous of whoever starts the server
+  fs::create_directory(root_ / "data");
+  fs::permissions(root_ / "data", fs::perms{0755});
+  const auto server = serve_ready();
+  ::umask(before);
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "data")) {
+    struct stat status{};
+    ASSERT_EQ(::lstat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 077, 0U) << entry.path() << " " << std::oct << status.st_mode;
+    if (entry.is_regular_file()) ++files;
+  }
+  EXPECT_GE(files, 4) << "the lock, host.db, the agent's and its log, the staged library";
+  server->wait_for_log("server.data_readable");
+  server->wait_for_log("chmod 700");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(DataDirectoryProcessTest, OneThatCannotBeUsedStopsTheStartWithAMessage) {
+  const auto server = run({"serve", "--listen", "127.0.0.1:0", "--data", "/proc/self"});
+  EXPECT_EQ(server->wait(), kFailed);
+  EXPECT_EQ(server->out(), "");
+  EXPECT_NE(server->log().find("/proc/self"), std::string::npos) << server->log();
+  EXPECT_NE(server->log().find("choose another"), std::string::npos) << server->log();
+}
+
+TEST_F(DataDirectoryProcessTest, WhenItTurnsUnusableNewAgentsAreRefusedAndTheOthersServed) {
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "old"), R"({"count":1})");
+  fs::rename(root_ / "data/agents", root_ / "agents-aside");
+  put("data/agents", "in the way");
+  expect_refused(*server, "new");
+  EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
+  EXPECT_EQ(increment(*server, "old"), R"({"count":2})") << "it has its file open";
+  expect_refused(*server, "new");
+
+  fs::remove(root_ / "data/agents");
+  fs::rename(root_ / "agents-aside", root_ / "data/agents");
+  EXPECT_EQ(increment(*server, "new"), R"({"count":1})");
+  EXPECT_EQ(increment(*server, "old"), R"({"count":3})");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(DataDirectoryProcessTest, WhenItTurnsReadOnlyNewAgentsAreRefusedAndNoServerStartsOnIt) {
+  const auto server = serve_unprivileged();
+  server->wait_until_ready();
+  EXPECT_EQ(increment(*server, "old"), R"({"count":1})");
+  set_read_only(true);
+  expect_refused(*server, "new");
+  EXPECT_EQ(increment(*server, "old"), R"({"count":2})");
+  EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
+  server->kill();
+
+  const auto second = serve_unprivileged();
+  EXPECT_EQ(second->wait(), kFailed);
+  EXPECT_EQ(second->out(), "");
+  EXPECT_NE(second->log().find((root_ / "data").string()), std::string::npos) << second->log();
+  EXPECT_NE(second->log().find("Permission denied"), std::string::npos) << second->log();
+
+  set_read_only(false);
+  const auto third = serve_unprivileged();
+  third->wait_until_ready();
+  EXPECT_EQ(count(*third, "old"), R"({"count":2})");
+  EXPECT_EQ(increment(*third, "new"), R"({"count":1})");
+}
+
+}  // namespace
+}  // namespace hearth::testing
