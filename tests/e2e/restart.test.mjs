@@ -66,6 +66,21 @@ for (const version of versions) {
       assert.ok(count >= acknowledged && count <= 2_000, `${count}, of ${acknowledged} acknowledged`);
     });
 
+    test("a run goes on from its checkpoint after kill -9, and the client sees it end", limits, async (t) => {
+      const address = { agent: "Research", name: freshName("run"), ...eager };
+      const { client, updates } = connect(t, version, server, address);
+      const run = await client.call("start", ["hearths", 12, 60]);
+      const progress = (state) => state?.runs?.[run];
+      await updates.waitFor(([state]) => progress(state)?.completed >= 3);
+      await server.kill();
+      await server.start();
+      await updates.waitFor(([state]) => progress(state)?.status === "completed");
+      const end = await client.call("status", [run]);
+      assert.equal(end.completed, 12);
+      assert.equal(end.recoveries, 1);
+      assert.deepEqual(await client.call("steps", [run]), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    });
+
     test("the id of the connection outlives the server", limits, async (t) => {
       const { client, closes } = connect(t, version, server, {
         agent: "ProbeAgent",
