@@ -208,12 +208,14 @@ static hearth_status on_start(const worker* self, const hearth_event* event) {
 }
 
 static hearth_status on_call(worker* self, const hearth_event* event) {
-  char method[16];
+  char method[65];
+  char problem[128];
   copy_text(event->name, method, sizeof method);
   if (strcmp(method, "run") == 0) return on_run(self, event);
   if (strcmp(method, "status") == 0) return on_status(self, event);
   if (strcmp(method, "hold") == 0) return answer(self, event, keep_alive->acquire(AGENT(self)), "");
-  return answer(self, event, HEARTH_E_NOT_FOUND, "there is no such method");
+  snprintf(problem, sizeof problem, "Method %s does not exist", method);
+  return answer(self, event, HEARTH_E_NOT_FOUND, problem);
 }
 
 static hearth_status on_event(void* instance, const hearth_event* event) {
