@@ -27,7 +27,7 @@ constexpr Bounds<milliseconds> kSqlTime{milliseconds(10), minutes(10)};
 constexpr Bounds<std::uint32_t> kEvents{1, 100'000};
 constexpr Bounds<milliseconds> kRecovery{milliseconds(10), hours(24)};
 constexpr Bounds<std::uint32_t> kAttempts{1, 1'000'000};
-constexpr Bounds<milliseconds> kRetry{milliseconds(1), hours(1)};
+constexpr Bounds<milliseconds> kRetry{milliseconds(1), minutes(5)};
 constexpr Bounds<std::uint32_t> kRunning{1, 100'000};
 
 void read_limits(const YamlNode& node, ClassLimits& limits, Report& report) {

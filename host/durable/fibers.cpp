@@ -19,7 +19,12 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
     : table_(database), clock_(clock), random_(random), settings_(settings) {}
 
 void Fibers::load() {
-  for (FiberRow& row : table_.load()) waiting_.push_back(Waiting{std::move(row)});
+  // No wait that we would set is longer: one that is was written by a clock that has been set back since.
+  const std::int64_t latest = now_ms() + (settings_.retry_cap + settings_.retry_cap / 4).count();
+  for (FiberRow& row : table_.load()) {
+    row.next_at_ms = std::min(row.next_at_ms, latest);
+    waiting_.push_back(Waiting{std::move(row)});
+  }
 }
 
 std::vector<Fibers::Waiting>::iterator Fibers::find_waiting(std::string_view id) {
@@ -42,7 +47,9 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
   row.created_at_ms = now_ms();
   if (!replaces.empty()) {
     const auto old = find_waiting(replaces);
-    if (old == waiting_.end()) return Error{Errc::kNotFound, "no interrupted fiber has this id"};
+    if (old == waiting_.end() || !old->recovering) {
+      return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+    }
     row.snapshot = table_.snapshot(replaces);
     // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
     row.attempts = old->row.attempts;
@@ -82,6 +89,9 @@ Result<std::string> Fibers::finish(FiberHandle fiber) {
 void Fibers::interrupt_on_purpose() {
   for (auto& [handle, fiber] : running_) {
     if (fiber.attempts > 0) table_.note_attempt(fiber.id, --fiber.attempts, 0);
+  }
+  for (Waiting& each : waiting_) {
+    if (each.recovering) table_.note_attempt(each.row.id, --each.row.attempts, 0);
   }
 }
 

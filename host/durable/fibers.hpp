@@ -80,8 +80,8 @@ class Fibers {
   Result<void> stash(FiberHandle fiber, std::string_view json);
   // The id of the fiber that is over.
   Result<std::string> finish(FiberHandle fiber);
-  // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs is
-  // interrupted, and that counts for nothing. Writes only if an attempt is given back.
+  // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs or
+  // is being recovered is interrupted, and that counts for nothing. Writes only if an attempt is given back.
   void interrupt_on_purpose();
   [[nodiscard]] std::size_t running() const { return running_.size(); }
 

@@ -36,4 +36,9 @@ inline std::optional<std::int64_t> earliest(std::optional<std::int64_t> a,
   return std::min(*a, *b);
 }
 
+// What must be so if the one or the other may be true.
+inline Wake either(const Wake& a, const Wake& b) {
+  return Wake{a.working || b.working, earliest(a.at_ms, b.at_ms)};
+}
+
 }  // namespace hearth::durable

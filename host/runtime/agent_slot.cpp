@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kTrimAfter{1000};
 // An agent that should be awake and cannot be is looked at again after so long.
 constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 constexpr std::chrono::milliseconds kNoRoomRetry{1'000};
-constexpr std::chrono::milliseconds kStartFailedRetry{5'000};
+constexpr std::chrono::milliseconds kFailedRetry{5'000};
 
 }  // namespace
 
@@ -355,11 +355,15 @@ void AgentSlot::finish_eviction() {
   end_posted_ = false;
   shard_.loop().cancel_timer(idle_timer_);
   idle_timer_ = 0;
-  // Asked before the instance goes: what it lets go of then was interrupted, not finished.
-  const durable::Wake next_wake = live_ ? live_->wake() : shard_.known_wake(key_);
+  // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is
+  // ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
+  const bool failed = start_failure_ || !live_ || live_->broken();
+  durable::Wake next_wake = live_ ? live_->wake() : durable::Wake{};
+  if (failed) next_wake = durable::either(next_wake, shard_.known_wake(key_));
   if (live_) {
     settling_ = true;
-    live_->shut(Error{Errc::kClosing, "the agent was evicted (" + std::string(to_string(reason_)) +
+    live_->shut(reason_,
+                Error{Errc::kClosing, "the agent was evicted (" + std::string(to_string(reason_)) +
                                           "); try again"});
     settling_ = false;
   }
@@ -367,7 +371,7 @@ void AgentSlot::finish_eviction() {
   served_.reset();
   shard_.release(*this);
   if (has_permit_) shard_.give_back_permit(*this);
-  shard_.rest(*this, next_wake, start_failure_ ? kStartFailedRetry : std::chrono::milliseconds(0));
+  shard_.rest(*this, next_wake, failed ? kFailedRetry : std::chrono::milliseconds(0));
   state_ = AgentState::kCold;
   trimmed_ = false;
   shard_.logger().write(

@@ -22,6 +22,13 @@ Error storage_error_for_clients() {
   return Error{Errc::kInternal, "the agent's storage failed; nothing of this was saved"};
 }
 
+// The operator's reasons and the host's: an interruption by one of them says nothing against the work. A plugin that
+// evicts its own agent may do so because the work cannot go on.
+bool is_on_purpose(EvictReason reason) {
+  return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
+         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit;
+}
+
 // Events that a class may have no interest in: hearth/abi.h.
 bool may_be_ignored(EventKind kind) {
   return kind == EventKind::kStart || kind == EventKind::kConnect || kind == EventKind::kMessage ||
@@ -174,7 +181,7 @@ void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
 }
 
 void LiveAgent::deliver_post(std::uint64_t token) {
-  if (!instance_ || shutting_) return;
+  if (!instance_ || shutting_ || broken_) return;
   {
     Entry entry(*this);
     instance_->on_result(OperationResult{std::string_view(), 0, token});
@@ -254,11 +261,11 @@ void LiveAgent::commit() {
   recorded_ = true;
   // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it are committed, and of
   // a later one after.
-  if (wake().earlier_than(known_wake_)) persist_wake();
+  if (wake().earlier_than(known_wake_)) persist_wake(durable::either(wake(), known_wake_));
   database_.commit();
   if (wake() != known_wake_) {
     try {
-      persist_wake();
+      persist_wake(wake());
     } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
       services_.logger().write(LogLevel::kWarn, "agent.wake_not_cleared",
                                {{"class", class_->name()},
@@ -280,7 +287,7 @@ void LiveAgent::leave() {
     }
   } else if (!broken_ && wake() != known_wake_) {
     try {
-      persist_wake();                        // a keep-alive reference alone writes nothing else
+      persist_wake(wake());                  // a keep-alive reference alone writes nothing else
     } catch (const StorageError& failure) {  // agent boundary
       storage_failed(failure.what());
     }
@@ -438,10 +445,10 @@ void LiveAgent::discard(Effect& effect) {
   }
 }
 
-void LiveAgent::shut(const Error& why) {
+void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_, "shut() from inside the instance");
   try {
-    if (!broken_) fibers_.interrupt_on_purpose();
+    if (!broken_ && is_on_purpose(reason)) fibers_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }

@@ -87,7 +87,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
 
   // Commits, answers every call in progress with `why`, cancels everything, destroys the instance and closes the
   // database. After it only the destructor may be called.
-  void shut(const Error& why);
+  void shut(EvictReason reason, const Error& why);
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
   // Nothing in progress, nothing held back.
@@ -177,7 +177,10 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void durability_lost() override;
 
   void leave();
-  void persist_wake();
+  [[nodiscard]] bool in_transaction() const;
+  // Commits what the turn has written so far. Throws StorageError if it cannot.
+  void commit_now();
+  void persist_wake(const durable::Wake& wake);
   void end_recovery(const std::string& fiber, const Result<std::string_view>& outcome);
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);

@@ -19,6 +19,11 @@ std::string recovery_body(const durable::Interrupted& fiber) {
   return body;
 }
 
+// A commit would end the plugin's transaction under its hands, and a rollback would undo what memory takes for done.
+Error not_in_transaction() {
+  return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
+}
+
 }  // namespace
 
 durable::Wake LiveAgent::wake() const {
@@ -27,10 +32,18 @@ durable::Wake LiveAgent::wake() const {
   return wake;
 }
 
-void LiveAgent::persist_wake() {
-  const durable::Wake now = wake();
-  services_.set_wake(slot_.key(), now);
-  known_wake_ = now;
+void LiveAgent::persist_wake(const durable::Wake& wake) {
+  services_.set_wake(slot_.key(), wake);
+  known_wake_ = wake;
+}
+
+bool LiveAgent::in_transaction() const {
+  return sql_ && sql_->has_savepoints();
+}
+
+void LiveAgent::commit_now() {
+  outbox_.flush();
+  if (broken_) throw StorageError(*broken_);  // nothing is written any more
 }
 
 Result<void> LiveAgent::acquire_keep_alive() {
@@ -49,21 +62,24 @@ Result<void> LiveAgent::release_keep_alive() {
 
 Result<StartedFiber> LiveAgent::start_fiber(std::string_view name, std::string_view replaces) {
   if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (in_transaction()) return not_in_transaction();
   auto started = fibers_.start(name, replaces);
   if (started.has_error()) return started.error();
-  outbox_.flush();  // the row is on disk before the work's first instruction
+  commit_now();  // the row is on disk before the work's first instruction
   log_fiber(LogLevel::kInfo, "fiber.run.started", started->id, name);
   return StartedFiber{started->handle, std::move(started->id)};
 }
 
 Result<void> LiveAgent::stash(std::uint64_t fiber, std::string_view json) {
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "a checkpoint must be JSON"};
+  if (in_transaction()) return not_in_transaction();
   if (auto outcome = fibers_.stash(fiber, json); outcome.has_error()) return outcome;
-  outbox_.flush();  // a checkpoint that was taken is not lost
+  commit_now();  // a checkpoint that was taken is not lost
   return {};
 }
 
 Result<void> LiveAgent::finish_fiber(std::uint64_t fiber) {
+  if (in_transaction()) return not_in_transaction();
   const auto id = fibers_.finish(fiber);
   if (id.has_error()) return id.error();
   log_fiber(LogLevel::kInfo, "fiber.run.ended", *id, "");
@@ -71,6 +87,7 @@ Result<void> LiveAgent::finish_fiber(std::uint64_t fiber) {
 }
 
 Result<void> LiveAgent::retry_fiber(std::string_view id) {
+  if (in_transaction()) return not_in_transaction();
   return fibers_.retry(id);
 }
 

@@ -76,7 +76,7 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
 
 void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& outcome) {
   const Operation* found = operations_.find(id);
-  if (found == nullptr || shutting_ || !instance_) return;
+  if (found == nullptr || shutting_ || broken_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};
   operations_.erase(id);
   {

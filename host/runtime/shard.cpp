@@ -254,6 +254,9 @@ void Shard::recover_now(const storage::AgentKey& key) {
   AgentSlot& slot = *found->second;
   if (slot.state_ != AgentState::kLive) return;  // finish_eviction() gives the permit back
   if (!slot.live_->recover_one()) {
+    // Looked at too early, or done for now: what is due later must not be forgotten while the agent stays up.
+    if (const auto at = slot.live_->wake().at_ms; at && !slot.live_->broken())
+      wakes_.look_again(key, *at);
     give_back_permit(slot);
     slot.after_turn();
   }

@@ -63,7 +63,7 @@ class Research : public hearth::Agent {
     if (fiber.name != "research" || fiber.snapshot.is_null()) return {};
     auto plan = hearth::read_json<Plan>(fiber.snapshot, "checkpoint");
     if (progress_of(plan.run).status != "running") return {};
-    ++plan.progress.recoveries;
+    plan.progress.recoveries = progress_of(plan.run).recoveries + 1;
     continue_fiber(fiber, [this, plan](hearth::FiberContext& next) { return work(next, plan); });
     return {};
   }
@@ -96,7 +96,8 @@ class Research : public hearth::Agent {
     Progress& progress = plan.progress;
     try {
       show(plan.run, progress);
-      fiber.stash(plan);
+      // Once, before the first step. A continuation has a checkpoint; making it anew would pass for progress.
+      if (fiber.snapshot().is_null()) fiber.stash(plan);
       while (progress.completed < progress.total) {
         co_await sleep(std::chrono::milliseconds(plan.step_ms));   // the research of this example
         if (progress_of(plan.run).status != "running") co_return;  // cancelled meanwhile

@@ -200,6 +200,42 @@ TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {
   }
 }
 
+TEST_F(FibersTest, AClockThatWasAheadPostponesNothingForLong) {
+  const WallTime right = clock_.wall_now();
+  start("poison");
+  crash();
+  clock_.set_wall(right + std::chrono::hours(24 * 365));
+  const auto fiber = recover();
+  ASSERT_TRUE(fiber);
+  (void)fibers_->failed(fiber->id, "no");
+  database_->commit();
+  clock_.set_wall(right);
+  crash();
+  clock_.advance(seconds(375));
+  EXPECT_TRUE(fibers_->due());
+}
+
+TEST_F(FibersTest, AShutdownInTheMiddleOfAHookDoesNotCount) {
+  start("slow hook");
+  for (int restart = 0; restart < 20; ++restart) {
+    crash();
+    const auto fiber = recover();
+    ASSERT_TRUE(fiber) << restart;
+    EXPECT_EQ(fiber->attempt, 1);
+    fibers_->interrupt_on_purpose();
+    database_->commit();
+  }
+}
+
+TEST_F(FibersTest, OnlyAFiberThatIsBeingRecoveredCanBeReplaced) {
+  const auto first = start("work");
+  crash();
+  EXPECT_EQ(fibers_->start("work", first.id).error().code, Errc::kNotFound) << "not offered yet";
+  ASSERT_TRUE(recover());
+  (void)fibers_->failed(first.id, "no");
+  EXPECT_EQ(fibers_->start("work", first.id).error().code, Errc::kNotFound) << "its hook has ended";
+}
+
 TEST_F(FibersTest, ProgressForgetsTheAttempts) {
   start("slow but steady");
   for (int round = 0; round < 20; ++round) {

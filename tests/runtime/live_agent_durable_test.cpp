@@ -203,6 +203,83 @@ TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheck
   }
 }
 
+TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("gives up", "")); });
+  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.start_fiber("gives up", id_in(std::string(event.body))));
+    EXPECT_TRUE(host.evict());
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(recovered.size(), 1U) << "no hot loop";
+  shard_.loop.advance(seconds(3600));
+  EXPECT_EQ(recovered.size(), 10U);
+  EXPECT_EQ(shard_.logger.count("warn fiber.recovery.dead"), 1U);
+}
+
+TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNotInALoop) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  int starts = 0;
+  shard_.script.on_create = [&](AgentHost& host) -> Result<void> {
+    if (++starts <= 5) host.storage_failed("disk full");
+    return {};
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(starts, 1);
+  shard_.loop.advance(seconds(4));
+  EXPECT_EQ(starts, 1);
+  shard_.loop.advance(seconds(30));
+  EXPECT_EQ(recovered.size(), 1U) << "and it is not forgotten";
+}
+
+TEST_F(LiveAgentDurableTest, AFiberWhoseEndWasNotCommittedIsOfferedThoughNobodyAsks) {
+  StartedFiber fiber;
+  visit([&](AgentHost& host) { fiber = host.start_fiber("work", "").value(); });
+  visit([&](AgentHost& host) {
+    EXPECT_TRUE(host.finish_fiber(fiber.handle));
+    host.storage_failed("the commit of this turn");
+  });
+  EXPECT_TRUE(recovered.empty());
+  shard_.loop.advance(seconds(10));
+  EXPECT_EQ(recovered.size(), 1U);
+}
+
+TEST_F(LiveAgentDurableTest, InATransactionOfTheAgentsOwnFibersAreLeftAlone) {
+  visit([](AgentHost& host) {
+    const auto fiber = host.start_fiber("work", "");
+    const auto savepoint = host.sql().begin_savepoint();
+    ASSERT_TRUE(savepoint);
+    EXPECT_EQ(host.stash(fiber->handle, "1").error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(host.start_fiber("other", "").error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(host.finish_fiber(fiber->handle).error().code, Errc::kInvalidArgument);
+    EXPECT_TRUE(host.sql().release(savepoint.value()));
+    EXPECT_TRUE(host.stash(fiber->handle, "1"));
+  });
+}
+
+TEST_F(LiveAgentDurableTest, NothingIsPromisedByAnAgentWhoseStorageHasFailed) {
+  visit([](AgentHost& host) {
+    const auto fiber = host.start_fiber("work", "");
+    host.storage_failed("as a test says");
+    EXPECT_THROW((void)host.stash(fiber->handle, "1"), StorageError);
+    EXPECT_THROW((void)host.start_fiber("other", ""), StorageError);
+  });
+}
+
+TEST_F(LiveAgentDurableTest, AHookThatFailsAsUnsupportedHasFailedAndTheWorkStays) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    return host.complete(event.call, Error{Errc::kUnsupported, "not this model"});
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.loop.advance(seconds(5));
+  EXPECT_GE(recovered.size(), 2U);
+}
+
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
   visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
   on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };

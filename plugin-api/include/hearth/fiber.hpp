@@ -10,7 +10,7 @@
 //       }
 //     }
 //     hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
-//       const int page = fiber.snapshot.value("page", 0);
+//       const int page = fiber.snapshot.is_null() ? 0 : fiber.snapshot.at("page").get<int>();
 //       continue_fiber(fiber, [this, page](hearth::FiberContext& next) { return import_from(next, page); });
 //       return {};
 //     }
@@ -21,6 +21,7 @@
 //           the stash belong together, if stash() comes last.
 // Ends      with the function: by a value, or by an exception, which reaches who waits in run_fiber() or the log.
 //           Not by an eviction: that destroys its frames, and it is interrupted.
+// Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was written.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.
 // Lifetime  The function is kept as long as the fiber runs: a coroutine lambda may have captures here. Let them be
 //           values, and `this`: the fiber may outlive the handler that began it.
