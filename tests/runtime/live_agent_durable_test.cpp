@@ -280,6 +280,31 @@ TEST_F(LiveAgentDurableTest, AHookThatFailsAsUnsupportedHasFailedAndTheWorkStays
   EXPECT_GE(recovered.size(), 2U);
 }
 
+TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
+  RuntimeLimits limits;
+  limits.max_live_agents = 1;
+  ClassSettings settings;
+  settings.fibers.retry_base = seconds(30);
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kPlugin, "not yet"};
+  };
+  shard_.restart(limits, settings);
+  shard_.settle();
+  ASSERT_EQ(recovered.size(), 1U);  // due again in 30 to 38 s
+
+  // Another agent takes the only place, so that a client's wake is put off: sooner than the fiber is due.
+  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+  const auto refused = shard_.request("GET");
+  shard_.settle();
+  ASSERT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
+  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+  shard_.loop.advance(seconds(5));
+  EXPECT_EQ(recovered.size(), 1U);
+  shard_.loop.advance(seconds(35));
+  EXPECT_EQ(recovered.size(), 2U);
+}
+
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
   visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
   on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };
