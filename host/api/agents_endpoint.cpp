@@ -127,6 +127,7 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
         400, protocol::kCloseUnknownClass, "unknown_class",
         "no agent class " + quote_text(address.class_segment, kMaxShownClassBytes) + " is loaded"};
   }
+  if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
   storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
   return Destination{std::move(served), std::move(key), address.query};
 }

@@ -15,6 +15,7 @@ constexpr std::string_view kFrontPage =
     "  /agents/{class}/{name}   an agent, over WebSocket or HTTP\n"
     "  /healthz                 is the server alive\n"
     "  /readyz                  is it ready, and for which classes\n"
+    "  /metrics                 figures about it, for Prometheus\n"
     "\n"
     "From a program: new AgentClient({ agent: \"counter\", name: \"demo\", host }) of the npm "
     "package \"agents\".\n";
@@ -45,13 +46,16 @@ const HttpApi::Page HttpApi::kPages[] = {
     {"/", &HttpApi::front_page},
     {"/healthz", &HttpApi::health},
     {"/readyz", &HttpApi::readiness},
+    {"/metrics", &HttpApi::metrics},
 };
 
-HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
-                 Logger& logger, HttpApiOptions options)
+HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
+                 Random& random, Logger& logger, HttpApiOptions options)
     : runtime_(runtime),
       readiness_(readiness),
-      agents_(runtime, readiness, random, logger, options.max_name_bytes) {}
+      metrics_(metrics),
+      agents_(runtime, readiness, random, logger, options.max_name_bytes),
+      admin_(options.admin) {}
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
@@ -61,6 +65,10 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
     if (page.path != path) continue;
     const bool readable = request.method == "GET" || request.method == "HEAD";
     exchange->respond(readable ? (this->*page.answer)() : wrong_method());
+    return;
+  }
+  if (admin_ != nullptr && AdminApi::is_ours(path)) {
+    admin_->on_request(exchange);
     return;
   }
   agents_.on_request(std::move(exchange));
@@ -85,8 +93,14 @@ net::HttpResponse HttpApi::readiness() const {
     case Readiness::Phase::kReady: break;
   }
   Json classes = Json::array();
-  for (const auto& served : runtime_.classes().all()) classes.push_back(served->segment);
+  for (const auto& served : runtime_.classes().all()) {
+    if (served->refusal.empty()) classes.push_back(served->segment);
+  }
   return json_answer(200, {{"status", "ready"}, {"classes", std::move(classes)}});
+}
+
+net::HttpResponse HttpApi::metrics() const {
+  return text_answer(200, "text/plain; version=0.0.4; charset=utf-8", metrics_.text());
 }
 
 }  // namespace hearth::api

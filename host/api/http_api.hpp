@@ -1,9 +1,11 @@
 #pragma once
 // Everything that the server answers, as one table of paths.
 
+#include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
 #include "api/readiness.hpp"
 #include "base/logger.hpp"
+#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
 #include "protocol/agent_address.hpp"
@@ -19,23 +21,28 @@ struct HttpApiOptions {
   // Bytes of an agent's name, as it stands in the URL. The network's limit on a target must leave room for names
   // that are too long: only who gets here can be told to stop trying.
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
+  // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
+  AdminApi* admin = nullptr;
 };
 
 //  GET /                 what this is, as text
 //  GET /healthz          200 {"status":"ok"} for as long as the loop answers
 //  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or "stopping"};
 //                        classes as they are spelled in URLs, in alphabetical order
+//  GET /metrics          the metrics, in Prometheus' text format 0.0.4
 //  /agents/...           agents, any method; see AgentsEndpoint
+//  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
 //
-// The first three take HEAD like GET and answer other methods 405.
+// All but agents take HEAD like GET and answer other methods 405.
 //
 // Threads    Called on any of the server's loops, concurrently.
-// Lifetime   As AgentsEndpoint.
+// Lifetime   As AgentsEndpoint; the metrics outlive it.
+// Secrets    None of these pages tells names of agents, or anything that a client has sent.
 class HttpApi final : public net::HttpHandler {
  public:
-  HttpApi(runtime::Runtime& runtime, const Readiness& readiness, Random& random, Logger& logger,
-          HttpApiOptions options = {});
+  HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
+          Random& random, Logger& logger, HttpApiOptions options = {});
 
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
   net::UpgradePlan on_upgrade(const net::HttpRequest& request) override;
@@ -50,10 +57,13 @@ class HttpApi final : public net::HttpHandler {
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
+  [[nodiscard]] net::HttpResponse metrics() const;
 
   runtime::Runtime& runtime_;
   const Readiness& readiness_;
+  const Metrics& metrics_;
   AgentsEndpoint agents_;
+  AdminApi* const admin_;
 };
 
 }  // namespace hearth::api

@@ -1,5 +1,7 @@
 #include "app/command_line.hpp"
 
+#include "app/admin_options.hpp"
+#include "app/supervisor.hpp"
 #include "app/version.hpp"
 #include "config/units.hpp"
 
@@ -22,13 +24,18 @@ constexpr const char* kExamples =
     "  hearth serve --plugins ./plugins              serve what is in ./plugins on 127.0.0.1:8787\n"
     "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
     "  hearth new greeter && cd greeter              begin a library of your own\n"
+    "  hearth check build/plugins/greeter.so         see whether it keeps the contract\n"
+    "  hearth plugins                                what a running server serves\n"
     "\n"
     "An agent is at ws://HOST:PORT/agents/CLASS/NAME, and over HTTP at the same path; it comes to "
     "life when somebody\n"
     "asks for it:\n"
     "  curl -X POST http://127.0.0.1:8787/agents/counter/first\n"
     "\n"
-    "Exit status: 0 done, 1 could not be done, 2 asked wrongly (a flag or a configuration file).\n"
+    "Exit status: 0 done, 1 could not be done, 2 asked wrongly (a flag or a configuration file); "
+    "of "
+    "a server also 3, a\n"
+    "library's code did not return, and 4, it called exit().\n"
     "`hearth COMMAND --help` explains a command; README.md and config/README.md tell the rest.";
 
 constexpr const char* kServeNotes =
@@ -37,6 +44,10 @@ constexpr const char* kServeNotes =
     "stderr. At SIGTERM or SIGINT running work may finish, clients are told to come back, and "
     "databases are closed; a\n"
     "second signal ends the server at once.\n"
+    "\n"
+    "With --supervised a server that crashes is started again at once, and ever more slowly if it "
+    "keeps crashing: for\n"
+    "people without systemd. Signals go to the supervisor, which passes them on.\n"
     "\n"
     "A flag wins over the configuration file, and the file over the defaults. Without --config no "
     "server file is\n"
@@ -47,6 +58,31 @@ constexpr const char* kNewNotes =
     "The project has one source, a test that needs no server, the class's settings, CMakeLists.txt "
     "and README.md, and\n"
     "builds against an installed Hearth.";
+
+constexpr const char* kCheckNotes =
+    "Reads the file without running it, loads it in a child process, and then tries some thirty "
+    "cases with it, each in "
+    "a child of\n"
+    "its own: how it starts and ends, what its agents do with events, results, deadlines and hosts "
+    "that fail. Methods "
+    "that are\n"
+    "called are found among the texts of the library. plugin-api/README.md, \"Check your "
+    "library\", explains it.\n"
+    "\n"
+    "Examples:\n"
+    "  hearth check build/plugins/chat-room.so\n"
+    "  hearth check --json --seed $RANDOM chat-room.so > report.json     in the CI of a library\n"
+    "  hearth check --data /var/lib/hearth chat-room.so                  for a server with "
+    "require_checked\n"
+    "\n"
+    "Exit status: 0 it has passed, 1 it has not, 2 it could not be tried.";
+
+constexpr const char* kQuarantineNotes =
+    "A class of a library whose calls ended the server more than three times in five minutes is "
+    "not served from then\n"
+    "on: its agents keep their data, clients are answered 503, other classes go on. A library with "
+    "other content in its\n"
+    "place is served at once. `release` needs the server to be stopped.";
 
 constexpr unsigned kMaxShards = 256;  // as in the configuration file
 
@@ -123,6 +159,11 @@ void add_serve(CLI::App& app, ServeCommand& serve) {
       ->type_name("F");
   command.add_flag("--check-config", serve.check_config,
                    "Only say what is wrong with the configuration");
+  command
+      .add_flag("--supervised", serve.supervised,
+                "Run the server in a child process, and restart it when it crashes")
+      ->disable_flag_override();
+  command.add_option(kSupervisorOption, serve.supervisor_descriptor)->group("");  // hidden
 }
 
 void add_new(CLI::App& app, NewCommand& fresh) {
@@ -138,6 +179,60 @@ void add_new(CLI::App& app, NewCommand& fresh) {
       .add_option("--dir", fresh.directory,
                   "Where to write it (./NAME); must not exist, or be empty")
       ->type_name("DIR");
+}
+
+void add_check(CLI::App& app, CheckCommand& check) {
+  CLI::App& command = *app.add_subcommand("check", "Try whether a library keeps the contract");
+  command.footer(kCheckNotes);
+  command.add_option("LIB", check.library, "The library (LIB.so)")->required()->type_name("");
+  command.add_flag("--json", check.json, "The report as one JSON object");
+  command.add_flag("--only-failed", check.only_failed, "Say only what has failed");
+  command
+      .add_option("--data", check.data,
+                  "Data directory of a server: write there that the library has passed")
+      ->type_name("DIR");
+  command.add_option("--seed", check.seed, "Of what is random (1); a failure comes back with it")
+      ->type_name("N");
+  command
+      .add_option_function<std::string>(
+          "--time-limit", into(check.time_limit, "--time-limit", config::parse_duration),
+          "Of one case (10s)")
+      ->type_name("TIME");
+  command.add_option("--options", check.options, "JSON that the agents are made with ({})")
+      ->type_name("JSON");
+  command
+      .add_option("--call", check.methods,
+                  "A method to call, instead of those that are found; may be given more than once")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command.add_flag_callback("--no-calls", [&check] { check.may_call = false; }, "Call no methods");
+  command
+      .add_option("--exclude", check.excluded,
+                  "A rule or case to leave out (E9, T303); may be given more than once")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  command
+      .add_option("--only", check.only,
+                  "Of the cases T101 to T501 only this one; may be given more than once")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+}
+
+void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
+  CLI::App& command = *app.add_subcommand(
+      "quarantine", "Classes that are not served because their code ended the server too often");
+  command.footer(kQuarantineNotes);
+  command.require_subcommand(1);
+  CLI::App& list = *command.add_subcommand("list", "Say which, since when and why");
+  CLI::App& release =
+      *command.add_subcommand("release", "Serve one again, from the next start of the server on");
+  release.add_option("CLASS", quarantine.release, "As `list` names it")->required()->type_name("");
+  for (CLI::App* const each : {&list, &release}) {
+    each->add_option("--config", quarantine.config, "Server file, which says where data is kept")
+        ->type_name("FILE");
+    each->add_option("--data", quarantine.data, "Where databases are kept (data)")
+        ->type_name("DIR");
+  }
 }
 
 // Help asked for is an answer; anything else that stops CLI11 is a mistake.
@@ -161,6 +256,13 @@ Command parse_command_line(int argc, const char* const* argv) {
   NewCommand fresh;
   add_serve(app, serve);
   add_new(app, fresh);
+  QuarantineCommand quarantine;
+  add_quarantine(app, quarantine);
+  CheckCommand check;
+  add_check(app, check);
+  AdminCommand admin;
+  add_admin_commands(app, admin);
+  app.require_subcommand(0, 1);  // `serve plugins` is a mistake, not two commands
   const CLI::App* const version = app.add_subcommand("version", "Say which version this is");
   if (argc <= 1) return Answer{kExitBadUsage, app.help()};
   try {
@@ -173,7 +275,15 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (fresh.directory.empty()) fresh.directory = fresh.name;
     return fresh;
   }
-  if (app.got_subcommand("serve")) return serve;
+  for (const char* const each : {"plugins", "reload", "agents", "evict"}) {
+    if (app.got_subcommand(each)) return admin;
+  }
+  if (app.got_subcommand("quarantine")) return quarantine;
+  if (app.got_subcommand("check")) return check;
+  if (app.got_subcommand("serve")) {
+    serve.child_arguments = unsupervised(argc, argv);
+    return serve;
+  }
   return Answer{kExitBadUsage, app.help()};
 }
 

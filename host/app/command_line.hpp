@@ -4,6 +4,8 @@
 #include "base/logger.hpp"
 #include "config/config.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,7 +18,9 @@ namespace hearth::app {
 inline constexpr int kExitClean = 0;  // did what was asked
 inline constexpr int kExitFailed =
     1;  // could not: a port in use, a directory that cannot be written
-inline constexpr int kExitBadUsage = 2;  // was asked wrongly: a flag or a configuration file
+inline constexpr int kExitBadUsage = 2;    // was asked wrongly: a flag or a configuration file
+inline constexpr int kExitHung = 3;        // a server: a library's code did not return
+inline constexpr int kExitPluginLeft = 4;  // a server: a library's code called exit()
 
 // hearth serve. What is absent is left to the configuration file, and then to the defaults.
 struct ServeCommand {
@@ -28,6 +32,9 @@ struct ServeCommand {
   std::optional<LogLevel> log_level;
   std::optional<LogFormat> log_format;
   bool check_config = false;
+  bool supervised = false;                   // in a child, which is restarted when it crashes
+  std::vector<std::string> child_arguments;  // ... with these (supervisor.hpp)
+  int supervisor_descriptor = -1;            // this is that child
 };
 
 // hearth new
@@ -36,13 +43,51 @@ struct NewCommand {
   std::filesystem::path directory;  // of the project; absent on the command line: ./NAME
 };
 
+// hearth check
+struct CheckCommand {
+  std::filesystem::path library;
+  bool json = false;
+  bool only_failed = false;
+  std::optional<std::filesystem::path> data;  // where a server looks for what has passed
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds time_limit{10'000};  // of one case
+  std::optional<std::string> options;            // JSON for create()
+  std::vector<std::string> methods;              // to call; empty: those that are found
+  bool may_call = true;
+  std::vector<std::string> excluded;  // ids
+  std::vector<std::string> only;      // ids
+};
+
+// hearth quarantine
+struct QuarantineCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  std::string release;  // a class; empty: list
+};
+
+// hearth plugins, reload, agents, evict: what they ask a running server.
+struct AdminCommand {
+  enum class What { kPlugins, kReload, kAgents, kEvict };
+  What what = What::kPlugins;
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  bool json = false;
+  bool all = false;         // of plugins: old versions, too
+  bool wait = false;        // of reload: until the agents have moved
+  std::string agent_class;  // of reload: may be empty
+  std::string name;         // of evict
+  std::string after;        // of agents
+  unsigned limit = 100;     // of agents
+};
+
 // Nothing is left to do but to print this and end.
 struct Answer {
   int status = kExitClean;
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command = std::variant<ServeCommand, NewCommand, Answer>;
+using Command =
+    std::variant<ServeCommand, NewCommand, QuarantineCommand, CheckCommand, AdminCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Looks at no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

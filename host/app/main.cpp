@@ -1,6 +1,10 @@
+#include "app/admin_command.hpp"
+#include "app/check_command.hpp"
 #include "app/command_line.hpp"
 #include "app/new_project.hpp"
+#include "app/quarantine_command.hpp"
 #include "app/serve.hpp"
+#include "loader/check_child.hpp"
 #include "loader/probe.hpp"
 
 #include <cstdio>
@@ -20,8 +24,23 @@ int run(const ServeCommand& command) {
   return serve(command);
 }
 
+int run(const CheckCommand& command) {
+  return check(command);
+}
+
 int run(const NewCommand& command) {
   return run(make_project(command));
+}
+
+int run(const AdminCommand& command) {
+  const AdminOutput output = ask_server(command);
+  std::fputs(output.out.c_str(), stdout);
+  std::fputs(output.err.c_str(), stderr);
+  return output.status;
+}
+
+int run(const QuarantineCommand& command) {
+  return run(answer(command));
 }
 
 }  // namespace
@@ -31,6 +50,9 @@ int main(int argc, char** argv) {
   // Before anything else: a probe runs somebody's library, and must find a process that has done nothing yet.
   if (argc == 3 && std::strcmp(argv[1], hearth::loader::kProbeArgument) == 0) {
     return hearth::loader::run_plugin_probe(argv[2]);
+  }
+  if (argc == 4 && std::strcmp(argv[1], hearth::loader::kCheckArgument) == 0) {
+    return hearth::loader::run_plugin_check(argv[2], argv[3]);
   }
   try {
     return std::visit([](const auto& command) { return hearth::app::run(command); },

@@ -2,6 +2,8 @@
 
 #include "app/server.hpp"
 #include "app/stop_signals.hpp"
+#include "app/supervisor.hpp"
+#include "base/stop_point.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 
@@ -11,6 +13,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -104,7 +107,15 @@ class StopDeadline {
   std::thread watcher_;
 };
 
-int run(config::Config config, Logger& logger) {
+// The child says what is wrong with the configuration; the supervisor only logs as it says.
+int serve_supervised(const ServeCommand& command) {
+  const config::LoadResult loaded = load(command);
+  const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
+  const auto logger = make_stderr_logger(log.level, log.format);
+  return supervise(command.child_arguments, *logger);
+}
+
+int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
   StopSignals signals;  // before the first thread
   raise_descriptor_limit(config.server.limits, logger);
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
@@ -115,8 +126,13 @@ int run(config::Config config, Logger& logger) {
   }
   const std::unique_ptr<Server> server = *std::move(started);
   print(stdout, "hearth ready: listening on " + server->address());
+  supervised.tell_ready();
 
-  const int signal = signals.wait();
+  int signal = signals.wait();
+  for (; signal == SIGHUP && !signals.is_over(); signal = signals.wait()) {
+    logger.write(LogLevel::kInfo, "server.reload", {{"signal", signal}});
+    server->reload();
+  }
   logger.write(LogLevel::kInfo, "server.stopping", {{"signal", signal}});
   const StopDeadline deadline(grace + kStopSlack, logger);
   server->stop();
@@ -127,6 +143,12 @@ int run(config::Config config, Logger& logger) {
 }  // namespace
 
 int serve(const ServeCommand& command) {
+  if (const auto request = check_stop_request(); request.has_error()) {
+    print(stderr, "hearth: " + request.error().message);
+    return kExitBadUsage;
+  }
+  if (command.supervised && !command.check_config) return serve_supervised(command);
+  SupervisedServer supervised(command.supervisor_descriptor);
   config::LoadResult loaded = load(command);
   if (!loaded) return report_mistakes(loaded.error());
   if (command.check_config) {
@@ -137,7 +159,7 @@ int serve(const ServeCommand& command) {
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);
   const auto logger = make_stderr_logger(loaded->server.log.level, loaded->server.log.format);
-  return run(*std::move(loaded), *logger);
+  return run(*std::move(loaded), *logger, supervised);
 }
 
 }  // namespace hearth::app

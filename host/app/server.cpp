@@ -1,10 +1,19 @@
 #include "app/server.hpp"
 
+#include "api/admin_api.hpp"
 #include "api/http_api.hpp"
 #include "api/readiness.hpp"
+#include "app/admin_desk.hpp"
+#include "app/admin_token.hpp"
+#include "app/containment.hpp"
+#include "app/plugin_reloader.hpp"
+#include "app/server_metrics.hpp"
+#include "app/server_record.hpp"
 #include "app/settings.hpp"
+#include "app/watchdog.hpp"
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "loader/check_record.hpp"
 #include "loader/plugin_loader.hpp"
 #include "net/http_server.hpp"
 #include "protocol/class_segment.hpp"
@@ -17,6 +26,7 @@
 
 #include <functional>
 #include <future>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -63,11 +73,17 @@ struct Server::Parts {
   Result<void> open_data();
   Result<void> start_loops();
   Result<void> load_plugins();
+  [[nodiscard]] runtime::ServedClass describe(
+      const std::shared_ptr<const runtime::AgentClass>& agent_class);
   void serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class);
+  void watch_plugins();
   void warn_of_unused_settings();
+  Result<void> open_admin();
   Result<void> listen();
+  Result<void> publish();
 
   // ---- the steps of stop(), in their order; each waits for its end ----
+  void stop_admin();
   void finish_work();
   void close_clients();
   void finish_jobs();
@@ -78,14 +94,26 @@ struct Server::Parts {
   Logger& logger;
   SystemClock clock;
   SystemRandom random;
+  Metrics metrics;
+  ServerMetrics server_metrics{metrics, logger, clock};
   std::unique_ptr<storage::DataDirectory> data;
+  std::unique_ptr<Containment> containment;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<runtime::Runtime> runtime;
+  std::unique_ptr<Watchdog> watchdog;
   std::unique_ptr<loader::PluginLoader> plugins;
   std::set<std::string, std::less<>> used_settings;  // names in config.classes
   api::Readiness readiness;
+  std::filesystem::path admin_token_file;
+  std::unique_ptr<AdminDesk> admin_desk;
+  std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
+  Metrics::Watch sockets;               // looks at http
+  loader::DirectoryImage plugin_files;  // as they were before they were loaded
+  loader::LoadReport loaded;            // until watch_plugins()
+  std::unique_ptr<PluginReloader> reloader;
+  std::optional<PublishedRecord> record;
 };
 
 // ---- start ------------------------------------------------------------------------------------------------
@@ -96,8 +124,13 @@ Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& log
   if (const auto made = parts->start_loops(); !made) return made.error();
   // From here on threads run, so a failure must stop what has started.
   Result<void> started = parts->load_plugins();
+  if (started) started = parts->open_admin();
   if (started) started = parts->listen();
-  if (started) parts->runtime->start_alarms();
+  if (started) started = parts->publish();
+  if (started) {
+    parts->runtime->start_alarms();
+    parts->watch_plugins();
+  }
   std::unique_ptr<Server> server(new Server(std::move(parts)));
   if (started) return server;
   server->stop();
@@ -110,6 +143,7 @@ Result<void> Server::Parts::open_data() {
   auto opened = storage::DataDirectory::open(config.server.data);
   if (!opened) return opened.error();
   data = std::make_unique<storage::DataDirectory>(*std::move(opened));
+  containment = std::make_unique<Containment>(data->path(), logger);
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(
@@ -129,14 +163,21 @@ Result<void> Server::Parts::start_loops() {
   }
   runtime::RuntimeOptions options;
   options.limits = runtime_limits(config.server);
+  options.closing_threads = 1;
   options.state_frame = protocol::state_frame;
   try {
-    runtime = std::make_unique<runtime::Runtime>(shards, *data, logger, std::move(options));
+    runtime =
+        std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
   } catch (const StorageError& failure) {  // start-up: the operator can do something about it
     return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
                                          ", cannot be used: " + failure.what()};
   }
   for (const auto& loop : loops) loop->start();
+  const HangLimits hangs{.soft = config.server.limits.soft_hang,
+                         .hard = config.server.limits.hard_hang};
+  watchdog = std::make_unique<Watchdog>(
+      hangs, logger, metrics,
+      [this](const loader::RunningCall& call) { containment->end_as_hung(call); });
   return {};
 }
 
@@ -144,32 +185,70 @@ Result<void> Server::Parts::load_plugins() {
   loader::LoaderOptions options;
   options.staging_directory = data->path() / "staged";
   options.trusted_user = ::geteuid();
+  if (config.server.require_checked)
+    options.checked_directory = data->path() / loader::kCheckedDirectory;
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const loader::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<loader::PluginLoader>(services, std::move(options));
+  plugin_files = loader::look_at(config.server.plugins, ".so", loader::PluginLoader::kMaxFiles);
   auto report = plugins->load_directories(config.server.plugins);
   if (!report) return report.error();
   for (const loader::LoadedPlugin& plugin : report->plugins) {
     for (const auto& agent_class : plugin.classes) serve_class(agent_class);
   }
   if (report->plugins.empty()) {
-    logger.write(LogLevel::kWarn, "server.no_plugins",
-                 {{"advice",
-                   "no class is served: put libraries (*.so) into a directory of "
-                   "`plugins` and start again"}});
+    logger.write(
+        LogLevel::kWarn, "server.no_plugins",
+        {{"advice", "no class is served yet: put libraries (*.so) into a directory of `plugins`"}});
   }
+  loaded = *std::move(report);
   warn_of_unused_settings();
   return {};
+}
+
+runtime::ServedClass Server::Parts::describe(
+    const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+  return {.segment = protocol::kebab_case(agent_class->name()),
+          .agent_class = agent_class,
+          .settings = class_settings(settings_for(config, agent_class->name()).second),
+          .refusal = containment->refusal(*agent_class)};
+}
+
+void Server::Parts::watch_plugins() {
+  const config::ReloadConfig& reload = config.server.reload;
+  ReloadSettings settings;
+  settings.directories = config.server.plugins;
+  settings.known = std::move(plugin_files);
+  settings.watch = reload.watch;
+  settings.quiet_time = reload.quiet_time;
+  settings.removal_grace = reload.removal_grace;
+  settings.rollout.drain = reload.policy == config::ReloadPolicy::kDrain;
+  settings.rollout.drain_deadline = reload.drain_deadline;
+  settings.rollout.trial_agents = reload.trial_agents;
+  settings.rollout.max_failed_percent = reload.max_failed_percent;
+  settings.rollout.trial_time = reload.trial_time;
+  settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
+  reloader = std::make_unique<PluginReloader>(std::exchange(loaded, {}), *plugins, *runtime, clock,
+                                              logger, metrics, std::move(settings));
+  admin_desk->use(reloader.get());
 }
 
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   const std::string segment = protocol::kebab_case(agent_class->name());
   const auto& [file_name, settings] = settings_for(config, agent_class->name());
   used_settings.insert(file_name);
-  const bool added = runtime->classes().add(
-      {.segment = segment, .agent_class = agent_class, .settings = class_settings(settings)});
+  const runtime::ServedClass served = describe(agent_class);
+  const bool added = runtime->classes().add(served);
   // The loader refuses a library whose class has another one's segment.
   HEARTH_ASSERT(added, "two classes with one segment were loaded");
+  if (!served.refusal.empty()) {
+    logger.write(LogLevel::kError, "class.not_served",
+                 {{"class", agent_class->name()},
+                  {"library", agent_class->origin()},
+                  {"sha256", agent_class->sha256()},
+                  {"reason", served.refusal}});
+    return;
+  }
   logger.write(LogLevel::kInfo, "class.served",
                {{"class", agent_class->name()},
                 {"version", agent_class->version()},
@@ -188,17 +267,54 @@ void Server::Parts::warn_of_unused_settings() {
   }
 }
 
+Result<void> Server::Parts::open_admin() {
+  admin_token_file = config.server.admin.token_file;
+  // A file that somebody has named is his to make: one that is missing is a mistake.
+  const bool is_ours = admin_token_file.empty();
+  if (is_ours) admin_token_file = std::filesystem::absolute(data->path() / kAdminTokenFile);
+  auto token = is_ours ? admin_token_or_create(admin_token_file, random)
+                       : read_admin_token(admin_token_file);
+  if (!token) {
+    return Error{token.error().code,
+                 "the administrators' token cannot be used: " + token.error().message};
+  }
+  if (token->readable_by_others) {
+    logger.write(LogLevel::kWarn, "admin.token_readable",
+                 {{"file", admin_token_file.native()},
+                  {"advice",
+                   "other users of this machine can read the administrators' token: "
+                   "chmod 600 the file"}});
+  }
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, logger);
+  admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
+  return {};
+}
+
+// Clients can connect: now commands may find the server.
+Result<void> Server::Parts::publish() {
+  auto published = PublishedRecord::publish(
+      data->path(),
+      {.address = http->address(), .token_file = admin_token_file, .pid = ::getpid()});
+  if (!published) return published.error();
+  record.emplace(*std::move(published));
+  return {};
+}
+
 Result<void> Server::Parts::listen() {
   std::vector<boost::asio::io_context*> contexts;
   contexts.reserve(loops.size());
   for (const auto& loop : loops) contexts.push_back(&loop->context());
-  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes};
-  api = std::make_unique<api::HttpApi>(*runtime, readiness, random, logger, options);
+  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
+                                    .admin = admin.get()};
+  api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api, logger);
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   readiness.set(api::Readiness::Phase::kReady);
   http->start();
+  sockets =
+      metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
+                          [this] { return static_cast<double>(http->connections()); });
   logger.write(LogLevel::kInfo, "server.ready",
                {{"address", http->address()},
                 {"classes", runtime->classes().all().size()},
@@ -217,10 +333,15 @@ std::vector<std::string> Server::classes() const {
   return segments;
 }
 
+void Server::reload() {
+  if (parts_->reloader) parts_->reloader->reload();
+}
+
 // ---- stop -------------------------------------------------------------------------------------------------
 
 void Server::stop() {
   parts_->readiness.set(api::Readiness::Phase::kStopping);
+  parts_->stop_admin();      // no new versions from here on
   parts_->finish_work();     // answers still reach their clients
   parts_->close_clients();   // nothing of an agent is left to say
   parts_->finish_jobs();     // they hold the code of libraries
@@ -233,6 +354,13 @@ Server::~Server() {
   HEARTH_ASSERT(parts_ == nullptr, "a server was destroyed before it was stopped");
 }
 
+void Server::Parts::stop_admin() {
+  record.reset();
+  if (admin_desk) admin_desk->use(nullptr);
+  reloader.reset();
+  if (admin_desk) admin_desk->stop();  // whoever waits is answered
+}
+
 void Server::Parts::finish_work() {
   wait_for([this](std::function<void()> done) {
     runtime->stop(config.server.limits.shutdown_grace, std::move(done));
@@ -242,6 +370,7 @@ void Server::Parts::finish_work() {
 void Server::Parts::close_clients() {
   if (http == nullptr) return;
   wait_for([this](std::function<void()> done) { http->stop(kGoodbye, std::move(done)); });
+  sockets = {};
   http.reset();
   api.reset();
 }

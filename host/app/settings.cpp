@@ -35,6 +35,9 @@ runtime::RuntimeLimits runtime_limits(const config::ServerConfig& server) {
 runtime::ClassSettings class_settings(const config::ClassConfig& agent_class) {
   const config::ClassLimits& limits = agent_class.limits;
   runtime::ClassSettings result;
+  result.durability = agent_class.durability == config::Durability::kPower
+                          ? runtime::Durability::kPower
+                          : runtime::Durability::kProcess;
   result.idle_timeout = agent_class.idle_timeout;
   result.evict_grace = agent_class.evict_grace;
   result.max_events = limits.max_events;
@@ -48,6 +51,18 @@ runtime::ClassSettings class_settings(const config::ClassConfig& agent_class) {
   result.fibers.retry_base = agent_class.fibers.retry_base;
   result.fibers.max_running = agent_class.fibers.max_running;
   result.fibers.max_snapshot_bytes = limits.max_value_bytes;
+  result.managed.keep_completed = agent_class.fibers.keep_completed;
+  result.managed.keep_failed = agent_class.fibers.keep_failed;
+  result.managed.max_records = agent_class.fibers.max_records;
+  result.managed.max_json_bytes = limits.max_value_bytes;
+  result.schedules.timeout = agent_class.schedules.timeout;
+  result.schedules.max_schedules = agent_class.schedules.max_schedules;
+  result.schedules.max_running = agent_class.schedules.max_running;
+  result.schedules.max_payload_bytes = limits.max_value_bytes;
+  result.queue.timeout = agent_class.queue.timeout;
+  result.queue.max_items = agent_class.queue.max_items;
+  result.queue.max_payload_bytes = limits.max_value_bytes;
+  result.keep_alive_interval = agent_class.keep_alive_interval;
   result.options = dump_json(agent_class.options);
   return result;
 }

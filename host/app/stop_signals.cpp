@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -24,12 +25,20 @@ sigset_t stop_set() {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGTERM);
   ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGHUP);
   return set;
+}
+
+// Whether this process has a terminal that can be used.
+bool has_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (terminal >= 0) ::close(terminal);
+  return terminal >= 0;
 }
 
 }  // namespace
 
-StopSignals::StopSignals() : end_(::eventfd(0, EFD_CLOEXEC)) {
+StopSignals::StopSignals() : had_terminal_(has_terminal()), end_(::eventfd(0, EFD_CLOEXEC)) {
   const sigset_t set = stop_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
@@ -52,7 +61,8 @@ StopSignals::~StopSignals() {
 
 int StopSignals::wait() {
   came_.acquire();
-  return signal_;
+  const int signal = signal_;
+  return signal != 0 ? signal : SIGHUP;
 }
 
 void StopSignals::listen() {
@@ -64,6 +74,10 @@ void StopSignals::listen() {
     signalfd_siginfo info{};
     if (::read(signals_, &info, sizeof info) != sizeof info) continue;
     const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGHUP && (!had_terminal_ || has_terminal())) {
+      came_.release();
+      continue;
+    }
     const auto now = std::chrono::steady_clock::now();
     if (signal_ != 0 && now - first > kEcho) ::_exit(128 + number);
     if (signal_ != 0) continue;

@@ -5,16 +5,41 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 
 namespace hearth {
 namespace {
+
+// spdlog's own sink for stderr does not say whether it could write.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  [[nodiscard]] std::uint64_t lost_bytes() const { return lost_bytes_; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const std::size_t written = std::fwrite(line.data(), 1, line.size(), stderr);
+    if (std::fflush(stderr) != 0 || written < line.size()) {
+      lost_bytes_ += written < line.size() ? line.size() - written : line.size();
+      std::clearerr(stderr);  // the next line may find room again
+    }
+  }
+  void flush_() override {}
+
+ private:
+  std::atomic<std::uint64_t> lost_bytes_ = 0;
+};
 
 // spdlog does the locking and the writing; the text is ours, because only then is it known to be one
 // line. The level is checked here, so spdlog's own stays open.
@@ -24,7 +49,8 @@ class StderrLogger final : public Logger {
       : level_(level),
         json_(format == LogFormat::kJson ||
               (format == LogFormat::kAuto && ::isatty(STDERR_FILENO) == 0)),
-        sink_("hearth", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
+        stderr_(std::make_shared<StderrSink>()),
+        sink_("hearth", stderr_) {
     sink_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
     sink_.set_level(spdlog::level::trace);
     // By default spdlog reports a failed write on stderr, in its own format: there a line is lost.
@@ -32,6 +58,7 @@ class StderrLogger final : public Logger {
   }
 
   [[nodiscard]] bool enabled(LogLevel level) const override { return level >= level_; }
+  [[nodiscard]] std::uint64_t lost_bytes() const override { return stderr_->lost_bytes(); }
 
   void write(LogLevel level, std::string_view event, std::span<const LogField> fields) override {
     if (!enabled(level)) return;
@@ -44,6 +71,7 @@ class StderrLogger final : public Logger {
  private:
   const LogLevel level_;
   const bool json_;
+  const std::shared_ptr<StderrSink> stderr_;  // spdlog shares it
   spdlog::logger sink_;
 };
 

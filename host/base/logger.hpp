@@ -48,6 +48,8 @@ class Logger {
 
   [[nodiscard]] virtual bool enabled(LogLevel level) const = 0;
   virtual void write(LogLevel level, std::string_view event, std::span<const LogField> fields) = 0;
+  // How many bytes of lines could not be written so far.
+  [[nodiscard]] virtual std::uint64_t lost_bytes() const { return 0; }
 
   void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {}) {
     if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));

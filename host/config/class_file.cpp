@@ -29,6 +29,13 @@ constexpr Bounds<milliseconds> kRecovery{milliseconds(10), hours(24)};
 constexpr Bounds<std::uint32_t> kAttempts{1, 1'000'000};
 constexpr Bounds<milliseconds> kRetry{milliseconds(1), minutes(5)};
 constexpr Bounds<std::uint32_t> kRunning{1, 100'000};
+constexpr Bounds<milliseconds> kKeep{seconds(0), hours(24 * 365 * 10)};
+constexpr Bounds<std::uint32_t> kRecords{1, 1'000'000};
+constexpr Bounds<milliseconds> kRun{milliseconds(10), hours(24)};
+constexpr Bounds<std::uint32_t> kSchedules{1, 1'000'000};
+constexpr Bounds<std::uint32_t> kRunsAtOnce{1, 10'000};
+constexpr Bounds<std::uint32_t> kItems{1, 10'000'000};
+constexpr Bounds<milliseconds> kKeepAlive{milliseconds(10), hours(1)};
 
 void read_limits(const YamlNode& node, ClassLimits& limits, Report& report) {
   MappingReader reader(node, "limits.", report);
@@ -46,6 +53,24 @@ void read_fibers(const YamlNode& node, ClassFibers& fibers, Report& report) {
   reader.read_count("max_attempts", fibers.max_attempts, kAttempts);
   reader.read_duration("retry_base", fibers.retry_base, kRetry);
   reader.read_count("max_running", fibers.max_running, kRunning);
+  reader.read_duration("keep_completed", fibers.keep_completed, kKeep);
+  reader.read_duration("keep_failed", fibers.keep_failed, kKeep);
+  reader.read_count("max_records", fibers.max_records, kRecords);
+  reader.finish();
+}
+
+void read_schedules(const YamlNode& node, ClassSchedules& schedules, Report& report) {
+  MappingReader reader(node, "schedules.", report);
+  reader.read_duration("timeout", schedules.timeout, kRun);
+  reader.read_count("max_schedules", schedules.max_schedules, kSchedules);
+  reader.read_count("max_running", schedules.max_running, kRunsAtOnce);
+  reader.finish();
+}
+
+void read_queue(const YamlNode& node, ClassQueue& queue, Report& report) {
+  MappingReader reader(node, "queue.", report);
+  reader.read_duration("timeout", queue.timeout, kRun);
+  reader.read_count("max_items", queue.max_items, kItems);
   reader.finish();
 }
 
@@ -66,16 +91,6 @@ void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Rep
   }
   file.name = node->text;
   file.name_at = node->at;
-}
-
-void read_durability(MappingReader& reader, const YamlNode& root, Durability& durability) {
-  reader.read_choice("durability", durability,
-                     {{"process", Durability::kProcess}, {"power", Durability::kPower}});
-  if (durability != Durability::kPower) return;
-  durability = Durability::kProcess;
-  const auto entry = std::ranges::find(root.entries, "durability", &YamlEntry::key);
-  reader.complain("durability", entry->value.at,
-                  "power is not available yet; the only one there is is process");
 }
 
 void read_options(MappingReader& reader, Json& options, Report& report) {
@@ -99,13 +114,21 @@ ClassFile read_class_file(const YamlNode& root, Report& report) {
   read_name(reader, root, file, report);
   reader.read_duration("idle_timeout", config.idle_timeout, kIdle);
   reader.read_duration("evict_grace", config.evict_grace, kGrace);
-  read_durability(reader, root, config.durability);
+  reader.read_choice("durability", config.durability,
+                     {{"process", Durability::kProcess}, {"power", Durability::kPower}});
   if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
     read_limits(*limits, config.limits, report);
   }
   if (const YamlNode* const fibers = reader.find("fibers"); fibers != nullptr) {
     read_fibers(*fibers, config.fibers, report);
   }
+  if (const YamlNode* const schedules = reader.find("schedules"); schedules != nullptr) {
+    read_schedules(*schedules, config.schedules, report);
+  }
+  if (const YamlNode* const queue = reader.find("queue"); queue != nullptr) {
+    read_queue(*queue, config.queue, report);
+  }
+  reader.read_duration("keep_alive_interval", config.keep_alive_interval, kKeepAlive);
   read_options(reader, config.options, report);
   reader.finish();
   return file;

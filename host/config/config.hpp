@@ -76,6 +76,49 @@ struct ServerLimits {
 
   // How long an HTTP connection is kept between two requests.
   std::chrono::milliseconds http_idle_timeout{60'000};
+
+  // How long one call into a library may keep its event loop until it is logged; 0: it is not. Others' agents wait meanwhile.
+  std::chrono::milliseconds soft_hang{1'000};
+
+  // ... until the server ends, to be started again by whoever supervises it; 0: never. Longer than any honest call.
+  std::chrono::milliseconds hard_hang{60'000};
+};
+
+enum class ReloadPolicy {
+  kEvict,  // agents move to a new version of their code at once
+  kDrain,  // each at its next idle moment
+};
+
+// What happens when a library is replaced while the server runs.
+struct ReloadConfig {
+  // Whether the plugin directories are watched; else only SIGHUP makes the server look.
+  bool watch = true;
+
+  // How long all must have been quiet in a directory before a change counts: copying takes steps.
+  std::chrono::milliseconds quiet_time{300};
+
+  ReloadPolicy policy = ReloadPolicy::kEvict;
+
+  // Under kDrain: when the agents that were never idle move all the same. A minute is longer than most answers take.
+  std::chrono::milliseconds drain_deadline{60'000};
+
+  // Agents that move to a new version before all others do; 0: none. Few enough to hurt few, enough to tell.
+  std::uint32_t trial_agents = 5;
+
+  // Percent of them that may fail to start on it; if more do, the old version goes on.
+  std::uint32_t max_failed_percent = 20;
+
+  // How long their starts are waited for.
+  std::chrono::milliseconds trial_time{30'000};
+
+  // How long the clients of a library that was removed wait for it to come back.
+  std::chrono::milliseconds removal_grace{10'000};
+};
+
+// Who may ask for /admin.
+struct AdminConfig {
+  // The file with the token; absolute once loaded. Empty: "admin.token" in the data directory, which the server makes.
+  std::filesystem::path token_file;
 };
 
 struct LogSettings {
@@ -88,15 +131,20 @@ struct ServerConfig {
   ListenAddress listen;                 // this machine only, until somebody decides otherwise
   std::filesystem::path data = "data";  // absolute once loaded
   std::vector<std::filesystem::path> plugins = {"plugins"};  // directories; absolute once loaded
+  // Whether a library is refused until it has passed `hearth check --data <data>`. Off: whoever may write the plugin
+  // directories is trusted to have done so.
+  bool require_checked = false;
   std::filesystem::path classes = "classes";  // directory of class files; absolute once loaded
   std::optional<unsigned> shards;             // event loops; absent: one a core
   ServerLimits limits;
+  ReloadConfig reload;
+  AdminConfig admin;
   LogSettings log;
 };
 
 enum class Durability {
   kProcess,  // an acknowledged write survives the death of the process
-  kPower,    // it survives the loss of power; no file may ask for it yet
+  kPower,    // it survives the loss of power, and its answer waits for the device
 };
 
 // Bounds on what one agent of a class may take.
@@ -131,6 +179,36 @@ struct ClassFibers {
 
   // Fibers of one agent that run at once.
   std::uint32_t max_running = 1000;
+
+  // How long the record of a managed fiber is kept once it is completed or aborted: for callers that ask again. A day.
+  std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
+
+  // And of one that has failed: for people. A week.
+  std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
+
+  // Records of one agent.
+  std::uint32_t max_records = 10'000;
+};
+
+// What an agent of a class may schedule for itself.
+struct ClassSchedules {
+  // How long one run may take until it counts as failed. As a client's call, and for the same reason.
+  std::chrono::milliseconds timeout{300'000};
+
+  // Of one agent. They are held in memory while it is awake, some 200 bytes each.
+  std::uint32_t max_schedules = 10'000;
+
+  // Runs of one agent at once; what is due past that waits.
+  std::uint32_t max_running = 32;
+};
+
+// The queue of an agent of a class.
+struct ClassQueue {
+  // How long one delivery may take until it counts as failed; the items behind it wait.
+  std::chrono::milliseconds timeout{300'000};
+
+  // Of one agent, dead letters included. They are on disk only.
+  std::uint32_t max_items = 100'000;
 };
 
 // A class file, config/classes/*.yaml, or the defaults for a class that has none.
@@ -145,6 +223,12 @@ struct ClassConfig {
   Durability durability = Durability::kProcess;
   ClassLimits limits;
   ClassFibers fibers;
+  ClassSchedules schedules;
+  ClassQueue queue;
+
+  // How soon an agent that kept itself alive is back at the latest when it was lost though the server lives on: when its
+  // storage failed. After a crash of the server it is back at once.
+  std::chrono::milliseconds keep_alive_interval{30'000};
 
   // What the plugin is given, as it is: an object, empty when the file has no options.
   Json options = Json::object();

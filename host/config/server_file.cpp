@@ -29,6 +29,8 @@ constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
 constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(10)};
 constexpr Bounds<milliseconds> kInterval{seconds(0), hours(1)};
+constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
+constexpr Bounds<std::uint32_t> kPercent{0, 100};
 constexpr std::uint64_t kMaxShards = 256;
 
 void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
@@ -47,6 +49,29 @@ void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
   reader.read_duration("ping_timeout", limits.ping_timeout, kTimeout);
   reader.read_duration("handshake_timeout", limits.handshake_timeout, kTimeout);
   reader.read_duration("http_idle_timeout", limits.http_idle_timeout, kTimeout);
+  reader.read_duration("soft_hang", limits.soft_hang, kInterval);
+  reader.read_duration("hard_hang", limits.hard_hang, kInterval);
+  reader.finish();
+}
+
+void read_reload(const YamlNode& node, ReloadConfig& reload, Report& report) {
+  MappingReader reader(node, "reload.", report);
+  reader.read_choice("watch", reload.watch, {{"true", true}, {"false", false}});
+  reader.read_duration("quiet_time", reload.quiet_time, kTimeout);
+  reader.read_choice("policy", reload.policy,
+                     {{"evict", ReloadPolicy::kEvict}, {"drain", ReloadPolicy::kDrain}});
+  reader.read_duration("drain_deadline", reload.drain_deadline, kCall);
+  reader.read_count("trial_agents", reload.trial_agents, kTrial);
+  reader.read_count("max_failed_percent", reload.max_failed_percent, kPercent);
+  reader.read_duration("trial_time", reload.trial_time, kTimeout);
+  reader.read_duration("removal_grace", reload.removal_grace, kGrace);
+  reader.finish();
+}
+
+void read_admin(const YamlNode& node, const std::filesystem::path& directory, AdminConfig& admin,
+                Report& report) {
+  MappingReader reader(node, "admin.", report);
+  reader.read_path("token_file", admin.token_file, directory);
   reader.finish();
 }
 
@@ -109,10 +134,17 @@ ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& d
   read_listen(reader, config.listen);
   reader.read_path("data", config.data, directory);
   reader.read_paths("plugins", config.plugins, directory);
+  reader.read_choice("require_checked", config.require_checked, {{"true", true}, {"false", false}});
   reader.read_path("classes", config.classes, directory);
   read_shards(reader, config.shards);
   if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
     read_limits(*limits, config.limits, report);
+  }
+  if (const YamlNode* const reload = reader.find("reload"); reload != nullptr) {
+    read_reload(*reload, config.reload, report);
+  }
+  if (const YamlNode* const admin = reader.find("admin"); admin != nullptr) {
+    read_admin(*admin, directory, config.admin, report);
   }
   if (const YamlNode* const log = reader.find("log"); log != nullptr) {
     read_log(*log, config.log, report);

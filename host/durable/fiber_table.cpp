@@ -34,8 +34,8 @@ std::vector<FiberRow> FiberTable::load() {
   std::vector<FiberRow> result;
   if (!has_table()) return result;
   Statement all(database_.connection(),
-                "SELECT id, name, created_at, attempts, next_at, dead FROM cf_agents_runs "
-                "ORDER BY created_at, id");
+                "SELECT id, name, created_at, attempts, next_at, dead, last_error IS NOT NULL "
+                "FROM cf_agents_runs ORDER BY created_at, id");
   for (Rows rows = all.query(); rows.next();) {
     FiberRow row;
     row.id = rows.text(0);
@@ -44,13 +44,23 @@ std::vector<FiberRow> FiberTable::load() {
     row.attempts = static_cast<int>(rows.integer(3));
     row.next_at_ms = rows.integer(4);
     row.dead = rows.integer(5) != 0;
+    row.has_failed = rows.integer(6) != 0;
     result.push_back(std::move(row));
   }
   return result;
 }
 
 std::optional<std::string> FiberTable::snapshot(std::string_view id) {
-  Statement find(database_.connection(), "SELECT snapshot FROM cf_agents_runs WHERE id = ?");
+  return text_of("SELECT snapshot FROM cf_agents_runs WHERE id = ?", id);
+}
+
+std::optional<std::string> FiberTable::last_error(std::string_view id) {
+  return text_of("SELECT last_error FROM cf_agents_runs WHERE id = ?", id);
+}
+
+std::optional<std::string> FiberTable::text_of(std::string_view select, std::string_view id) {
+  if (!has_table()) return std::nullopt;
+  Statement find(database_.connection(), select);
   const std::array params{Param(id)};
   Rows rows = find.query(params);
   if (!rows.next() || rows.is_null(0)) return std::nullopt;

@@ -30,6 +30,7 @@ struct FiberRow {
   int attempts = 0;
   std::int64_t next_at_ms = 0;
   bool dead = false;
+  bool has_failed = false;  // a recovery of it has, since its last checkpoint
 };
 
 // Threads    The agent's shard.  Lifetime  Destroyed before the database is closed.
@@ -42,6 +43,7 @@ class FiberTable {
   // All rows, oldest first. Makes nothing: an agent without the table has none.
   [[nodiscard]] std::vector<FiberRow> load();
   [[nodiscard]] std::optional<std::string> snapshot(std::string_view id);
+  [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
 
   // Gives up its statements: the database is about to be closed.
   void close() { stash_.reset(); }
@@ -58,6 +60,7 @@ class FiberTable {
  private:
   void prepare_write();
   bool has_table();
+  std::optional<std::string> text_of(std::string_view select, std::string_view id);
 
   storage::AgentDatabase& database_;
   bool has_table_ = false;

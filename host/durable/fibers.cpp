@@ -1,9 +1,13 @@
 #include "durable/fibers.hpp"
 
+#include "base/assert.hpp"
 #include "base/utf8.hpp"
 #include "durable/back_off.hpp"
+#include "json/json_text.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace hearth::durable {
@@ -11,6 +15,9 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::size_t kMaxErrorBytes = 4096;
+constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kListedByDefault = 50;
+constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -22,9 +29,15 @@ void Fibers::load() {
   // No wait that we would set is longer: one that is was written by a clock that has been set back since.
   const std::int64_t latest = now_ms() + (settings_.retry_cap + settings_.retry_cap / 4).count();
   for (FiberRow& row : table_.load()) {
-    row.next_at_ms = std::min(row.next_at_ms, latest);
-    waiting_.push_back(Waiting{std::move(row)});
+    if (!row.dead) left_over_.push_back(LeftOver{row.id, row.name, !row.has_failed});
+    const std::int64_t next_at_ms = std::min(row.next_at_ms, latest);
+    wait_until(waiting_.emplace_back(Waiting{std::move(row)}), next_at_ms);
   }
+}
+
+void Fibers::wait_until(Waiting& each, std::int64_t next_at_ms) const {
+  each.row.next_at_ms = next_at_ms;
+  each.due = DueTime(clock_, next_at_ms);
 }
 
 std::vector<Fibers::Waiting>::iterator Fibers::find_waiting(std::string_view id) {
@@ -32,15 +45,40 @@ std::vector<Fibers::Waiting>::iterator Fibers::find_waiting(std::string_view id)
                            [](const Waiting& each) -> std::string_view { return each.row.id; });
 }
 
+std::map<FiberHandle, Fibers::Running>::iterator Fibers::find_running(std::string_view id) {
+  return std::ranges::find(running_, id,
+                           [](const auto& each) -> std::string_view { return each.second.row.id; });
+}
+
+void Fibers::add_waiting(Waiting waiting) {
+  const auto order = [](const Waiting& each) {
+    return std::tuple(each.rank, each.row.created_at_ms, std::string_view(each.row.id));
+  };
+  waiting_.insert(std::ranges::upper_bound(waiting_, order(waiting), {}, order),
+                  std::move(waiting));
+}
+
+FiberHandle Fibers::add_running(FiberRow row, bool managed) {
+  row.snapshot.reset();  // it is on disk, and may be large
+  const FiberHandle handle = ++last_handle_;
+  running_.emplace(handle, Running{std::move(row), managed});
+  return handle;
+}
+
 // ---- work -------------------------------------------------------------------------------------------------
 
-Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view replaces) {
+Result<void> Fibers::check_start(std::string_view name) const {
   if (name.empty() || name.size() > kMaxNameBytes || !is_valid_utf8(name)) {
     return Error{Errc::kInvalidArgument, "a fiber's name is 1 to 256 bytes of UTF-8"};
   }
   if (running_.size() >= settings_.max_running) {
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
   }
+  return {};
+}
+
+Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view replaces) {
+  if (auto checked = check_start(name); checked.has_error()) return checked.error();
   FiberRow row;
   row.id = make_uuid(random_);
   row.name = name;
@@ -49,6 +87,9 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
     const auto old = find_waiting(replaces);
     if (old == waiting_.end() || !old->recovering) {
       return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+    }
+    if (old->managed) {
+      return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
     }
     row.snapshot = table_.snapshot(replaces);
     // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
@@ -60,9 +101,8 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
   } else {
     table_.insert(row);
   }
-  const FiberHandle handle = ++last_handle_;
-  running_.emplace(handle, Running{row.id, row.attempts});
-  return Started{handle, std::move(row.id)};
+  std::string id = row.id;
+  return Started{add_running(std::move(row), false), std::move(id)};
 }
 
 Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
@@ -72,15 +112,18 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
     return Error{Errc::kLimitExceeded, "the checkpoint is larger than " +
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
-  table_.stash(found->second.id, json);
-  found->second.attempts = 0;
+  table_.stash(found->second.row.id, json);
+  found->second.row.attempts = 0;
   return {};
 }
 
 Result<std::string> Fibers::finish(FiberHandle fiber) {
   const auto found = running_.find(fiber);
   if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
-  std::string id = std::move(found->second.id);
+  if (found->second.managed) {
+    return Error{Errc::kInvalidArgument, "a managed fiber is settled, not finished"};
+  }
+  std::string id = std::move(found->second.row.id);
   table_.erase(id);
   running_.erase(found);
   return id;
@@ -88,7 +131,7 @@ Result<std::string> Fibers::finish(FiberHandle fiber) {
 
 void Fibers::interrupt_on_purpose() {
   for (auto& [handle, fiber] : running_) {
-    if (fiber.attempts > 0) table_.note_attempt(fiber.id, --fiber.attempts, 0);
+    if (fiber.row.attempts > 0) table_.note_attempt(fiber.row.id, --fiber.row.attempts, 0);
   }
   for (Waiting& each : waiting_) {
     if (each.recovering) table_.note_attempt(each.row.id, --each.row.attempts, 0);
@@ -98,10 +141,10 @@ void Fibers::interrupt_on_purpose() {
 // ---- recovery ---------------------------------------------------------------------------------------------
 
 std::optional<Interrupted> Fibers::begin_recovery() {
-  const std::int64_t now = now_ms();
+  const Now now(clock_);
   for (Waiting& each : waiting_) {
     FiberRow& row = each.row;
-    if (each.recovering || row.dead || row.next_at_ms > now) continue;
+    if (!is_due(each, now)) continue;
     if (row.attempts >= settings_.max_attempts) {
       row.dead = true;
       table_.note_failure(row.id, "interrupted again and again without progress", row.next_at_ms,
@@ -110,31 +153,63 @@ std::optional<Interrupted> Fibers::begin_recovery() {
       continue;
     }
     each.recovering = true;
+    in_hook_.insert(row.id);
     ++row.attempts;
     // If the hook takes the process with it, the next try waits like after any other failure.
-    row.next_at_ms =
-        now + back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+    wait_until(
+        each,
+        now_ms() +
+            back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
     table_.note_attempt(row.id, row.attempts, row.next_at_ms);
     return Interrupted{row.id, row.name, table_.snapshot(row.id), row.created_at_ms, row.attempts};
   }
   return std::nullopt;
 }
 
+std::vector<Interrupted> Fibers::due_list() const {
+  const Now now(clock_);
+  std::vector<Interrupted> due;
+  for (const Waiting& each : waiting_) {
+    const FiberRow& row = each.row;
+    if (!is_due(each, now) || row.attempts >= settings_.max_attempts) continue;
+    due.push_back({row.id, row.name, std::nullopt, row.created_at_ms, row.attempts + 1});
+  }
+  return due;
+}
+
+void Fibers::plan(std::span<const std::string> ids) {
+  std::unordered_map<std::string_view, std::size_t> ranks;
+  for (const std::string& id : ids) ranks.emplace(id, ranks.size());
+  for (Waiting& each : waiting_) {
+    const auto rank = ranks.find(each.row.id);
+    each.rank = rank == ranks.end() ? kUnplanned : rank->second;
+  }
+  std::ranges::sort(waiting_, {}, [](const Waiting& each) {
+    return std::tuple(each.rank, each.row.created_at_ms, std::string_view(each.row.id));
+  });
+}
+
 void Fibers::recovered(std::string_view id) {
+  if (const auto hook = in_hook_.find(id); hook != in_hook_.end()) in_hook_.erase(hook);
   const auto found = find_waiting(id);
-  if (found == waiting_.end()) return;  // replaced by its continuation
+  // Replaced by its continuation, or it runs again, or has ended and waits for the next try.
+  if (found == waiting_.end() || !found->recovering || found->managed) return;
   table_.erase(id);
   waiting_.erase(found);
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
+  if (const auto hook = in_hook_.find(id); hook != in_hook_.end()) in_hook_.erase(hook);
   const auto found = find_waiting(id);
-  if (found == waiting_.end()) return {};  // replaced: the continuation speaks for itself
+  // It goes on in a continuation, which speaks for itself.
+  if (found == waiting_.end() || !found->recovering) return {};
   FiberRow& row = found->row;
   found->recovering = false;
   row.dead = row.attempts >= settings_.max_attempts;
-  row.next_at_ms =
-      now_ms() + back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+  wait_until(
+      *found,
+      now_ms() +
+          back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
   table_.note_failure(id, error.substr(0, kMaxErrorBytes), row.next_at_ms, row.dead);
   return Failure{row.dead, row.next_at_ms};
 }
@@ -146,26 +221,161 @@ Result<void> Fibers::retry(std::string_view id) {
   table_.revive(id);
   found->row.dead = false;
   found->row.attempts = 0;
-  found->row.next_at_ms = 0;
+  wait_until(*found, 0);
   return {};
 }
 
-bool Fibers::due() const {
-  const std::int64_t now = now_ms();
-  return std::ranges::any_of(waiting_, [now](const Waiting& each) {
-    return !each.recovering && !each.row.dead && each.row.next_at_ms <= now;
+Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit) {
+  if (limit > kMostListed) return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
+  if (limit == 0) limit = kListedByDefault;
+  // From memory: the table has the checkpoints of all the others between them.
+  std::vector<const FiberRow*> dead;
+  for (const Waiting& each : waiting_) {
+    if (each.row.dead && !each.managed) dead.push_back(&each.row);
+  }
+  std::ranges::sort(dead, {}, [](const FiberRow* row) {
+    return std::tuple(row->created_at_ms, std::string_view(row->id));
   });
+  auto next = dead.begin();
+  if (!after.empty()) {
+    next = std::ranges::find(dead, after,
+                             [](const FiberRow* row) -> std::string_view { return row->id; });
+    if (next == dead.end()) return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
+    ++next;
+  }
+  std::string page = "[";
+  for (; next != dead.end() && limit > 0 && page.size() < kMaxPageBytes; ++next, --limit) {
+    if (page.size() > 1) page += ',';
+    page += dead_json(**next);
+  }
+  return page + "]";
+}
+
+std::string Fibers::dead_json(const FiberRow& row) {
+  std::string json = R"({"id":)";
+  append_json_string(json, row.id);
+  json += R"(,"name":)";
+  append_json_string(json, row.name);
+  json += R"(,"snapshot":)" + table_.snapshot(row.id).value_or("null");
+  json += R"(,"created_at":)" + std::to_string(row.created_at_ms);
+  json += R"(,"attempts":)" + std::to_string(row.attempts);
+  json += R"(,"last_error":)";
+  append_json_string(json, table_.last_error(row.id).value_or(""));
+  return json + "}";
+}
+
+bool Fibers::is_due(const Waiting& each, const Now& now) const {
+  return !each.recovering && !each.row.dead && each.due.reached(now) &&
+         !in_hook_.contains(each.row.id);
+}
+
+bool Fibers::due() const {
+  const Now now(clock_);
+  return std::ranges::any_of(waiting_, [&](const Waiting& each) { return is_due(each, now); });
 }
 
 Wake Fibers::wake() const {
   Wake wake;
   wake.working = !running_.empty();
+  const Now now(clock_);
   for (const Waiting& each : waiting_) {
     if (each.row.dead) continue;
-    wake.at_ms = earliest(wake.at_ms, each.row.next_at_ms);
-    wake.working = wake.working || each.recovering;
+    // Without its hook's end nothing happens to it, whatever the time is.
+    const bool in_hook = each.recovering || in_hook_.contains(each.row.id);
+    wake.working = wake.working || in_hook;
+    if (!in_hook || each.recovering) wake.at_ms = earliest(wake.at_ms, each.due.wall_ms(now));
   }
   return wake;
+}
+
+// ---- for ManagedFibers ------------------------------------------------------------------------------------
+
+Result<FiberHandle> Fibers::start_managed(std::string_view name, std::string_view id) {
+  if (auto checked = check_start(name); checked.has_error()) return checked.error();
+  if (find(id)) return Error{Errc::kConflict, "a fiber has this id"};
+  FiberRow row;
+  row.id = id;
+  row.name = name;
+  row.created_at_ms = now_ms();
+  table_.insert(row);
+  return add_running(std::move(row), true);
+}
+
+Result<FiberHandle> Fibers::resume(std::string_view id) {
+  const auto found = find_waiting(id);
+  if (found == waiting_.end() || !found->recovering) {
+    return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+  }
+  if (running_.size() >= settings_.max_running) {
+    return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
+  }
+  const FiberHandle handle = add_running(std::move(found->row), found->managed);
+  waiting_.erase(found);
+  return handle;
+}
+
+void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
+  const auto found = find_running(id);
+  HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
+  Waiting waiting{.row = std::move(found->second.row), .managed = found->second.managed};
+  running_.erase(found);
+  waiting.row.attempts = 0;
+  wait_until(waiting, next_at_ms);
+  table_.note_attempt(waiting.row.id, 0, next_at_ms);
+  add_waiting(std::move(waiting));
+}
+
+void Fibers::erase(std::string_view id) {
+  table_.erase(id);
+  std::erase_if(left_over_, [id](const LeftOver& each) { return each.id == id; });
+  // `id` may be the row's own: it is not looked at once that has gone.
+  if (const auto running = find_running(id); running != running_.end()) {
+    running_.erase(running);
+  } else if (const auto waiting = find_waiting(id); waiting != waiting_.end()) {
+    waiting_.erase(waiting);
+  }
+}
+
+void Fibers::restore(const FiberRow& row) {
+  table_.insert(row);
+  Waiting waiting{.row = row, .managed = true};
+  waiting.row.snapshot.reset();
+  wait_until(waiting, row.next_at_ms);
+  add_waiting(std::move(waiting));
+}
+
+void Fibers::mark_managed(std::string_view id, std::int64_t next_at_ms) {
+  const auto found = find_waiting(id);
+  if (found == waiting_.end()) return;
+  found->managed = true;
+  if (next_at_ms == 0) return;
+  wait_until(*found, std::max(found->row.next_at_ms, next_at_ms));
+  for (LeftOver& each : left_over_) each.was_running = each.was_running && each.id != id;
+}
+
+std::optional<FiberStanding> Fibers::find(std::string_view id) const {
+  for (const auto& [handle, each] : running_) {
+    if (each.row.id == id)
+      return FiberStanding{handle, false, false, each.managed, each.row.attempts, 0};
+  }
+  for (const Waiting& each : waiting_) {
+    if (each.row.id == id)
+      return FiberStanding{
+          0, each.recovering, each.row.dead, each.managed, each.row.attempts, each.row.next_at_ms};
+  }
+  return std::nullopt;
+}
+
+const std::string* Fibers::managed_id(FiberHandle fiber) const {
+  const auto found = running_.find(fiber);
+  if (found == running_.end() || !found->second.managed) return nullptr;
+  return &found->second.row.id;
+}
+
+std::vector<std::string> Fibers::waiting_ids() const {
+  std::vector<std::string> ids;
+  for (const Waiting& each : waiting_) ids.push_back(each.row.id);
+  return ids;
 }
 
 Fibers::Counts Fibers::counts() const {

@@ -4,14 +4,18 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/due_time.hpp"
 #include "durable/fiber_table.hpp"
 #include "durable/wake.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,13 +44,33 @@ struct Interrupted {
   int attempt = 1;  // counts from 1
 };
 
+// A fiber that an earlier instance left.
+struct LeftOver {
+  std::string id;
+  std::string name;
+  bool was_running =
+      false;  // its work was interrupted; false: an attempt to recover it has failed since
+};
+
+// Where a fiber that has a row stands.
+struct FiberStanding {
+  FiberHandle running = 0;  // 0: its work does not run in this instance
+  bool recovering = false;  // it is being offered
+  bool dead = false;
+  bool managed = false;
+  int attempts = 0;             // recoveries begun since the last progress
+  std::int64_t next_at_ms = 0;  // not offered before
+};
+
 // state          what is on disk                          leaves it by
 // running        the row                                  finish() -> no row; the end of this instance -> interrupted
+//                                                         postpone() -> interrupted
 // interrupted    the row, next_at                         begin_recovery() once next_at has come
 // recovering     the row, attempts + 1, next_at ahead     recovered() -> no row; start(replaces) -> no row, a new one runs;
-//                                                         failed() -> interrupted, or dead after max_attempts;
+//                                                         resume() -> running; failed() -> interrupted, or dead after max_attempts;
 //                                                         a crash -> interrupted, with the attempt counted
 // dead           the row, dead = 1, last_error            retry() -> interrupted
+// erase() ends any of them.
 //
 // Promises
 //  P1 Row first    start() writes the row before the first instruction of the work runs.
@@ -54,7 +78,11 @@ struct Interrupted {
 //                  work is never offered again.
 //  P3 One row      A continuation takes its predecessor's place in one transaction.
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the process counts.
-//  P5 Oldest first Interrupted fibers are offered in the order of their creation.
+//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan() says otherwise.
+//  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in there.
+//
+// Managed    A row may belong to a record (ManagedFibers). Its end is the record's business: start(replaces), finish() and recovered()
+//            leave such a row alone.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: before start(), stash() and
 //            begin_recovery() take effect outside, with the turn for the others.
@@ -78,7 +106,7 @@ class Fibers {
   Result<Started> start(std::string_view name, std::string_view replaces);
   // `json` was checked.
   Result<void> stash(FiberHandle fiber, std::string_view json);
-  // The id of the fiber that is over.
+  // The id of the fiber that is over. kInvalidArgument for a managed one.
   Result<std::string> finish(FiberHandle fiber);
   // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs or
   // is being recovered is interrupted, and that counts for nothing. Writes only if an attempt is given back.
@@ -89,6 +117,13 @@ class Fibers {
   // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts
   // is dead from now on, and passed over.
   std::optional<Interrupted> begin_recovery();
+  // The due ones, in the order in which they will be offered; without their snapshots.
+  [[nodiscard]] std::vector<Interrupted> due_list() const;
+  // From now on those that wait are offered in the order of `ids`; those that it does not name after them, oldest first. An id
+  // that nothing has is passed over, of one named twice the first place counts.
+  void plan(std::span<const std::string> ids);
+  // What load() has found and is not dead, once.
+  std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
   // Those that begin_recovery() has passed over so since the last call.
   std::vector<std::string> take_passed_over() { return std::exchange(passed_over_, {}); }
   void recovered(std::string_view id);
@@ -98,6 +133,36 @@ class Fibers {
   };
   Failure failed(std::string_view id, std::string_view error);
   Result<void> retry(std::string_view id);
+  // A page of the dead ones, oldest first: a JSON array of {"id", "name", "snapshot", "created_at", "attempts", "last_error"}.
+  // `after`: the id that the last page ended with, or empty. `limit`: 1 to 100, 0: 50; a page of more than 4 MiB ends before,
+  // and only an empty one is the last. kInvalidArgument; kNotFound: `after` is not dead any more.
+  Result<std::string> list_dead(std::string_view after, std::size_t limit);
+
+  // ---- for ManagedFibers ----
+  // As start(), under this id, which was checked. kConflict: there is such a row. kLimitExceeded.
+  Result<FiberHandle> start_managed(std::string_view name, std::string_view id);
+  // What is being recovered runs again, under its id. Its attempts go on counting until the next checkpoint. Writes nothing.
+  // kNotFound, kLimitExceeded.
+  Result<FiberHandle> resume(std::string_view id);
+  // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That is no crash: its attempts begin anew.
+  void postpone(std::string_view id, std::int64_t next_at_ms);
+  // The row goes, and what runs under it has lost its handle.
+  void erase(std::string_view id);
+  // A row for work that was interrupted, or was never begun; due at once.
+  void restore(const FiberRow& row);
+  // After load(): this row has a record. `next_at_ms` not 0: its work had failed, and waits until then.
+  void mark_managed(std::string_view id, std::int64_t next_at_ms);
+  [[nodiscard]] std::optional<FiberStanding> find(std::string_view id) const;
+  // The managed fiber that has this handle; or null.
+  [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
+  // The ids of all rows whose work does not run.
+  [[nodiscard]] std::vector<std::string> waiting_ids() const;
+  [[nodiscard]] std::optional<std::string> snapshot(std::string_view id) {
+    return table_.snapshot(id);
+  }
+  [[nodiscard]] std::optional<std::string> last_error(std::string_view id) {
+    return table_.last_error(id);
+  }
 
   // True if begin_recovery() would find something now.
   [[nodiscard]] bool due() const;
@@ -112,26 +177,40 @@ class Fibers {
   [[nodiscard]] Counts counts() const;
 
  private:
+  static constexpr std::size_t kUnplanned = SIZE_MAX;
   struct Waiting {
     FiberRow row;  // without the snapshot
     bool recovering = false;
+    bool managed = false;
+    std::size_t rank = kUnplanned;  // as plan() says
+    DueTime due{};                  // next_at, waited for
+  };
+  struct Running {
+    FiberRow row;  // without the snapshot
+    bool managed = false;
   };
 
   std::vector<Waiting>::iterator find_waiting(std::string_view id);
+  std::map<FiberHandle, Running>::iterator find_running(std::string_view id);
+  [[nodiscard]] bool is_due(const Waiting& each, const Now& now) const;
+  void wait_until(Waiting& each, std::int64_t next_at_ms) const;
+  [[nodiscard]] Result<void> check_start(std::string_view name) const;
+  void add_waiting(Waiting waiting);
+  FiberHandle add_running(FiberRow row, bool managed);
+  [[nodiscard]] std::string dead_json(const FiberRow& row);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   FiberTable table_;
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  struct Running {
-    std::string id;
-    int attempts = 0;  // since the last progress
-  };
   std::map<FiberHandle, Running> running_;
   FiberHandle last_handle_ = 0;
-  std::vector<Waiting> waiting_;          // interrupted, recovering and dead, oldest first
+  std::vector<Waiting> waiting_;  // interrupted, recovering and dead; as planned, then oldest first
+  std::set<std::string, std::less<>>
+      in_hook_;                           // ids that were offered and whose hooks have not ended
   std::vector<std::string> passed_over_;  // ids
+  std::vector<LeftOver> left_over_;
 };
 
 }  // namespace hearth::durable

@@ -1,19 +1,21 @@
 #include "durable/wake_index.hpp"
 
+#include <vector>
+
 namespace hearth::durable {
 
 void WakeIndex::load(std::int64_t now_ms,
                      const std::function<bool(const storage::AgentKey&)>& mine) {
   for (const storage::WakeEntry& entry : directory_.wakes()) {
     if (!mine(entry.key)) continue;
-    wakes_[entry.key] = Wake{entry.working, entry.at_ms};
+    wakes_[entry.key] = Known{Wake{entry.working, entry.at_ms}, entry.at_ms};
     schedule(entry.key, entry.working ? now_ms : entry.at_ms);
   }
 }
 
 Wake WakeIndex::find(const storage::AgentKey& key) const {
   const auto found = wakes_.find(key);
-  return found == wakes_.end() ? Wake{} : found->second;
+  return found == wakes_.end() ? Wake{} : found->second.wake;
 }
 
 void WakeIndex::set(const storage::AgentKey& key, const Wake& wake) {
@@ -21,10 +23,20 @@ void WakeIndex::set(const storage::AgentKey& key, const Wake& wake) {
     directory_.clear_wake(key);
     wakes_.erase(key);
   } else {
-    directory_.set_wake(key, wake.at_ms, wake.working);
-    wakes_[key] = wake;
+    Known& known = wakes_[key];
+    const bool nearer = wake.at_ms && (!known.at_on_disk || *wake.at_ms < *known.at_on_disk);
+    if (!wake.working || !known.wake.working || nearer) {
+      directory_.set_wake(key, wake.at_ms, wake.working);
+      known.at_on_disk = wake.at_ms;
+    }
+    known.wake = wake;
   }
   schedule(key, wake.at_ms);
+}
+
+void WakeIndex::forget(const storage::AgentKey& key) {
+  wakes_.erase(key);
+  schedule(key, std::nullopt);
 }
 
 void WakeIndex::look_again(const storage::AgentKey& key, std::int64_t at_ms) {
@@ -32,27 +44,57 @@ void WakeIndex::look_again(const storage::AgentKey& key, std::int64_t at_ms) {
 }
 
 void WakeIndex::taken(const storage::AgentKey& key) {
+  last_class_ = key.agent_class;
   schedule(key, std::nullopt);
 }
 
 void WakeIndex::schedule(const storage::AgentKey& key, std::optional<std::int64_t> at_ms) {
   if (const auto found = moments_.find(key); found != moments_.end()) {
-    in_order_.erase({found->second, key});
+    const auto of_class = in_order_.find(key.agent_class);
+    of_class->second.erase({found->second, key.name});
+    if (of_class->second.empty()) in_order_.erase(of_class);
     moments_.erase(found);
   }
   if (!at_ms) return;
   moments_.emplace(key, *at_ms);
-  in_order_.emplace(*at_ms, key);
+  in_order_[key.agent_class].emplace(*at_ms, key.name);
+}
+
+void WakeIndex::hurry(const std::string& agent_class, std::int64_t now_ms) {
+  const auto of_class = in_order_.find(agent_class);
+  if (of_class == in_order_.end()) return;
+  std::vector<storage::AgentKey> put_off;
+  for (const auto& [at_ms, name] : of_class->second) {
+    const Wake wake = find({agent_class, name});
+    const bool is_due = wake.working || (wake.at_ms && *wake.at_ms <= now_ms);
+    if (is_due && at_ms > now_ms) put_off.push_back({agent_class, name});
+  }
+  for (const storage::AgentKey& key : put_off) schedule(key, now_ms);
+}
+
+void WakeIndex::bring_forward(std::int64_t by_ms) {
+  in_order_.clear();
+  for (auto& [key, at_ms] : moments_) {
+    at_ms -= by_ms;
+    in_order_[key.agent_class].emplace(at_ms, key.name);
+  }
 }
 
 std::optional<storage::AgentKey> WakeIndex::due(std::int64_t now_ms) const {
-  if (in_order_.empty() || in_order_.begin()->first > now_ms) return std::nullopt;
-  return in_order_.begin()->second;
+  if (in_order_.empty()) return std::nullopt;
+  auto of_class = in_order_.upper_bound(last_class_);
+  for (std::size_t looked_at = 0; looked_at < in_order_.size(); ++looked_at, ++of_class) {
+    if (of_class == in_order_.end()) of_class = in_order_.begin();
+    const auto& [at_ms, name] = *of_class->second.begin();
+    if (at_ms <= now_ms) return storage::AgentKey{of_class->first, name};
+  }
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> WakeIndex::next_ms() const {
-  if (in_order_.empty()) return std::nullopt;
-  return in_order_.begin()->first;
+  std::optional<std::int64_t> next;
+  for (const auto& [agent_class, agents] : in_order_) next = earliest(next, agents.begin()->first);
+  return next;
 }
 
 }  // namespace hearth::durable

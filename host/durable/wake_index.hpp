@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace hearth::durable {
@@ -32,8 +33,12 @@ class WakeIndex {
   // What the index says of an agent; none() if nothing.
   [[nodiscard]] Wake find(const storage::AgentKey& key) const;
 
-  // On disk when it returns.
+  // On disk when it returns. While an agent works the disk says that it is due at once after a restart; of its rows' moments the
+  // disk then has the earliest since the work began, so that work which takes turns with waits costs no write each time.
   void set(const storage::AgentKey& key, const Wake& wake);
+
+  // In memory only: the agent is gone, and the directory has forgotten its wake already.
+  void forget(const storage::AgentKey& key);
 
   // In memory only: look at this agent again at `at_ms`, whatever the index says. For wakes that failed, and for agents that
   // were evicted in the middle of their work.
@@ -42,7 +47,13 @@ class WakeIndex {
   // The agent is being looked at: it is not due again until set() or look_again() says so.
   void taken(const storage::AgentKey& key);
 
-  // An agent that is due at `now_ms`, the longest due first.
+  // In memory only: the agents of a class that must be awake by now and were put off are looked at at `now_ms`.
+  void hurry(const std::string& agent_class, std::int64_t now_ms);
+
+  // The clock was set back by `by_ms`: what was to be looked at is looked at so much earlier. In memory only.
+  void bring_forward(std::int64_t by_ms);
+
+  // An agent that is due at `now_ms`: the classes take turns (by taken()), and of one class the longest due comes first.
   [[nodiscard]] std::optional<storage::AgentKey> due(std::int64_t now_ms) const;
   // When the next one is due; absent if none is.
   [[nodiscard]] std::optional<std::int64_t> next_ms() const;
@@ -50,12 +61,18 @@ class WakeIndex {
   [[nodiscard]] std::size_t size() const { return wakes_.size(); }
 
  private:
+  struct Known {
+    Wake wake;
+    std::optional<std::int64_t> at_on_disk;  // that of `wake`, or an earlier one
+  };
   void schedule(const storage::AgentKey& key, std::optional<std::int64_t> at_ms);
 
   storage::Directory& directory_;
-  std::map<storage::AgentKey, Wake> wakes_;                        // as on disk
-  std::map<storage::AgentKey, std::int64_t> moments_;              // when to look at whom
-  std::set<std::pair<std::int64_t, storage::AgentKey>> in_order_;  // the same, by time
+  using InOrder = std::set<std::pair<std::int64_t, std::string>>;  // time and name
+  std::map<storage::AgentKey, Known> wakes_;
+  std::map<storage::AgentKey, std::int64_t> moments_;  // when to look at whom
+  std::map<std::string, InOrder> in_order_;            // the same, by class and time; none is empty
+  std::string last_class_;                             // whose turn it was
 };
 
 }  // namespace hearth::durable

@@ -16,10 +16,13 @@ using runtime::AgentHost;
 using runtime::AgentInstance;
 using runtime::OperationResult;
 
-// Calls into the library. Exceptions end here: see AbiClass.
+// Calls into the library, and lets it be known which agent the call is for, as `event` if that says more than the function. Exceptions end
+// here: see AbiClass.
 template <class Call>
 hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
-                          const Call& call) noexcept {
+                          const AgentLabel& agent, const Call& call,
+                          std::string_view event = {}) noexcept {
+  const CallScope published(agent_class.call_owner(), event.empty() ? function : event, agent);
   try {
     return call();
   } catch (...) {
@@ -36,11 +39,12 @@ Result<void> outcome_of(hearth_status status, std::string_view what) {
 
 class AbiInstance final : public AgentInstance {
  public:
-  AbiInstance(const AbiClass& agent_class, const hearth_class& table, void* instance)
-      : class_(agent_class), table_(table), instance_(instance) {}
+  AbiInstance(const AbiClass& agent_class, const hearth_class& table, const AgentLabel& label,
+              void* instance)
+      : class_(agent_class), table_(table), label_(label), instance_(instance) {}
 
   ~AbiInstance() override {
-    call_plugin(class_, "destroy", [this] {
+    call_plugin(class_, "destroy", label_, [this] {
       table_.destroy(instance_);
       return hearth_status{HEARTH_OK};
     });
@@ -56,13 +60,14 @@ class AbiInstance final : public AgentInstance {
                                  .deadline_ms = event.deadline_ms,
                                  .flags = event.flags,
                                  .reserved = 0};
-    const hearth_status status =
-        call_plugin(class_, "on_event", [&] { return table_.on_event(instance_, &passed); });
+    const hearth_status status = call_plugin(
+        class_, "on_event", label_, [&] { return table_.on_event(instance_, &passed); },
+        to_string(event.kind));
     return outcome_of(status, "the agent refused it");
   }
 
   void on_cancel(runtime::CallId call) override {
-    call_plugin(class_, "on_cancel", [&] {
+    call_plugin(class_, "on_cancel", label_, [&] {
       table_.on_cancel(instance_, call);
       return hearth_status{HEARTH_OK};
     });
@@ -70,14 +75,16 @@ class AbiInstance final : public AgentInstance {
 
   void on_result(const OperationResult& result) override {
     const bool ok = result.outcome.has_value();
+    // A copy: error() gives one, which must live as long as the call.
+    const std::string why = ok ? std::string() : result.outcome.error().message;
     const hearth_result passed = {
         .struct_size = sizeof(hearth_result),
         .flags = HEARTH_RESULT_FINAL,
         .status = ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code),
         .operation = result.operation,
         .token = result.token,
-        .body = slice_of(ok ? *result.outcome : std::string_view(result.outcome.error().message))};
-    call_plugin(class_, "on_result", [&] {
+        .body = slice_of(ok ? *result.outcome : std::string_view(why))};
+    call_plugin(class_, "on_result", label_, [&] {
       table_.on_result(instance_, &passed);
       return hearth_status{HEARTH_OK};
     });
@@ -86,13 +93,14 @@ class AbiInstance final : public AgentInstance {
  private:
   const AbiClass& class_;  // kept by the live agent for as long as its instance
   const hearth_class& table_;
+  const AgentLabel label_;
   void* const instance_;
 };
 
 const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_class& table) {
   if (!HEARTH_HAS(&table, hearth_class, get_extension)) return nullptr;
   const void* found = nullptr;
-  call_plugin(agent_class, "get_extension", [&] {
+  call_plugin(agent_class, "get_extension", AgentLabel(), [&] {
     found = table.get_extension(&table, HEARTH_EXT_OFFLOAD);
     return hearth_status{HEARTH_OK};
   });
@@ -102,9 +110,11 @@ const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_
 
 }  // namespace
 
-AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry)
+AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
+                   std::string sha256, std::uint64_t number)
     : generation_(std::move(generation)),
       entry_(entry),
+      owner_(generation_->origin(), std::move(sha256), number, std::string(entry.name)),
       offload_(find_offload(*this, *entry_.table)) {
   generation_->add_user();
 }
@@ -134,19 +144,20 @@ bool AbiClass::watches_state() const {
 Result<std::unique_ptr<AgentInstance>> AbiClass::create(AgentHost& host, std::string_view name,
                                                         std::string_view options) const {
   const hearth_class& table = *entry_.table;
+  const AgentLabel label(name);
   void* instance = nullptr;
-  const hearth_status status = call_plugin(*this, "create", [&] {
+  const hearth_status status = call_plugin(*this, "create", label, [&] {
     return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
                         slice_of(options), &instance);
   });
   if (auto made = outcome_of(status, "the agent could not be made"); !made) return made.error();
-  return std::make_unique<AbiInstance>(*this, table, instance);
+  return std::make_unique<AbiInstance>(*this, table, label, instance);
 }
 
 Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  const hearth_status status =
-      call_plugin(*this, "offload", [&] { return offload_->run(job, cancelled ? 1U : 0U); });
+  const hearth_status status = call_plugin(*this, "offload", AgentLabel(),
+                                           [&] { return offload_->run(job, cancelled ? 1U : 0U); });
   return outcome_of(status, "the job failed");
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 // A class of a loaded library, as the runtime sees it.
 
+#include "loader/call_records.hpp"
 #include "loader/plugin_entry.hpp"
 #include "runtime/agent_class.hpp"
 
 #include <hearth/abi.h>
 #include <hearth/ext/offload.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace hearth::loader {
@@ -20,13 +23,15 @@ class PluginGeneration;
 // Threads   As runtime::AgentClass says. Made on the loader's thread; destroyed on any.
 class AbiClass final : public runtime::AgentClass {
  public:
-  // `entry` is one of the generation's classes.
-  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry);
+  // `entry` is one of the generation's classes. `sha256` and `number` as in PluginGeneration::make_classes.
+  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
+           std::string sha256, std::uint64_t number);
   ~AbiClass() override;
 
   [[nodiscard]] std::string_view name() const override;
   [[nodiscard]] std::string_view version() const override;
   [[nodiscard]] std::string_view origin() const override;
+  [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
   [[nodiscard]] bool checks_state() const override;
   [[nodiscard]] bool watches_state() const override;
 
@@ -37,12 +42,16 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
   Result<void> run_job(std::uint64_t job, bool cancelled) const override;
 
+  // As which calls into it are recorded.
+  [[nodiscard]] const CallOwner& call_owner() const { return owner_; }
+
   // The library threw through the C interface, which its contract forbids.
   void report_exception(std::string_view function) const noexcept;
 
  private:
   std::shared_ptr<PluginGeneration> generation_;
-  const EntryClass& entry_;                 // the generation's
+  const EntryClass& entry_;  // the generation's
+  const CallOwner owner_;
   const hearth_offload_v1* const offload_;  // the library's, or null
 };
 

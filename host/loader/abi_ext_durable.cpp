@@ -64,8 +64,34 @@ hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_by
   });
 }
 
+hearth_status fail_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                         hearth_bytes why) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    // Any bytes: the work must be able to end whatever its exception says, and the log makes them fit.
+    const auto bytes = bytes_of(why);
+    if (!bytes) return bad_slice(it);
+    return status_of(it, it.fail_fiber(fiber, *bytes), HEARTH_E_GONE);
+  });
+}
+
+hearth_status list_dead_fibers(const hearth_host* host, hearth_agent agent, hearth_bytes after,
+                               std::uint32_t limit, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentHost& it) {
+    const auto last = text_of(after);
+    if (!last) return bad_slice(it);
+    if (records == nullptr)
+      return fail(it, HEARTH_E_INVALID, "list_dead() needs a place for the records");
+    auto page = it.list_dead_fibers(*last, limit);
+    if (!page) return fail(it, page.error());
+    it.lent_text = std::move(*page);
+    *records = slice_of(it.lent_text);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
 constexpr hearth_keep_alive_v1 kKeepAlive{acquire, release};
-constexpr hearth_fibers_v1 kFibers{start_fiber, stash, finish_fiber, retry_fiber};
+constexpr hearth_fibers_v1 kFibers{start_fiber, stash,      finish_fiber,
+                                   retry_fiber, fail_fiber, list_dead_fibers};
 
 }  // namespace
 

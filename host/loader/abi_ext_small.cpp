@@ -18,6 +18,11 @@ hearth_status evict(const hearth_host* host, hearth_agent agent) noexcept {
                    [](AgentHost& it) { return status_of(it, it.evict(), HEARTH_E_GONE); });
 }
 
+hearth_status destroy(const hearth_host* host, hearth_agent agent) noexcept {
+  return for_agent(host, agent,
+                   [](AgentHost& it) { return status_of(it, it.destroy(), HEARTH_E_GONE); });
+}
+
 // ---- hearth.clock/1 ----
 
 std::int64_t wall_ms(const hearth_host* host) noexcept {
@@ -101,7 +106,7 @@ hearth_status set_default_state(const hearth_host* host, hearth_agent agent,
   });
 }
 
-constexpr hearth_agent_v1 kAgent = {.evict = evict};
+constexpr hearth_agent_v1 kAgent = {.evict = evict, .destroy = destroy};
 constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
 constexpr hearth_log_v1 kLog = {.write = write_log};
 constexpr hearth_random_v1 kRandom = {.fill = fill};

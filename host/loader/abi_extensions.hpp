@@ -8,7 +8,10 @@
 #include <hearth/ext/http.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
+#include <hearth/ext/managed_fibers.h>
+#include <hearth/ext/queue.h>
 #include <hearth/ext/random.h>
+#include <hearth/ext/schedule.h>
 #include <hearth/ext/sql.h>
 #include <hearth/ext/state.h>
 
@@ -24,7 +27,10 @@ namespace hearth::loader {
 [[nodiscard]] const hearth_http_v1& http_extension() noexcept;
 [[nodiscard]] const hearth_keep_alive_v1& keep_alive_extension() noexcept;
 [[nodiscard]] const hearth_log_v1& log_extension() noexcept;
+[[nodiscard]] const hearth_managed_fibers_v1& managed_fibers_extension() noexcept;
+[[nodiscard]] const hearth_queue_v1& queue_extension() noexcept;
 [[nodiscard]] const hearth_random_v1& random_extension() noexcept;
+[[nodiscard]] const hearth_schedule_v1& schedule_extension() noexcept;
 [[nodiscard]] const hearth_sql_v1& sql_extension() noexcept;
 [[nodiscard]] const hearth_state_v1& state_extension() noexcept;
 

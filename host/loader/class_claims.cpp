@@ -11,7 +11,8 @@ std::string ClassClaims::segment_of(std::string_view class_name) const {
   return segment_ ? segment_(class_name) : std::string(class_name);
 }
 
-std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& classes) const {
+std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& classes,
+                                             const std::filesystem::path& file) const {
   std::map<std::string, std::string_view> of_this_library;
   for (const std::string& name : classes) {
     const std::string segment = segment_of(name);
@@ -21,25 +22,30 @@ std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& cla
                                address() + ": rename one");
     }
     const auto owner = owners_.find(segment);
-    if (owner == owners_.end()) continue;
-    const std::string file = quote_text(owner->second.file.native(), 4096);
+    if (owner == owners_.end() || owner->second.file == file) continue;
+    const std::string other_file = quote_text(owner->second.file.native(), 4096);
     if (owner->second.class_name == name) {
-      return finding("C1", "it has the class " + quote_text(name) + ", and so has " + file +
+      return finding("C1", "it has the class " + quote_text(name) + ", and so has " + other_file +
                                ", which is served: remove one of the two");
     }
     return finding("C1", "its class " + quote_text(name) + " and " +
-                             quote_text(owner->second.class_name) + " of " + file + address() +
-                             ": rename one");
+                             quote_text(owner->second.class_name) + " of " + other_file +
+                             address() + ": rename one");
   }
   return std::nullopt;
 }
 
 void ClassClaims::claim(const std::vector<std::string>& classes,
                         const std::filesystem::path& file) {
+  release(file);
   for (const std::string& name : classes) {
     const bool is_new = owners_.emplace(segment_of(name), Owner{name, file}).second;
     HEARTH_ASSERT(is_new, "a class is claimed once");
   }
+}
+
+void ClassClaims::release(const std::filesystem::path& file) {
+  std::erase_if(owners_, [&file](const auto& each) { return each.second.file == file; });
 }
 
 }  // namespace hearth::loader

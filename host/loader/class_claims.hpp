@@ -23,12 +23,16 @@ class ClassClaims {
   // `segment` empty: names are compared as they are.
   explicit ClassClaims(ClassSegment segment) : segment_(std::move(segment)) {}
 
-  // C1, naming both files, if a class of `classes` has the segment of one that is claimed, or of another one in the list.
-  // Claims nothing.
-  [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes) const;
+  // C1, naming both files, if a class of `classes` has the segment of one that another file than `file` claims, or of another
+  // one in the list. Claims nothing.
+  [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes,
+                                                const std::filesystem::path& file) const;
 
-  // Claims them for `file`. Requires  No conflict.
+  // Claims them for `file`, in the place of what it has claimed before. Requires  No conflict.
   void claim(const std::vector<std::string>& classes, const std::filesystem::path& file);
+
+  // What `file` has claimed is free again.
+  void release(const std::filesystem::path& file);
 
  private:
   struct Owner {

@@ -113,7 +113,8 @@ class ElfParser {
     for (const Step step :
          {&ElfParser::read_header, &ElfParser::read_segments, &ElfParser::check_load_map,
           &ElfParser::read_sections, &ElfParser::read_dynamic, &ElfParser::check_tables,
-          &ElfParser::read_strings, &ElfParser::read_symbols, &ElfParser::read_notes}) {
+          &ElfParser::read_strings, &ElfParser::read_symbols, &ElfParser::read_versions,
+          &ElfParser::read_notes}) {
       if (std::optional<Error> error = (this->*step)()) return *std::move(error);
     }
     return std::move(image_);
@@ -166,6 +167,7 @@ class ElfParser {
         stack_is_stated = true;
         if ((raw.p_flags & PF_X) != 0) image_.has_executable_stack = true;
       }
+      if (raw.p_type == PT_GNU_RELRO) image_.has_relro = true;
       const bool writable_code = (raw.p_flags & (PF_W | PF_X)) == (PF_W | PF_X);
       if (raw.p_type == PT_LOAD && writable_code) image_.has_writable_code = true;
     }
@@ -307,6 +309,9 @@ class ElfParser {
     if (tag == DT_FLAGS && (value & DF_STATIC_TLS) != 0) image_.has_static_tls = true;
     if (tag == DT_FLAGS_1 && (value & DF_1_PIE) != 0) image_.is_program = true;
     if (tag == DT_FLAGS_1 && (value & DF_1_NODELETE) != 0) image_.never_unloads = true;
+    if (tag == DT_BIND_NOW) image_.binds_now = true;
+    if (tag == DT_FLAGS && (value & DF_BIND_NOW) != 0) image_.binds_now = true;
+    if (tag == DT_FLAGS_1 && (value & DF_1_NOW) != 0) image_.binds_now = true;
   }
 
   // The dynamic section does not say how many symbols there are; the section table does, and the two
@@ -353,6 +358,52 @@ class ElfParser {
                               .size = symbol.st_size,
                               .binding = binding,
                               .is_object = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT});
+  }
+
+  // Two levels of chains, a library and then its versions. Every link goes forward by what it says itself, so
+  // only the counts bound the walk.
+  std::optional<Error> read_versions() {
+    const auto address = dynamic_.find(DT_VERNEED);
+    const auto count = dynamic_.find(DT_VERNEEDNUM);
+    if (!address || !count) return std::nullopt;
+    std::uint64_t at = *address;
+    for (std::uint64_t index = 0; index < *count; ++index) {
+      if (index >= kMaxElfVersions) return damaged("needs too many versions of symbols");
+      const auto need = loaded_entry<Elf64_Verneed>(at);
+      if (!need || need->vn_version != VER_NEED_CURRENT)
+        return damaged("has a damaged version table");
+      if (auto error = read_versions_of(*need, at)) return error;
+      if (need->vn_next == 0) return std::nullopt;
+      at += need->vn_next;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> read_versions_of(const Elf64_Verneed& need, std::uint64_t at) {
+    const auto library = string_at(strings_, need.vn_file);
+    if (!library) return damaged("has a version table with a name outside of its string table");
+    std::uint64_t entry_at = at + need.vn_aux;
+    for (unsigned index = 0; index < need.vn_cnt; ++index) {
+      if (image_.versions.size() >= kMaxElfVersions) {
+        return damaged("needs too many versions of symbols");
+      }
+      const auto entry = loaded_entry<Elf64_Vernaux>(entry_at);
+      const auto name = entry ? string_at(strings_, entry->vna_name) : std::nullopt;
+      if (!name) return damaged("has a damaged version table");
+      image_.versions.push_back(
+          {.library = *library, .name = *name, .is_weak = (entry->vna_flags & VER_FLG_WEAK) != 0});
+      if (entry->vna_next == 0) break;
+      entry_at += entry->vna_next;
+    }
+    return std::nullopt;
+  }
+
+  // The entry of a table that will be at `address`; absent if it is not all from the file.
+  template <class T>
+  [[nodiscard]] std::optional<T> loaded_entry(std::uint64_t address) const {
+    const auto bytes = loaded(address, sizeof(T));
+    if (!bytes) return std::nullopt;
+    return Bytes(*bytes).at<T>(0);
   }
 
   std::optional<Error> read_notes() {

@@ -34,6 +34,13 @@ struct ElfExport {
   bool is_object;  // data, as opposed to a function or thread-local storage
 };
 
+// A version of another library's symbols that this one cannot do without: GLIBC_2.34 of libc.so.6.
+struct ElfNeededVersion {
+  std::string_view library;
+  std::string_view name;
+  bool is_weak;  // the dynamic loader only warns if it is missing
+};
+
 struct ElfNote {
   std::string_view owner;  // without its NUL
   std::uint32_t type;
@@ -48,6 +55,7 @@ struct ElfImage {
   std::vector<ElfExport> exports;            // defined, global or weak, not hidden
   std::vector<std::string_view> imports;     // undefined names
   std::vector<std::string_view> needed;      // DT_NEEDED, in order
+  std::vector<ElfNeededVersion> versions;    // DT_VERNEED, in order
   std::vector<ElfNote> notes;                // of all note sections, in order
   std::optional<std::string_view> run_path;  // DT_RUNPATH, or else DT_RPATH
   bool is_program = false;                   // has an interpreter or is marked as an executable
@@ -56,6 +64,8 @@ struct ElfImage {
   bool has_writable_code = false;     // a loadable segment that is both writable and executable
   bool never_unloads = false;         // DF_1_NODELETE
   bool has_static_tls = false;        // DF_STATIC_TLS
+  bool binds_now = false;             // DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW
+  bool has_relro = false;             // PT_GNU_RELRO: its tables become read-only once it is linked
 };
 
 // Counts are taken from the file: past these it is refused before memory is spent on it.
@@ -63,6 +73,7 @@ inline constexpr std::size_t kMaxElfSegments = 128;
 inline constexpr std::size_t kMaxElfDynamicEntries = 4096;
 inline constexpr std::size_t kMaxElfSymbols = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxElfNotes = 1024;
+inline constexpr std::size_t kMaxElfVersions = 4096;
 inline constexpr std::uint64_t kMaxElfAddressSpan = std::uint64_t{4} << 30;
 
 // Reads `file`, which may be anything.
@@ -70,7 +81,7 @@ inline constexpr std::uint64_t kMaxElfAddressSpan = std::uint64_t{4} << 30;
 // Promises  No byte outside `file` is read, whatever it holds. A file that is accepted has both header tables,
 //           every section and every loadable segment inside the file (a library cut after its last
 //           segment would load, and that is exactly how a half-copied one looks), and its dynamic
-//           section, symbols, strings, relocations and initialisers inside what is loaded.
+//           section, symbols, versions, strings, relocations and initialisers inside what is loaded.
 // Failure   kUnsupported: not a 64-bit little-endian shared object for this machine.
 //           kInvalidArgument: it is one, but damaged or incomplete. The message is half a sentence
 //           that continues "the file ...".

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "loader/abi_extensions.hpp"
 #include "loader/elf_image.hpp"
+#include "loader/elf_surroundings.hpp"
 #include "loader/plugin_note.hpp"
 
 #include <hearth/abi.h>
@@ -21,6 +22,7 @@ constexpr std::string_view kEntrySymbol = "hearth_plugin_v1";
 
 constexpr auto kWarning = Severity::kWarning;
 constexpr auto kRefusal = Severity::kRefusal;
+constexpr bool kFailsCheck = true;
 
 constexpr std::array kRules = {
     Rule{"F1", kRefusal, "The file is a regular file, not a symbolic link."},
@@ -38,8 +40,16 @@ constexpr std::array kRules = {
     Rule{"E5", kRefusal, "The code is position-independent (no text relocations)."},
     Rule{"E6", kRefusal, "The library has no run path (RPATH, RUNPATH)."},
     Rule{"E7", kRefusal, "The library exports the data symbol hearth_plugin_v1."},
-    Rule{"E8", kWarning, "The library exports nothing else."},
-    Rule{"E9", kWarning, "The library can be unloaded."},
+    Rule{"E8", kWarning, "The library exports nothing else.", kFailsCheck},
+    Rule{"E9", kWarning, "The library can be unloaded.", kFailsCheck},
+    Rule{"E10", kWarning, "The library needs no libraries but those that every server has."},
+    Rule{"E11", kWarning, "The library calls nothing that acts on the whole process.", kFailsCheck},
+    Rule{"E12", kRefusal, "This system's libraries are as new as the library needs them."},
+    Rule{"E13", kWarning, "The library has a build id, so that a crash can be traced to it."},
+    Rule{"E14", kWarning, "The library takes no thread-local storage that is scarce."},
+    Rule{"E15", kWarning, "The library's tables are read-only once it is loaded."},
+    Rule{"E16", kRefusal, "The library has no sanitizer that the server does not have."},
+    Rule{"E17", kWarning, "The library starts no threads and leaves nothing to run at their end."},
     Rule{"N1", kRefusal, "The library carries one Hearth note."},
     Rule{"N2", kRefusal, "The library is built for this major version of the ABI."},
     Rule{"N3", kRefusal, "This server is as new as the library asks for."},
@@ -54,6 +64,9 @@ constexpr std::array kRules = {
     Rule{"L3", kRefusal, "The entry symbol agrees with the note."},
     Rule{"L4", kRefusal, "init() succeeds."},
     Rule{"C1", kRefusal, "No other library has the same class."},
+    Rule{"R1", kRefusal, "This version was not taken back before, because its agents failed."},
+    Rule{"R2", kRefusal, "No class of a version that replaces another one is in quarantine."},
+    Rule{"K1", kRefusal, "The library has passed `hearth check`, where the server asks for that."},
 };
 
 bool is_trusted(uid_t owner, uid_t user) {
@@ -293,6 +306,7 @@ Inspection inspect_library(std::span<const std::byte> file) {
   }
   check_image(*image, inspection.findings);
   check_exports(*image, inspection.findings);
+  check_surroundings(*image, inspection.findings);
   auto note = read_note(*image);
   if (note) {
     if (inspection.refusal() == nullptr) inspection.note = *std::move(note);

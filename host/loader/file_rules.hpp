@@ -29,9 +29,17 @@ enum class Severity {
 
 struct Rule {
   std::string_view id;        // "E6"
-  Severity severity;          // of breaking it
+  Severity severity;          // of breaking it, when a server loads the library
   std::string_view sentence;  // what it asks for
+  // For a warning: whether `hearth check` fails a library for it. A server is milder, since it would otherwise
+  // stop serving what it has served so far; an author can still mend it.
+  bool fails_check = false;
 };
+
+// Whether a library that breaks it does not pass `hearth check`.
+[[nodiscard]] constexpr bool fails_check(const Rule& rule) {
+  return rule.severity == Severity::kRefusal || rule.fails_check;
+}
 
 // All rules, in the order in which they are checked.
 [[nodiscard]] std::span<const Rule> rules();

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "loader/abi_class.hpp"
+#include "loader/call_records.hpp"
 #include "loader/plugin_library.hpp"
 
 #include <optional>
@@ -24,9 +25,12 @@ void tell(const PluginGeneration::Progress& progress, std::string_view step) {
   if (progress) progress(step);
 }
 
-// The library may be C++ without the SDK's thunks: what it throws ends here.
+// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is known to be `origin`'s.
 template <class Call>
-hearth_status call_plugin(const Call& call) noexcept {
+hearth_status call_plugin(const std::string& origin, std::string_view function,
+                          const Call& call) noexcept {
+  const CallOwner owner(origin, {}, 0, {});
+  const CallScope published(owner, function, AgentLabel());
   try {
     return call();
   } catch (...) {
@@ -78,15 +82,15 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(const std::fil
   if (auto broken = check_entry(plugin, note)) return *std::move(broken);
 
   tell(progress, "init");
-  const hearth_status started =
-      call_plugin([&] { return plugin.init(mapped->host.table(), empty_config()); });
+  const hearth_status started = call_plugin(
+      origin, "init", [&] { return plugin.init(mapped->host.table(), empty_config()); });
   if (auto broken = check_init(started)) return *std::move(broken);
 
   tell(progress, "classes");
   auto classes = read_classes(plugin, note);
   if (!classes) {
     // init() has run, so deinit() must; if it is busy, the library stays mapped for ever.
-    if (call_plugin([&] { return plugin.deinit(); }) != HEARTH_OK) {
+    if (call_plugin(origin, "deinit", [&] { return plugin.deinit(); }) != HEARTH_OK) {
       const Mapped* const kept = mapped.release();
       HEARTH_FORGIVE_LEAK(kept);
     }
@@ -99,11 +103,12 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(const std::fil
   return generation;
 }
 
-std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes() {
+std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes(
+    const std::string& sha256, std::uint64_t number) {
   std::vector<std::shared_ptr<const runtime::AgentClass>> made;
   made.reserve(classes_.size());
   for (const EntryClass& entry : classes_) {
-    made.push_back(std::make_shared<AbiClass>(shared_from_this(), entry));
+    made.push_back(std::make_shared<AbiClass>(shared_from_this(), entry, sha256, number));
   }
   return made;
 }
@@ -114,7 +119,8 @@ Retirement PluginGeneration::retire(const Progress& progress) {
   if (users_.load(std::memory_order_acquire) != 0) return Retirement::kInUse;
   tell(progress, "deinit");
   const hearth_plugin& plugin = mapped_->library->plugin();
-  if (call_plugin([&] { return plugin.deinit(); }) != HEARTH_OK) return Retirement::kBusy;
+  if (call_plugin(origin_, "deinit", [&] { return plugin.deinit(); }) != HEARTH_OK)
+    return Retirement::kBusy;
   classes_.clear();  // they point into the library
   const bool unmapped = mapped_->library->close();
   mapped_.reset();

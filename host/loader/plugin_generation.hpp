@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -51,11 +52,16 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   [[nodiscard]] const std::vector<EntryClass>& classes() const { return classes_; }
   [[nodiscard]] const AbiHost& host() const;
 
-  // One object for each class, for the runtime's registry.
-  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();
+  // One object for each class, for the runtime's registry. `sha256` and `number`: of the file, and which generation of it this is; the
+  // classes tell them to whoever asks what has crashed.
+  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes(
+      const std::string& sha256 = {}, std::uint64_t number = 0);
 
   // Calls deinit() and unmaps the library, if no AbiClass of it lives.
   [[nodiscard]] Retirement retire(const Progress& progress = {});
+
+  // An AbiClass of it lives. Any thread; once false it stays so, if make_classes() is not called again.
+  [[nodiscard]] bool in_use() const noexcept { return users_.load(std::memory_order_acquire) != 0; }
 
   // Counts the AbiClass objects; theirs to call.
   void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "loader/check_record.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -102,57 +103,189 @@ void PluginLoader::load_directory(const std::filesystem::path& directory, LoadRe
   for (const std::filesystem::path& file : *files) {
     auto loaded = load_file(file);
     if (!loaded) {
-      const Finding& why = loaded.error();
-      logger.write(LogLevel::kError, "plugin.refused",
-                   {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
-      report.refusals.push_back({.file = file, .rule = why.rule, .reason = why.reason});
+      report.refusals.push_back(refuse(file, loaded.error()));
       continue;
     }
-    for (const Finding& warning : loaded->warnings) {
-      logger.write(LogLevel::kWarn, "plugin.warning",
-                   {{"file", file.native()}, {"rule", warning.rule}, {"reason", warning.reason}});
-    }
-    logger.write(LogLevel::kInfo, "plugin.loaded",
-                 {{"file", file.native()},
-                  {"plugin", loaded->plugin},
-                  {"version", loaded->version},
-                  {"classes", loaded->classes.size()},
-                  {"sha256", loaded->sha256},
-                  {"generation", loaded->generation}});
+    tell(*loaded);
     report.plugins.push_back(*std::move(loaded));
   }
 }
 
-Checked<LoadedPlugin> PluginLoader::load_file(const std::filesystem::path& file) {
+void PluginLoader::tell(const LoadedPlugin& plugin) {
+  for (const Finding& warning : plugin.warnings) {
+    services_.logger.write(
+        LogLevel::kWarn, "plugin.warning",
+        {{"file", plugin.file.native()}, {"rule", warning.rule}, {"reason", warning.reason}});
+  }
+  services_.logger.write(LogLevel::kInfo, "plugin.loaded",
+                         {{"file", plugin.file.native()},
+                          {"plugin", plugin.plugin},
+                          {"version", plugin.version},
+                          {"classes", plugin.classes.size()},
+                          {"sha256", plugin.sha256},
+                          {"generation", plugin.generation}});
+}
+
+Refusal PluginLoader::refuse(const std::filesystem::path& file, const Finding& why) {
+  services_.logger.write(LogLevel::kError, "plugin.refused",
+                         {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
+  return Refusal{.file = file, .rule = why.rule, .reason = why.reason};
+}
+
+Checked<Candidate> PluginLoader::read(const std::filesystem::path& file) {
   const ReadingPolicy policy{
       .user = options_.trusted_user, .settle_time = options_.settle_time, .pause = options_.pause};
-  const auto candidate = read_candidate(file, services_.clock, policy);
+  return read_candidate(file, services_.clock, policy);
+}
+
+Checked<LoadedPlugin> PluginLoader::load_file(const std::filesystem::path& file) {
+  const auto candidate = read(file);
   if (!candidate) return candidate.error();
-  Inspection inspection = inspect_library(candidate->bytes);
+  return load_candidate(*candidate);
+}
+
+Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
+  Inspection inspection = inspect_library(candidate.bytes);
   if (const Finding* refusal = inspection.refusal()) return *refusal;
   HEARTH_ASSERT(inspection.note.has_value(), "what nothing refuses has a note");
   PluginNote note = *std::move(inspection.note);
-  if (auto taken = claims_.conflict(note.manifest.classes)) return *std::move(taken);
-  if (const auto bad = known_bad_.find(candidate->sha256); bad != known_bad_.end())
+  if (auto taken = claims_.conflict(note.manifest.classes, candidate.file))
+    return *std::move(taken);
+  if (const auto bad = known_bad_.find(candidate.sha256); bad != known_bad_.end())
     return bad->second;
 
+  if (!options_.checked_directory.empty()) {
+    if (auto unchecked = require_check_record(options_.checked_directory, candidate.sha256,
+                                              options_.trusted_user))
+      return *std::move(unchecked);
+  }
+
   HEARTH_ASSERT(staging_.has_value(), "the staging area is opened before any file is looked at");
-  auto copy = staging_->stage(note.manifest.plugin, candidate->sha256, candidate->bytes);
+  auto copy = staging_->stage(note.manifest.plugin, candidate.sha256, candidate.bytes);
   if (!copy) return finding("S1", "no private copy of it could be made: " + copy.error().message);
-  auto generation = try_and_load(*candidate, *copy, note);
+  auto generation = try_and_load(candidate, *copy, note);
   if (!generation) return generation.error();
 
-  claims_.claim(note.manifest.classes, file);
-  LoadedPlugin plugin{.file = file,
+  claims_.claim(note.manifest.classes, candidate.file);
+  LoadedPlugin plugin{.file = candidate.file,
                       .plugin = note.manifest.plugin,
                       .version = note.manifest.version,
-                      .sha256 = candidate->sha256,
+                      .sha256 = candidate.sha256,
                       .generation = copy->generation(),
                       .warnings = std::move(inspection.findings),
-                      .classes = (*generation)->make_classes()};
-  loaded_.push_back({.file = file, .copy = *std::move(copy), .generation = *std::move(generation)});
+                      .classes = (*generation)->make_classes(candidate.sha256, copy->generation())};
+  if (Loaded* const before = current_of(candidate.file)) before->current = false;
+  loaded_.push_back({.file = candidate.file,
+                     .sha256 = candidate.sha256,
+                     .copy = *std::move(copy),
+                     .generation = *std::move(generation),
+                     .pinned_because = {}});
   return plugin;
 }
+
+PluginLoader::Loaded* PluginLoader::current_of(const std::filesystem::path& file) {
+  const auto found = std::ranges::find_if(
+      loaded_, [&file](const Loaded& each) { return each.current && each.file == file; });
+  return found == loaded_.end() ? nullptr : &*found;
+}
+
+// ---- later versions ---------------------------------------------------------------------------------------
+
+VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
+  VersionReport report;
+  thread_.run([&] {
+    HEARTH_ASSERT(staging_.has_value(), "load_version() comes after load_directories()");
+    const auto give_up = [&](const Finding& why) { report.refusal = refuse(file, why); };
+    // The directory may have been opened to others since.
+    if (const auto checked = check_directory(file.parent_path(), options_.trusted_user); !checked)
+      return give_up(finding("F4", checked.error().message));
+    const auto candidate = read(file);
+    if (!candidate) return give_up(candidate.error());
+    const Loaded* const served = current_of(file);
+    if (served != nullptr && served->sha256 == candidate->sha256) {
+      report.unchanged = true;
+      return;
+    }
+    auto loaded = load_candidate(*candidate);
+    if (!loaded) return give_up(loaded.error());
+    tell(*loaded);
+    report.plugin = *std::move(loaded);
+  });
+  return report;
+}
+
+void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t generation,
+                             std::string reason) {
+  thread_.run([&] {
+    Loaded* before = nullptr;
+    for (Loaded& each : loaded_) {
+      if (each.file != file) continue;
+      if (each.copy.generation() == generation) {
+        each.current = false;
+        known_bad_.emplace(each.sha256,
+                           finding("R1", "its agents failed when it was tried before: " + reason));
+      } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
+        before = &each;  // the latest of them
+      }
+    }
+    if (before == nullptr) return claims_.release(file);
+    before->current = true;
+    claims_.claim(before->generation->note().manifest.classes, file);
+  });
+}
+
+void PluginLoader::forget_file(const std::filesystem::path& file) {
+  thread_.run([&] {
+    if (Loaded* const served = current_of(file)) served->current = false;
+    claims_.release(file);
+  });
+}
+
+UnloadReport PluginLoader::retire_unused() {
+  UnloadReport report;
+  thread_.run([&] {
+    std::erase_if(loaded_, [&](Loaded& each) {
+      const bool may_go =
+          !each.current && each.pinned_because.empty() && !each.generation->in_use();
+      return may_go && retire(each, report);
+    });
+  });
+  return report;
+}
+
+std::vector<GenerationInfo> PluginLoader::generations() {
+  std::vector<GenerationInfo> all;
+  thread_.run([&] {
+    for (const Loaded& each : loaded_) {
+      using State = GenerationInfo::State;
+      const PluginNote& note = each.generation->note();
+      State state = each.generation->in_use() ? State::kDraining : State::kRetired;
+      if (each.current) state = State::kCurrent;
+      if (!each.pinned_because.empty()) state = State::kPinned;
+      all.push_back({.file = each.file,
+                     .plugin = note.manifest.plugin,
+                     .version = note.manifest.version,
+                     .sha256 = each.sha256,
+                     .generation = each.copy.generation(),
+                     .classes = note.manifest.classes,
+                     .state = state,
+                     .pinned_because = each.pinned_because});
+    }
+  });
+  return all;
+}
+
+std::string_view to_string(GenerationInfo::State state) noexcept {
+  switch (state) {
+    case GenerationInfo::State::kCurrent: return "current";
+    case GenerationInfo::State::kDraining: return "draining";
+    case GenerationInfo::State::kRetired: return "retired";
+    case GenerationInfo::State::kPinned: return "pinned";
+  }
+  return "";
+}
+
+// ---- the end ----------------------------------------------------------------------------------------------
 
 Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Candidate& candidate,
                                                                       const StagedFile& copy,
@@ -177,16 +310,18 @@ UnloadReport PluginLoader::unload_all() {
   return report;
 }
 
-void PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
+bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
   const Retirement outcome = loaded.generation->retire();
   if (outcome == Retirement::kUnloaded) {
     ++report.unloaded;
-    return;
+    return true;
   }
   const std::string_view reason = reason_of(outcome);
+  loaded.pinned_because = reason;
   services_.logger.write(LogLevel::kWarn, "plugin.pinned",
                          {{"file", loaded.file.native()}, {"reason", reason}});
   report.pinned.push_back({.file = loaded.file, .reason = std::string(reason)});
+  return false;
 }
 
 }  // namespace hearth::loader

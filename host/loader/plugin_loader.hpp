@@ -33,6 +33,8 @@ struct LoaderOptions {
   uid_t trusted_user;  // whose files are loaded, besides root's: the server's user
   std::chrono::milliseconds settle_time{200};
   ProbeOptions probe;
+  // "<data>/checked": only what has a record there is loaded (K1). Empty: nobody asks.
+  std::filesystem::path checked_directory;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
@@ -71,6 +73,33 @@ struct LoadReport {
   std::vector<DirectoryFault> faults;
 };
 
+// What became of a file that has changed.
+struct VersionReport {
+  std::optional<LoadedPlugin> plugin;  // the new version, to be served from now on
+  std::optional<Refusal> refusal;      // why there is none; the version before it goes on
+  bool unchanged = false;  // the same bytes as the version that is served: nothing was done
+};
+
+// One loaded version of a library.
+struct GenerationInfo {
+  enum class State {
+    kCurrent,   // new agents get it
+    kDraining,  // a later one is current, or the file is gone; agents of this one still live
+    kRetired,   // no agent of it is left: it goes with the next retire_unused()
+    kPinned,    // it should go and cannot
+  };
+  std::filesystem::path file;
+  std::string plugin;
+  std::string version;
+  std::string sha256;
+  std::uint64_t generation = 0;
+  std::vector<std::string> classes;
+  State state{};
+  std::string pinned_because;
+};
+// "current", "draining", ...
+std::string_view to_string(GenerationInfo::State state) noexcept;
+
 // How many generations went, and which stayed, with the reason.
 struct UnloadReport {
   struct Pinned {
@@ -105,6 +134,22 @@ class PluginLoader {
   [[nodiscard]] Result<LoadReport> load_directories(
       const std::vector<std::filesystem::path>& directories);
 
+  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After load_directories().
+  [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
+
+  // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
+  // is there, is current again. The hash is remembered as bad, with `reason`.
+  void take_back(const std::filesystem::path& file, std::uint64_t generation, std::string reason);
+
+  // The file is gone: no generation of it is current any more, and other files may have its classes.
+  void forget_file(const std::filesystem::path& file);
+
+  // Ends those generations that are not current and of which no AgentClass lives. The others stay for a later call.
+  UnloadReport retire_unused();
+
+  // Oldest first.
+  [[nodiscard]] std::vector<GenerationInfo> generations();
+
   // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay, mapped until the
   // process ends. Drop the report's classes and the runtime first.
   UnloadReport unload_all();
@@ -113,15 +158,24 @@ class PluginLoader {
   // One library in service. A later version of it is another generation beside this one.
   struct Loaded {
     std::filesystem::path file;
+    std::string sha256;
     StagedFile copy;
     std::shared_ptr<PluginGeneration> generation;
+    bool current = true;
+    std::string pinned_because;
   };
 
   void load_directory(const std::filesystem::path& directory, LoadReport& report);
+  void tell(const LoadedPlugin& plugin);
+  Refusal refuse(const std::filesystem::path& file, const Finding& why);
+  Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_file(const std::filesystem::path& file);
+  Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
+  Loaded* current_of(const std::filesystem::path& file);
   Checked<std::shared_ptr<PluginGeneration>> try_and_load(const Candidate& candidate,
                                                           const StagedFile& copy, PluginNote note);
-  void retire(Loaded& loaded, UnloadReport& report);
+  // True if it went.
+  bool retire(Loaded& loaded, UnloadReport& report);
 
   AbiServices services_;
   LoaderOptions options_;

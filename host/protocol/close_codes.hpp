@@ -14,7 +14,7 @@ using CloseCode = std::uint16_t;
 
 // Clients reconnect after these.
 inline constexpr CloseCode kCloseNormal = 1000;     // the agent closed without a code of its own
-inline constexpr CloseCode kCloseGoingAway = 1001;  // the server stops, or the agent is destroyed
+inline constexpr CloseCode kCloseGoingAway = 1001;  // the server stops
 inline constexpr CloseCode kCloseProtocolError = 1002;    // bytes that are no WebSocket frames
 inline constexpr CloseCode kCloseUnsupportedData = 1003;  // a kind of frame that is not taken here
 inline constexpr CloseCode kCloseInvalidText = 1007;      // a text frame that is not UTF-8
@@ -31,6 +31,11 @@ inline constexpr CloseCode kCloseBadAddress = 4400;    // class or name in the U
 inline constexpr CloseCode kCloseUnauthorized = 4401;  // no credentials, or not valid ones
 inline constexpr CloseCode kCloseForbidden = 4403;     // valid, but not for this
 inline constexpr CloseCode kCloseUnknownClass = 4404;  // no such agent class is served
+// The agent was destroyed. A client that came back by itself would make a new, empty agent of the same name, and what was
+// to leave nothing would be there again for as long as a browser has it open. An agent whose clients should come back closes
+// them itself, with 1012, before it destroys itself. (The service that the clients were written for says 1001 here, and has
+// them come back.)
+inline constexpr CloseCode kCloseDestroyed = 4410;
 
 // The longest reason that a close frame can carry, in bytes of UTF-8.
 inline constexpr std::size_t kMaxCloseReasonBytes = 123;

@@ -71,6 +71,8 @@ class AgentClass {
   [[nodiscard]] virtual std::string_view version() const = 0;
   // Which library it is from, for logs.
   [[nodiscard]] virtual std::string_view origin() const = 0;
+  // Of the library's content, which tells its versions apart; empty: unknown.
+  [[nodiscard]] virtual std::string_view sha256() const { return {}; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.

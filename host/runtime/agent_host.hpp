@@ -4,6 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/logger.hpp"
+#include "durable/managed_fibers.hpp"
+#include "durable/queue.hpp"
+#include "durable/schedules.hpp"
 #include "runtime/connection.hpp"
 #include "runtime/types.hpp"
 
@@ -56,6 +59,7 @@ class AgentHost {
 
   // ---- hearth.agent/1, hearth.log/1 ----
   virtual Result<void> evict() = 0;
+  virtual Result<void> destroy() = 0;
   virtual void log(LogLevel level, std::string_view text) = 0;
 
   // ---- hearth.state/1 ----
@@ -91,7 +95,43 @@ class AgentHost {
   virtual Result<StartedFiber> start_fiber(std::string_view name, std::string_view replaces) = 0;
   virtual Result<void> stash(std::uint64_t fiber, std::string_view json) = 0;
   virtual Result<void> finish_fiber(std::uint64_t fiber) = 0;
+  // As finish_fiber, for work that has failed. `why` may be any bytes.
+  virtual Result<void> fail_fiber(std::uint64_t fiber, std::string_view why) = 0;
   virtual Result<void> retry_fiber(std::string_view id) = 0;
+  // A JSON array, as hearth/ext/fibers.h has it.
+  virtual Result<std::string> list_dead_fibers(std::string_view after, std::size_t limit) = 0;
+
+  // ---- hearth.schedule/1: records are JSON, as hearth/ext/schedule.h has them ----
+  virtual Result<durable::Schedules::Created> create_schedule(
+      const durable::ScheduleRequest& request) = 0;
+  virtual Result<std::string> get_schedule(std::string_view id) = 0;
+  virtual Result<std::string> list_schedules(const durable::ScheduleFilter& filter) = 0;
+  virtual Result<void> cancel_schedule(std::string_view id) = 0;
+  virtual Result<void> pause_schedule(std::string_view id, bool paused) = 0;
+  virtual Result<void> retry_schedule(std::string_view id) = 0;
+
+  // ---- hearth.queue/1: records are JSON, as hearth/ext/queue.h has them ----
+  virtual Result<std::string> push_item(const durable::QueueRequest& request) = 0;
+  virtual Result<std::string> get_item(std::string_view id) = 0;
+  virtual Result<std::string> list_items(const durable::QueueFilter& filter) = 0;
+  virtual Result<void> remove_item(std::string_view id) = 0;
+  virtual Result<std::uint64_t> remove_items(const durable::QueueFilter& filter) = 0;
+  virtual Result<void> retry_item(std::string_view id) = 0;
+
+  // ---- hearth.managed_fibers/1: records are JSON, as hearth/ext/managed_fibers.h has them ----
+  virtual Result<durable::ManagedFibers::Started> start_managed(
+      const durable::ManagedRequest& request) = 0;
+  virtual Result<std::uint64_t> resume_managed(std::string_view id) = 0;
+  // The record, as it is then.
+  virtual Result<std::string> settle_managed(std::uint64_t fiber, durable::FiberStatus status,
+                                             std::string_view body) = 0;
+  virtual Result<std::string> inspect_managed(std::string_view id, std::string_view key) = 0;
+  virtual Result<std::string> list_managed(const durable::ManagedFilter& filter) = 0;
+  virtual Result<void> cancel_managed(std::string_view id, std::string_view key,
+                                      std::string_view reason) = 0;
+  virtual Result<void> resolve_managed(std::string_view id, std::string_view outcome) = 0;
+  virtual Result<void> retry_managed(std::string_view id) = 0;
+  virtual Result<std::uint64_t> remove_managed(const durable::ManagedFilter& filter) = 0;
 
   // ---- hearth.http/1 ----
   // kNotFound if `call` is no HTTP request in progress.

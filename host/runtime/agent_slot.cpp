@@ -21,7 +21,6 @@ constexpr std::chrono::milliseconds kTrimAfter{1000};
 // An agent that should be awake and cannot be is looked at again after so long.
 constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 constexpr std::chrono::milliseconds kNoRoomRetry{1'000};
-constexpr std::chrono::milliseconds kFailedRetry{5'000};
 
 }  // namespace
 
@@ -38,12 +37,14 @@ void AgentSlot::accept(Incoming incoming) {
   touch();
   const bool ready = state_ == AgentState::kLive && incoming.kind != EventKind::kConnect &&
                      queue_.empty() && !settling_ && !live_->broken() &&
+                     (!leave_for_ || leave_when_idle_) &&
                      deliverable(incoming.kind, incoming.connection);
   if (ready) {
     live_->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
     return;
   }
   enqueue(std::move(incoming));
+  if (leave_for_ && !leave_when_idle_) leave_now(false);  // and meets the other version
   if (state_ == AgentState::kCold) {
     wake();
   } else if (state_ == AgentState::kLive) {
@@ -93,7 +94,7 @@ void AgentSlot::note_removed(const PendingEvent& event) {
 }
 
 bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
-  if (live_->events_in_progress() >= served_->settings.max_events) return false;
+  if (live_->client_events() >= served_->settings.max_events || live_->is_crowded()) return false;
   if (connection == 0 || kind == EventKind::kConnect) return true;
   const Connection* client = shard_.find_connection(connection);
   return client == nullptr || !client->connect_in_progress;
@@ -185,6 +186,7 @@ void AgentSlot::forget(ConnectionId id) {
   if (live_) live_->forget_connection(id);
   std::erase(connections_, id);
   shard_.connections_.erase(id);
+  shard_.metrics_.connections.set(std::ssize(shard_.connections_));
   shard_.remove_if_unused(*this);
 }
 
@@ -196,20 +198,38 @@ void AgentSlot::wake() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
+  if (shard_.condemned_.contains(key_)) {  // files that could not be removed must not come back
+    refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
+                   kCloseTryAgainLater);
+    return;
+  }
   served_ = shard_.environment_.classes.find(segment_);
   if (!served_) {
     shard_.look_again(*this, kClassMissingRetry);
+    if (shard_.environment_.classes.is_awaited(segment_)) return refuse_strangers();
     refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseTryAgainLater);
+    return;
+  }
+  if (!served_->refusal.empty()) {
+    const Error why{Errc::kUnavailable, std::exchange(served_, nullptr)->refusal};
+    shard_.look_again(*this, kClassMissingRetry);
+    refuse_waiting(why, kCloseTryAgainLater);
     return;
   }
   if (!shard_.make_room()) {
     shard_.look_again(*this, kNoRoomRetry);
+    if (has_permit_ || has_waking_permit_) {
+      shard_.room_again_ = shard_.loop().clock().steady_now() + kNoRoomRetry;
+      shard_.durable_events_.report(DurableEvent::kAlarmNoRoom, key_.agent_class, key_.name, "");
+    }
+    served_.reset();  // a cold agent keeps no code
     refuse_waiting(Error{Errc::kUnavailable, "too many agents are busy; try again later"},
                    kCloseTryAgainLater);
     return;
   }
   state_ = AgentState::kWaking;
   handle_ = shard_.admit(*this);
+  shard_.metrics_.of_class(key_.agent_class).live_agents.add(1);
   settling_ = true;  // what START causes is looked at below, once it is on its way
   Result<void> starting;
   ShardServices& services = shard_;
@@ -239,33 +259,29 @@ void AgentSlot::started(const Completion& completion) {
   }
   if (state_ != AgentState::kWaking) return;
   state_ = AgentState::kLive;
+  shard_.metrics_.of_class(key_.agent_class).starts.add();
+  ++served_->starts->started;
+  shard_.failures_.erase(key_);
   shard_.logger().write(LogLevel::kDebug, "agent.started",
                         {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, served_->settings.idle_timeout));
-  if (has_permit_) {
-    recover();
-  } else if (live_->recovery_due()) {
-    shard_.ask_to_recover(*this);
+  if (leave_for_ && !leave_when_idle_) {
+    leave_now(false);
+  } else if (has_permit_ || has_waking_permit_ || live_->has_durable_work()) {
+    look();
   }
 }
 
-void AgentSlot::wake_for_alarm() {
-  switch (state_) {
-    case AgentState::kCold:
-      wake();
-      if (state_ == AgentState::kCold) shard_.give_back_permit(*this);  // it was refused
-      return;
-    case AgentState::kWaking: return;  // started() goes on
-    case AgentState::kLive: recover(); return;
-    case AgentState::kEvicting: return;  // finish_eviction() gives the permit back and asks again
+void AgentSlot::look() {
+  if (state_ != AgentState::kLive || std::exchange(pump_posted_, true)) return;
+  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its own.
+  if (has_permit_ || has_waking_permit_) {
+    shard_.steps_.add([&shard = shard_, key = key_] { shard.pump(key); });
+    return;
   }
-}
-
-void AgentSlot::recover() {
-  // From the loop: whoever calls may be inside settle(), and a hook is a turn of its own.
   shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
-    if (*alive) shard.recover_now(key);
+    if (*alive) shard.pump(key);
   });
 }
 
@@ -301,12 +317,22 @@ void AgentSlot::after_turn() {
 void AgentSlot::settle() {
   do {
     if (!live_) return;
+    touch();
+    if (live_->destruction_requested()) {
+      // One that destroys itself whenever it starts must not be made again and again for an event that waits.
+      schedule_end(EvictReason::kDestroyed,
+                   state_ == AgentState::kWaking
+                       ? std::optional(Error{Errc::kInternal, "the agent destroyed itself"})
+                       : std::nullopt);
+    }
     for (const Completion& completion : live_->take_completions()) {
+      if (ClassMetrics::is_timed(completion.kind))
+        live_->figures().event_took(last_activity_ - completion.began);
       if (completion.kind == EventKind::kStart) started(completion);
       if (completion.kind == EventKind::kConnect) connected(completion);
       if (completion.kind == EventKind::kClose) forget(completion.connection);
       if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
-      if (completion.kind == EventKind::kFiberRecovered) recover();
+      if (is_durable_work(completion.kind)) look();
     }
     if (live_->broken()) {
       schedule_end(EvictReason::kAdmin,
@@ -316,99 +342,17 @@ void AgentSlot::settle() {
     } else if (live_->eviction_requested()) {
       evict(EvictReason::kAdmin);
     }
-    if (shard_.stopping_ && live_->events_in_progress() == 0) evict(EvictReason::kShutdown);
+    // Answers that wait for the device share the wait with others' as long as there is time.
+    if (shard_.stopping_ && live_->events_in_progress() == 0 && !live_->awaits_durability())
+      evict(EvictReason::kShutdown);
   } while (deliver_next());
-  touch();
-}
-
-// ---- the way out --------------------------------------------------------------------------------------------
-
-bool AgentSlot::can_be_evicted_for_room() const {
-  return state_ == AgentState::kLive && queue_.empty() && live_->idle();
-}
-
-void AgentSlot::evict(EvictReason reason, bool sudden) {
-  if (state_ != AgentState::kLive) return;
-  state_ = AgentState::kEvicting;
-  reason_ = reason;
-  const std::chrono::milliseconds grace = served_->settings.evict_grace;
-  if (sudden || grace.count() <= 0 || live_->broken()) {
-    schedule_end(reason, std::nullopt);
-  } else {
-    live_->ask_to_leave(reason, grace);
+  // While it leaves, its database may be another thread's.
+  if (leave_when_idle_ && state_ == AgentState::kLive && queue_.empty() && live_->idle())
+    leave_now(false);
+  if (state_ == AgentState::kLive &&
+      (live_->work_due() || (has_permit_ && live_->recovery_due()))) {
+    look();
   }
-}
-
-// The end comes from the loop: whoever called us may still be using the live agent.
-void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
-  if (end_posted_) return;
-  end_posted_ = true;
-  state_ = AgentState::kEvicting;
-  reason_ = reason;
-  start_failure_ = std::move(start_failure);
-  shard_.loop().post([alive = shard_.alive_, this] {
-    if (*alive) finish_eviction();
-  });
-}
-
-void AgentSlot::finish_eviction() {
-  end_posted_ = false;
-  shard_.loop().cancel_timer(idle_timer_);
-  idle_timer_ = 0;
-  // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is
-  // ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
-  const bool failed = start_failure_ || !live_ || live_->broken();
-  durable::Wake next_wake = live_ ? live_->wake() : durable::Wake{};
-  if (failed) next_wake = durable::either(next_wake, shard_.known_wake(key_));
-  if (live_) {
-    settling_ = true;
-    live_->shut(reason_,
-                Error{Errc::kClosing, "the agent was evicted (" + std::string(to_string(reason_)) +
-                                          "); try again"});
-    settling_ = false;
-  }
-  live_.reset();
-  served_.reset();
-  shard_.release(*this);
-  if (has_permit_) shard_.give_back_permit(*this);
-  shard_.rest(*this, next_wake, failed ? kFailedRetry : std::chrono::milliseconds(0));
-  state_ = AgentState::kCold;
-  trimmed_ = false;
-  shard_.logger().write(
-      LogLevel::kDebug, "agent.evicted",
-      {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
-  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection.
-  for (const ConnectionId id : std::vector(connections_)) {
-    const bool closed = shard_.find_connection(id)->state == ConnectionState::kClosed;
-    const bool waits = std::ranges::any_of(queue_, [id](const PendingEvent& event) {
-      return event.kind == EventKind::kClose && event.connection == id;
-    });
-    if (closed && !waits) forget(id);
-  }
-  // The new instance would not know a client whose CONNECT the old one never finished.
-  for (const ConnectionId id : std::vector(connections_)) {
-    Connection* client = shard_.find_connection(id);
-    if (!client->connect_in_progress) continue;
-    client->connect_in_progress = false;
-    client->state =
-        client->state == ConnectionState::kClosed ? client->state : ConnectionState::kOpen;
-    if (!client->closing) {
-      client->closing = true;
-      client->port->close(kCloseServiceRestart, "the agent restarted while you connected");
-    }
-  }
-  if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
-    shard_.logger().write(
-        LogLevel::kWarn, "agent.start_failed",
-        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
-    refuse_waiting(
-        Error{Errc::kUnavailable, "the agent failed to start; the server's log says why"},
-        kCloseInternalError);
-  } else if (!queue_.empty()) {
-    wake();
-  }
-  shard_.remove_if_unused(*this);
-  shard_.check_stopped();
 }
 
 void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
@@ -427,12 +371,6 @@ void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
     }
   }
   shard_.remove_if_unused(*this);
-}
-
-void AgentSlot::begin_shutdown() {
-  if (state_ == AgentState::kCold) return;
-  if (state_ == AgentState::kLive && !settling_ && live_->events_in_progress() == 0)
-    evict(EvictReason::kShutdown);
 }
 
 // ---- idleness -----------------------------------------------------------------------------------------------

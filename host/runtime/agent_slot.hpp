@@ -33,6 +33,8 @@ enum class AgentState { kCold, kWaking, kLive, kEvicting };
 //  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused. A
 //                connection with too much waiting is not read from, so that at most a few frames of each wait as well.
 //  P4 Answered   Whoever waits behind a start that fails is told.
+//  P5 Destroyed  After an agent has asked to be destroyed it gets no event; what it answered before leaves, its clients are
+//                closed with 4410, and requests and clients that it never knew meet a new, empty agent of its name.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
 class AgentSlot {
@@ -47,6 +49,8 @@ class AgentSlot {
   [[nodiscard]] AgentState state() const { return state_; }
   [[nodiscard]] const std::vector<ConnectionId>& connections() const { return connections_; }
   [[nodiscard]] LiveAgent* live() { return live_.get(); }
+  // When an event last came, or a turn ended. The clock is read for it once each time: who delivers need not read it again.
+  [[nodiscard]] SteadyTime last_activity() const { return last_activity_; }
 
   // Delivers the event, or queues it and wakes the agent.
   void accept(Incoming incoming);
@@ -60,11 +64,19 @@ class AgentSlot {
   void evict(EvictReason reason, bool sudden = false);
   [[nodiscard]] bool can_be_evicted_for_room() const;
 
-  // An alarm is due: wakes the agent if it is cold, then lets it recover. The shard has given it a permit.
-  void wake_for_alarm();
-  // With a permit and no plugin code on the stack: recovers one interrupted fiber, or gives the permit back.
-  void recover();
-  [[nodiscard]] bool has_permit() const { return has_permit_; }
+  // ---- another version of its class, or none ----
+  // This agent is to leave its code, for `reason`: with its next event, when leave_now() is called, or, if it is starting, once it
+  // has started. With `when_idle` its next event does not count, but its next idle moment does.
+  void must_leave(EvictReason reason, bool when_idle);
+  // Goes now if it must, and with `wake_again` comes back at once.
+  void leave_now(bool wake_again);
+  // The class that it waited for is back, or is waited for no longer: then its clients are told to come again later.
+  void class_is_back();
+  void class_is_gone();
+
+  // Something of a live agent's durable work may be due: looked at soon, from the loop. In other states nothing: an agent
+  // looks when it has started.
+  void look();
 
   // The state was replaced: a STATE_CHANGED event follows this turn.
   void state_changed(ConnectionId source, std::string_view json);
@@ -99,8 +111,13 @@ class AgentSlot {
   void note_removed(const PendingEvent& event);
   void drop_waiting(ConnectionId id);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
+  void refuse_strangers();
   void schedule_end(EvictReason reason, std::optional<Error> start_failure);
   void finish_eviction();
+  // The rest of it, once the database is closed; `trouble` is what closing met with, or empty.
+  struct Ending;
+  void closed(const Ending& ending, const std::string& trouble);
+  void part_with_the_known();
   void forget(ConnectionId id);
   void touch();
   void arm_idle_timer(SteadyTime due);
@@ -117,12 +134,16 @@ class AgentSlot {
   std::size_t queue_bytes_ = 0;            // of names and bodies in queue_
   std::vector<ConnectionId> connections_;  // in the order of arrival
   EvictReason reason_ = EvictReason::kIdle;
-  std::optional<Error> start_failure_;  // while evicting: why the start failed
+  std::optional<Error> start_failure_;    // while evicting: why the start failed
+  std::optional<EvictReason> leave_for_;  // must_leave()
+  bool leave_when_idle_ = false;
+  bool wake_again_ = false;
   bool end_posted_ = false;
   bool settling_ = false;
   bool trimmed_ = false;
-  bool has_permit_ = false;  // one of the shard's permits to recover
-  bool waits_for_permit_ = false;
+  bool has_permit_ = false;         // one of the shard's permits to recover
+  bool has_waking_permit_ = false;  // one of those to start because a time has come
+  bool pump_posted_ = false;
   SteadyTime last_activity_;
   TimerId idle_timer_ = 0;
   std::list<AgentSlot*>::iterator recency_;  // in the shard's list, while not cold

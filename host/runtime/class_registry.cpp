@@ -12,6 +12,33 @@ bool ClassRegistry::add(ServedClass served) {
       .second;
 }
 
+std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
+  const std::scoped_lock lock(mutex_);
+  awaited_.erase(next->segment);
+  std::shared_ptr<const ServedClass>& place = classes_[next->segment];
+  return std::exchange(place, std::move(next));
+}
+
+std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segment) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = classes_.find(segment);
+  if (found == classes_.end()) return nullptr;
+  std::shared_ptr<const ServedClass> going = std::move(found->second);
+  awaited_.insert(found->first);
+  classes_.erase(found);
+  return going;
+}
+
+bool ClassRegistry::is_awaited(std::string_view segment) const {
+  const std::scoped_lock lock(mutex_);
+  return awaited_.contains(segment);
+}
+
+void ClassRegistry::give_up(std::string_view segment) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = awaited_.find(segment); found != awaited_.end()) awaited_.erase(found);
+}
+
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {
   const std::scoped_lock lock(mutex_);
   const auto found = classes_.find(segment);

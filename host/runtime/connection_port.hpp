@@ -47,5 +47,6 @@ inline constexpr std::uint16_t kCloseInternalError = 1011;
 inline constexpr std::uint16_t kCloseServiceRestart = 1012;
 inline constexpr std::uint16_t kCloseTryAgainLater = 1013;
 inline constexpr std::uint16_t kCloseForbidden = 4403;
+inline constexpr std::uint16_t kCloseDestroyed = 4410;
 
 }  // namespace hearth::runtime

@@ -19,6 +19,12 @@ class DurabilityGate {
 
   // Calls `done(true)` when everything committed before this call would survive a loss of power.
   virtual void request(std::function<void(bool durable)> done) = 0;
+
+  // The directory of agents was written to, for this agent: from now on requests are about that as well.
+  virtual void directory_written() = 0;
+
+  // The same answer at once, for an agent that leaves. Blocks, within bounds; false also when it takes too long.
+  [[nodiscard]] virtual bool wait() = 0;
 };
 
 }  // namespace hearth::runtime

@@ -16,10 +16,14 @@ namespace {
 // made in any case, so that a busy agent's answers are not held for long.
 constexpr int kMaxFlushHops = 16;
 
+// Frames and answers that wait for the device. Past it an agent gets no more events until some have left.
+constexpr std::size_t kMaxHeldEffects = 4096;
+
 constexpr std::size_t kMaxCloseReason = 123;  // RFC 6455: a control frame has at most 125 bytes
 
 Error storage_error_for_clients() {
-  return Error{Errc::kInternal, "the agent's storage failed; nothing of this was saved"};
+  return Error{Errc::kInternal,
+               "the agent's storage failed; do not count on any of this being saved"};
 }
 
 // The operator's reasons and the host's: an interruption by one of them says nothing against the work. A plugin that
@@ -29,10 +33,24 @@ bool is_on_purpose(EvictReason reason) {
          reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit;
 }
 
+EventOutcome outcome_of(const Result<std::string_view>& outcome) {
+  if (outcome) return EventOutcome::kOk;
+  return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
+}
+
+storage::AgentDatabaseOptions database_options(const ClassSettings& settings,
+                                               ShardServices& services) {
+  storage::AgentDatabaseOptions options = settings.database;
+  options.sync = settings.durability == Durability::kPower ? &services.sync() : nullptr;
+  return options;
+}
+
 // Events that a class may have no interest in: hearth/abi.h.
 bool may_be_ignored(EventKind kind) {
   return kind == EventKind::kStart || kind == EventKind::kConnect || kind == EventKind::kMessage ||
-         kind == EventKind::kClose || kind == EventKind::kStateChanged || kind == EventKind::kEvict;
+         kind == EventKind::kClose || kind == EventKind::kStateChanged ||
+         kind == EventKind::kEvict || kind == EventKind::kFiberSettled ||
+         kind == EventKind::kFibersRecovered;
 }
 
 }  // namespace
@@ -44,11 +62,15 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       services_(services),
       class_(std::move(agent_class)),
       settings_(settings),
+      figures_(services.metrics().of_class(slot.key().agent_class)),
       handle_(handle),
-      database_(services.database_path(slot.key()), slot.key(), settings.database),
-      fibers_(database_, services.loop().clock(), services.random(), settings.fibers),
+      database_(services.database_path(slot.key()), slot.key(),
+                database_options(settings, services)),
+      work_(database_, slot.key(), services.loop().clock(), services.random(), settings,
+            services.durable_events(), stops_at_commit_),
       known_wake_(services.known_wake(slot.key())),
-      outbox_(*this, nullptr),
+      gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
+      outbox_(*this, gate_.get()),
       recorded_(database_.exists()),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
@@ -58,7 +80,7 @@ LiveAgent::~LiveAgent() {
 }
 
 Result<void> LiveAgent::start() {
-  fibers_.load();
+  work_.load();
   {
     Entry entry(*this);
     auto made = class_->create(*this, slot_.key().name, settings_.options);
@@ -66,6 +88,7 @@ Result<void> LiveAgent::start() {
     instance_ = std::move(made.value());
   }
   if (broken_) return storage_error_for_clients();
+  if (destroy_requested_) return Error{Errc::kPlugin, "the agent destroyed itself"};
   AgentEvent event;
   event.kind = EventKind::kStart;
   const auto [id, call] = calls_.emplace();
@@ -86,6 +109,7 @@ void LiveAgent::deliver(Incoming incoming) {
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
+  call.began = slot_.last_activity();
   AgentEvent event;
   event.kind = incoming.kind;
   event.call = id;
@@ -143,6 +167,9 @@ bool LiveAgent::admit(Connection& connection) {
   connection.deciding = true;
   const Result<void> decision = enter(event);
   connection.deciding = false;
+  const bool is_let_in = !decision.has_error() || decision.error().code == Errc::kUnsupported;
+  figures_.event_ended(EventKind::kConnecting,
+                       is_let_in ? EventOutcome::kOk : EventOutcome::kError);
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
     log(LogLevel::kInfo, "client refused: " + decision.error().message);
@@ -151,7 +178,9 @@ bool LiveAgent::admit(Connection& connection) {
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
         forbidden ? std::string_view(decision.error().message) : "connection set-up failed");
   }
-  if (connection.closing) {
+  // One who destroyed itself then gets no CONNECT. It knows this client, who is closed with the others.
+  if (destroy_requested_) connection.state = ConnectionState::kConnecting;
+  if (connection.closing || destroy_requested_) {
     leave();
     return false;
   }
@@ -202,6 +231,8 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
 
 void LiveAgent::write_state_of_client(Incoming& incoming) {
   const auto answer = [&](const Result<std::string>& outcome) {
+    figures_.event_ended(EventKind::kStateCheck,
+                         outcome ? EventOutcome::kOk : EventOutcome::kError);
     if (!incoming.sink) return;  // the client has left; what it wrote counts
     outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
   };
@@ -241,8 +272,8 @@ void LiveAgent::forget_connection(ConnectionId id) {
 }
 
 bool LiveAgent::idle() const {
-  return !entered_ && keep_alive_ == 0 && fibers_.running() == 0 && calls_.empty() &&
-         operations_.empty() && outbox_.empty() && !database_.dirty();
+  return !entered_ && keep_alive_ == 0 && work_.idle() && calls_.empty() && operations_.empty() &&
+         outbox_.empty() && !database_.dirty();
 }
 
 void LiveAgent::trim() {
@@ -252,18 +283,45 @@ void LiveAgent::trim() {
 
 // ---- turns ------------------------------------------------------------------------------------------------
 
+bool LiveAgent::is_crowded() const {
+  return gate_ != nullptr && outbox_.held() >= kMaxHeldEffects;
+}
+
 bool LiveAgent::dirty() const {
-  return database_.dirty();
+  // What a nearer wake is about must not leave before it either, though it may be about no row.
+  return database_.dirty() || directory_dirty_ ||
+         (gate_ != nullptr && wake().earlier_than(known_wake_));
 }
 
 void LiveAgent::commit() {
-  if (!recorded_) services_.record_agent(slot_.key());
-  recorded_ = true;
+  if (!recorded_ && database_.dirty()) {
+    services_.record_agent(slot_.key());
+    if (gate_ != nullptr) gate_->directory_written();
+    recorded_ = true;
+  }
+  directory_dirty_ = false;
   // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it are committed, and of
   // a later one after.
-  if (wake().earlier_than(known_wake_)) persist_wake(durable::either(wake(), known_wake_));
+  if (wake().earlier_than(known_wake_)) {
+    persist_wake(durable::either(wake(), known_wake_));
+    if (gate_ != nullptr) gate_->directory_written();
+    stop_point("commit.index_written");
+  }
   database_.commit();
+  figures_.commits.add();
+  stops_at_commit_.committed();
+  if (gate_ == nullptr) settle_wake();  // else all_durable() does
+}
+
+void LiveAgent::all_durable() {
+  if (!dirty()) settle_wake();
+  services_.after_turn(slot_);
+}
+
+// The index hears of a later wake once the rows that allow it are as durable as the class asks.
+void LiveAgent::settle_wake() {
   if (wake() != known_wake_) {
+    stop_point("commit.index_late");
     try {
       persist_wake(wake());
     } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
@@ -278,14 +336,14 @@ void LiveAgent::commit() {
 void LiveAgent::leave() {
   if (sql_) sql_->end_turn();
   if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
-  if (!broken_ && database_.dirty()) {
+  if (!broken_ && dirty()) {
     // An open savepoint could undo what a later turn writes: that one must not share the commit.
     if (sql_ && sql_->has_savepoints()) {
       flush();
     } else {
       schedule_flush();
     }
-  } else if (!broken_ && wake() != known_wake_) {
+  } else if (!broken_ && !awaits_durability() && wake() != known_wake_) {
     try {
       persist_wake(wake());                  // a keep-alive reference alone writes nothing else
     } catch (const StorageError& failure) {  // agent boundary
@@ -333,7 +391,7 @@ void LiveAgent::storage_failed(std::string_view what) {
 }
 
 void LiveAgent::durability_lost() {
-  storage_failed("fdatasync failed");
+  storage_failed("what was committed could not be synced to the device");
   services_.after_turn(slot_);
 }
 
@@ -383,11 +441,17 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
       outbox_.push(std::move(effect));
     }
   }
-  if (kind == EventKind::kFiberRecovered) end_recovery(call.fiber, outcome);
+  figures_.event_ended(kind, outcome_of(outcome));
+  if (kind == EventKind::kStart && outcome) report_left_over();
+  if (call.work) {
+    --work_calls_;
+    end_work(*call.work, outcome);
+  }
+  const SteadyTime began = call.began;
   calls_.erase(id);
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();
-  completions_.push_back(Completion{kind, connection, std::move(error)});
+  completions_.push_back(Completion{kind, connection, began, std::move(error)});
 }
 
 void LiveAgent::apply(Effect& effect) {
@@ -415,6 +479,8 @@ void LiveAgent::apply(Effect& effect) {
           if (each.connection == 0 || find_connection(each.connection) != nullptr) {
             each.sink->part(each.head, each.body);
           }
+        } else if constexpr (std::is_same_v<Kind, JobEffect>) {
+          start_held_job(each);
         } else {
           if (each.connection != 0 && find_connection(each.connection) == nullptr) return;
           if (each.outcome.has_error()) {
@@ -442,23 +508,28 @@ void LiveAgent::discard(Effect& effect) {
       client->closing = true;
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
+  } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
+    *job->abandoned = true;  // it is called all the same, to clean up
+    start_held_job(*job);
   }
 }
 
 void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_, "shut() from inside the instance");
   try {
-    if (!broken_ && is_on_purpose(reason)) fibers_.interrupt_on_purpose();
+    if (!broken_ && is_on_purpose(reason)) work_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
   flush();
+  if (!broken_) outbox_.wait_for_gate();
   shutting_ = true;
   abandon_operations();
   // Answers that are held back for durability would be lost with us, though what they report is committed.
   if (broken_) outbox_.discard_all();
   calls_.for_each([&](CallId id, Call& call) {
     (void)id;
+    figures_.event_ended(call.kind, EventOutcome::kEvicted);
     services_.loop().cancel_timer(call.deadline);
     if (call.sink && (call.connection == 0 || find_connection(call.connection) != nullptr)) {
       call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
@@ -471,14 +542,19 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   }
   outbox_.discard_all();
   sql_.reset();
-  fibers_.close();
+  work_.close();
+}
+
+bool LiveAgent::may_close_elsewhere() const {
+  return gate_ == nullptr && !broken_;
+}
+
+std::string LiveAgent::close_database() {
   try {
     database_.close();
+    return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
-    services_.logger().write(LogLevel::kWarn, "agent.close_failed",
-                             {{"class", class_->name()},
-                              {"agent", slot_.key().name},
-                              {"error", std::string_view(failure.what())}});
+    return failure.what();
   }
 }
 

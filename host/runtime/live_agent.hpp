@@ -3,13 +3,16 @@
 
 #include "base/assert.hpp"
 #include "base/slot_map.hpp"
-#include "durable/fibers.hpp"
+#include "base/stop_point.hpp"
 #include "durable/wake.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_host.hpp"
 #include "runtime/class_settings.hpp"
+#include "runtime/durable_events.hpp"
+#include "runtime/durable_work.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
+#include "runtime/shard_metrics.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/plugin_sql.hpp"
 
@@ -46,6 +49,7 @@ struct Incoming {
 struct Completion {
   EventKind kind{};
   ConnectionId connection = 0;
+  SteadyTime began;  // if ClassMetrics times its kind
   std::optional<Error> error;
 };
 
@@ -57,7 +61,7 @@ struct Completion {
 //  P4 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
 //                    evicts the agent.
 //
-// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() before destruction.
+// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before destruction.
 class LiveAgent final : public AgentHost, private OutboxOwner {
  public:
   // Opens the database. Throws StorageError.
@@ -76,33 +80,56 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // Asks for kEvict to be handled; the outcome is a Completion of that kind.
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
 
-  // Offers the oldest interrupted fiber that is due; the outcome is a Completion of kind kFiberRecovered. False: none is.
-  bool recover_one();
-  [[nodiscard]] bool recovery_due() const { return fibers_.due(); }
+  // ---- durable work (durable_work.hpp) ----
+  // Claims and delivers one thing that is due; its end is a Completion of its kind. False: nothing begins now. A recovery
+  // begins only if it may. What is delivered so does not count against the limit of clients' events and does not wait for them,
+  // nor they for it: each has limits of its own, and they take turns on the loop.
+  bool dispatch(bool may_recover);
+  [[nodiscard]] bool work_due() const { return work_.due(); }
+  [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
+  [[nodiscard]] bool recovering() const { return work_.recovering(); }
+  [[nodiscard]] bool has_durable_work() const { return !work_.empty(); }
+  // When dispatch() may find something though nothing happens before, Unix milliseconds.
+  [[nodiscard]] std::optional<std::int64_t> next_look_ms() const { return work_.next_look_ms(); }
   // When it must be awake next, though nobody asks for it.
   [[nodiscard]] durable::Wake wake() const;
 
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
 
-  // Commits, answers every call in progress with `why`, cancels everything, destroys the instance and closes the
-  // database. After it only the destructor may be called.
+  // Commits, answers every call in progress with `why`, cancels everything and destroys the instance. After it only
+  // close_database() and the destructor may be called.
   void shut(EvictReason reason, const Error& why);
+  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread, if
+  // may_close_elsewhere() said so after shut(); nothing else may be called meanwhile but what a client's events come to. Gives what
+  // went wrong, or "".
+  std::string close_database();
+  // Durability `power` and files that have failed are the shard's own to close.
+  [[nodiscard]] bool may_close_elsewhere() const;
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
+  // Of them, those that dispatch() has not delivered.
+  [[nodiscard]] std::size_t client_events() const { return calls_.size() - work_calls_; }
   // Nothing in progress, nothing held back.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool entered() const { return entered_; }
   // The instance is being destroyed: nothing of it counts any more.
   [[nodiscard]] bool shutting() const { return shutting_; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
+  // Answers are held back until what they report is durable.
+  [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
+  // So much is held back that no more events should be delivered before some of it has left.
+  [[nodiscard]] bool is_crowded() const;
   // Gives back memory that an idle agent does not need.
   void trim();
 
   // Internal completions and requests since the last call, in order.
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
   [[nodiscard]] bool eviction_requested() const { return evict_requested_; }
+  // It is condemned: no event is delivered any more.
+  [[nodiscard]] bool destruction_requested() const { return destroy_requested_; }
   [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
+  [[nodiscard]] ClassMetrics& figures() { return figures_; }
 
   // ---- AgentHost ----
   [[nodiscard]] AgentHandle handle() const override { return handle_; }
@@ -112,6 +139,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
                              std::uint64_t token) override;
   Result<void> cancel(OperationId operation) override;
   Result<void> evict() override;
+  Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override;
   std::optional<std::string_view> state() override;
   Result<void> set_state(ConnectionId on_behalf, std::string_view json) override;
@@ -133,7 +161,34 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   Result<StartedFiber> start_fiber(std::string_view name, std::string_view replaces) override;
   Result<void> stash(std::uint64_t fiber, std::string_view json) override;
   Result<void> finish_fiber(std::uint64_t fiber) override;
+  Result<void> fail_fiber(std::uint64_t fiber, std::string_view why) override;
   Result<void> retry_fiber(std::string_view id) override;
+  Result<std::string> list_dead_fibers(std::string_view after, std::size_t limit) override;
+  Result<durable::Schedules::Created> create_schedule(
+      const durable::ScheduleRequest& request) override;
+  Result<std::string> get_schedule(std::string_view id) override;
+  Result<std::string> list_schedules(const durable::ScheduleFilter& filter) override;
+  Result<void> cancel_schedule(std::string_view id) override;
+  Result<void> pause_schedule(std::string_view id, bool paused) override;
+  Result<void> retry_schedule(std::string_view id) override;
+  Result<std::string> push_item(const durable::QueueRequest& request) override;
+  Result<std::string> get_item(std::string_view id) override;
+  Result<std::string> list_items(const durable::QueueFilter& filter) override;
+  Result<void> remove_item(std::string_view id) override;
+  Result<std::uint64_t> remove_items(const durable::QueueFilter& filter) override;
+  Result<void> retry_item(std::string_view id) override;
+  Result<durable::ManagedFibers::Started> start_managed(
+      const durable::ManagedRequest& request) override;
+  Result<std::uint64_t> resume_managed(std::string_view id) override;
+  Result<std::string> settle_managed(std::uint64_t fiber, durable::FiberStatus status,
+                                     std::string_view body) override;
+  Result<std::string> inspect_managed(std::string_view id, std::string_view key) override;
+  Result<std::string> list_managed(const durable::ManagedFilter& filter) override;
+  Result<void> cancel_managed(std::string_view id, std::string_view key,
+                              std::string_view reason) override;
+  Result<void> resolve_managed(std::string_view id, std::string_view outcome) override;
+  Result<void> retry_managed(std::string_view id) override;
+  Result<std::uint64_t> remove_managed(const durable::ManagedFilter& filter) override;
 
  private:
   struct Call {
@@ -142,9 +197,10 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
-    std::string fiber;  // kFiberRecovered: the id
+    std::unique_ptr<DueWork> work;  // what it stands for, if dispatch() delivered it
     bool part_sent = false;
     TimerId deadline = 0;
+    SteadyTime began;  // if ClassMetrics times its kind
   };
   struct Operation {
     std::uint32_t operation = 0;
@@ -174,6 +230,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void commit() override;
   void apply(Effect& effect) override;
   void discard(Effect& effect) override;
+  void all_durable() override;
   void durability_lost() override;
 
   void leave();
@@ -181,11 +238,17 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // Commits what the turn has written so far. Throws StorageError if it cannot.
   void commit_now();
   void persist_wake(const durable::Wake& wake);
-  void end_recovery(const std::string& fiber, const Result<std::string_view>& outcome);
+  void settle_wake();
+  void end_work(const DueWork& work, const Result<std::string_view>& outcome);
+  // Why durable work may not be changed now, if there is a reason.
+  [[nodiscard]] std::optional<Error> work_refusal() const;
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
-  void log_fiber(LogLevel level, std::string_view event, std::string_view id,
-                 std::string_view detail);
+  // A step of durable work: the log, and a count.
+  void report(DurableEvent event, std::string_view id, std::string_view detail = {});
+  Result<void> end_fiber(std::uint64_t fiber, DurableEvent how, std::string_view why);
+  // Of the fibers that an earlier instance left.
+  void report_left_over();
   void schedule_flush();
   void flush();
   Result<void> enter(const AgentEvent& event);
@@ -201,23 +264,30 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
+  // False: too many wait.
+  bool queue_job(const JobEffect& effect);
+  void start_held_job(const JobEffect& effect);
   void abandon_operations();
 
   AgentSlot& slot_;
   ShardServices& services_;
   std::shared_ptr<const AgentClass> class_;
   const ClassSettings& settings_;
+  ClassMetrics& figures_;
   const AgentHandle handle_;
 
   storage::AgentDatabase database_;
   std::optional<storage::PluginSql> sql_;  // made when first asked for
-  durable::Fibers fibers_;
+  DurableWork work_;
   std::size_t keep_alive_ = 0;
   durable::Wake known_wake_;  // as the wake index has it
+  StopPointsAtCommit stops_at_commit_;
+  std::unique_ptr<DurabilityGate> gate_;  // null: durability `process`
   Outbox outbox_;
   std::unique_ptr<AgentInstance> instance_;
 
   SlotMap<Call> calls_;
+  std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
   SlotMap<Operation> operations_;
   std::vector<Completion> completions_;
 
@@ -229,6 +299,9 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
 
   bool entered_ = false;
   bool evict_requested_ = false;
+  bool destroy_requested_ = false;
+  bool directory_dirty_ =
+      false;  // with a gate: it was written to, and nothing asked for a sync since
   bool shutting_ = false;
   bool recorded_ = false;  // the directory knows this agent
   std::optional<std::string> broken_;

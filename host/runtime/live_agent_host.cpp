@@ -83,6 +83,18 @@ Result<void> LiveAgent::evict() {
   return {};
 }
 
+Result<void> LiveAgent::destroy() {
+  if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (destroy_requested_) return {};
+  services_.condemn(slot_.key());
+  if (gate_ != nullptr) {
+    gate_->directory_written();
+    directory_dirty_ = true;
+  }
+  destroy_requested_ = true;
+  return {};
+}
+
 void LiveAgent::log(LogLevel level, std::string_view text) {
   services_.logger().write(
       level, "agent.log",

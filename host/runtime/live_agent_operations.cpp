@@ -20,6 +20,10 @@ std::optional<std::uint64_t> number_in(std::string_view request) {
   return number;
 }
 
+Error too_many_jobs() {
+  return Error{Errc::kLimitExceeded, "too many jobs wait"};
+}
+
 }  // namespace
 
 Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
@@ -61,17 +65,33 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
   if (!class_->runs_jobs()) {
     return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
   }
-  auto abandoned = std::make_shared<std::atomic<bool>>(false);
-  operations_.find(id)->abandoned = abandoned;
-  const bool queued = services_.run_job(class_, job, std::move(abandoned),
-                                        [self = self_, id](const Result<void>& outcome) {
-                                          if (*self == nullptr) return;
-                                          Result<std::string_view> body = std::string_view();
-                                          if (outcome.has_error()) body = outcome.error();
-                                          (*self)->end_operation(id, body);
-                                        });
-  if (!queued) return Error{Errc::kLimitExceeded, "too many jobs wait"};
+  JobEffect effect{id, job, std::make_shared<std::atomic<bool>>(false)};
+  operations_.find(id)->abandoned = effect.abandoned;
+  if (!outbox_.open()) {
+    outbox_.push(std::move(effect));
+  } else if (!queue_job(effect)) {
+    return too_many_jobs();
+  }
   return {};
+}
+
+bool LiveAgent::queue_job(const JobEffect& effect) {
+  return services_.run_job(class_, effect.job, effect.abandoned,
+                           [self = self_, id = effect.operation](const Result<void>& outcome) {
+                             if (*self == nullptr) return;
+                             Result<std::string_view> body = std::string_view();
+                             if (outcome.has_error()) body = outcome.error();
+                             (*self)->end_operation(id, body);
+                           });
+}
+
+void LiveAgent::start_held_job(const JobEffect& effect) {
+  if (queue_job(effect)) return;
+  // It was accepted, so it must hear that it will not run.
+  (void)class_->run_job(effect.job, true);
+  services_.loop().post([self = self_, id = effect.operation] {
+    if (*self != nullptr) (*self)->end_operation(id, too_many_jobs());
+  });
 }
 
 void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& outcome) {

@@ -32,12 +32,12 @@ void Outbox::flush() {
   if (discarding_) return;
   const bool wrote = owner_.dirty();
   if (wrote) owner_.commit();
-  if (held_.empty()) {
-    // Later effects must still wait for these writes, if somebody else must make them durable. An empty
-    // frame to nobody holds their place in the order.
-    if (wrote && gate_ != nullptr) held_.emplace_back(FrameEffect{});
-    if (held_.empty()) return;
-  }
+  // Later effects must still wait for these writes, if somebody else must make them durable. When nothing is held but what
+  // waits for an earlier answer, an empty frame to nobody holds their place in the order.
+  const bool none_is_new = first_ + held_.size() - 1 <= requested_;
+  if (wrote && gate_ != nullptr && (held_.empty() || none_is_new))
+    held_.emplace_back(FrameEffect{});
+  if (held_.empty()) return;
   const std::uint64_t last = first_ + held_.size() - 1;
   if (gate_ == nullptr) {
     release(last);
@@ -57,7 +57,19 @@ void Outbox::durable(std::uint64_t up_to, bool ok) {
   }
   release(up_to);
   // What was pushed since then and follows no later write has nothing left to wait for.
-  if (requested_ <= up_to && !owner_.dirty()) release(first_ + held_.size());
+  if (requested_ > up_to) return;
+  if (!owner_.dirty()) release(first_ + held_.size());
+  owner_.all_durable();
+}
+
+void Outbox::wait_for_gate() {
+  if (gate_ == nullptr || held_.empty() || discarding_) return;
+  if (gate_->wait()) {
+    release(first_ + held_.size());
+    owner_.all_durable();
+  } else {
+    owner_.durability_lost();
+  }
 }
 
 void Outbox::release(std::uint64_t up_to) {

@@ -6,6 +6,7 @@
 #include "runtime/durability_gate.hpp"
 #include "runtime/types.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -52,7 +53,15 @@ struct FinishEffect {
   Result<std::string> outcome = std::string();
 };
 
-using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect>;
+// A job for the blocking pool: code that may reach the outside on its own.
+struct JobEffect {
+  OperationId operation = 0;
+  std::uint64_t job = 0;
+  std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
+};
+
+using Effect =
+    std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect, JobEffect>;
 
 // What the outbox asks of its agent.
 class OutboxOwner {
@@ -70,7 +79,9 @@ class OutboxOwner {
   virtual void apply(Effect& effect) = 0;
   // The effect will never leave, since the writes before it were lost.
   virtual void discard(Effect& effect) = 0;
-  // The sync service failed: what was committed may not be durable.
+  // The gate has said yes, and nothing waits for a later answer: all that was committed is durable. Without a gate never.
+  virtual void all_durable() = 0;
+  // The gate has said no: what was committed may not be durable.
   virtual void durability_lost() = 0;
 };
 
@@ -98,10 +109,16 @@ class Outbox {
   // Commits what is uncommitted and lets out what that frees. Throws StorageError; then call discard_all().
   void flush();
 
+  // Waits at the gate, within its bounds, and lets out what that frees. For the end of an agent that has nothing uncommitted;
+  // answers of the gate that come later are ignored.
+  void wait_for_gate();
+
   // Nothing leaves any more: discards what is held and whatever is pushed later.
   void discard_all();
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
+  // How many effects wait.
+  [[nodiscard]] std::size_t held() const { return held_.size(); }
 
  private:
   void release(std::uint64_t up_to);

@@ -3,30 +3,132 @@
 #include "base/assert.hpp"
 
 #include <atomic>
+#include <future>
 #include <utility>
 
 namespace hearth::runtime {
 
+namespace {
+
+// Past it shards close databases themselves, which slows down what makes so many leave.
+constexpr std::size_t kMaxWaitingToClose = 256;
+
+storage::Directory open_directory(const storage::DataDirectory& data) {
+  storage::write_wal_again(data.directory_path(), {});
+  return storage::Directory(data.directory_path());
+}
+
+}  // namespace
+
 Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory& data,
-                 Logger& logger, RuntimeOptions options)
+                 Logger& logger, Metrics& metrics, RuntimeOptions options)
     : options_(std::move(options)),
       loops_(loops.begin(), loops.end()),
-      pool_(options_.blocking_threads, options_.max_waiting_jobs) {
+      pool_(options_.blocking_threads, options_.max_waiting_jobs),
+      closers_(options_.closing_threads, kMaxWaitingToClose),
+      system_sync_calls_(data.path()),
+      sync_(options_.sync_calls != nullptr ? *options_.sync_calls : system_sync_calls_,
+            data.path()),
+      directory_(open_directory(data)) {
   HEARTH_ASSERT(!loops_.empty() && loops_.size() <= 256, "a handle has eight bits for the shard");
-  const ShardEnvironment environment{options_.limits,     data, classes_, pool_, logger, random_,
-                                     options_.state_frame};
+  directory_wal_ = sync_.open(data.directory_path().native() + "-wal");
+  // Before anything is written behind what a crash has left, and before the first checkpoint.
+  if (!sync_.wait({directory_wal_}))
+    throw StorageError("sync " + data.directory_path().string() + " failed");
+  directory_.empty_wal();
+  publish_syncs(metrics);
+  const ShardEnvironment environment{options_.limits,
+                                     data,
+                                     classes_,
+                                     pool_,
+                                     options_.closing_threads == 0 ? nullptr : &closers_,
+                                     logger,
+                                     metrics,
+                                     random_,
+                                     options_.state_frame,
+                                     sync_,
+                                     directory_wal_};
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
     shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));
   }
 }
 
+void Runtime::publish_syncs(Metrics& metrics) {
+  const auto publish = [&](std::string_view name, std::string_view help,
+                           std::uint64_t storage::SyncService::Counts::* count) {
+    watches_.push_back(metrics.watch_counter(
+        name, help, [this, count] { return static_cast<double>(sync_.counts().*count); }));
+  };
+  using Counts = storage::SyncService::Counts;
+  publish("hearth_sync_requests_total", "Commits that waited for the device (durability power).",
+          &Counts::requests);
+  publish("hearth_sync_batches_total", "Groups of such commits that shared a wait.",
+          &Counts::batches);
+  publish("hearth_sync_calls_total", "Calls to the system that sync.", &Counts::calls);
+  publish("hearth_sync_failures_total", "Commits that could not be made durable.",
+          &Counts::failures);
+}
+
 Runtime::~Runtime() {
+  closers_.stop();
   pool_.stop();
 }
 
 unsigned Runtime::shard_index(const storage::AgentKey& key) const {
   return runtime::shard_index(key, shard_count());
+}
+
+// ---- another version of a class ---------------------------------------------------------------------------
+
+void Runtime::ask_shards(const std::function<bool(Shard&)>& ask) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    // Shared: the shard is still inside set_value() when the wait is over.
+    const auto answer = std::make_shared<std::promise<bool>>();
+    loops_[index]->post(
+        [&ask, answer, shard = shards_[index].get()] { answer->set_value(ask(*shard)); });
+    if (!answer->get_future().get()) return;
+  }
+}
+
+void Runtime::leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
+                            bool when_idle) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), version, reason, when_idle] {
+      shard->leave_version(version, reason, when_idle);
+    });
+  }
+}
+
+std::size_t Runtime::try_version(const std::shared_ptr<const AgentClass>& before,
+                                 std::size_t at_most) {
+  std::size_t trying = 0;
+  ask_shards([&](Shard& shard) {
+    trying += shard.try_version(*before, at_most - trying);
+    return trying < at_most;
+  });
+  return trying;
+}
+
+std::size_t Runtime::count_agents(const std::shared_ptr<const AgentClass>& version) {
+  std::size_t count = 0;
+  ask_shards([&](Shard& shard) {
+    count += shard.count_agents(*version);
+    return true;
+  });
+  return count;
+}
+
+void Runtime::class_is_back(const std::string& segment) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), segment] { shard->class_is_back(segment); });
+  }
+}
+
+void Runtime::class_is_gone(const std::string& segment) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), segment] { shard->class_is_gone(segment); });
+  }
 }
 
 void Runtime::start_alarms() {

@@ -1,12 +1,17 @@
 #pragma once
 // All shards together: what the server starts, asks and stops.
 
+#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_host.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/shard.hpp"
 #include "runtime/shard_loop.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+#include "storage/sync_calls.hpp"
+#include "storage/sync_service.hpp"
 
 #include <chrono>
 #include <functional>
@@ -22,18 +27,22 @@ struct RuntimeOptions {
   RuntimeLimits limits;
   std::size_t blocking_threads = 4;
   std::size_t max_waiting_jobs = 1000;
+  // Threads that close the databases of agents that leave memory; 0: their shards do it.
+  std::size_t closing_threads = 0;
   // The protocol's frame that tells clients the state. Any thread.
   std::function<std::string(std::string_view state_json)> state_frame;
+  // What syncs for classes of durability `power`; null: the system. For tests; it outlives the runtime.
+  storage::SyncCalls* sync_calls = nullptr;
 };
 
 // Threads    Each member says.
-// Lifetime   The loops, the data directory and the logger outlive it. stop() before destruction if the loops ran.
+// Lifetime   The loops, the data directory, the logger and the metrics outlive it. stop() before destruction if the loops ran.
 class Runtime final : public AgentDirectory {
  public:
   // One shard for each loop; the loops are run by the caller, and do not run yet. Throws StorageError if the directory of
   // agents cannot be opened.
   Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory& data, Logger& logger,
-          RuntimeOptions options);
+          Metrics& metrics, RuntimeOptions options);
   ~Runtime() override;
 
   // Any thread.
@@ -45,6 +54,16 @@ class Runtime final : public AgentDirectory {
   // Any thread; but a Shard's members are for its own.
   [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
   [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
+  // How well agents share the wait for the device. Any thread.
+  [[nodiscard]] storage::SyncService::Counts sync_counts() const { return sync_.counts(); }
+
+  // ---- another version of a class: see Shard. Any thread but a loop's, while the loops run; those that count wait for the shards ----
+  void leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
+                     bool when_idle);
+  std::size_t try_version(const std::shared_ptr<const AgentClass>& before, std::size_t at_most);
+  [[nodiscard]] std::size_t count_agents(const std::shared_ptr<const AgentClass>& version);
+  void class_is_back(const std::string& segment);
+  void class_is_gone(const std::string& segment);
 
   // From now on agents are woken when their time has come, and interrupted work is recovered. Call it once the classes
   // are loaded. Any thread, while the loops run.
@@ -63,14 +82,24 @@ class Runtime final : public AgentDirectory {
   bool post(AgentHandle handle, std::uint64_t token) override;
 
  private:
+  // Asks the shards one after the other, on their threads, until `ask` says false.
+  void ask_shards(const std::function<bool(Shard&)>& ask);
   [[nodiscard]] std::optional<unsigned> shard_of(AgentHandle handle) const;
+  void publish_syncs(Metrics& metrics);
 
   const RuntimeOptions options_;
   std::vector<ShardLoop*> loops_;
   SystemRandom random_;
   ClassRegistry classes_;
   BlockingPool pool_;
+  BlockingPool closers_;
+  storage::SystemSyncCalls system_sync_calls_;
+  storage::SyncService sync_;
+  // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the last connection.
+  storage::Directory directory_;
+  std::shared_ptr<storage::SyncTarget> directory_wal_;
   std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<Metrics::Watch> watches_;  // look at sync_
 };
 
 }  // namespace hearth::runtime

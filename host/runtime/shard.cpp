@@ -1,6 +1,7 @@
 #include "runtime/shard.hpp"
 
 #include "base/assert.hpp"
+#include "runtime/sync_gate.hpp"
 #include "storage/data_directory.hpp"
 
 #include <algorithm>
@@ -10,9 +11,13 @@
 namespace hearth::runtime {
 namespace {
 
-// The class of an agent that should be awake is not loaded: it may come later.
-constexpr std::chrono::minutes kUnknownClassRetry{1};
-constexpr std::chrono::minutes kLongestWait{1};
+// Files that cannot be removed wait for a person: no need to hurry.
+constexpr std::chrono::minutes kDestructionRetry{1};
+
+// One shard's part of a limit of the whole server.
+std::size_t share_of(std::size_t limit, unsigned count) {
+  return std::max<std::size_t>(1, (limit + count - 1) / count);
+}
 
 }  // namespace
 
@@ -22,16 +27,21 @@ unsigned shard_index(const storage::AgentKey& key, unsigned count) {
 
 Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment)
     : index_(index),
-      max_live_(std::max<std::size_t>(1, (environment.limits.max_live_agents + count - 1) / count)),
-      max_recovering_(
-          std::max<std::size_t>(1, (environment.limits.max_recovering + count - 1) / count)),
+      max_live_(share_of(environment.limits.max_live_agents, count)),
       loop_(loop),
       environment_(environment),
+      metrics_(environment.metrics),
+      durable_events_(environment.logger, environment.metrics),
       directory_(environment.data.directory_path()),
-      wakes_(directory_) {
-  wakes_.load(unix_millis(loop_.clock().wall_now()), [index, count](const storage::AgentKey& key) {
+      wakes_(directory_),
+      condemned_(directory_, environment.data, wakes_, environment.logger),
+      recovery_(share_of(environment.limits.max_recovering, count)),
+      waking_(share_of(environment.limits.max_waking, count)) {
+  const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
-  });
+  };
+  condemned_.load(mine);  // first: nothing that such an agent was to do is due any more
+  wakes_.load(unix_millis(loop_.clock().wall_now()), mine);
 }
 
 Shard::~Shard() {
@@ -42,7 +52,9 @@ Shard::~Shard() {
 
 ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segment,
                             ConnectRequest request, std::unique_ptr<ConnectionPort> port) {
+  steps_.client_came();
   const auto [id, client] = connections_.emplace();
+  metrics_.connections.set(std::ssize(connections_));
   client.id = id;
   client.slot = &slot_for(key, segment);
   client.port = std::move(port);
@@ -54,6 +66,7 @@ ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segme
 }
 
 void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
+  steps_.client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -66,6 +79,7 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
 
 void Shard::call(ConnectionId id, std::string_view method, std::string_view arguments,
                  std::unique_ptr<CallSink> sink) {
+  steps_.client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -78,6 +92,7 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
 }
 
 void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink) {
+  steps_.client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -98,6 +113,7 @@ void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view r
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
+  steps_.client_came();
   Incoming incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
@@ -112,6 +128,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
   if (!slot) slot = std::make_unique<AgentSlot>(*this, key, std::string(segment));
+  metrics_.slots.set(std::ssize(slots_));
   return *slot;
 }
 
@@ -126,6 +143,7 @@ void Shard::remove_if_unused(AgentSlot& slot) {
     if (unused.state() == AgentState::kCold && unused.connections().empty() &&
         unused.queue_.empty()) {
       slots_.erase(found);
+      metrics_.slots.set(std::ssize(slots_));
     }
   });
 }
@@ -167,6 +185,10 @@ std::filesystem::path Shard::database_path(const storage::AgentKey& key) const {
   return environment_.data.agent_path(key);
 }
 
+std::unique_ptr<DurabilityGate> Shard::make_gate(const storage::AgentDatabase& database) {
+  return std::make_unique<SyncGate>(environment_.sync, loop_, database, environment_.directory_wal);
+}
+
 void Shard::record_agent(const storage::AgentKey& key) {
   directory_.record(key, unix_millis(loop_.clock().wall_now()));
 }
@@ -188,109 +210,33 @@ bool Shard::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t
   });
 }
 
-// ---- alarms and recovery ------------------------------------------------------------------------------------
-
-void Shard::set_wake(const storage::AgentKey& key, const durable::Wake& wake) {
-  wakes_.set(key, wake);
-  arm_alarm();
-}
-
-void Shard::start_alarms() {
-  alarms_started_ = true;
-  run_alarms();
-}
-
-void Shard::run_alarms() {
-  if (!alarms_started_ || stopping_) return;
-  const std::int64_t now = unix_millis(loop_.clock().wall_now());
-  while (recovering_ < max_recovering_) {
-    const std::optional<storage::AgentKey> key = wakes_.due(now);
-    if (!key) break;
-    wakes_.taken(*key);
-    const auto served = environment_.classes.find_by_name(key->agent_class);
-    if (!served) {
-      wakes_.look_again(*key, now + std::chrono::milliseconds(kUnknownClassRetry).count());
-      continue;
-    }
-    AgentSlot& slot = slot_for(*key, served->segment);
-    if (slot.has_permit_) continue;
-    ++recovering_;
-    slot.has_permit_ = true;
-    slot.wake_for_alarm();
-  }
-  arm_alarm();
-}
-
-void Shard::arm_alarm() {
-  loop_.cancel_timer(alarm_);
-  alarm_ = 0;
-  const std::optional<std::int64_t> next = wakes_.next_ms();
-  if (!next || !alarms_started_ || stopping_ || recovering_ >= max_recovering_) return;
-  // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can cost.
-  const std::int64_t wait = *next - unix_millis(loop_.clock().wall_now());
-  const auto bounded = std::chrono::milliseconds(
-      std::clamp<std::int64_t>(wait, 0, std::chrono::milliseconds(kLongestWait).count()));
-  alarm_ = loop_.call_at(loop_.clock().steady_now() + bounded, [this] {
-    alarm_ = 0;
-    run_alarms();
+bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::string&)> done) {
+  if (environment_.closers == nullptr) return false;
+  // A shard does not stop before all its agents are cold, and a pool calls what it has accepted: this one is there until then.
+  return environment_.closers->run([&live, done = std::move(done), &loop = loop_](bool) {
+    loop.post([done, trouble = live.close_database()] { done(trouble); });
   });
 }
 
-void Shard::ask_to_recover(AgentSlot& slot) {
-  if (slot.has_permit_ || slot.waits_for_permit_) return;
-  if (recovering_ < max_recovering_) {
-    ++recovering_;
-    slot.has_permit_ = true;
-    slot.recover();
-  } else {
-    slot.waits_for_permit_ = true;
-    want_permit_.push_back(slot.key());
-  }
+// ---- agents that are destroyed ----------------------------------------------------------------------------
+
+bool Shard::finish_destruction(const storage::AgentKey& key) {
+  const bool finished = condemned_.finish(key);
+  if (!finished) finish_destructions_later();
+  failures_.erase(key);
+  return finished;
 }
 
-void Shard::recover_now(const storage::AgentKey& key) {
-  const auto found = slots_.find(key);
-  if (found == slots_.end() || !found->second->has_permit_) return;
-  AgentSlot& slot = *found->second;
-  if (slot.state_ != AgentState::kLive) return;  // finish_eviction() gives the permit back
-  if (!slot.live_->recover_one()) {
-    // Looked at too early, or done for now: what is due later must not be forgotten while the agent stays up.
-    if (const auto at = slot.live_->wake().at_ms; at && !slot.live_->broken())
-      wakes_.look_again(key, *at);
-    give_back_permit(slot);
-    slot.after_turn();
-  }
-}
-
-void Shard::give_back_permit(AgentSlot& slot) {
-  slot.has_permit_ = false;
-  --recovering_;
-  while (!want_permit_.empty() && recovering_ < max_recovering_) {
-    const auto next = slots_.find(want_permit_.front());
-    want_permit_.pop_front();
-    if (next == slots_.end()) continue;
-    next->second->waits_for_permit_ = false;
-    if (next->second->state() == AgentState::kLive) ask_to_recover(*next->second);
-  }
-  // From the loop: the slot that gives back is in the middle of something.
-  loop_.post([alive = alive_, this] {
-    if (*alive) run_alarms();
+void Shard::finish_destructions_later() {
+  if (destruction_timer_ != 0 || stopping_) return;
+  destruction_timer_ = loop_.call_at(loop_.clock().steady_now() + kDestructionRetry, [this] {
+    destruction_timer_ = 0;
+    condemned_.retry([this](const storage::AgentKey& key) {
+      const auto found = slots_.find(key);
+      return found != slots_.end() && found->second->state() != AgentState::kCold;
+    });
+    if (!condemned_.empty()) finish_destructions_later();
   });
-}
-
-void Shard::look_again(AgentSlot& slot, std::chrono::milliseconds wait) {
-  if (wakes_.find(slot.key()).none()) return;
-  wakes_.look_again(slot.key(), unix_millis(loop_.clock().wall_now()) + wait.count());
-  arm_alarm();
-}
-
-void Shard::rest(AgentSlot& slot, const durable::Wake& wake, std::chrono::milliseconds at_least) {
-  if (wake.none()) return;
-  const std::int64_t now = unix_millis(loop_.clock().wall_now());
-  // Work that was under way ended with the instance: it is interrupted now.
-  const std::int64_t at = wake.working ? now : wake.at_ms.value_or(now);
-  wakes_.look_again(slot.key(), std::max(at, now + at_least.count()));
-  arm_alarm();
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------
@@ -316,6 +262,7 @@ void Shard::check_stopped() {
   if (!stopped_ || !recent_.empty()) return;
   loop_.cancel_timer(stop_timer_);
   loop_.cancel_timer(alarm_);
+  loop_.cancel_timer(destruction_timer_);
   const std::function<void()> done = std::exchange(stopped_, {});
   done();
 }

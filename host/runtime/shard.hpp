@@ -2,23 +2,34 @@
 // All agents that live on one loop, and their clients.
 
 #include "base/logger.hpp"
+#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "base/slot_map.hpp"
 #include "durable/wake_index.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/condemned_agents.hpp"
 #include "runtime/connection.hpp"
+#include "runtime/durable_events.hpp"
+#include "runtime/paced_steps.hpp"
+#include "runtime/permits.hpp"
+#include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
 #include "storage/directory.hpp"
+#include "storage/sync_service.hpp"
 
 #include <chrono>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace hearth::storage {
 class DataDirectory;
@@ -35,9 +46,13 @@ struct ShardEnvironment {
   const storage::DataDirectory& data;
   ClassRegistry& classes;
   BlockingPool& pool;
+  BlockingPool* closers;  // where databases are closed; null: on their shard
   Logger& logger;
+  Metrics& metrics;
   Random& random;
   std::function<std::string(std::string_view state_json)> state_frame;
+  storage::SyncService& sync;                          // for classes of durability `power`
+  std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
 };
 
 // Threads    The loop's own, but for the constructor.
@@ -77,6 +92,42 @@ class Shard final : private ShardServices {
   // From now on agents are woken when their time has come. Once; the classes are loaded.
   void start_alarms();
 
+  // ---- another version of a class (shard_versions.cpp) ----
+  // Live agents whose code is `version` leave it, for `reason`: each with its next event, and all of them as soon as the loop has
+  // time (PacedSteps), or, with `when_idle`, at their next idle moment. How many there are.
+  std::size_t leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
+                            bool when_idle);
+  // At most `at_most` of them leave now, and are woken again at once: they try the version that serves their class now. How many.
+  std::size_t try_version(const AgentClass& before, std::size_t at_most);
+  // What waited for the class goes on, or is told that it has waited in vain.
+  void class_is_back(std::string_view segment);
+  void class_is_gone(std::string_view segment);
+  // Live agents whose code is `version`.
+  [[nodiscard]] std::size_t count_agents(const AgentClass& version) const;
+
+  // ---- what an administrator asks (shard_admin.cpp) ----
+  // What is to be said of an agent, which need not exist.
+  struct Standing {
+    AgentState state = AgentState::kCold;
+    std::size_t connections = 0;
+    std::string version;  // of its code, while it is not cold
+    durable::Wake wake;   // what the wake index says
+  };
+  [[nodiscard]] Standing standing(const storage::AgentKey& key) const;
+  // The first names of a class, greater than `after` and in byte order, of agents that are not cold or have clients. Such an agent
+  // need not be in the directory: one that has stored nothing is not.
+  [[nodiscard]] std::vector<std::string> names_in_memory(std::string_view agent_class,
+                                                         std::string_view after,
+                                                         std::size_t at_most) const;
+  // How many agents of each class are not cold.
+  [[nodiscard]] std::map<std::string, std::size_t> live_by_class() const;
+  // The agent leaves memory: one that is starting as soon as it has started. In which state it was; if cold or on its way out,
+  // nothing happens.
+  AgentState evict(const storage::AgentKey& key);
+  // As if it had asked for it itself (AgentHost::destroy). When this has returned it is certain. kUnavailable: it is starting or
+  // leaving, or an earlier destruction waits; try again.
+  Result<void> destroy(const storage::AgentKey& key);
+
   struct Counts {
     std::size_t live = 0;
     std::size_t slots = 0;
@@ -90,8 +141,12 @@ class Shard final : private ShardServices {
   // ShardServices
   ShardLoop& loop() override { return loop_; }
   Logger& logger() override { return environment_.logger; }
+  DurableEvents& durable_events() override { return durable_events_; }
+  ShardMetrics& metrics() override { return metrics_; }
   [[nodiscard]] const RuntimeLimits& limits() const override { return environment_.limits; }
   [[nodiscard]] std::filesystem::path database_path(const storage::AgentKey& key) const override;
+  storage::SyncService& sync() override { return environment_.sync; }
+  std::unique_ptr<DurabilityGate> make_gate(const storage::AgentDatabase& database) override;
   void record_agent(const storage::AgentKey& key) override;
   Connection* find_connection(ConnectionId id) override { return connections_.find(id); }
   std::string state_frame(std::string_view state_json) override;
@@ -100,43 +155,83 @@ class Shard final : private ShardServices {
                std::function<void(Result<void>)> done) override;
   void after_turn(AgentSlot& slot) override { slot.after_turn(); }
 
+  void condemn(const storage::AgentKey& key) override { condemned_.condemn(key); }
+
   Random& random() override { return environment_.random; }
   [[nodiscard]] durable::Wake known_wake(const storage::AgentKey& key) const override {
     return wakes_.find(key);
   }
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake) override;
 
-  // ---- alarms and recovery: at most max_recovering_ agents at once have a permit ----
+  // ---- alarms (shard_alarms.cpp): who must be awake, who may recover; permits.hpp says who needs a permit for what ----
+  // Thousands may be due at once. Waking one is a step of steps_, and so is each piece of the work of an agent that holds a permit.
+  // Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold up the one of another. Agents
+  // that failed together come back apart: durable/back_off.hpp adds a random part to each wait.
+  // Begins one thing that is due in a live agent, and comes back while there is more: one event in each round of the
+  // loop, so that clients' frames and other agents' work come in between.
+  void pump(const storage::AgentKey& key);
   void ask_to_recover(AgentSlot& slot);
-  void recover_now(const storage::AgentKey& key);
-  void give_back_permit(AgentSlot& slot);
+  void give_back_permits(AgentSlot& slot);
   // The agent could not be woken: again after `wait`, if it must be awake at all.
   void look_again(AgentSlot& slot, std::chrono::milliseconds wait);
-  // The agent is cold: when must it be awake next? Not before `at_least` from now.
-  void rest(AgentSlot& slot, const durable::Wake& wake, std::chrono::milliseconds at_least);
+  // The agent is cold: when must it be awake next? Not before `at_least` from now. `next_look`: LiveAgent's, at its end.
+  void rest(AgentSlot& slot, const durable::Wake& wake, std::optional<std::int64_t> next_look,
+            std::chrono::milliseconds at_least);
+  // How long an agent that has failed is left alone: longer each time, until it has started.
+  std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
   void run_alarms();
+  // Those that wait for a permit come in one by one, each a step of steps_, which leaves most of the loop's time to clients.
+  void admit_waiting();
+  // The next one, if a permit is left for him. False: none.
+  bool admit_next();
+  void look_at(const storage::AgentKey& key, std::int64_t now_ms);
+  void let_recover(const storage::AgentKey& key);
+  void let_wake(const storage::AgentKey& key);
+  void wake_cold(const storage::AgentKey& key, Permits& permits, bool AgentSlot::* permit);
+  void notice_clock();
   void arm_alarm();
+  void publish_recoveries();  // to the metrics
+
+  // Of a condemned agent that has left memory. False: something is left, and is tried again in a while.
+  bool finish_destruction(const storage::AgentKey& key);
+  void finish_destructions_later();
+
+  // The slots that are not cold and have this code.
+  [[nodiscard]] std::vector<AgentSlot*> slots_of(const AgentClass& version) const;
+  [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
 
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
   // Room for one more live agent: evicts the least recently used idle one if need be. False: all are busy.
   bool make_room();
   AgentHandle admit(AgentSlot& slot);
   void release(AgentSlot& slot);
+  // Closes the agent's database on another thread: that waits for the device, and the shard's clients need not. Then `done`, on the
+  // shard. False: here and now, please.
+  bool close_elsewhere(LiveAgent& live, std::function<void(const std::string& trouble)> done);
   // Removes the slot soon, if it is still of no use then.
   void remove_if_unused(AgentSlot& slot);
   void check_stopped();
 
   const unsigned index_;
   const std::size_t max_live_;
-  const std::size_t max_recovering_;
   ShardLoop& loop_;
   ShardEnvironment environment_;
+  ShardMetrics metrics_;
+  DurableEvents durable_events_;
   storage::Directory directory_;
   durable::WakeIndex wakes_;
+  CondemnedAgents condemned_;
+  TimerId destruction_timer_ = 0;
+  PacedSteps steps_{loop_};
+  bool admission_waits_ = false;  // a step of steps_
+  bool waking_has_its_turn_ = false;
   bool alarms_started_ = false;
   TimerId alarm_ = 0;
-  std::size_t recovering_ = 0;
-  std::deque<storage::AgentKey> want_permit_;
+  Permits recovery_;
+  Permits waking_;
+  SteadyTime room_again_{};  // no cold agent is woken by an alarm before: there was no room
+  std::unordered_map<storage::AgentKey, int> failures_;  // of agents that must be awake, in a row
+  std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
   SlotMap<Connection> connections_;
   SlotMap<AgentSlot*> handles_;

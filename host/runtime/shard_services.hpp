@@ -21,6 +21,8 @@ namespace hearth::runtime {
 class AgentClass;
 class AgentSlot;
 class DurabilityGate;
+class DurableEvents;
+class ShardMetrics;
 
 // Threads   The shard's own. The shard implements it.
 class ShardServices {
@@ -32,11 +34,21 @@ class ShardServices {
 
   virtual ShardLoop& loop() = 0;
   virtual Logger& logger() = 0;
+  // Where each step of durable work is reported, and what else is counted.
+  virtual DurableEvents& durable_events() = 0;
+  virtual ShardMetrics& metrics() = 0;
   [[nodiscard]] virtual const RuntimeLimits& limits() const = 0;
 
   [[nodiscard]] virtual std::filesystem::path database_path(const storage::AgentKey& key) const = 0;
+  // For agents of durability `power`: what syncs, and how their outboxes hear of it.
+  virtual storage::SyncService& sync() = 0;
+  virtual std::unique_ptr<DurabilityGate> make_gate(const storage::AgentDatabase& database) = 0;
+
   // Before an agent's first commit: the directory must know it. Throws StorageError.
   virtual void record_agent(const storage::AgentKey& key) = 0;
+
+  // The agent asks to be destroyed: it is certain when this returns. Throws StorageError.
+  virtual void condemn(const storage::AgentKey& key) = 0;
 
   virtual Random& random() = 0;
   // What the wake index says of an agent, and how it is told. set_wake throws StorageError.

@@ -28,6 +28,10 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::kStateChanged: return "state_changed";
     case EventKind::kEvict: return "evict";
     case EventKind::kFiberRecovered: return "fiber_recovered";
+    case EventKind::kSchedule: return "schedule";
+    case EventKind::kQueueItem: return "queue_item";
+    case EventKind::kFiberSettled: return "fiber_settled";
+    case EventKind::kFibersRecovered: return "fibers_recovered";
   }
   return "unknown";
 }

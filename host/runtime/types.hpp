@@ -20,7 +20,7 @@ using OperationId = std::uint64_t;
 // One client of a shard, for as long as its socket lives and beyond evictions; 0 is none.
 using ConnectionId = std::uint64_t;
 
-// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h.
+// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and hearth/ext/.
 enum class EventKind : std::uint32_t {
   kStart = 1,
   kConnecting = 2,
@@ -33,7 +33,16 @@ enum class EventKind : std::uint32_t {
   kStateChanged = 9,
   kEvict = 10,
   kFiberRecovered = 11,
+  kSchedule = 12,
+  kQueueItem = 13,
+  kFiberSettled = 14,
+  kFibersRecovered = 15,
 };
+
+// Events that the host gives an agent for its durable work, and no client waits for.
+[[nodiscard]] constexpr bool is_durable_work(EventKind kind) {
+  return kind >= EventKind::kFiberRecovered && kind <= EventKind::kFibersRecovered;
+}
 
 // Lower-case words for logs: "start", "message".
 std::string_view to_string(EventKind kind) noexcept;

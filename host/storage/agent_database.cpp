@@ -85,6 +85,8 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
 AgentDatabase::~AgentDatabase() {
   if (closed_ || connection_ == nullptr) return;
   prepared_.reset();
+  if (options_.sync != nullptr && !broken_ && may_checkpoint())
+    checkpoint_on_close(*connection_, true);
   connection_.reset();  // rolls back what is not committed
   remove_if_unwritten();
 }
@@ -92,20 +94,27 @@ AgentDatabase::~AgentDatabase() {
 void AgentDatabase::open_file() {
   make_parents(path_);
   const bool is_new = !has_bytes(path_);
+  if (options_.sync != nullptr && !is_new) save_left_wal();
   // The product's VFS excludes other connections by itself, and cheaper.
   const bool own_vfs = options_.vfs.empty();
-  connection_ = std::make_unique<Connection>(
+  auto connection = std::make_unique<Connection>(
       path_, ConnectionOptions{.create = true,
                                .vfs = own_vfs ? kSingleOwnerVfs : options_.vfs,
                                .cache_pages = options_.cache_pages,
                                .exclusive = !own_vfs});
   // On a new file this writes the first page; one that is in WAL mode already stays as it is. Not
   // left to the first write: SQLite does not change the mode beneath a plugin's open cursor.
-  connection_->execute(
-      is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL"
-             : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+  if (options_.sync != nullptr) {
+    open_for_power(*connection, is_new);
+  } else {
+    connection->execute(
+        is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL"
+               : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    sqlite3_wal_autocheckpoint(&connection->handle(), options_.checkpoint_pages);
+  }
   if (options_.max_pages > 0)
-    connection_->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
+    connection->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
+  connection_ = std::move(connection);
 }
 
 sqlite3& AgentDatabase::connection() {
@@ -126,7 +135,10 @@ void AgentDatabase::check_identity() {
       if (rows.text(0) == "cf_agents_state") has_state_ = true;
     }
   }
-  if (!any_table) return;  // the server died between making the file and its first commit
+  if (!any_table) {  // the server died between making the file and its first commit
+    if (options_.sync != nullptr) start_over();
+    return;
+  }
   if (!has_meta_) throw StorageError(path_.string() + " is no agent's database");
 
   AgentKey found;
@@ -171,6 +183,7 @@ void AgentDatabase::begin_write() {
   if (connection_ == nullptr) open_file();
   if (prepared_ == nullptr) prepared_ = std::make_unique<Prepared>(connection_->handle());
   prepared_->begin.execute();
+  if (options_.sync != nullptr) open_sync_target();
   in_transaction_ = true;
   ++transactions_;
   if (!has_meta_) write_identity();
@@ -181,11 +194,13 @@ void AgentDatabase::commit() {
   FailStop fail_stop(*this);
   if (in_transaction_) {
     reset_busy_writers(connection_->handle());
+    if (options_.sync != nullptr) check_sync_target();
     prepared_->commit.execute();
     in_transaction_ = false;
     // Making a file without waiting for the device saves four waits, 20 ms on an ordinary disk.
     // What was not flushed until here is flushed by the first checkpoint, before the WAL goes.
-    if (meta_is_pending_) connection_->execute("PRAGMA synchronous=NORMAL");
+    if (meta_is_pending_ && options_.sync == nullptr)
+      connection_->execute("PRAGMA synchronous=NORMAL");
     meta_is_pending_ = false;
   }
   fail_stop.succeeded();
@@ -275,6 +290,11 @@ std::string AgentDatabase::close_connection() {
   std::string failure;
   if (in_transaction_) sqlite3_exec(&db, "ROLLBACK", nullptr, nullptr, nullptr);
   prepared_.reset();
+  if (target_ != nullptr && target_->failed()) broken_ = true;  // whoever asked for the sync knows
+  if (!broken_ && options_.sync != nullptr && !may_checkpoint()) {
+    failure = "checkpoint " + path_.string() + ": what it holds could not be synced";
+    broken_ = true;
+  }
   // sqlite3_close() would do this as well, but without telling whether it worked.
   if (!broken_ && sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr,
                                             nullptr) != SQLITE_OK) {
@@ -282,7 +302,7 @@ std::string AgentDatabase::close_connection() {
     broken_ = true;
   }
   // After a failure the WAL stays: it holds commits that are not in the file.
-  if (broken_) sqlite3_db_config(&db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  checkpoint_on_close(*connection_, !broken_);
   connection_.reset();
   return failure;
 }

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
+#include "storage/sync_service.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,12 @@ struct AgentDatabaseOptions {
   // StorageError. (A plugin's own, softer bound is PluginSqlLimits::max_database_bytes.)
   std::int64_t max_pages = 0;
 
+  // So many pages in the WAL, and they are moved into the file. SQLite's own number.
+  int checkpoint_pages = 1000;
+
+  // Durability `power` (P7); null: `process`. Outlives the database.
+  SyncService* sync = nullptr;
+
   // A registered sqlite3_vfs for tests that inject faults; empty: the product's.
   std::string vfs{};
 };
@@ -44,6 +51,11 @@ struct AgentDatabaseOptions {
 //                 every later call but close() throws StorageError. Only a new object over the
 //                 same file goes on, from what is on disk.
 //  P6 At rest     After close() only the .db file remains, without a WAL.
+//  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it comes, and holds every
+//                 commit that a sync of sync_target(), requested after it, has been answered yes for. commit()
+//                 itself does not wait for the device. A file that a sync has failed for is not checkpointed any
+//                 more, and the WAL that a broken life or a crash has left is moved into the file, and synced, before the
+//                 next life writes anything.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
 //   cf_agents_meta(key, value)   class, name, schema: in the very first transaction
@@ -116,6 +128,9 @@ class AgentDatabase {
   // Gives cached pages back. For an agent that has fallen idle; the next use reads them again.
   void release_memory() noexcept;
 
+  // What to sync after a commit; null before the first write, and without a sync service.
+  [[nodiscard]] const std::shared_ptr<SyncTarget>& sync_target() const noexcept { return target_; }
+
   [[nodiscard]] const AgentKey& key() const noexcept { return key_; }
 
  private:
@@ -127,6 +142,14 @@ class AgentDatabase {
   void write_identity();
   bool has_state_table();
   void check_usable() const;
+  void save_left_wal();
+  void open_for_power(Connection& connection, bool is_new);
+  void start_over();
+  void open_sync_target();
+  void check_sync_target() const;
+  [[nodiscard]] bool may_checkpoint() noexcept;
+  static void checkpoint_on_close(Connection& connection, bool wanted) noexcept;
+  static int after_commit(void* self, sqlite3* connection, const char* name, int pages);
   std::string close_connection();  // what failed; empty if nothing
   void remove_if_unwritten() noexcept;
 
@@ -136,6 +159,7 @@ class AgentDatabase {
 
   std::unique_ptr<Connection> connection_;  // null until the file is needed, and after close()
   std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
+  std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
   std::uint64_t transactions_ = 0;
   bool in_transaction_ = false;
   bool broken_ = false;

@@ -6,6 +6,11 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
 namespace hearth::storage {
 namespace {
 
@@ -75,6 +80,31 @@ Connection::Connection(const std::filesystem::path& path, const ConnectionOption
   // Before the first read, which takes the locks and is done by the next PRAGMA.
   if (options.exclusive) execute("PRAGMA locking_mode=EXCLUSIVE");
   execute(("PRAGMA cache_size=" + std::to_string(options.cache_pages)).c_str());
+}
+
+bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name) {
+  initialize_sqlite();
+  const std::filesystem::path path = database.native() + "-wal";
+  sqlite3_vfs* const vfs = sqlite3_vfs_find(vfs_name.empty() ? nullptr : vfs_name.c_str());
+  HEARTH_ASSERT(vfs != nullptr, "a VFS that is not registered");
+  std::vector<std::byte> memory(static_cast<std::size_t>(vfs->szOsFile));
+  auto* const file = reinterpret_cast<sqlite3_file*>(memory.data());
+  int exists = 0;
+  vfs->xAccess(vfs, path.c_str(), SQLITE_ACCESS_EXISTS, &exists);
+  if (exists == 0) return false;
+  int rc = vfs->xOpen(vfs, path.c_str(), file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL, nullptr);
+  sqlite3_int64 size = 0;
+  if (rc == SQLITE_OK) rc = file->pMethods->xFileSize(file, &size);
+  std::array<std::byte, std::size_t{64} << 10> piece;
+  for (sqlite3_int64 at = 0; rc == SQLITE_OK && at < size; at += std::ssize(piece)) {
+    const auto bytes = static_cast<int>(std::min<sqlite3_int64>(std::ssize(piece), size - at));
+    rc = file->pMethods->xRead(file, piece.data(), bytes, at);
+    if (rc == SQLITE_OK) rc = file->pMethods->xWrite(file, piece.data(), bytes, at);
+  }
+  if (file->pMethods != nullptr) file->pMethods->xClose(file);
+  if (rc != SQLITE_OK)
+    throw StorageError("write " + path.string() + " again: " + sqlite3_errstr(rc));
+  return size > 0;
 }
 
 void Connection::execute(const char* sql) {

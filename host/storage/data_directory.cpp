@@ -54,6 +54,35 @@ int write_holder(int lock) {
   return static_cast<std::size_t>(written) == pid.size() ? 0 : ENOSPC;
 }
 
+[[noreturn]] void fail_to(std::string_view doing, const std::filesystem::path& path, int error) {
+  throw StorageError(std::string(doing) + " " + path.string() + ": " +
+                     std::generic_category().message(error));
+}
+
+// The directory itself, and what it holds, are found again when the power has failed. 0, or the error.
+int sync_names(const std::filesystem::path& path) {
+  const std::filesystem::path parent = path / "..";
+  for (const std::filesystem::path& each : {path, parent}) {
+    const int directory = ::open(each.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // A directory above that may only be passed through was not made by this server.
+    if (directory < 0 && errno == EACCES && each == parent) return 0;
+    if (directory < 0) return errno;
+    const int error = ::fsync(directory) == 0 ? 0 : errno;
+    ::close(directory);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+// What was removed from the directory stays removed when the power fails.
+void sync_directory(const std::filesystem::path& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) fail_to("open directory", path, errno);
+  const int error = ::fsync(directory) == 0 ? 0 : errno;
+  ::close(directory);
+  if (error != 0) fail_to("sync directory", path, error);
+}
+
 }  // namespace
 
 Result<DataDirectory> DataDirectory::open(const std::filesystem::path& path) {
@@ -78,6 +107,8 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& path) {
   }
   if (const int error = write_holder(lock); error != 0)
     return unusable(path, "write to the file `lock` in it", error);
+  if (const int error = sync_names(path); error != 0)
+    return unusable(path, "bring it to the device", error);
   return directory;
 }
 
@@ -98,6 +129,20 @@ std::filesystem::path DataDirectory::agent_path(const AgentKey& key) const {
   HEARTH_ASSERT(is_class_name(key.agent_class), "a class name that may not be part of a path");
   const std::string hash = sha256_hex(key.name).substr(0, kHashDigits);
   return path_ / "agents" / key.agent_class / hash.substr(0, 2) / (hash + ".db");
+}
+
+void DataDirectory::remove_agent(const AgentKey& key) const {
+  const std::filesystem::path database = agent_path(key);
+  // The database last: what lies beside it is of no use alone.
+  for (const char* suffix : {"-wal", "-journal", "-shm", ""}) {
+    const std::filesystem::path file = database.string() + suffix;
+    if (::unlink(file.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
+      fail_to("remove", file, errno);
+  }
+  // Also when nothing was there: a call that was cut short may have removed it.
+  std::error_code ignored;
+  if (std::filesystem::exists(database.parent_path(), ignored))
+    sync_directory(database.parent_path());
 }
 
 }  // namespace hearth::storage

@@ -22,6 +22,8 @@ namespace hearth::storage {
 //  P3 Names stay  The 32 hex digits are the first half of SHA-256 of the agent's name; nothing of
 //     inside      the name itself is ever part of a path. (Two names with one hash are told apart
 //                 by AgentDatabase, which refuses the second.)
+//  P4 Power       When open() has returned, a loss of power takes away neither the directory nor the
+//                 names in it.
 //
 // Threads         open() once; the const members from any thread.
 // Lifetime        Outlives everything that opens a file below it.
@@ -48,6 +50,12 @@ class DataDirectory {
   // Where the agent's database is or would be. Pure: nothing is looked at or made. The class must
   // be is_class_name() (asserted).
   [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const;
+
+  // Removes every file of the agent: the database and what SQLite keeps beside it. When this has returned none of them comes
+  // back with the loss of power. Not an error if there are none. Nobody has the database open, and nobody opens it meanwhile.
+  //
+  // Failure  StorageError: the system refused; some of the files may be gone. Calling it again goes on.
+  void remove_agent(const AgentKey& key) const;
 
   // Where the directory of agents is.
   [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }

@@ -7,18 +7,22 @@
 #include <array>
 #include <chrono>
 #include <string>
+#include <thread>
 
 namespace hearth::storage {
 namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 2> kSteps = {
+constexpr std::array<const char*, 3> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
     "CREATE TABLE wakes("
     "  class TEXT NOT NULL, name TEXT NOT NULL, at INTEGER, working INTEGER NOT NULL,"
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    "CREATE TABLE condemned("
+    "  class TEXT NOT NULL, name TEXT NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
 };
 
@@ -46,12 +50,65 @@ void check_writable(Connection& connection) {
                      ": it cannot be written. Give it to the user that the server runs as");
 }
 
+// While it lives, a commit waits until it is on the device; without it, until the system has it.
+class FullSync {
+ public:
+  explicit FullSync(Connection& connection) : connection_(connection) {
+    connection_.execute("PRAGMA synchronous=FULL");
+  }
+  ~FullSync() {
+    // Cannot fail outside a transaction; if it did, commits would be slower, and as safe.
+    sqlite3_exec(&connection_.handle(), "PRAGMA synchronous=NORMAL", nullptr, nullptr, nullptr);
+  }
+  FullSync(const FullSync&) = delete;
+  FullSync& operator=(const FullSync&) = delete;
+
+ private:
+  Connection& connection_;
+};
+
+// Several changes that are made together or not at all.
+class Together {
+ public:
+  explicit Together(Connection& connection) : connection_(connection) {
+    connection_.execute("BEGIN IMMEDIATE");
+  }
+  ~Together() {
+    if (!committed_)
+      sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);  // or it was
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+  void commit() {
+    connection_.execute("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  Connection& connection_;
+  bool committed_ = false;
+};
+
+// Another shard writes. It is through in some ten microseconds, and this one's clients wait meanwhile; SQLite's own first wait is
+// a hundred times as long. So this tries again at once for a while, and then now and then.
+int wait_for_writer(void*, int tried) {
+  constexpr int kAtOnce = 200;
+  constexpr std::chrono::microseconds kPause{200};
+  if (tried < kAtOnce) {
+    std::this_thread::yield();
+    return 1;
+  }
+  std::this_thread::sleep_for(kPause);
+  return tried - kAtOnce < kBusyTimeout / kPause ? 1 : 0;
+}
+
 // Ready for statements: they can be prepared only when the tables are there.
 sqlite3& prepare_file(Connection& connection) {
   check_writable(connection);
   enter_wal_mode(connection);
   connection.execute("PRAGMA synchronous=NORMAL");
   migrate(connection, kSteps);
+  sqlite3_busy_handler(&connection.handle(), wait_for_writer, nullptr);
   return connection.handle();
 }
 
@@ -66,6 +123,13 @@ Directory::Directory(const std::filesystem::path& path)
       list_(connection_.handle(),
             "SELECT name, created_at FROM agents WHERE class = ? AND name > ? ORDER BY name "
             "LIMIT ?") {}
+
+void Directory::empty_wal() {
+  sqlite3& handle = connection_.handle();
+  if (sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
+      SQLITE_OK)
+    throw_storage_error(handle, "move the WAL into the file");
+}
 
 void Directory::set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working) {
   Statement& set = kept(set_wake_,
@@ -98,6 +162,33 @@ std::vector<WakeEntry> Directory::wakes() {
   return result;
 }
 
+void Directory::condemn(const AgentKey& key) {
+  const FullSync to_the_device(connection_);
+  Statement mark(connection_.handle(),
+                 "INSERT INTO condemned(class, name) VALUES(?, ?) ON CONFLICT DO NOTHING");
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  mark.execute(params);
+}
+
+std::vector<AgentKey> Directory::condemned() {
+  std::vector<AgentKey> result;
+  Statement all(connection_.handle(), "SELECT class, name FROM condemned ORDER BY class, name");
+  for (Rows rows = all.query(); rows.next();)
+    result.push_back(AgentKey{std::string(rows.text(0)), std::string(rows.text(1))});
+  return result;
+}
+
+void Directory::forget_condemned(const AgentKey& key) {
+  const FullSync to_the_device(connection_);
+  Together all_traces(connection_);
+  forget(key);
+  clear_wake(key);
+  Statement unmark(connection_.handle(), "DELETE FROM condemned WHERE class = ? AND name = ?");
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  unmark.execute(params);
+  all_traces.commit();
+}
+
 Statement& Directory::kept(std::unique_ptr<Statement>& statement, std::string_view sql) {
   if (!statement) statement = std::make_unique<Statement>(connection_.handle(), sql);
   return *statement;
@@ -118,6 +209,15 @@ bool Directory::forget(const AgentKey& key) {
 bool Directory::contains(const AgentKey& key) {
   const std::array params{Param(key.agent_class), Param(key.name)};
   return find_.query(params).next();
+}
+
+std::optional<std::int64_t> Directory::created_at_ms(const AgentKey& key) {
+  Statement find(connection_.handle(),
+                 "SELECT created_at FROM agents WHERE class = ? AND name = ?");
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  Rows rows = find.query(params);
+  if (!rows.next()) return std::nullopt;
+  return rows.integer(0);
 }
 
 std::vector<DirectoryEntry> Directory::list(std::string_view agent_class,

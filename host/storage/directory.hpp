@@ -1,5 +1,5 @@
 #pragma once
-// host.db: which agents exist.
+// host.db: which agents exist, when they must be awake, and which are to be destroyed.
 
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
@@ -46,6 +46,10 @@ class Directory {
   // Opens or makes the file and brings its tables up to date.
   explicit Directory(const std::filesystem::path& path);
 
+  // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
+  // process has left may be in memory only.
+  void empty_wal();
+
   // Notes that the agent exists. One that is there already keeps its time. True if it is new.
   bool record(const AgentKey& key, std::int64_t created_at_ms);
 
@@ -53,6 +57,8 @@ class Directory {
   bool forget(const AgentKey& key);
 
   [[nodiscard]] bool contains(const AgentKey& key);
+  // When it was first recorded (Unix milliseconds), or nothing.
+  [[nodiscard]] std::optional<std::int64_t> created_at_ms(const AgentKey& key);
 
   // At most `limit` agents of a class whose name is greater than `after_name`; "" starts a listing.
   // (An agent's name is never empty.)
@@ -71,6 +77,17 @@ class Directory {
   void clear_wake(const AgentKey& key);
   // All entries, by time; those without one first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
+
+  // ---- agents that are to be destroyed ----
+  // Marks the agent as condemned. When this has returned the marker survives the loss of power as well: whoever asked has been
+  // told that the agent will not come back. Waits for the device once. One that is condemned already stays so.
+  void condemn(const AgentKey& key);
+  // All that are condemned, in byte order of class and name.
+  [[nodiscard]] std::vector<AgentKey> condemned();
+  // The files of a condemned agent are gone: its entry, its wake and its marker go in one transaction. Waits for the device
+  // once: a marker that came back with the power would be the end of a new agent of that name. Not an error if there is none
+  // of them.
+  void forget_condemned(const AgentKey& key);
 
  private:
   // Statements that only agents with durable work need are prepared when first used.

@@ -2,6 +2,9 @@
 //
 //   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run, cancel(run) -> was it running,
 //             status(run), steps(run) -> [1, 2, ...] as they were done
+//             start_once(key, topic, steps = 5, step_ms = 1000) -> id of the run: the same for the same key, however often
+//             it is asked for; another topic under it is refused. result(key) waits for the end and tells its status
+//             version() -> RESEARCH_VERSION, which tells one build of this file from the next
 //   state     {"runs": {run: {"topic", "completed", "total", "status", "recoveries"}}}; clients cannot change it.
 //             status: running, completed, cancelled or failed
 //   frames    {"type": "progress", "run": run, and what the state says of it} to everyone after each change
@@ -16,6 +19,10 @@
 #include <utility>
 #include <vector>
 
+#ifndef RESEARCH_VERSION
+#define RESEARCH_VERSION "1.0.0"
+#endif
+
 class Research : public hearth::Agent {
  public:
   Research() { sql("CREATE TABLE IF NOT EXISTS steps (run TEXT, step INTEGER, at INTEGER)"); }
@@ -25,21 +32,38 @@ class Research : public hearth::Agent {
     m.add("cancel", &Research::cancel);
     m.add("status", &Research::status);
     m.add("steps", &Research::steps);
+    m.add("start_once", &Research::start_once);
+    m.add("result", &Research::result);
+    m.add("version", &Research::version);
   }
 
   hearth::Json initial_state() override { return {{"runs", hearth::Json::object()}}; }
 
-  // Everything that comes from outside is checked once, here.
   std::string start(const std::string& topic, std::optional<int> steps,
                     std::optional<int> step_ms) {
-    const Plan plan = {uuid(), {topic, 0, steps.value_or(5)}, step_ms.value_or(1000)};
-    check(!topic.empty() && topic.size() <= 200, "topic: 1 to 200 bytes");
-    check(plan.progress.total >= 1 && plan.progress.total <= 10'000, "steps: 1 to 10000");
-    check(plan.step_ms >= 0 && plan.step_ms <= 3'600'000, "step_ms: 0 to 3600000");
-    check(state().at("runs").size() < 1'000, "this agent has had enough runs");
+    const Plan plan = make_plan({topic, steps.value_or(5), step_ms.value_or(1000)});
     spawn_fiber("research",
                 [this, plan](hearth::FiberContext& fiber) { return work(fiber, plan); });
     return plan.run;
+  }
+
+  // The fiber is managed: its record knows the key, the order and, at the end, the result. The run of whoever asked
+  // first is in its metadata.
+  std::string start_once(const std::string& key, const std::string& topic, std::optional<int> steps,
+                         std::optional<int> step_ms) {
+    const Order order = {topic, steps.value_or(5), step_ms.value_or(1000)};
+    const Plan plan = make_plan(order);
+    const auto work_on = [this, plan](hearth::FiberContext& fiber) { return work(fiber, plan); };
+    const auto started = start_fiber(
+        "research", work_on, {.idempotency_key = key, .input = order, .metadata = plan.run});
+    return started.record.metadata.get<std::string>();
+  }
+
+  hearth::Task<hearth::Json> result(std::string key) {
+    const auto fiber = inspect_fiber_by_key(key);
+    check(fiber.has_value(), "no such run", HEARTH_E_NOT_FOUND);
+    const hearth::FiberRecord record = co_await wait_fiber(fiber->id);
+    co_return record.result_as<hearth::Json>();
   }
 
   // The work itself looks at the status after each step. The stop token of a fiber would do as well, but would
@@ -54,16 +78,29 @@ class Research : public hearth::Agent {
 
   hearth::Json status(const std::string& run) { return progress_of(run); }
 
+  std::string version() { return RESEARCH_VERSION; }
+
   std::vector<int> steps(const std::string& run) {
     return sql("SELECT step FROM steps WHERE run = ? ORDER BY rowid", run).rows<int>();
   }
 
-  // The last checkpoint says where to go on. Without one the work had not begun: nobody has heard of it yet.
+  // The last checkpoint says where to go on. Without one the work had not begun: nobody has heard of it yet, unless
+  // it is managed, and so was accepted.
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
-    if (fiber.name != "research" || fiber.snapshot.is_null()) return {};
-    auto plan = hearth::read_json<Plan>(fiber.snapshot, "checkpoint");
-    if (progress_of(plan.run).status != "running") return {};
-    plan.progress.recoveries = progress_of(plan.run).recoveries + 1;
+    if (fiber.name != "research" || (fiber.snapshot.is_null() && !fiber.managed)) return {};
+    Plan plan;
+    if (fiber.snapshot.is_null()) {
+      plan = make_plan(hearth::read_json<Order>(fiber.managed->input, "input"));
+      plan.run = fiber.managed->metadata.get<std::string>();
+    } else {
+      plan = hearth::read_json<Plan>(fiber.snapshot, "checkpoint");
+      const Progress shown = progress_of(plan.run);
+      if (shown.status != "running") {
+        if (fiber.managed) settle_fiber(fiber, hearth::FiberOutcome::completed(shown));
+        return {};
+      }
+      plan.progress.recoveries = shown.recoveries + 1;
+    }
     continue_fiber(fiber, [this, plan](hearth::FiberContext& next) { return work(next, plan); });
     return {};
   }
@@ -82,6 +119,13 @@ class Research : public hearth::Agent {
     int recoveries = 0;
     HEARTH_FIELDS(topic, completed, total, status, recoveries)
   };
+  // What was asked for.
+  struct Order {
+    std::string topic;
+    int steps = 5;
+    int step_ms = 1000;
+    HEARTH_FIELDS(topic, steps, step_ms)
+  };
   // The checkpoint: all that is needed to go on.
   struct Plan {
     std::string run;
@@ -90,17 +134,27 @@ class Research : public hearth::Agent {
     HEARTH_FIELDS(run, progress, step_ms)
   };
 
+  // Everything that comes from outside is checked once, here.
+  Plan make_plan(const Order& order) {
+    check(!order.topic.empty() && order.topic.size() <= 200, "topic: 1 to 200 bytes");
+    check(order.steps >= 1 && order.steps <= 10'000, "steps: 1 to 10000");
+    check(order.step_ms >= 0 && order.step_ms <= 3'600'000, "step_ms: 0 to 3600000");
+    check(state().at("runs").size() < 1'000, "this agent has had enough runs");
+    return {uuid(), {order.topic, 0, order.steps}, order.step_ms};
+  }
+
   // stash() commits what was written before it in this turn: a step's row, the state and the checkpoint are on disk
   // together or not at all. So a crash repeats at most the step that had no row yet.
-  hearth::Task<void> work(hearth::FiberContext& fiber, Plan plan) {
+  hearth::Task<Progress> work(hearth::FiberContext& fiber, Plan plan) {
     Progress& progress = plan.progress;
     try {
       show(plan.run, progress);
       // Once, before the first step. A continuation has a checkpoint; making it anew would pass for progress.
       if (fiber.snapshot().is_null()) fiber.stash(plan);
       while (progress.completed < progress.total) {
-        co_await sleep(std::chrono::milliseconds(plan.step_ms));   // the research of this example
-        if (progress_of(plan.run).status != "running") co_return;  // cancelled meanwhile
+        co_await sleep(std::chrono::milliseconds(plan.step_ms));  // the research of this example
+        if (progress_of(plan.run).status != "running")
+          co_return progress_of(plan.run);  // cancelled
         ++progress.completed;
         if (progress.completed == progress.total) progress.status = "completed";
         sql("INSERT INTO steps VALUES (?, ?, ?)", plan.run, progress.completed,
@@ -113,6 +167,7 @@ class Research : public hearth::Agent {
       progress.status = "failed";
       show(plan.run, progress);
     }
+    co_return progress;
   }
 
   void show(const std::string& run, const Progress& progress) {
@@ -135,4 +190,4 @@ class Research : public hearth::Agent {
   }
 };
 
-HEARTH_PLUGIN("research", "1.0.0", Research)
+HEARTH_PLUGIN("research", RESEARCH_VERSION, Research)

@@ -2,7 +2,9 @@
  * Durable work in plain C: runs of slow steps that go on by themselves after the server was killed.
  *
  *   run(steps, step_ms)  begins a run, one step every step_ms -> its name, "run-1"
- *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],"recoveries":0}
+ *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],"recoveries":0,"ticks":[]}
+ *   tick_in(ms)          schedules a tick: "schedule" among the ticks, once ms have passed
+ *   tick_next()          queues one: "queue" among the ticks, soon
  *   hold()               takes a keep-alive reference, for ever
  *
  * A run is a fiber: a row that the host keeps while the work is under way. Each step is a row in this
@@ -14,6 +16,8 @@
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
+#include <hearth/ext/queue.h>
+#include <hearth/ext/schedule.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
 
@@ -26,6 +30,8 @@ static const hearth_agent_v1* life;
 static const hearth_fibers_v1* fibers;
 static const hearth_keep_alive_v1* keep_alive;
 static const hearth_log_v1* log_lines;
+static const hearth_queue_v1* queue;
+static const hearth_schedule_v1* schedule;
 static const hearth_sql_v1* sql;
 
 /* A run whose work is under way in this instance. Its place in worker.runs is the token of its sleeps. */
@@ -176,13 +182,48 @@ static hearth_status recover(worker* self, const hearth_event* event) {
   return answer(self, event, status, "");
 }
 
+/* A call for later. "tick" is this class's only callback, for schedules and the queue alike. Both are rows
+ * of the host, written with this turn; whatever happens to this process, the call comes. */
+static hearth_status on_tick_in(const worker* self, const hearth_event* event) {
+  char json[32];
+  int length = 0;
+  long wait = -1;
+  hearth_bytes record = {NULL, 0};
+  uint32_t created = 0;
+  sscanf(copy_text(event->body, json, sizeof json), " [ %9ld ] %n", &wait, &length);
+  if (length == 0 || json[length] != 0 || wait < 0)
+    return answer(self, event, HEARTH_E_INVALID, "tick_in takes a number of milliseconds");
+  const hearth_schedule_request request = {.struct_size = sizeof request,
+                                           .type = HEARTH_SCHEDULE_DELAY,
+                                           .callback = text("tick"),
+                                           .when_ms = wait};
+  return answer(self, event, schedule->create(AGENT(self), &request, &record, &created), "");
+}
+static hearth_status on_tick_next(const worker* self, const hearth_event* event) {
+  const hearth_queue_request request = {.struct_size = sizeof request, .callback = text("tick")};
+  hearth_bytes record = {NULL, 0};
+  return answer(self, event, queue->push(AGENT(self), &request, &record), "");
+}
+
+/* The time has come, or the item's turn. OK: done. An error: tried again. NOT_FOUND: kept, not tried soon. */
+static hearth_status on_tick(const worker* self, const hearth_event* event) {
+  char callback[8];
+  if (strcmp(copy_text(event->name, callback, sizeof callback), "tick") != 0)
+    return answer(self, event, HEARTH_E_NOT_FOUND, "the only callback is tick");
+  return answer(self, event,
+                execute(self, "INSERT INTO ticks VALUES(iif(?, 'queue', 'schedule'))", 1,
+                        event->kind == HEARTH_EVENT_QUEUE_ITEM, 0),
+                "");
+}
+
 static hearth_status on_status(const worker* self, const hearth_event* event) {
   static const char query[] = /* SQLite writes JSON well */
       "SELECT json_object('runs', json((SELECT json_group_array(json_object('run', 'run-' || id, "
       "'steps', json((SELECT json_group_array(step) FROM (SELECT step FROM steps "
       "WHERE run = 'run-' || id ORDER BY steps.rowid))), "
       "'finished', json(iif(finished, 'true', 'false')))) FROM runs)), "
-      "'recoveries', (SELECT coalesce(sum(recoveries), 0) FROM runs))";
+      "'recoveries', (SELECT coalesce(sum(recoveries), 0) FROM runs), "
+      "'ticks', json((SELECT json_group_array(origin) FROM ticks)))";
   hearth_statement statement = 0;
   hearth_bytes json = {NULL, 0};
   hearth_status status = sql->prepare(AGENT(self), text(query), &statement);
@@ -202,8 +243,10 @@ static hearth_status on_start(const worker* self, const hearth_event* event) {
       "INTEGER)";
   static const char steps[] =
       "CREATE TABLE IF NOT EXISTS steps(run TEXT, step INTEGER, at INTEGER)";
+  static const char ticks[] = "CREATE TABLE IF NOT EXISTS ticks(origin TEXT)";
   hearth_status status = execute(self, runs, 0, 0, 0);
   if (status >= 0) status = execute(self, steps, 0, 0, 0);
+  if (status >= 0) status = execute(self, ticks, 0, 0, 0);
   return answer(self, event, status, "");
 }
 
@@ -213,6 +256,8 @@ static hearth_status on_call(worker* self, const hearth_event* event) {
   copy_text(event->name, method, sizeof method);
   if (strcmp(method, "run") == 0) return on_run(self, event);
   if (strcmp(method, "status") == 0) return on_status(self, event);
+  if (strcmp(method, "tick_in") == 0) return on_tick_in(self, event);
+  if (strcmp(method, "tick_next") == 0) return on_tick_next(self, event);
   if (strcmp(method, "hold") == 0) return answer(self, event, keep_alive->acquire(AGENT(self)), "");
   snprintf(problem, sizeof problem, "Method %s does not exist", method);
   return answer(self, event, HEARTH_E_NOT_FOUND, problem);
@@ -223,6 +268,8 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
     case HEARTH_EVENT_START: return on_start(instance, event);
     case HEARTH_EVENT_CALL: return on_call(instance, event);
     case HEARTH_EVENT_FIBER_RECOVERED: return recover(instance, event);
+    case HEARTH_EVENT_SCHEDULE:
+    case HEARTH_EVENT_QUEUE_ITEM: return on_tick(instance, event);
     case HEARTH_EVENT_CONNECT:
     case HEARTH_EVENT_MESSAGE:
     case HEARTH_EVENT_CLOSE: return answer(instance, event, HEARTH_OK, "");
@@ -266,8 +313,12 @@ static hearth_status init(const hearth_host* host, hearth_bytes config) {
   fibers = host->get_extension(host, HEARTH_EXT_FIBERS);
   keep_alive = host->get_extension(host, HEARTH_EXT_KEEP_ALIVE);
   log_lines = host->get_extension(host, HEARTH_EXT_LOG);
+  queue = host->get_extension(host, HEARTH_EXT_QUEUE);
+  schedule = host->get_extension(host, HEARTH_EXT_SCHEDULE);
   sql = host->get_extension(host, HEARTH_EXT_SQL);
-  return life && fibers && keep_alive && log_lines && sql ? HEARTH_OK : HEARTH_E_UNSUPPORTED;
+  return life && fibers && keep_alive && log_lines && queue && schedule && sql
+             ? HEARTH_OK
+             : HEARTH_E_UNSUPPORTED;
 }
 
 static hearth_status deinit(void) {
@@ -289,4 +340,5 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
 HEARTH_PLUGIN_NOTE(
     "{\"plugin\":\"worker-c\",\"version\":\"1.0.0\",\"classes\":[\"WorkerC\"],"
     "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/1\","
-    "\"hearth.keep_alive/1\",\"hearth.log/1\",\"hearth.sql/1\"]}");
+    "\"hearth.keep_alive/1\",\"hearth.log/1\",\"hearth.queue/1\",\"hearth.schedule/1\","
+    "\"hearth.sql/1\"]}");

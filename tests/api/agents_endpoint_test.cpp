@@ -177,6 +177,19 @@ TEST_F(AgentsEndpointTest, RefusesAddressesThatNameNoAgent) {
   refused("/agents/%01/a", 400, "invalid_argument");
 }
 
+TEST_F(AgentsEndpointTest, TellsWhyAClassMayNotRunAndNamesItNotAsReady) {
+  start();
+  auto refused = std::make_shared<runtime::ServedClass>(*runtime_->classes().find("sampler"));
+  refused->refusal = "it rests";
+  runtime_->classes().put(std::move(refused));
+  const std::string text = R"({"error":{"code":"unavailable","message":"it rests"}})";
+  const Reply reply = get("/agents/sampler/a");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.body, text);
+  EXPECT_EQ(ask(RawClient::upgrade_text("/agents/sampler/a")).status, 503);
+  EXPECT_EQ(get("/readyz").body.find("sampler"), std::string::npos);
+}
+
 TEST_F(AgentsEndpointTest, NamesNoClassesToThoseWhoAskForAnotherOne) {
   start();
   const Reply reply = get("/agents/no%22body/a");

@@ -3,6 +3,7 @@
 
 #include "api/http_api.hpp"
 #include "api/plain_agents.hpp"
+#include "base/metrics.hpp"
 #include "net/http_server.hpp"
 #include "net/raw_client.hpp"
 #include "protocol/class_segment.hpp"
@@ -87,14 +88,21 @@ class ApiFixture : public ::testing::Test {
     }
     runtime::RuntimeOptions options;
     options.state_frame = protocol::state_frame;
-    runtime_ = std::make_unique<runtime::Runtime>(shards, *data_, logger_, std::move(options));
+    options.sync_calls = sync_calls_;
+    runtime_ =
+        std::make_unique<runtime::Runtime>(shards, *data_, logger_, metrics_, std::move(options));
     serve("Sampler", sampler);
     serve("Counter", counter);
     serve("Room", room);
     serve("Broken", broken);
     HttpApiOptions api_options;
     api_options.max_name_bytes = 256;
-    api_ = std::make_unique<HttpApi>(*runtime_, readiness_, random_, logger_, api_options);
+    if (admin_actions_ != nullptr) {
+      admin_ = std::make_unique<AdminApi>(*admin_actions_, kAdminToken, logger_, metrics_);
+      api_options.admin = admin_.get();
+    }
+    api_ =
+        std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
     for (const auto& loop : loops_) loop->start();
     auto listening = net::HttpServer::listen(net_options_, contexts, *api_, logger_);
     ASSERT_TRUE(listening) << listening.error().message;
@@ -122,10 +130,11 @@ class ApiFixture : public ::testing::Test {
     });
   }
 
-  void serve(std::string name, Behaviour behaviour) {
+  void serve(std::string name, Behaviour behaviour, runtime::ClassSettings settings = {}) {
     std::string segment = protocol::kebab_case(name);
     auto agent_class = std::make_shared<PlainClass>(std::move(name), std::move(behaviour));
-    ASSERT_TRUE(runtime_->classes().add({std::move(segment), std::move(agent_class), {}}));
+    ASSERT_TRUE(
+        runtime_->classes().add({std::move(segment), std::move(agent_class), std::move(settings)}));
   }
 
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
@@ -145,9 +154,15 @@ class ApiFixture : public ::testing::Test {
     return std::nullopt;
   }
 
+  static constexpr const char* kAdminToken = "token-of-the-administrators";
+
   net::NetOptions net_options_;
+  AdminActions* admin_actions_ =
+      nullptr;  // what /admin asks; set before start(), and outlives this
+  storage::SyncCalls* sync_calls_ = nullptr;  // what syncs; set before start(), and outlives this
   Readiness readiness_;
   hearth::testing::RecordingLogger logger_;
+  Metrics metrics_;
   std::unique_ptr<runtime::Runtime> runtime_;
 
  private:
@@ -162,6 +177,7 @@ class ApiFixture : public ::testing::Test {
   hearth::testing::TempDirectory directory_;
   std::optional<storage::DataDirectory> data_;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops_;
+  std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<HttpApi> api_;
   std::unique_ptr<net::HttpServer> server_;
   bool stopped_ = false;

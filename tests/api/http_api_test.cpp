@@ -1,6 +1,7 @@
 #include "api/http_api.hpp"
 
 #include "api/api_fixture.hpp"
+#include "support/exposition.hpp"
 
 namespace hearth::api::testing {
 namespace {
@@ -41,9 +42,27 @@ TEST_F(HttpApiTest, SaysAtItsRootWhatItIs) {
   EXPECT_NE(reply.body.find("/agents/{class}/{name}"), std::string::npos);
 }
 
+TEST_F(HttpApiTest, ShowsTheMetricsInTheirTextFormat) {
+  start(2);
+  auto client = connect("/agents/counter/secret-name");
+  client.greeted();
+  client.call("id");
+  const Reply reply = get("/metrics");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_NE(reply.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
+  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  const hearth::testing::Exposition seen(reply.body);
+  ASSERT_EQ(seen.mistake(), "") << reply.body;
+  EXPECT_EQ(seen.value("hearth_live_agents", {{"class", "Counter"}}), 1);
+  EXPECT_EQ(seen.value("hearth_connections"), 1);
+  EXPECT_EQ(seen.sum("hearth_events_total", {{"kind", "call"}}), 1);
+  EXPECT_EQ(seen.sum("hearth_event_duration_seconds_count"), 2) << "the connect and the call";
+  EXPECT_EQ(reply.body.find("secret-name"), std::string::npos);
+}
+
 TEST_F(HttpApiTest, AnswersHeadLikeGetAndOtherMethodsWith405) {
   start();
-  for (const std::string_view path : {"/", "/healthz", "/readyz"}) {
+  for (const std::string_view path : {"/", "/healthz", "/readyz", "/metrics"}) {
     EXPECT_EQ(ask(http("HEAD", path), false).status, 200) << path;
     for (const std::string_view method : {"POST", "DELETE", "OPTIONS"}) {
       const Reply reply = ask(http(method, path));

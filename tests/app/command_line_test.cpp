@@ -54,6 +54,62 @@ TEST(CommandLineTest, ServeTakesEveryFlag) {
   EXPECT_TRUE(serve.check_config);
 }
 
+TEST(CommandLineTest, TheChildOfASupervisorGetsAllArgumentsButThat) {
+  const ServeCommand serve = parse_serve({"--data", "d", "--supervised", "--shards", "3"});
+  EXPECT_TRUE(serve.supervised);
+  EXPECT_EQ(serve.child_arguments,
+            (std::vector<std::string>{"serve", "--data", "d", "--shards", "3"}));
+  EXPECT_EQ(parse_serve({"--supervisor-descriptor", "3"}).supervisor_descriptor, 3);
+  EXPECT_EQ(parse_serve({}).supervisor_descriptor, -1);
+  EXPECT_EQ(clean_answer({"serve", "--help"}).text.find("--supervisor-descriptor"),
+            std::string::npos);
+}
+
+TEST(CommandLineTest, QuarantineIsListedOrReleased) {
+  const auto list = std::get<QuarantineCommand>(parse({"quarantine", "list", "--data", "d"}));
+  EXPECT_EQ(list.data, "d");
+  EXPECT_EQ(list.release, "");
+  const auto release =
+      std::get<QuarantineCommand>(parse({"quarantine", "release", "Room", "--config", "c"}));
+  EXPECT_EQ(release.release, "Room");
+  EXPECT_EQ(release.config, "c");
+  EXPECT_NE(mistake({"quarantine"}), "no mistake");
+  EXPECT_NE(mistake({"quarantine", "release"}), "no mistake");
+}
+
+TEST(CommandLineTest, CommandsThatAskAServerTakeTheirFlags) {
+  using What = AdminCommand::What;
+  const auto asked = [](const std::vector<const char*>& arguments) {
+    return std::get<AdminCommand>(parse(arguments));
+  };
+  EXPECT_EQ(asked({"plugins"}).what, What::kPlugins);
+  EXPECT_FALSE(asked({"plugins"}).all);
+  EXPECT_TRUE(asked({"plugins", "--all"}).all);
+  EXPECT_EQ(asked({"reload"}).agent_class, "");
+  EXPECT_FALSE(asked({"reload"}).wait);
+  EXPECT_TRUE(asked({"reload", "--wait"}).wait);
+  const AdminCommand reload =
+      asked({"reload", "counter", "--data", "d", "--config", "c.yaml", "--json"});
+  EXPECT_EQ(reload.what, What::kReload);
+  EXPECT_EQ(reload.agent_class, "counter");
+  EXPECT_EQ(reload.data, "d");
+  EXPECT_EQ(reload.config, "c.yaml");
+  EXPECT_TRUE(reload.json);
+  const AdminCommand agents = asked({"agents", "counter", "--after", "a", "--limit", "5"});
+  EXPECT_EQ(agents.what, What::kAgents);
+  EXPECT_EQ(agents.after, "a");
+  EXPECT_EQ(agents.limit, 5U);
+  EXPECT_EQ(asked({"agents", "counter"}).limit, 100U);
+  const AdminCommand evict = asked({"evict", "counter", "first"});
+  EXPECT_EQ(evict.what, What::kEvict);
+  EXPECT_EQ(evict.agent_class, "counter");
+  EXPECT_EQ(evict.name, "first");
+  EXPECT_NE(mistake({"agents"}).find("CLASS"), std::string::npos);
+  EXPECT_NE(mistake({"evict", "counter"}).find("NAME"), std::string::npos);
+  EXPECT_TRUE(mistake({"agents", "counter", "--limit", "0"})
+                  .starts_with("hearth: --limit: expected a whole number from 1 to 1000"));
+}
+
 TEST(CommandLineTest, EachWrongValueNamesItsFlagAndWhatIsExpected) {
   EXPECT_TRUE(
       mistake({"serve", "--listen", "here"}).starts_with("hearth: --listen: expected HOST:PORT"));
@@ -89,8 +145,13 @@ TEST(CommandLineTest, HelpSaysWhatItIsForAndNamesEveryCommand) {
 }
 
 TEST(CommandLineTest, NoLineOfTheHelpIsWiderThanATerminal) {
-  for (const auto& arguments :
-       std::vector<std::vector<const char*>>{{"--help"}, {"serve", "--help"}, {"new", "--help"}}) {
+  for (const auto& arguments : std::vector<std::vector<const char*>>{{"--help"},
+                                                                     {"serve", "--help"},
+                                                                     {"new", "--help"},
+                                                                     {"plugins", "--help"},
+                                                                     {"reload", "--help"},
+                                                                     {"agents", "--help"},
+                                                                     {"evict", "--help"}}) {
     const std::string help = clean_answer(arguments).text;
     for (std::size_t at = 0; at < help.size();) {
       const std::size_t end = help.find('\n', at);
@@ -121,6 +182,37 @@ TEST(CommandLineTest, ANewProjectIsWrittenBelowTheCurrentDirectoryUnlessToldOthe
   const NewCommand elsewhere = std::get<NewCommand>(parse({"new", "greeter", "--dir", "/srv/g"}));
   EXPECT_EQ(elsewhere.name, "greeter");
   EXPECT_EQ(elsewhere.directory, "/srv/g");
+}
+
+TEST(CommandLineTest, ACheckTakesEveryFlag) {
+  const CheckCommand plain = std::get<CheckCommand>(parse({"check", "it.so"}));
+  EXPECT_EQ(plain.library, "it.so");
+  EXPECT_FALSE(plain.json || plain.only_failed || plain.data || plain.options);
+  EXPECT_TRUE(plain.may_call && plain.methods.empty() && plain.excluded.empty());
+  EXPECT_EQ(plain.time_limit, std::chrono::seconds(10));
+
+  const CheckCommand all = std::get<CheckCommand>(parse(
+      {"check",        "--json",     "--only-failed", "--data",    "d",         "--seed", "7",
+       "--time-limit", "2s",         "--options",     "{\"a\":1}", "--call",    "one",    "--call",
+       "two",          "--no-calls", "--exclude",     "E9",        "--exclude", "T106",   "--only",
+       "T303",         "it.so"}));
+  EXPECT_TRUE(all.json && all.only_failed);
+  EXPECT_EQ(all.data, "d");
+  EXPECT_EQ(all.seed, 7U);
+  EXPECT_EQ(all.time_limit, std::chrono::seconds(2));
+  EXPECT_EQ(all.options, "{\"a\":1}");
+  EXPECT_EQ(all.methods, (std::vector<std::string>{"one", "two"}));
+  EXPECT_FALSE(all.may_call);
+  EXPECT_EQ(all.excluded, (std::vector<std::string>{"E9", "T106"}));
+  EXPECT_EQ(all.only, std::vector<std::string>{"T303"});
+  EXPECT_EQ(all.library, "it.so");
+}
+
+TEST(CommandLineTest, ACheckNeedsALibraryAndUnderstandableValues) {
+  EXPECT_NE(mistake({"check"}).find("LIB"), std::string::npos);
+  EXPECT_NE(mistake({"check", "--time-limit", "soon", "it.so"}).find("--time-limit"),
+            std::string::npos);
+  EXPECT_NE(mistake({"check", "--seed", "x", "it.so"}).find("--seed"), std::string::npos);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ TEST(SettingsTest, NoPingsAreAVeryLongInterval) {
 
 TEST(SettingsTest, EverySettingOfAClassReachesTheRuntime) {
   config::ClassConfig agent_class;
+  agent_class.durability = config::Durability::kPower;
   agent_class.idle_timeout = milliseconds(1);
   agent_class.evict_grace = milliseconds(2);
   agent_class.limits = {.max_value_bytes = 3,
@@ -70,10 +71,29 @@ TEST(SettingsTest, EverySettingOfAClassReachesTheRuntime) {
   agent_class.fibers = {.recovery_timeout = milliseconds(9),
                         .max_attempts = 10,
                         .retry_base = milliseconds(11),
-                        .max_running = 12};
+                        .max_running = 12,
+                        .keep_completed = milliseconds(13),
+                        .keep_failed = milliseconds(14),
+                        .max_records = 15};
+  agent_class.schedules = {.timeout = milliseconds(16), .max_schedules = 17, .max_running = 18};
+  agent_class.queue = {.timeout = milliseconds(19), .max_items = 20};
+  agent_class.keep_alive_interval = milliseconds(21);
   agent_class.options = parse_json(R"({"start":8})").value();
 
   const runtime::ClassSettings settings = class_settings(agent_class);
+  EXPECT_EQ(settings.durability, runtime::Durability::kPower);
+  EXPECT_EQ(settings.managed.keep_completed, milliseconds(13));
+  EXPECT_EQ(settings.managed.keep_failed, milliseconds(14));
+  EXPECT_EQ(settings.managed.max_records, 15U);
+  EXPECT_EQ(settings.managed.max_json_bytes, 3U);
+  EXPECT_EQ(settings.schedules.timeout, milliseconds(16));
+  EXPECT_EQ(settings.schedules.max_schedules, 17U);
+  EXPECT_EQ(settings.schedules.max_running, 18U);
+  EXPECT_EQ(settings.schedules.max_payload_bytes, 3U);
+  EXPECT_EQ(settings.queue.timeout, milliseconds(19));
+  EXPECT_EQ(settings.queue.max_items, 20U);
+  EXPECT_EQ(settings.queue.max_payload_bytes, 3U);
+  EXPECT_EQ(settings.keep_alive_interval, milliseconds(21));
   EXPECT_EQ(settings.idle_timeout, milliseconds(1));
   EXPECT_EQ(settings.evict_grace, milliseconds(2));
   EXPECT_EQ(settings.max_state_bytes, 3U);

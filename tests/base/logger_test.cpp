@@ -2,9 +2,13 @@
 
 #include "support/recording_logger.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +60,27 @@ TEST_F(StderrLoggerTest, TheLowestLevelPassesWithItsText) {
 TEST_F(StderrLoggerTest, AutoIsJsonWhereStderrIsNoTerminal) {
   make_stderr_logger(LogLevel::kInfo, LogFormat::kAuto)->write(LogLevel::kInfo, "x");
   EXPECT_TRUE(written().starts_with("{\"time\":"));
+}
+
+TEST_F(StderrLoggerTest, CountsTheBytesOfLinesThatCannotBeWritten) {
+  const auto logger = make_stderr_logger(LogLevel::kInfo, LogFormat::kHuman);
+  logger->write(LogLevel::kInfo, "heard");
+  EXPECT_EQ(logger->lost_bytes(), 0U);
+  const int kept = ::dup(STDERR_FILENO);
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  ::dup2(full, STDERR_FILENO);
+  logger->write(LogLevel::kInfo, "unheard", {{"k", std::string(1000, 'x')}});
+  ::dup2(kept, STDERR_FILENO);
+  ::close(full);
+  ::close(kept);
+  EXPECT_GT(logger->lost_bytes(), 1000U);
+  const std::uint64_t lost = logger->lost_bytes();
+  logger->write(LogLevel::kInfo, "heard_again");
+  EXPECT_EQ(logger->lost_bytes(), lost);
+  const std::string text = written();
+  EXPECT_NE(text.find("heard_again"), std::string::npos);
+  EXPECT_EQ(text.find("unheard"), std::string::npos);
 }
 
 TEST_F(StderrLoggerTest, LinesOfManyThreadsStayWhole) {

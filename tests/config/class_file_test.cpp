@@ -31,6 +31,17 @@ fibers:
   max_attempts: 4
   retry_base: 20ms
   max_running: 6
+  keep_completed: 7s
+  keep_failed: 8h
+  max_records: 9
+schedules:
+  timeout: 10s
+  max_schedules: 11
+  max_running: 12
+queue:
+  timeout: 13s
+  max_items: 14
+keep_alive_interval: 15s
 options:
   a: 1
   b: "1"
@@ -47,6 +58,15 @@ options:
   EXPECT_EQ(config.fibers.max_attempts, 4U);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
+  EXPECT_EQ(config.fibers.keep_completed, seconds(7));
+  EXPECT_EQ(config.fibers.keep_failed, hours(8));
+  EXPECT_EQ(config.fibers.max_records, 9U);
+  EXPECT_EQ(config.schedules.timeout, seconds(10));
+  EXPECT_EQ(config.schedules.max_schedules, 11U);
+  EXPECT_EQ(config.schedules.max_running, 12U);
+  EXPECT_EQ(config.queue.timeout, seconds(13));
+  EXPECT_EQ(config.queue.max_items, 14U);
+  EXPECT_EQ(config.keep_alive_interval, seconds(15));
   EXPECT_EQ(dump_json(config.options), R"({"a":1,"b":"1"})");
   EXPECT_EQ(config.file, path("classes/c.yaml"));
 }
@@ -61,6 +81,15 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.limits.max_variables, 1000U);
   EXPECT_EQ(config.limits.sql_time, seconds(5));
   EXPECT_EQ(config.limits.max_events, 1000U);
+  EXPECT_EQ(config.fibers.keep_completed, hours(24));
+  EXPECT_EQ(config.fibers.keep_failed, hours(24 * 7));
+  EXPECT_EQ(config.fibers.max_records, 10'000U);
+  EXPECT_EQ(config.schedules.timeout, minutes(5));
+  EXPECT_EQ(config.schedules.max_schedules, 10'000U);
+  EXPECT_EQ(config.schedules.max_running, 32U);
+  EXPECT_EQ(config.queue.timeout, minutes(5));
+  EXPECT_EQ(config.queue.max_items, 100'000U);
+  EXPECT_EQ(config.keep_alive_interval, seconds(30));
   EXPECT_EQ(dump_json(config.options), "{}");
 }
 
@@ -86,10 +115,9 @@ TEST_F(ClassFileTest, ANameThatNoClassCanHaveIsRefused) {
             "first a letter or _, found \"../up\"");
 }
 
-TEST_F(ClassFileTest, PowerIsNotAvailableYet) {
-  EXPECT_EQ(class_mistake("class: c\ndurability: power\n"),
-            "classes/c.yaml:2:13: durability: power is not available yet; the only one there is is "
-            "process");
+TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
+  EXPECT_EQ(class_c("durability: power\n").durability, Durability::kPower);
+  EXPECT_EQ(class_c("durability: process\n").durability, Durability::kProcess);
   EXPECT_EQ(class_mistake("class: c\ndurability: disk\n"),
             "classes/c.yaml:2:13: durability: expected process or power, found \"disk\"");
 }
@@ -104,6 +132,14 @@ TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
             "classes/c.yaml:2:25: limits.max_variables: must be from 1 to 32766, found \"32767\"");
   EXPECT_EQ(class_mistake("class: c\nlimits: {max_value: 1GiB}\n"),
             "classes/c.yaml:2:21: limits.max_value: must be from 1KiB to 256MiB, found \"1GiB\"");
+  EXPECT_EQ(class_mistake("class: c\nkeep_alive_interval: 2h\n"),
+            "classes/c.yaml:2:22: keep_alive_interval: must be from 10ms to 1h, found \"2h\"");
+  EXPECT_EQ(class_mistake("class: c\nschedules: {timeout: 0s}\n"),
+            "classes/c.yaml:2:22: schedules.timeout: must be from 10ms to 24h, found \"0s\"");
+  EXPECT_EQ(class_mistake("class: c\nschedules: {max_running: 0}\n"),
+            "classes/c.yaml:2:26: schedules.max_running: must be from 1 to 10000, found \"0\"");
+  EXPECT_EQ(class_mistake("class: c\nqueue: {max_items: 0}\n"),
+            "classes/c.yaml:2:20: queue.max_items: must be from 1 to 10000000, found \"0\"");
 }
 
 TEST_F(ClassFileTest, OptionsAreAMapping) {

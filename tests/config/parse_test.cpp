@@ -159,7 +159,7 @@ TEST_F(ShippedConfigTest, LoadsAsItIs) {
   }
   EXPECT_EQ(result->server.data, root_ / "data");
   EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
-  ASSERT_EQ(result->classes.size(), 5U);
+  ASSERT_EQ(result->classes.size(), 6U);
   EXPECT_EQ(dump_json(result->for_class("counter").options), R"({"start":0})");
   EXPECT_EQ(dump_json(result->for_class("chat-room").options),
             R"({"history_limit":1000,"max_message_length":4000})");
@@ -185,6 +185,8 @@ TEST_F(ShippedConfigTest, ShowsTheDefaultsWhereItDoesNotSayOtherwise) {
   EXPECT_EQ(limits.ping_timeout, defaults.ping_timeout);
   EXPECT_EQ(limits.handshake_timeout, defaults.handshake_timeout);
   EXPECT_EQ(limits.http_idle_timeout, defaults.http_idle_timeout);
+  EXPECT_EQ(limits.soft_hang, defaults.soft_hang);
+  EXPECT_EQ(limits.hard_hang, defaults.hard_hang);
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ limits:
   ping_timeout: 12s
   handshake_timeout: 13s
   http_idle_timeout: 1h
+  soft_hang: 15ms
+  hard_hang: 16s
 log:
   level: warn
   format: json
@@ -61,6 +63,8 @@ log:
   EXPECT_EQ(config.limits.ping_timeout, seconds(12));
   EXPECT_EQ(config.limits.handshake_timeout, seconds(13));
   EXPECT_EQ(config.limits.http_idle_timeout, hours(1));
+  EXPECT_EQ(config.limits.soft_hang, milliseconds(15));
+  EXPECT_EQ(config.limits.hard_hang, seconds(16));
   EXPECT_EQ(config.log.level, LogLevel::kWarn);
   EXPECT_EQ(config.log.format, LogFormat::kJson);
 }
@@ -86,8 +90,58 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.limits.ping_timeout, seconds(10));
   EXPECT_EQ(config.limits.handshake_timeout, seconds(10));
   EXPECT_EQ(config.limits.http_idle_timeout, seconds(60));
+  EXPECT_EQ(config.limits.soft_hang, seconds(1));
+  EXPECT_EQ(config.limits.hard_hang, seconds(60));
   EXPECT_EQ(config.log.level, LogLevel::kInfo);
   EXPECT_EQ(config.log.format, LogFormat::kAuto);
+}
+
+TEST_F(ServerFileTest, ACheckOfLibrariesCanBeRequired) {
+  EXPECT_FALSE(server("").require_checked);
+  EXPECT_FALSE(server("require_checked: false\n").require_checked);
+  EXPECT_TRUE(server("require_checked: true\n").require_checked);
+  EXPECT_NE(server_mistake("require_checked: maybe\n").find("require_checked"), std::string::npos);
+}
+
+TEST_F(ServerFileTest, HowLibrariesAreReplacedCanBeSet) {
+  const ReloadConfig reload = server(R"(
+reload:
+  watch: false
+  quiet_time: 11ms
+  policy: drain
+  drain_deadline: 12s
+  trial_agents: 13
+  max_failed_percent: 14
+  trial_time: 15s
+  removal_grace: 0s
+)")
+                                  .reload;
+  EXPECT_FALSE(reload.watch);
+  EXPECT_EQ(reload.quiet_time, milliseconds(11));
+  EXPECT_EQ(reload.policy, ReloadPolicy::kDrain);
+  EXPECT_EQ(reload.drain_deadline, seconds(12));
+  EXPECT_EQ(reload.trial_agents, 13U);
+  EXPECT_EQ(reload.max_failed_percent, 14U);
+  EXPECT_EQ(reload.trial_time, seconds(15));
+  EXPECT_EQ(reload.removal_grace, seconds(0));
+}
+
+TEST_F(ServerFileTest, WithoutAWordLibrariesAreWatchedAndTriedFirst) {
+  const ReloadConfig reload = server("").reload;
+  EXPECT_TRUE(reload.watch);
+  EXPECT_EQ(reload.quiet_time, milliseconds(300));
+  EXPECT_EQ(reload.policy, ReloadPolicy::kEvict);
+  EXPECT_EQ(reload.drain_deadline, minutes(1));
+  EXPECT_EQ(reload.trial_agents, 5U);
+  EXPECT_EQ(reload.max_failed_percent, 20U);
+  EXPECT_EQ(reload.trial_time, seconds(30));
+  EXPECT_EQ(reload.removal_grace, seconds(10));
+}
+
+TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
+  EXPECT_EQ(server("admin: {token_file: /run/secrets/hearth}\n").admin.token_file,
+            "/run/secrets/hearth");
+  EXPECT_TRUE(server("").admin.token_file.empty());
 }
 
 TEST_F(ServerFileTest, SectionsWithAllLinesCommentedOutAreEmpty) {

@@ -1,4 +1,23 @@
 // The rows of fibers through every state, with restarts in between.
+//
+// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance behaviours (section 4.2), and where each
+// is tested.
+//
+//   14      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
+//   15      TheLastCheckpointIsOfferedWhole
+//   16, 19  ARecoveredFiberIsGoneAndIsNotOfferedAgain
+//   17      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
+//   18      P5_InterruptedFibersAreOfferedOldestFirst
+//   20      AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
+//   21      ours: a bound of attempts, not of age: AfterMaxAttemptsAFiberIsDeadUntilItIsRetried
+//   22      nothing external is restored before hooks; they run after the agent has started
+//   23, 24  AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
+//   25      ours: each fiber has its own wait, and its own progress: ProgressForgetsTheAttempts
+//   26      ARecoveredFiberIsGoneAndIsNotOfferedAgain
+//   27      every crash() here
+//   G1      P2_FinishedWorkIsNotOfferedAndUncommittedFinishIs
+//   G3      P4_AnAttemptCountsAlsoIfTheHookTakesTheProcessWithIt
+//   G5      P3_AContinuationTakesItsPredecessorsPlaceInOneTransaction
 #include "durable/fibers.hpp"
 
 #include "support/manual_clock.hpp"
@@ -215,6 +234,20 @@ TEST_F(FibersTest, AClockThatWasAheadPostponesNothingForLong) {
   EXPECT_TRUE(fibers_->due());
 }
 
+TEST_F(FibersTest, AWaitKeepsItsLengthWhenTheClockIsSetBackWhileItLasts) {
+  start("poison");
+  crash();
+  const auto fiber = recover();
+  ASSERT_TRUE(fiber);
+  const auto failure = fibers_->failed(fiber->id, "no");
+  const std::int64_t wait = failure.next_at_ms - unix_millis(clock_.wall_now());
+  clock_.set_wall(clock_.wall_now() - std::chrono::hours(1));
+  EXPECT_FALSE(fibers_->due());
+  EXPECT_LE(*fibers_->wake().at_ms, unix_millis(clock_.wall_now()) + wait + 2'000);
+  clock_.advance(milliseconds(wait));
+  EXPECT_TRUE(fibers_->due());
+}
+
 TEST_F(FibersTest, AShutdownInTheMiddleOfAHookDoesNotCount) {
   start("slow hook");
   for (int restart = 0; restart < 20; ++restart) {
@@ -261,6 +294,116 @@ TEST_F(FibersTest, P5_InterruptedFibersAreOfferedOldestFirst) {
     fibers_->recovered(fiber->id);
   }
   EXPECT_EQ(order, "abc");
+}
+
+TEST_F(FibersTest, ARecoveredFiberIsGoneAndIsNotOfferedAgain) {
+  start("a");
+  crash();
+  fibers_->recovered(recover()->id);
+  database_->commit();
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(fibers_->wake().none());
+  crash();
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(fibers_->wake().none());
+}
+
+TEST_F(FibersTest, TheDueOnesAreListedWithoutBeingOffered) {
+  const auto old = start("old");
+  clock_.advance(milliseconds(5));
+  start("young");
+  clock_.advance(milliseconds(5));
+  const auto waits = start("waits");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(recover());
+  (void)fibers_->failed(waits.id, "no");
+  (void)fibers_->failed(old.id, "no");
+  database_->commit();
+  EXPECT_TRUE(fibers_->due_list().empty()) << "one has a hook, the others wait";
+  clock_.advance(seconds(2));
+  const auto due = fibers_->due_list();
+  ASSERT_EQ(due.size(), 2U);
+  EXPECT_EQ(due[0].name, "old");
+  EXPECT_EQ(due[0].attempt, 2);
+  EXPECT_EQ(due[1].name, "waits");
+  EXPECT_EQ(recover()->attempt, 2) << "listing counts for nothing";
+}
+
+TEST_F(FibersTest, P5_APlanSaysWhoComesFirstAndTheOthersFollowOldestFirst) {
+  std::vector<std::string> ids;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ids.push_back(start(name).id);
+    clock_.advance(milliseconds(5));
+  }
+  crash();
+  const std::vector<std::string> order{ids[2], "unknown", ids[1], ids[2]};
+  fibers_->plan(order);
+  EXPECT_EQ(fibers_->due_list().front().name, "c");
+  std::string offered;
+  while (const auto fiber = recover()) offered += fiber->name;
+  EXPECT_EQ(offered, "cbad");
+}
+
+TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileItsLastHookGoesOn) {
+  const auto fiber = fibers_->start_managed("work", "x");
+  ASSERT_TRUE(fiber);
+  database_->commit();
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(fibers_->resume("x"));
+  fibers_->postpone("x", 0);
+  EXPECT_FALSE(fibers_->due());
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(fibers_->wake().working);
+  EXPECT_EQ(fibers_->wake().at_ms, std::nullopt) << "the time alone changes nothing";
+  fibers_->recovered("x");
+  EXPECT_TRUE(fibers_->due());
+  EXPECT_EQ(recover()->attempt, 1);
+}
+
+TEST_F(FibersTest, AnErasedFiberHasNoHandleAndNoRow) {
+  const auto fiber = fibers_->start_managed("work", "x");
+  EXPECT_EQ(fibers_->start_managed("work", "x").error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->find("x")->running, *fiber);
+  EXPECT_EQ(*fibers_->managed_id(*fiber), "x");
+  fibers_->erase("x");
+  database_->commit();
+  EXPECT_EQ(fibers_->stash(*fiber, "1").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->managed_id(*fiber), nullptr);
+  EXPECT_FALSE(fibers_->find("x"));
+  EXPECT_EQ(fibers_->managed_id(start("plain").handle), nullptr);
+  crash();
+  EXPECT_EQ(fibers_->waiting_ids().size(), 1U);
+}
+
+TEST_F(FibersTest, DeadFibersAreListedInPagesOldestFirst) {
+  settings_.max_attempts = 1;
+  std::vector<std::string> ids;
+  for (const char* name : {"a", "b", "c"}) {
+    const auto fiber = start(name);
+    ids.push_back(fiber.id);
+    ASSERT_TRUE(fibers_->stash(fiber.handle, R"({"s":1})"));
+    clock_.advance(milliseconds(5));
+  }
+  start("alive");
+  crash();
+  EXPECT_EQ(*fibers_->list_dead("", 0), "[]");
+  for (int i = 0; i < 3; ++i) (void)fibers_->failed(recover()->id, "no \"way\"");
+  database_->commit();
+  crash();
+  const std::string page = *fibers_->list_dead("", 2);
+  EXPECT_TRUE(
+      page.starts_with(R"([{"id":")" + ids[0] + R"(","name":"a","snapshot":{"s":1},"created_at":)"))
+      << page;
+  EXPECT_TRUE(page.ends_with(R"("attempts":1,"last_error":"no \"way\""}])")) << page;
+  EXPECT_NE(page.find(ids[1]), std::string::npos);
+  EXPECT_EQ(page.find(ids[2]), std::string::npos);
+  EXPECT_NE(fibers_->list_dead(ids[1], 2)->find(ids[2]), std::string::npos);
+  EXPECT_EQ(*fibers_->list_dead(ids[2], 2), "[]");
+  EXPECT_EQ(fibers_->list_dead("gone", 2).error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->list_dead("", 101).error().code, Errc::kInvalidArgument);
 }
 
 TEST_F(FibersTest, WrongUsesAreRefused) {

@@ -74,6 +74,47 @@ TEST_F(WakeIndexTest, LookingAgainChangesTheMomentAndNotTheRow) {
   EXPECT_EQ(index.find(kA), (Wake{true, std::nullopt}));
 }
 
+TEST_F(WakeIndexTest, ManyOfOneClassDoNotHoldUpTheOneOfAnother) {
+  WakeIndex index(rows_);
+  for (int i = 0; i < 10; ++i) index.look_again({"Many", std::to_string(i)}, 10 + i);
+  index.look_again({"Few", "a"}, 400);
+  index.look_again({"Later", "a"}, 501);
+  std::vector<std::string> order;
+  while (const auto key = index.due(500)) {
+    order.push_back(key->agent_class + " " + key->name);
+    index.taken(*key);
+  }
+  ASSERT_EQ(order.size(), 11U);
+  EXPECT_EQ(order[0], "Few a");
+  EXPECT_EQ(order[1], "Many 0");
+  index.look_again({"Few", "a"}, 400);
+  index.look_again({"Many", "10"}, 1);
+  EXPECT_EQ(index.due(500)->agent_class, "Few") << "it is its turn, though Many has waited longer";
+  EXPECT_EQ(index.next_ms(), 1);
+}
+
+TEST_F(WakeIndexTest, WhileAnAgentWorksLaterMomentsOfItsRowsCostNoWrite) {
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {true, std::nullopt});
+    index.set(kA, {true, 100});
+    EXPECT_EQ(rows_.wakes().at(0).at_ms, 100) << "after a crash its schedules wait for nobody";
+    index.set(kA, {true, 200});
+    EXPECT_EQ(index.find(kA), (Wake{true, 200}));
+    EXPECT_EQ(index.due(100), std::nullopt);
+    EXPECT_EQ(index.due(200), kA) << "while the process lives this moment counts";
+    EXPECT_EQ(rows_.wakes().at(0).at_ms, 100) << "the safe side, without a write";
+    index.set(kA, {true, 50});
+    EXPECT_EQ(rows_.wakes().at(0).at_ms, 50);
+    index.set(kA, {true, 100});
+    index.set(kA, {false, 100});
+    EXPECT_EQ(rows_.wakes().at(0).at_ms, 100);
+    EXPECT_FALSE(rows_.wakes().at(0).working);
+    index.set(kA, {true, 100});
+  }
+  EXPECT_TRUE(rows_.wakes().at(0).working);
+}
+
 TEST(WakeTest, EarlierMeansThatTheIndexMustKnowFirst) {
   EXPECT_TRUE((Wake{true, {}}).earlier_than({}));
   EXPECT_TRUE((Wake{false, 5}).earlier_than({}));
@@ -81,6 +122,48 @@ TEST(WakeTest, EarlierMeansThatTheIndexMustKnowFirst) {
   EXPECT_FALSE((Wake{false, 7}).earlier_than({false, 6}));
   EXPECT_FALSE((Wake{}).earlier_than({true, 6}));
   EXPECT_FALSE((Wake{true, 6}).earlier_than({true, 6}));
+}
+
+TEST_F(WakeIndexTest, WhomItForgetsIsNeitherDueNorKnown) {
+  WakeIndex index(rows_);
+  index.set(kA, {true, 100});
+  index.set(kB, {false, 200});
+  index.forget(kA);
+  EXPECT_TRUE(index.find(kA).none());
+  EXPECT_EQ(index.due(500), kB);
+  EXPECT_EQ(index.size(), 1U);
+  index.forget(kA);
+  EXPECT_EQ(rows_.wakes().size(), 2U) << "in memory only";
+}
+
+TEST_F(WakeIndexTest, AClassIsHurriedAsFarAsItsAgentsMustBeAwake) {
+  WakeIndex index(rows_);
+  index.set(kA, {true, std::nullopt});
+  index.set(kB, {false, 100});
+  index.set({"Worker", "later"}, {false, 900});
+  index.set({"Other", "a"}, {false, 100});
+  for (const storage::AgentKey& key : {kA, kB, storage::AgentKey{"Other", "a"}})
+    index.look_again(key, 800);
+  index.hurry("Worker", 500);
+  std::vector<storage::AgentKey> due;
+  while (const auto key = index.due(500)) {
+    due.push_back(*key);
+    index.taken(*key);
+  }
+  EXPECT_EQ(due, (std::vector{kA, kB}));
+  index.hurry("Nobody", 500);
+}
+
+TEST_F(WakeIndexTest, WhenTheClockWasSetBackEverybodyIsLookedAtSoMuchEarlier) {
+  WakeIndex index(rows_);
+  index.set(kA, {false, 2'000});
+  index.set(kB, {false, 5'000});
+  index.bring_forward(1'500);
+  EXPECT_EQ(index.next_ms(), 500);
+  EXPECT_EQ(index.due(500), kA);
+  index.taken(kA);
+  EXPECT_EQ(index.next_ms(), 3'500);
+  EXPECT_EQ(index.find(kB).at_ms, 5'000) << "what is known of it stays";
 }
 
 }  // namespace

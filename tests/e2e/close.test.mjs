@@ -73,6 +73,24 @@ for (const version of versions) {
       });
     }
 
+    test("a destroyed agent answers, then stops its clients with 4410, and its name is free again", limits, async (t) => {
+      const name = freshName("destroyed");
+      const { client, refusals, closes, opens } = connect(t, version, server, { agent: "ProbeAgent", name });
+      const other = connect(t, version, server, { agent: "ProbeAgent", name });
+      await client.call("set", [{ kept: true }]);
+      await other.client.ready;
+      assert.equal(await client.call("destroy"), "destroyed");
+      for (const errors of [refusals, other.refusals]) {
+        const error = await errors.waitFor();
+        assert.deepEqual([error.code, error.reason], [4410, "the agent was destroyed"]);
+      }
+      assert.equal(client.shouldReconnect, false);
+      assert.deepEqual([opens.length, closes.length], [1, 1]);
+
+      const next = connect(t, version, server, { agent: "ProbeAgent", name });
+      assert.equal(await next.client.call("get"), null);
+    });
+
     test("the client closes and nothing is left waiting", limits, async (t) => {
       const { client, closes } = connect(t, version, server, { agent: "ProbeAgent", name: freshName("leave") });
       await client.ready;

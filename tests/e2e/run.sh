@@ -1,25 +1,26 @@
 #!/bin/sh
 # Runs the end-to-end tests in a directory of the build, so that the source tree stays clean:
 #
-#   run.sh DIRECTORY HEARTH PLUGINS PROBE_AGENT
+#   run.sh DIRECTORY HEARTH PLUGINS NEXT_RESEARCH LIBRARY...
 #
-# the directory to work in (made if absent), the server, the directory of the bundled plugins, and the library of the
-# agent that tests ask for odd things. The packages are installed once and again whenever the lock file changes.
+# the directory to work in (made if absent), the server, the directory of the bundled plugins, the next version of one of
+# them (research), and the libraries of the agents that tests ask for odd things. The packages are installed once and again whenever the lock file changes.
 set -eu
 
 source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 work=$1
-export HEARTH_BIN="$2" HEARTH_PLUGINS="$3" HEARTH_TEST_PLUGINS="$work/plugins"
+export HEARTH_BIN="$2" HEARTH_PLUGINS="$3" HEARTH_NEXT_RESEARCH="$4" HEARTH_TEST_PLUGINS="$work/plugins"
 
 for tool in node npm; do
   command -v "$tool" > /dev/null || { echo "$tool is missing: apt-get install nodejs npm" >&2; exit 1; }
 done
 
-# A fresh directory for the library: beside it in the build are others, which are faulty on purpose.
+# A fresh directory for the libraries: beside them in the build are others, which are faulty on purpose.
 mkdir -p "$work"
 rm -rf "$work/plugins" "$work"/*.mjs
 mkdir "$work/plugins"
-cp "$4" "$work/plugins/"
+shift 4
+cp "$@" "$work/plugins/"
 cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
 
 cd "$work"

@@ -3,9 +3,10 @@
 // HEARTH_BIN           the binary               (default: the release build of this tree)
 // HEARTH_PLUGINS       the bundled plugins      (default: beside it)
 // HEARTH_TEST_PLUGINS  plugins made for tests   (default: beside it)
+// HEARTH_NEXT_RESEARCH research as its next version
 
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,14 +14,19 @@ import { fileURLToPath } from "node:url";
 const here = path.dirname(fileURLToPath(import.meta.url));
 const build = path.resolve(here, "../../build/release");
 const binary = path.resolve(process.env.HEARTH_BIN ?? path.join(build, "host/hearth"));
+export const bundledPlugins = path.resolve(process.env.HEARTH_PLUGINS ?? path.join(build, "plugins"));
+export const nextResearch = path.resolve(
+  process.env.HEARTH_NEXT_RESEARCH ?? path.join(build, "tests/plugins/research-2.so"),
+);
 const pluginDirectories = [
-  path.resolve(process.env.HEARTH_PLUGINS ?? path.join(build, "plugins")),
+  bundledPlugins,
   path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/plugins")),
 ];
 
 const READY = /listening on (\S+)/;
 const START_DEADLINE_MS = 20_000;
 const STOP_DEADLINE_MS = 15_000;
+const LINE_DEADLINE_MS = 30_000;
 const KEPT_LOG_BYTES = 64 * 1024;
 
 function withDeadline(promise, milliseconds, what) {
@@ -36,10 +42,15 @@ export class Server {
   #process = null;
   #exited = null;
   #log = "";
+  #line = ""; // the last one, as far as it is there
+  #listeners = new Set(); // of lines
   #port = 0; // 0 until the first life has picked one; later lives take the same
 
-  constructor(directory) {
+  // Options: `plugins`, the directories of libraries; `config`, the text of a configuration file.
+  constructor(directory, { plugins = pluginDirectories, config } = {}) {
     this.directory = directory;
+    this.plugins = plugins;
+    this.config = config;
   }
 
   get host() {
@@ -52,7 +63,12 @@ export class Server {
 
   async start() {
     const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", path.join(this.directory, "data")];
-    for (const directory of pluginDirectories) args.push("--plugins", directory);
+    for (const directory of this.plugins) args.push("--plugins", directory);
+    if (this.config !== undefined) {
+      const file = path.join(this.directory, "hearth.yaml");
+      await writeFile(file, this.config);
+      args.push("--config", file);
+    }
     // Away from the tree, so that no configuration file of a developer is found.
     const child = spawn(binary, args, { cwd: this.directory, stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
@@ -86,6 +102,21 @@ export class Server {
     return this;
   }
 
+  // The next line of the log, from now on, that matches the expression `wanted`. One that matches `unwanted` fails it.
+  nextLine(wanted, unwanted) {
+    let listener;
+    const line = new Promise((resolve, reject) => {
+      listener = (text) => {
+        if (wanted.test(text)) resolve(text);
+        if (unwanted?.test(text)) reject(new Error(`the server says: ${text}`));
+      };
+      this.#listeners.add(listener);
+    });
+    return withDeadline(line, LINE_DEADLINE_MS, `a line ${wanted} of the log`).finally(() =>
+      this.#listeners.delete(listener),
+    );
+  }
+
   // Asks it to stop, as a service manager would. The exit status is the caller's to judge.
   async stop() {
     return this.#end("SIGTERM");
@@ -116,12 +147,16 @@ export class Server {
 
   #keep(bytes) {
     this.#log = (this.#log + bytes).slice(-KEPT_LOG_BYTES);
+    const lines = (this.#line + bytes).split("\n");
+    this.#line = lines.pop();
+    for (const line of lines) for (const listener of [...this.#listeners]) listener(line);
   }
 }
 
-export async function startServer() {
+// `prepare(directory)` may put files there first, and tells the options of the server.
+export async function startServer(prepare = async () => ({})) {
   const directory = await mkdtemp(path.join(tmpdir(), "hearth-e2e-"));
-  const server = new Server(directory);
+  const server = new Server(directory, await prepare(directory));
   try {
     return await server.start();
   } catch (error) {

@@ -34,6 +34,8 @@ THIRD_PARTY = [
     (r"yaml-cpp/.*", ["config"], False),
     (r"nlohmann/json\.hpp", ["json"], True),
     (r"spdlog/.*", ["base"], False),
+    (r"prometheus/.*", ["base"], False),
+    (r"date/.*", ["durable"], False),
     (r"CLI/.*", ["app"], False),
 ]
 

@@ -31,7 +31,11 @@ class AbiDurableTest : public AbiHostTest {
   hearth_bytes id_{};
 
   using Host = const hearth_host*;
-  const std::array<Function, 6> functions_ = {{
+  const std::array<Function, 8> functions_ = {{
+      {"list_dead",
+       [this](Host host, hearth_agent agent) {
+         return fibers_.list_dead(host, agent, kNothing, 0, &id_);
+       }},
       {"acquire",
        [this](Host host, hearth_agent agent) { return keep_alive_.acquire(host, agent); }},
       {"release",
@@ -43,6 +47,10 @@ class AbiDurableTest : public AbiHostTest {
       {"stash", [this](Host host,
                        hearth_agent agent) { return fibers_.stash(host, agent, 5, slice("{}")); }},
       {"finish", [this](Host host, hearth_agent agent) { return fibers_.finish(host, agent, 5); }},
+      {"fail",
+       [this](Host host, hearth_agent agent) {
+         return fibers_.fail(host, agent, 5, slice("no such page"));
+       }},
       {"retry",
        [this](Host host, hearth_agent agent) { return fibers_.retry(host, agent, slice("id")); }},
   }};
@@ -80,6 +88,7 @@ TEST_F(AbiDurableTest, WhatIsMissingIsNotFoundAndWhatHasEndedIsGone) {
   EXPECT_EQ(fibers_.retry(host_, kAgent, slice("id")), HEARTH_E_NOT_FOUND);
   EXPECT_EQ(fibers_.stash(host_, kAgent, 5, slice("{}")), HEARTH_E_GONE);
   EXPECT_EQ(fibers_.finish(host_, kAgent, 5), HEARTH_E_GONE);
+  EXPECT_EQ(fibers_.fail(host_, kAgent, 5, slice("why")), HEARTH_E_GONE);
 }
 
 TEST_F(AbiDurableTest, AStorageErrorBreaksTheAgentAndCrossesAsIo) {
@@ -132,6 +141,22 @@ TEST_F(AbiDurableTest, CheckpointsEndsAndRetriesArePassedOn) {
             (Calls{R"(stash 5 {"done":3})", "finish_fiber 6", "retry_fiber some id"}));
 }
 
+TEST_F(AbiDurableTest, AFailureIsPassedOnWhateverBytesItsTextHas) {
+  EXPECT_EQ(fibers_.fail(host_, kAgent, 5, slice("no such page")), HEARTH_OK);
+  EXPECT_EQ(fibers_.fail(host_, kAgent, 6, slice(kNotUtf8)), HEARTH_OK);
+  EXPECT_EQ(fibers_.fail(host_, kAgent, 7, kNothing), HEARTH_OK);
+  EXPECT_EQ(agent_.calls, (Calls{"fail_fiber 5 no such page",
+                                 "fail_fiber 6 " + std::string(kNotUtf8), "fail_fiber 7 "}));
+}
+
+TEST_F(AbiDurableTest, APageOfDeadFibersIsLent) {
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, slice("x"), 7, &id_), HEARTH_OK);
+  EXPECT_EQ(view(id_), "its record");
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, kNothing, 0, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, slice(kNotUtf8), 0, &id_), HEARTH_E_INVALID);
+  EXPECT_EQ(agent_.calls, (Calls{"list_dead_fibers x 7"}));
+}
+
 TEST_F(AbiDurableTest, EmptyTextsAreForTheRuntimeToJudge) {
   EXPECT_EQ(fibers_.start(host_, kAgent, kNothing, kNothing, &fiber_, &id_), HEARTH_OK);
   EXPECT_EQ(fibers_.stash(host_, kAgent, 5, kNothing), HEARTH_OK);
@@ -146,6 +171,9 @@ TEST_F(AbiDurableTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
     EXPECT_EQ(fibers_.stash(host_, kAgent, 5, bad), HEARTH_E_INVALID);
     EXPECT_EQ(fibers_.retry(host_, kAgent, bad), HEARTH_E_INVALID);
     EXPECT_NE(last_error(), "");
+  }
+  for (const hearth_bytes bad : {kNullWithLength, hearth_bytes{"x", SIZE_MAX}}) {
+    EXPECT_EQ(fibers_.fail(host_, kAgent, 5, bad), HEARTH_E_INVALID);
   }
   EXPECT_TRUE(agent_.calls.empty());
 }

@@ -217,5 +217,17 @@ TEST_F(AbiHostTest, EvictIsAsked) {
   EXPECT_EQ(life.evict(host_, kAgent), HEARTH_E_CLOSING);
 }
 
+TEST_F(AbiHostTest, DestroyIsAskedAndSaysWhenItDidNotHappen) {
+  const auto& life = extension<hearth_agent_v1>(HEARTH_EXT_AGENT);
+  EXPECT_EQ(life.destroy(host_, kAgent), HEARTH_OK);
+  EXPECT_EQ(agent_.calls.back(), "destroy");
+  answer(Errc::kClosing);
+  EXPECT_EQ(life.destroy(host_, kAgent), HEARTH_E_CLOSING);
+  agent_.storage_breaks = true;
+  EXPECT_EQ(life.destroy(host_, kAgent), HEARTH_E_IO);
+  EXPECT_EQ(agent_.broken, "the disk is gone");
+  EXPECT_EQ(life.destroy(host_, kAgent + 1), HEARTH_E_GONE);
+}
+
 }  // namespace
 }  // namespace hearth::loader

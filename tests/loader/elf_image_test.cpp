@@ -28,6 +28,10 @@ Result<ElfImage> parse_exactly(const Bytes& bytes) {
   for (const ElfExport& symbol : image->exports) touch(symbol.name);
   for (const std::string_view name : image->imports) touch(name);
   for (const std::string_view name : image->needed) touch(name);
+  for (const ElfNeededVersion& version : image->versions) {
+    touch(version.library);
+    touch(version.name);
+  }
   if (image->run_path) touch(*image->run_path);
   for (const ElfNote& note : image->notes) {
     touch(note.owner);
@@ -61,6 +65,40 @@ TEST(ElfImageTest, ReadsWhatALibrarySaysAboutItself) {
   EXPECT_FALSE(image->has_text_relocations);
   EXPECT_FALSE(image->never_unloads);
   EXPECT_FALSE(image->run_path);
+}
+
+TEST(ElfImageTest, ReadsTheVersionsThatALibraryNeeds) {
+  const Bytes bytes = library_bytes("plain");
+  const auto image = parse_elf_image(bytes);
+  ASSERT_TRUE(image);
+  const auto found = std::ranges::find(image->versions, "libc.so.6", &ElfNeededVersion::library);
+  ASSERT_NE(found, image->versions.end());
+  EXPECT_TRUE(found->name.starts_with("GLIBC_2."));
+  EXPECT_FALSE(found->is_weak);
+  EXPECT_TRUE(image->binds_now);
+  EXPECT_TRUE(image->has_relro);
+}
+
+TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
+  const Bytes plain = library_bytes("plain");
+  const auto with = [&](std::int64_t tag, std::uint64_t value) {
+    Bytes bytes = plain;
+    put(bytes, dynamic_entry_at(bytes, tag) + offsetof(Elf64_Dyn, d_un), value);
+    return bytes;
+  };
+  EXPECT_EQ(refusal_of(with(DT_VERNEED, 0xffff'ffff'ffff'fff0)), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal_of(with(DT_VERNEED, 0)), Errc::kInvalidArgument) << "no version of a table";
+  // A count that is too large ends where the chain does.
+  EXPECT_TRUE(parse_exactly(with(DT_VERNEEDNUM, 1'000'000)));
+
+  // Names outside of the string table, and a chain that leaves what is loaded.
+  const auto table = get<std::uint64_t>(plain, dynamic_entry_at(plain, DT_VERNEED) + 8);
+  for (const std::size_t field :
+       {offsetof(Elf64_Verneed, vn_file), offsetof(Elf64_Verneed, vn_aux)}) {
+    Bytes bytes = plain;  // in the first segment, where addresses are offsets
+    put(bytes, table + field, std::uint32_t{0x7fff'fff0});
+    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << field;
+  }
 }
 
 TEST(ElfImageTest, KnowsAProgramFromALibrary) {

@@ -25,6 +25,7 @@ class FakeAgentHost final : public runtime::AgentHost {
   std::map<runtime::ConnectionId, runtime::Connection> clients;
   storage::PluginSql* database = nullptr;
   runtime::RequestView view;
+  bool its_schedule_is_new = true;
   std::vector<std::string> calls;
   std::string broken;
 
@@ -50,6 +51,10 @@ class FakeAgentHost final : public runtime::AgentHost {
     return told("cancel " + std::to_string(operation));
   }
   Result<void> evict() override { return told("evict"); }
+  Result<void> destroy() override {
+    if (storage_breaks) throw StorageError("the disk is gone");
+    return told("destroy");
+  }
   void log(LogLevel level, std::string_view text) override {
     calls.push_back("log " + std::to_string(static_cast<int>(level)) + " " + std::string(text));
   }
@@ -120,8 +125,116 @@ class FakeAgentHost final : public runtime::AgentHost {
   Result<void> finish_fiber(std::uint64_t fiber) override {
     return told("finish_fiber " + std::to_string(fiber));
   }
+  Result<void> fail_fiber(std::uint64_t fiber, std::string_view why) override {
+    return told("fail_fiber " + std::to_string(fiber) + " " + std::string(why));
+  }
   Result<void> retry_fiber(std::string_view id) override {
     return told("retry_fiber " + std::string(id));
+  }
+  Result<std::string> list_dead_fibers(std::string_view after, std::size_t limit) override {
+    return record("list_dead_fibers " + std::string(after) + " " + std::to_string(limit));
+  }
+  // Durable requests are written down with all that they say: "create_schedule type=1 callback=tick ...".
+  Result<durable::Schedules::Created> create_schedule(
+      const durable::ScheduleRequest& request) override {
+    std::string text = "create_schedule type=" + number(request.type);
+    text += " callback=" + std::string(request.callback);
+    text += " payload=" + std::string(request.payload);
+    text += " when=" + std::to_string(request.when_ms);
+    text += " cron=" + std::string(request.cron) + " zone=" + std::string(request.time_zone);
+    text += " idempotent=" + number(request.idempotent) + " misfire=" + number(request.misfire);
+    text += "/" + std::to_string(request.misfire_limit) + " overlap=" + number(request.overlap);
+    text += request.fixed_rate ? " fixed" : "";
+    text += " retry=" + std::to_string(request.max_attempts) + "/" +
+            std::to_string(request.retry_base_ms) + "/" + std::to_string(request.retry_max_ms);
+    const auto done = told(std::move(text));
+    if (!done) return done.error();
+    return durable::Schedules::Created{"its record", "its id", its_schedule_is_new};
+  }
+  Result<std::string> get_schedule(std::string_view id) override {
+    return record("get_schedule " + std::string(id));
+  }
+  Result<std::string> list_schedules(const durable::ScheduleFilter& filter) override {
+    return record(
+        "list_schedules type=" + (filter.type ? number(*filter.type) : "any") +
+        " callback=" + std::string(filter.callback) + " state=" + std::string(filter.state) +
+        " from=" + std::to_string(filter.from_ms) + " until=" + std::to_string(filter.until_ms) +
+        " after=" + std::string(filter.after) + " limit=" + std::to_string(filter.limit));
+  }
+  Result<void> cancel_schedule(std::string_view id) override {
+    return told("cancel_schedule " + std::string(id));
+  }
+  Result<void> pause_schedule(std::string_view id, bool paused) override {
+    return told("pause_schedule " + std::string(id) + (paused ? " on" : " off"));
+  }
+  Result<void> retry_schedule(std::string_view id) override {
+    return told("retry_schedule " + std::string(id));
+  }
+  Result<std::string> push_item(const durable::QueueRequest& request) override {
+    return record("push_item callback=" + std::string(request.callback) + " payload=" +
+                  std::string(request.payload) + " retry=" + std::to_string(request.max_attempts) +
+                  "/" + std::to_string(request.retry_base_ms) + "/" +
+                  std::to_string(request.retry_max_ms));
+  }
+  Result<std::string> get_item(std::string_view id) override {
+    return record("get_item " + std::string(id));
+  }
+  Result<std::string> list_items(const durable::QueueFilter& filter) override {
+    return record("list_items " + in_words(filter));
+  }
+  Result<void> remove_item(std::string_view id) override {
+    return told("remove_item " + std::string(id));
+  }
+  Result<std::uint64_t> remove_items(const durable::QueueFilter& filter) override {
+    const auto done = told("remove_items " + in_words(filter));
+    if (!done) return done.error();
+    return std::uint64_t{3};
+  }
+  Result<void> retry_item(std::string_view id) override {
+    return told("retry_item " + std::string(id));
+  }
+  Result<durable::ManagedFibers::Started> start_managed(
+      const durable::ManagedRequest& request) override {
+    const auto done = told(
+        "start_managed policy=" + number(request.policy) + " name=" + std::string(request.name) +
+        " id=" + std::string(request.id) + " key=" + std::string(request.key) +
+        " input=" + std::string(request.input) + " metadata=" + std::string(request.metadata) +
+        " retry=" + std::to_string(request.max_retries) + "/" +
+        std::to_string(request.retry_base_ms) + "/" + std::to_string(request.retry_max_ms));
+    if (!done) return done.error();
+    return durable::ManagedFibers::Started{5, "its id", "its record"};
+  }
+  Result<std::uint64_t> resume_managed(std::string_view id) override {
+    const auto done = told("resume_managed " + std::string(id));
+    if (!done) return done.error();
+    return std::uint64_t{6};
+  }
+  Result<std::string> settle_managed(std::uint64_t fiber, durable::FiberStatus status,
+                                     std::string_view body) override {
+    return record("settle_managed " + std::to_string(fiber) + " " + number(status) + " " +
+                  std::string(body));
+  }
+  Result<std::string> inspect_managed(std::string_view id, std::string_view key) override {
+    return record("inspect_managed id=" + std::string(id) + " key=" + std::string(key));
+  }
+  Result<std::string> list_managed(const durable::ManagedFilter& filter) override {
+    return record("list_managed " + in_words(filter));
+  }
+  Result<void> cancel_managed(std::string_view id, std::string_view key,
+                              std::string_view reason) override {
+    return told("cancel_managed id=" + std::string(id) + " key=" + std::string(key) + " " +
+                std::string(reason));
+  }
+  Result<void> resolve_managed(std::string_view id, std::string_view outcome) override {
+    return told("resolve_managed " + std::string(id) + " " + std::string(outcome));
+  }
+  Result<void> retry_managed(std::string_view id) override {
+    return told("retry_managed " + std::string(id));
+  }
+  Result<std::uint64_t> remove_managed(const durable::ManagedFilter& filter) override {
+    const auto done = told("remove_managed " + in_words(filter));
+    if (!done) return done.error();
+    return std::uint64_t{4};
   }
   Result<runtime::RequestView> request(runtime::CallId call) override {
     const auto done = told("request " + std::to_string(call));
@@ -130,6 +243,25 @@ class FakeAgentHost final : public runtime::AgentHost {
   }
 
  private:
+  template <class Enum>
+  static std::string number(Enum value) {
+    return std::to_string(static_cast<std::uint32_t>(value));
+  }
+  static std::string in_words(const durable::QueueFilter& filter) {
+    return "callback=" + std::string(filter.callback) + " state=" + std::string(filter.state) +
+           " " + std::string(filter.member) + "=" + std::string(filter.value) +
+           " after=" + std::string(filter.after) + " limit=" + std::to_string(filter.limit);
+  }
+  static std::string in_words(const durable::ManagedFilter& filter) {
+    return "statuses=" + std::to_string(filter.statuses) + " name=" + std::string(filter.name) +
+           " before=" + std::to_string(filter.before_ms) + " after=" + std::string(filter.after) +
+           " limit=" + std::to_string(filter.limit) + (filter.dead ? " dead" : "");
+  }
+  Result<std::string> record(std::string call) {
+    const auto done = told(std::move(call));
+    if (!done) return done.error();
+    return std::string("its record");
+  }
   Result<void> told(std::string call) {
     if (storage_breaks) throw StorageError("the disk is gone");
     calls.push_back(std::move(call));

@@ -131,6 +131,21 @@ TEST(FileRulesTest, E9_WhatCannotBeUnloadedIsAWarning) {
   EXPECT_EQ(warnings_of("unique_symbol"), (std::vector<std::string>{"E8", "E9"}));
 }
 
+TEST(FileRulesTest, E12_ALibraryForANewerSystemIsRefused) {
+  Bytes bytes = library_bytes("plain");
+  const std::size_t at = find_text(bytes, "GLIBC_2.");
+  put(bytes, at + 6, '9');
+  EXPECT_EQ(refusal_of(bytes), "E12");
+}
+
+TEST(FileRulesTest, ARefusalAlwaysFailsACheckAndSomeWarningsDo) {
+  for (const Rule& each : rules()) {
+    if (each.severity == Severity::kRefusal) EXPECT_TRUE(fails_check(each)) << each.id;
+  }
+  for (const char* const id : {"E8", "E9", "E11"}) EXPECT_TRUE(fails_check(rule(id))) << id;
+  for (const char* const id : {"E10", "E13", "E17"}) EXPECT_FALSE(fails_check(rule(id))) << id;
+}
+
 TEST(FileRulesTest, N1_ALibraryWithoutANoteIsRefused) {
   EXPECT_EQ(refusal_of_library("no_note"), "N1");
   EXPECT_EQ(refusal_after([](Bytes& bytes) { bytes[note_at(bytes) + 20] ^= std::byte{1}; }), "N1");

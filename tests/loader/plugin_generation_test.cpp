@@ -215,9 +215,11 @@ TEST_F(AbiClassTest, OperationsEndInTheInstance) {
   ASSERT_TRUE(call("wait", "[]", 8));
   instance_->on_result({.outcome = std::string_view(), .operation = 1, .token = 77});
   ASSERT_TRUE(call("wait", "[]", 9));
-  instance_->on_result({.outcome = Error{Errc::kCancelled, "no"}, .operation = 1, .token = 77});
+  // Long enough to live on the heap: a view of a copy that is gone would show.
+  const std::string why(200, 'x');
+  instance_->on_result({.outcome = Error{Errc::kCancelled, why}, .operation = 1, .token = 77});
   EXPECT_EQ(agent_.calls, (Calls{"submit 1 8 bytes 77", "complete 8 ok 77", "submit 1 8 bytes 77",
-                                 "complete 9 cancelled 77"}));
+                                 "complete 9 cancelled " + why}));
 }
 
 TEST_F(AbiClassTest, ACancelledCallIsNotCompleted) {

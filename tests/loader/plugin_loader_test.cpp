@@ -1,5 +1,7 @@
 #include "loader/plugin_loader.hpp"
 
+#include "base/sha256.hpp"
+#include "loader/check_record.hpp"
 #include "loader/fake_agent_host.hpp"
 #include "loader/test_libraries.hpp"
 #include "support/recording_logger.hpp"
@@ -73,6 +75,29 @@ class PluginLoaderTest : public ::testing::Test {
   LoaderOptions options_{};
   std::unique_ptr<PluginLoader> loader_;
 };
+
+TEST_F(PluginLoaderTest, K1_AServerThatAsksForACheckLoadsOnlyWhatHasPassed) {
+  options_.checked_directory = directory_.path() / "data" / kCheckedDirectory;
+  install("plain", "plain.so");
+  const LoadReport before = load();
+  EXPECT_TRUE(before.plugins.empty());
+  ASSERT_NE(refusal_of(before, "plain.so"), nullptr);
+  EXPECT_EQ(refusal_of(before, "plain.so")->rule, "K1");
+
+  // A check while the server runs is enough.
+  CheckReport passed;
+  Sha256 hash;
+  hash.update(library_bytes("plain"));
+  passed.sha256 = to_hex(hash.finish());
+  ASSERT_TRUE(write_check_record(directory_.path() / "data", passed, clock_));
+  EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
+
+  // It was for those bytes alone.
+  install("plain_v2", "plain.so");
+  const VersionReport other = loader().load_version(plugins() / "plain.so");
+  ASSERT_TRUE(other.refusal);
+  EXPECT_EQ(other.refusal->rule, "K1");
+}
 
 TEST_F(PluginLoaderTest, ServesALibraryThatIsRight) {
   install("plain", "plain.so");
@@ -260,6 +285,106 @@ TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
     report.plugins.clear();
     EXPECT_EQ(loader().unload_all().unloaded, 1U);
   }
+}
+
+// ---- later versions ----
+
+class PluginVersionsTest : public PluginLoaderTest {
+ protected:
+  PluginVersionsTest() {
+    install("plain", "plain.so");
+    first_ = load();
+    EXPECT_EQ(first_.plugins.size(), 1U);
+  }
+  [[nodiscard]] std::filesystem::path file() const { return plugins() / "plain.so"; }
+  VersionReport install_version(std::string_view library) {
+    install(library, "plain.so");
+    return loader().load_version(file());
+  }
+  [[nodiscard]] std::string states() {
+    std::string text;
+    for (const GenerationInfo& each : loader().generations()) {
+      text += each.version + " " + std::string(to_string(each.state)) + "; ";
+    }
+    return text;
+  }
+
+  LoadReport first_;
+};
+
+TEST_F(PluginVersionsTest, ANewVersionIsLoadedBesideTheOldOne) {
+  const VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  EXPECT_EQ(report.plugin->version, "2.0.0");
+  EXPECT_EQ(report.plugin->generation, 2U);
+  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
+  FakeAgentHost agent(1);
+  EXPECT_TRUE(first_.plugins[0].classes[0]->create(agent, "x", "{}")) << "the old one still works";
+  EXPECT_TRUE(report.plugin->classes[0]->create(agent, "x", "{}"));
+}
+
+TEST_F(PluginVersionsTest, TheSameBytesAreNoNewVersion) {
+  const VersionReport report = install_version("plain");
+  EXPECT_TRUE(report.unchanged);
+  EXPECT_FALSE(report.plugin);
+  EXPECT_EQ(states(), "1.0.0 current; ");
+}
+
+TEST_F(PluginVersionsTest, ABadFileLeavesTheVersionThatIsServed) {
+  const VersionReport report = install_version("crash_in_init");
+  EXPECT_FALSE(report.plugin);
+  ASSERT_TRUE(report.refusal);
+  EXPECT_EQ(report.refusal->rule, "P1");
+  EXPECT_EQ(states(), "1.0.0 current; ");
+}
+
+TEST_F(PluginVersionsTest, AnOldVersionIsUnmappedOnceNoAgentOfItLives) {
+  VersionReport report = install_version("plain_v2");
+  EXPECT_EQ(loader().retire_unused().unloaded, 0U) << "the first report still holds its class";
+  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
+  first_.plugins.clear();
+  EXPECT_EQ(states(), "1.0.0 retired; 2.0.0 current; ");
+  EXPECT_EQ(loader().retire_unused().unloaded, 1U);
+  EXPECT_EQ(states(), "2.0.0 current; ");
+  EXPECT_EQ(staged_files(), 1U);
+}
+
+TEST_F(PluginVersionsTest, AVersionThatWillNotGoIsPinnedWithTheReason) {
+  install("busy", "busy.so");
+  VersionReport busy = loader().load_version(plugins() / "busy.so");
+  ASSERT_TRUE(busy.plugin);
+  busy.plugin.reset();
+  loader().forget_file(plugins() / "busy.so");
+  const UnloadReport report = loader().retire_unused();
+  ASSERT_EQ(report.pinned.size(), 1U);
+  EXPECT_NE(states().find("pinned"), std::string::npos) << states();
+  EXPECT_TRUE(loader().retire_unused().pinned.empty()) << "it is told once";
+}
+
+TEST_F(PluginVersionsTest, AVersionThatIsTakenBackGivesWayToTheOneBefore) {
+  VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  loader().take_back(file(), report.plugin->generation, "it failed to start");
+  report.plugin.reset();
+  EXPECT_EQ(states(), "1.0.0 current; 2.0.0 retired; ");
+  const VersionReport again = loader().load_version(file());
+  ASSERT_TRUE(again.refusal);
+  EXPECT_EQ(again.refusal->rule, "R1");
+  EXPECT_NE(again.refusal->reason.find("it failed to start"), std::string::npos);
+}
+
+TEST_F(PluginVersionsTest, TheClassesOfAFileThatIsGoneAreFreeForAnother) {
+  install("plain_v2", "other.so");
+  EXPECT_EQ(loader().load_version(plugins() / "other.so").refusal->rule, "C1");
+  loader().forget_file(file());
+  EXPECT_TRUE(loader().load_version(plugins() / "other.so").plugin);
+}
+
+TEST_F(PluginVersionsTest, AFileThatComesBackIsLoadedAnew) {
+  loader().forget_file(file());
+  const VersionReport report = loader().load_version(file());
+  ASSERT_TRUE(report.plugin);
+  EXPECT_EQ(report.plugin->generation, 2U);
 }
 
 TEST(LoaderThreadTest, RunsEverythingOnOneOtherThread) {

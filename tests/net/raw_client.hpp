@@ -122,6 +122,11 @@ class RawClient {
     }
     return std::exchange(incoming_, std::string());
   }
+  // Whether something has come that was not read yet. Does not wait.
+  [[nodiscard]] bool has_unread() const {
+    char first = 0;
+    return !incoming_.empty() || ::recv(socket_, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+  }
   // True if the server closes (or resets) without another byte.
   bool at_end() { return incoming_.empty() && !more(); }
 

@@ -250,6 +250,16 @@ TEST_F(FiberTest, AnErrorThatNobodyAwaitsIsLoggedAndTheRowGoes) {
   EXPECT_EQ(host_.log(), std::vector<std::string>({line, line}));
 }
 
+TEST_F(FiberTest, TheHostHearsOfAFiberThatFailedAndWhyAndOfNoneThatEndedWell) {
+  agent_.call("spawn_failing", true);
+  agent_.start("run_failing", false);
+  agent_.call("spawn", 1);
+  host_.advance(milliseconds(10));
+  EXPECT_TRUE(agent_.fibers().empty());
+  EXPECT_EQ(agent_.fiber_failures(),
+            std::vector<std::string>({"failing: broken", "failing: nobody waits"}));
+}
+
 TEST_F(FiberTest, CheckpointsReplaceEachOtherInOrder) {
   agent_.call("spawn", 10);
   for (int step = 1; step <= 2; ++step) {

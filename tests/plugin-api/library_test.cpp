@@ -96,6 +96,64 @@ TEST_P(ProbeLibraryTest, CoroutinesWaitAndAreDestroyed) {
 INSTANTIATE_TEST_SUITE_P(All, ProbeLibraryTest, ::testing::ValuesIn(lines(HEARTH_PROBE_LIBRARIES)),
                          [](const auto& one) { return one.index == 0 ? "Own" : "Gcc"; });
 
+// Durable work from each compiler, on through an eviction and a kill.
+class ResearchLibraryTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ResearchLibraryTest, ManagedWorkIsRecoveredAndWaitedFor) {
+  Host host;
+  auto library = host.load(GetParam());
+  {
+    auto agent = host.create(library.find_class("Research"), "r");
+    const Json run = agent.call("start_once", "key", "moss", 6, 100);
+    agent.call("start", "ferns", 6, 100);
+    host.advance(std::chrono::milliseconds(150));
+    auto cut_short = agent.start("result", "key");
+    agent.evict();
+    agent.wake();
+    host.advance(std::chrono::milliseconds(150));
+    agent.kill();
+    host.advance(std::chrono::milliseconds(0));
+    auto result = agent.start("result", "key");
+    host.advance(std::chrono::milliseconds(600));
+    EXPECT_FALSE(cut_short.done());
+    EXPECT_EQ(result.value().at("recoveries"), 2);
+    EXPECT_EQ(agent.call("steps", run), Json({1, 2, 3, 4, 5, 6}));
+    EXPECT_TRUE(agent.fibers().empty());
+    agent.evict();
+  }
+  EXPECT_TRUE(library.unload());
+  EXPECT_FALSE(mapped(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ResearchLibraryTest,
+                         ::testing::ValuesIn(lines(HEARTH_RESEARCH_LIBRARIES)),
+                         [](const auto& one) { return one.index == 0 ? "Own" : "Gcc"; });
+
+class WorkerCTest : public ::testing::Test {
+ protected:
+  Host host_;
+  hearth::testing::Library library_ = host_.load(HEARTH_WORKER_C);
+  AgentHandle agent_ = host_.create(library_.find_class("WorkerC"), "w");
+  void TearDown() override { agent_.evict(); }
+  Json ticks() { return agent_.call("status").at("ticks"); }
+};
+
+TEST_F(WorkerCTest, TicksComeFromASchedule) {
+  agent_.call("tick_in", 500);
+  agent_.kill();
+  host_.advance(std::chrono::milliseconds(500));
+  EXPECT_EQ(ticks(), Json({"schedule"}));
+  EXPECT_EQ(agent_.schedules(), Json::array());
+  EXPECT_EQ(agent_.start("tick_in", -5).status(), HEARTH_E_INVALID);
+  EXPECT_EQ(agent_.start("tick_in", "x").status(), HEARTH_E_INVALID);
+}
+
+TEST_F(WorkerCTest, TicksComeFromTheQueue) {
+  agent_.call("tick_next");
+  EXPECT_EQ(ticks(), Json({"queue"}));
+  EXPECT_EQ(agent_.queue(), Json::array());
+}
+
 class EchoCTest : public ::testing::Test {
  protected:
   Host host_;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #ifdef __has_feature
@@ -101,6 +102,70 @@ class Rests : public hearth::Agent {
 TEST(MockHostTest, AnAgentThatNeverRestsIsAnErrorNotAHang) {
   Host host;
   EXPECT_THROW(host.create<Rests>("r"), std::runtime_error);
+}
+
+// Has something of every kind to lose.
+class Mortal : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Mortal>& m) {
+    m.add("fill", &Mortal::fill);
+    m.add("end", &Mortal::end);
+    m.add("wait", &Mortal::wait);
+  }
+  hearth::Task<void> on_close(hearth::Connection, unsigned, std::string, bool) override {
+    log.info("told of a close");
+    return {};
+  }
+  void fill() {
+    set_state({{"a", 1}});
+    sql("CREATE TABLE notes (text TEXT)");
+    held_ = keep_alive();
+    spawn_fiber("work", [this](hearth::FiberContext& fiber) { return work(fiber); });
+  }
+  std::string end() {
+    destroy();
+    set_state(2);
+    return "gone";
+  }
+  hearth::Task<void> wait() { co_await sleep(std::chrono::hours(1)); }
+
+ private:
+  hearth::Task<void> work(hearth::FiberContext& fiber) {
+    fiber.stash(1);
+    co_await sleep(std::chrono::hours(1));
+  }
+  std::optional<hearth::KeepAlive> held_;
+};
+
+TEST(MockHostTest, NothingIsLeftOfAnAgentThatDestroysItself) {
+  Host host;
+  auto agent = host.create<Mortal>("m");
+  auto client = agent.connect();
+  client.call("fill");
+  auto waiting = client.start("wait");
+  EXPECT_FALSE(agent.destroyed());
+  EXPECT_EQ(client.call("end"), "gone") << "the answer leaves";
+  EXPECT_TRUE(agent.destroyed());
+  EXPECT_FALSE(agent.is_live()) << "though it was kept alive and worked";
+  EXPECT_TRUE(agent.state().is_null());
+  EXPECT_TRUE(agent.fibers().empty());
+  EXPECT_EQ(agent.keep_alive(), 0U);
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM sqlite_schema WHERE name = 'notes'")[0][0], 0);
+  EXPECT_EQ(client.close_code(), 4410U);
+  EXPECT_EQ(agent.clients(), 0U);
+  try {
+    (void)waiting.value();
+    ADD_FAILURE() << "a call of a destroyed agent gave a value";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("the agent was destroyed"), std::string::npos)
+        << error.what();
+  }
+  host.advance(std::chrono::hours(2));
+  EXPECT_EQ(agent.activations(), 1) << "nothing wakes it";
+  EXPECT_TRUE(host.log().empty()) << host.log().back();
+
+  agent.call("fill");  // an agent of the same name, from nothing
+  EXPECT_EQ(agent.activations(), 2);
 }
 
 }  // namespace

@@ -144,6 +144,21 @@ TEST_F(RetryTest, BadOptionsAreRefusedByTheCallItself) {
   EXPECT_EQ(agent_.start("options", 0, 1, 1).status(), HEARTH_E_INVALID);
 }
 
+TEST_F(RetryTest, TheClassMayHaveDefaultsOfItsOwn) {
+  class Patient : public Trier {
+   public:
+    RetryOptions retry_defaults() override {
+      RetryOptions options;
+      options.max_attempts = 5;
+      return options;
+    }
+  };
+  auto agent = host_.create<Patient>("b");
+  auto call = agent.start("succeed_at", 5);
+  host_.advance(seconds(20));
+  EXPECT_EQ(call.value(), 5);
+}
+
 TEST(RetryDelayTest, IsFromNothingUpToTheDoubledBaseOrTheMaximum) {
   RetryOptions options;
   options.base_delay = milliseconds(100);

@@ -5,6 +5,7 @@
 //             ?slow_connect=MS ?fail_connect=1 ?close=CODE (reason "asked") ?hello=1   in on_connect, in this order
 //   frames    come back as they came; text "throw" throws, "close" closes with 4000
 //   HTTP      answers {"method","target","path","body","x_probe"}; ?status=N ?slow=MS ?fail=1 ?header=VALUE (X-Probe)
+//             ?destroy=1: destroys itself, and answers
 //   state     one with the key "forbidden" is rejected
 //   options   fail_create, fail_start: throw there; start_ms: on_start sleeps as long
 
@@ -61,6 +62,9 @@ class ProbeAgent : public hearth::Agent {
     m.add("blob", &ProbeAgent::blob);
     m.add("offload_add", &ProbeAgent::offload_add);
     m.add("journal", &ProbeAgent::journal);
+    m.add("destroy", &ProbeAgent::destroy_now);
+    m.add("destroy_and_wait", &ProbeAgent::destroy_and_wait);
+    m.add("work", &ProbeAgent::work);
   }
 
   hearth::Task<void> on_start() override {
@@ -107,6 +111,7 @@ class ProbeAgent : public hearth::Agent {
     if (const auto ms = request.query("slow"))
       co_await sleep(std::chrono::milliseconds(std::stoi(*ms)));
     if (request.query("fail")) throw std::runtime_error("on_request failed as asked");
+    if (request.query("destroy")) destroy();
     const hearth::Json seen = {{"method", request.method()},
                                {"target", request.target()},
                                {"path", request.path()},
@@ -196,11 +201,32 @@ class ProbeAgent : public hearth::Agent {
     auto work = [a, b] { return a + b; };
     co_return co_await offload(work);
   }
+  // All that could keep an agent awake, and then its end.
+  std::string destroy_now() {
+    note("written in the last turn");
+    held_ = keep_alive();
+    work();
+    destroy();
+    return "destroyed";
+  }
+  hearth::Task<std::string> destroy_and_wait() {
+    destroy();
+    co_await sleep(std::chrono::milliseconds(1));
+    co_return "too late";
+  }
+  // A fiber that never ends.
+  std::string work() {
+    return spawn_fiber("work", [this](hearth::FiberContext& fiber) { return wait_in(fiber); });
+  }
   hearth::Json journal() {
     return sql("SELECT entry FROM journal ORDER BY id").rows<std::string>();
   }
 
  private:
+  hearth::Task<void> wait_in(hearth::FiberContext& fiber) {
+    fiber.stash(1);
+    co_await sleep(std::chrono::hours(1));
+  }
   hearth::Connection me() {
     if (const auto client = caller()) return *client;
     throw hearth::Error(HEARTH_E_INVALID, "only for a WebSocket client");
@@ -209,6 +235,7 @@ class ProbeAgent : public hearth::Agent {
 
   Options options_;
   std::string instance_;
+  std::optional<hearth::KeepAlive> held_;
 };
 
 HEARTH_PLUGIN("probe-agent", "1.0.0", ProbeAgent)

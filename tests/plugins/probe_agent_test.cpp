@@ -110,4 +110,14 @@ TEST_F(ProbeAgentTest, RequestsAreDescribedBack) {
   EXPECT_EQ(agent_.request("GET", "?fail=1").status, 500U);
 }
 
+TEST_F(ProbeAgentTest, DestroysItselfAndAnswers) {
+  auto client = agent_.connect();
+  client.call("set", 1);
+  EXPECT_EQ(client.call("destroy"), "destroyed");
+  EXPECT_TRUE(agent_.destroyed());
+  EXPECT_EQ(client.close_code(), 4410U);
+  EXPECT_EQ(agent_.request("GET", "?destroy=1&status=202").status, 202U);
+  EXPECT_FALSE(agent_.is_live());
+}
+
 }  // namespace

@@ -52,6 +52,43 @@ TEST_F(ResearchTest, ARunGoesThroughItsStepsAtItsPace) {
   EXPECT_TRUE(agent_.fibers().empty());
 }
 
+TEST_F(ResearchTest, TellsTheVersionOfItsLibrary) {
+  EXPECT_EQ(agent_.call("version"), RESEARCH_VERSION);
+}
+
+TEST_F(ResearchTest, AKeyIsOneRunHoweverOftenItIsAskedForAndItsResultCanBeWaitedFor) {
+  const Json id = agent_.call("start_once", "order-1", "moss", 3, 100);
+  EXPECT_EQ(agent_.call("start_once", "order-1", "moss", 3, 100), id);
+  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_PLUGIN);
+  auto result = agent_.start("result", "order-1");
+  host_.advance(milliseconds(300));
+  EXPECT_EQ(result.value().at("status"), "completed");
+  EXPECT_EQ(agent_.call("result", "order-1"), run(id));
+  EXPECT_EQ(agent_.call("start_once", "order-1", "moss", 3, 100), id);  // also when it is over
+  EXPECT_EQ(agent_.call("steps", id), first(3));
+  EXPECT_EQ(agent_.state().at("runs").size(), 1U);
+  EXPECT_EQ(agent_.start("result", "order-2").error(), "no such run");
+}
+
+TEST_F(ResearchTest, ARunOfAKeyGoesOnAfterAKillUnderTheSameRecord) {
+  const Json id = agent_.call("start_once", "order-1", "moss", 5, 100);
+  host_.advance(milliseconds(250));
+  agent_.kill();
+  host_.advance(milliseconds(300));
+  EXPECT_EQ(agent_.call("result", "order-1").at("recoveries"), 1);
+  EXPECT_EQ(agent_.call("steps", id), first(5));
+  EXPECT_EQ(agent_.managed_fibers().size(), 1U);
+}
+
+TEST_F(ResearchTest, ACancelledRunOfAKeyEndsWithItsResultAlsoAfterAKill) {
+  const Json id = agent_.call("start_once", "order-1", "moss", 5, 100);
+  host_.advance(milliseconds(150));
+  agent_.call("cancel", id);
+  agent_.kill();
+  EXPECT_EQ(agent_.call("result", "order-1").at("status"), "cancelled");
+  EXPECT_EQ(agent_.call("result", "order-1").at("completed"), 1);
+}
+
 TEST_F(ResearchTest, EveryClientHearsOfTheProgress) {
   auto client = agent_.connect();
   const std::string id = start("moss", 2, 10);

@@ -172,7 +172,7 @@ TEST_F(FiberKillTest, ARunGoesOnFromItsCheckpointThoughNobodyAsks) {
   server = serve_workers();
   server->wait_for_log(finished("a", "run-1"));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber.recovery.handled class=WorkerC agent=a "), 1U);
+  EXPECT_EQ(count(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 1U);
   EXPECT_EQ(recoveries("a"), 1);
   expect_done_once("a", "run-1", 8);
   expect_no_fibers("a");
@@ -225,7 +225,7 @@ TEST_F(FiberKillTest, FiveFibersOfOneAgentAreEachRecoveredOnce) {
   for (int run = 1; run <= 5; ++run)
     server->wait_for_log(finished("a", "run-" + std::to_string(run)));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber.recovery.handled class=WorkerC agent=a "), 5U);
+  EXPECT_EQ(count(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 5U);
   EXPECT_EQ(rows("a", "SELECT DISTINCT recoveries FROM runs"), std::vector<std::string>{"1"});
   for (int run = 1; run <= 5; ++run) expect_done_once("a", "run-" + std::to_string(run), 8);
   expect_no_fibers("a");
@@ -242,7 +242,7 @@ TEST_F(FiberKillTest, TwentyAgentsAllFinishWhatTheyBegan) {
   for (int agent = 0; agent < kAgents; ++agent)
     server->wait_for_log(finished("w" + std::to_string(agent), "run-1"));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber.recovery.handled"), std::size_t{kAgents});
+  EXPECT_EQ(count(server->log(), "fiber:recovery:handled"), std::size_t{kAgents});
   for (int agent = 0; agent < kAgents; ++agent) {
     expect_done_once("w" + std::to_string(agent), "run-1", 10);
     expect_no_fibers("w" + std::to_string(agent));
@@ -281,7 +281,7 @@ TEST_F(FiberKillTest, FinishedWorkIsNeverOfferedAgain) {
     worker.wait_until([](const Status& now) { return now.runs.at("run-2").finished; });
   }
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(server->log().find("fiber.recovery"), std::string::npos) << server->log();
+  EXPECT_EQ(server->log().find("fiber:recovery"), std::string::npos) << server->log();
   EXPECT_EQ(recoveries("a"), 0);
   expect_done_once("a", "run-1", 3);
   expect_no_fibers("a");
@@ -295,14 +295,14 @@ TEST_F(FiberKillTest, WorkThatNeverGetsAnywhereIsGivenUpAndKeptAndTheLogSaysSo) 
   for (int attempt = 1; attempt <= 2; ++attempt) {
     EXPECT_EQ(server->kill(), kKilled);
     server = serve_workers();
-    server->wait_for_log("fiber.recovery.handled class=WorkerC agent=a ");
+    server->wait_for_log("fiber:recovery:handled class=WorkerC agent=a ");
   }
   EXPECT_EQ(server->kill(), kKilled);
   server = serve_workers();
-  server->wait_for_log("fiber.recovery.dead class=WorkerC agent=a ");
+  server->wait_for_log("fiber:recovery:dead class=WorkerC agent=a ");
   server->wait_for_log("agent.evicted class=WorkerC agent=a reason=idle");
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber.recovery.attempt"), 0U) << server->log();
+  EXPECT_EQ(count(server->log(), "fiber:recovery:attempt"), 0U) << server->log();
   EXPECT_EQ(rows("a", "SELECT dead FROM cf_agents_runs"), std::vector<std::string>{"1"});
 }
 

@@ -8,7 +8,7 @@ namespace {
 TEST(CloseCodesTest, OnlyPolicyAndApplicationCodesStopAClient) {
   for (const CloseCode code :
        {kClosePolicyViolation, kCloseBadAddress, kCloseUnauthorized, kCloseForbidden,
-        kCloseUnknownClass, CloseCode{4000}, CloseCode{4999}}) {
+        kCloseUnknownClass, kCloseDestroyed, CloseCode{4000}, CloseCode{4999}}) {
     EXPECT_TRUE(stops_client(code)) << code;
   }
   for (const CloseCode code :

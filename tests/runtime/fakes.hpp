@@ -3,6 +3,7 @@
 // scripted by the test.
 
 #include "base/logger.hpp"
+#include "base/metrics.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_host.hpp"
 #include "runtime/call_sink.hpp"
@@ -15,9 +16,12 @@
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,7 +32,13 @@ namespace hearth::runtime::testing {
 // Runs tasks and timers when told to.
 class ManualLoop final : public ShardLoop {
  public:
-  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  void post(std::function<void()> task) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    posted_.notify_all();
+  }
   [[nodiscard]] bool on_this_thread() const override { return on_this_thread_; }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   TimerId call_at(SteadyTime due, std::function<void()> task) override {
@@ -39,9 +49,7 @@ class ManualLoop final : public ShardLoop {
   // Runs everything that is ready; time stands still.
   void settle() {
     for (;;) {
-      if (!tasks_.empty()) {
-        const auto task = std::move(tasks_.front());
-        tasks_.pop_front();
+      if (const auto task = take_task()) {
         task();
       } else if (auto timer = timers_.take_due(clock_.steady_now())) {
         timer();
@@ -52,10 +60,17 @@ class ManualLoop final : public ShardLoop {
   }
   // Runs the first task that is ready, if there is one.
   void step() {
-    if (tasks_.empty()) return;
-    const auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    task();
+    if (const auto task = take_task()) task();
+  }
+  // For what another thread posts: runs what is ready until `over`, for ten seconds at most.
+  bool settle_until(const std::function<bool()>& over) {
+    for (;;) {
+      settle();
+      if (over()) return true;
+      std::unique_lock lock(mutex_);
+      const auto some = [this] { return !tasks_.empty(); };
+      if (!posted_.wait_for(lock, std::chrono::seconds(10), some)) return false;
+    }
   }
   // Lets time pass; timers run at their moments.
   void advance(std::chrono::milliseconds by) {
@@ -67,11 +82,25 @@ class ManualLoop final : public ShardLoop {
     }
     clock_.advance(end - clock_.steady_now());
   }
+  // As if what runs took so long: other work that is ready has to wait.
+  void let_pass(std::chrono::milliseconds time) { clock_.advance(time); }
+  // Somebody sets the clock on the wall; time goes on as ever.
+  void jump(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
   void pretend_other_thread(bool other) { on_this_thread_ = !other; }
 
  private:
+  std::function<void()> take_task() {
+    const std::scoped_lock lock(mutex_);
+    if (tasks_.empty()) return {};
+    auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return task;
+  }
+
   hearth::testing::ManualClock clock_;
-  std::deque<std::function<void()>> tasks_;
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::deque<std::function<void()>> tasks_;  // guarded by mutex_
   TimerQueue timers_;
   bool on_this_thread_ = true;
 };
@@ -202,7 +231,9 @@ class ScriptedClass final : public AgentClass {
 // One runtime with one shard that is driven by hand, and one class "Counter" at /agents/counter/.
 class ShardFixture {
  public:
-  explicit ShardFixture(RuntimeLimits limits = {}, ClassSettings settings = {}) {
+  explicit ShardFixture(RuntimeLimits limits = {}, ClassSettings settings = {},
+                        storage::SyncCalls* sync_calls = nullptr)
+      : sync_calls_(sync_calls) {
     start(std::move(limits), std::move(settings));
   }
   ~ShardFixture() { stop(); }
@@ -257,6 +288,7 @@ class ShardFixture {
   ManualLoop loop;
   Script script;
   hearth::testing::RecordingLogger logger;
+  Metrics metrics;
 
  private:
   void start(RuntimeLimits limits, ClassSettings settings) {
@@ -265,8 +297,9 @@ class ShardFixture {
     RuntimeOptions options;
     options.limits = std::move(limits);
     options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
+    options.sync_calls = sync_calls_;
     ShardLoop* loops[] = {&loop};
-    runtime_ = std::make_unique<Runtime>(loops, *data_, logger, std::move(options));
+    runtime_ = std::make_unique<Runtime>(loops, *data_, logger, metrics, std::move(options));
     runtime_->classes().add(
         {"counter", std::make_shared<ScriptedClass>(script), std::move(settings)});
     runtime_->start_alarms();
@@ -281,6 +314,7 @@ class ShardFixture {
     data_.reset();
   }
 
+  storage::SyncCalls* const sync_calls_;
   hearth::testing::TempDirectory directory_;
   std::optional<storage::DataDirectory> data_;
   std::unique_ptr<Runtime> runtime_;

@@ -461,7 +461,8 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   EXPECT_EQ(small->end, "ok true");
   const auto big = shard.call(client, "big");
   shard.settle();
-  EXPECT_EQ(big->end, "error internal: the agent's storage failed; nothing of this was saved");
+  EXPECT_EQ(big->end,
+            "error internal: the agent's storage failed; do not count on any of this being saved");
   EXPECT_EQ(shard.script.alive, 0) << "a broken agent is evicted";
   const auto again = shard.call(client, "small");
   const auto late = shard.connect("a", "late");

@@ -11,12 +11,15 @@ namespace {
 class ManualGate final : public DurabilityGate {
  public:
   void request(std::function<void(bool)> done) override { waiting.push_back(std::move(done)); }
+  void directory_written() override {}
+  bool wait() override { return wait_succeeds; }
   void answer(bool durable) {
     auto first = std::move(waiting.front());
     waiting.erase(waiting.begin());
     first(durable);
   }
   std::vector<std::function<void(bool)>> waiting;
+  bool wait_succeeds = true;
 };
 
 class OutboxTest : public ::testing::Test, protected OutboxOwner {
@@ -34,6 +37,7 @@ class OutboxTest : public ::testing::Test, protected OutboxOwner {
   void discard(Effect& effect) override {
     seen_.push_back("discarded " + std::get<FrameEffect>(effect).payload);
   }
+  void all_durable() override { seen_.emplace_back("all durable"); }
   void durability_lost() override { seen_.emplace_back("lost"); }
 
   static FrameEffect frame(std::string text) {
@@ -71,7 +75,45 @@ TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
   outbox.flush();
   EXPECT_EQ(seen_, Seen{"commit"});
   gate_.answer(true);
-  EXPECT_EQ(seen_, (Seen{"commit", "a"}));
+  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}));
+}
+
+TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
+  Outbox outbox(*this, &gate_);
+  dirty_ = true;
+  outbox.push(frame("a"));
+  outbox.flush();
+  dirty_ = true;
+  outbox.flush();  // nothing new is held
+  outbox.push(frame("b"));
+  gate_.answer(true);
+  EXPECT_EQ(seen_, (Seen{"commit", "commit", "a"})) << "b follows the second commit";
+  outbox.push(frame("c"));
+  EXPECT_EQ(seen_.back(), "a");
+  gate_.answer(true);
+  EXPECT_EQ(seen_, (Seen{"commit", "commit", "a", "b", "c", "all durable"}));
+}
+
+TEST_F(OutboxTest, WhoLeavesWaitsAtTheGate) {
+  Outbox outbox(*this, &gate_);
+  outbox.wait_for_gate();
+  EXPECT_TRUE(seen_.empty()) << "nothing is held";
+  dirty_ = true;
+  outbox.push(frame("a"));
+  outbox.flush();
+  outbox.wait_for_gate();
+  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}));
+}
+
+TEST_F(OutboxTest, WhoWaitsInVainLosesWhatIsHeld) {
+  Outbox outbox(*this, &gate_);
+  gate_.wait_succeeds = false;
+  dirty_ = true;
+  outbox.push(frame("a"));
+  outbox.flush();
+  outbox.wait_for_gate();
+  EXPECT_EQ(seen_, (Seen{"commit", "lost"}));
+  outbox.discard_all();
 }
 
 TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
@@ -81,7 +123,7 @@ TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
   outbox.push(frame("later"));
   EXPECT_EQ(seen_, Seen{"commit"});
   gate_.answer(true);
-  EXPECT_EQ(seen_, (Seen{"commit", "later"}));
+  EXPECT_EQ(seen_, (Seen{"commit", "later", "all durable"}));
   EXPECT_TRUE(outbox.empty());
 }
 
@@ -93,10 +135,11 @@ TEST_F(OutboxTest, P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest) {
   dirty_ = true;
   outbox.push(frame("b"));
   gate_.answer(true);
-  EXPECT_EQ(seen_, (Seen{"commit", "a"})) << "b follows a write that is not committed";
+  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}))
+      << "b follows a write that is not committed";
   outbox.flush();
   gate_.answer(true);
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "commit", "b"}));
+  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable", "commit", "b", "all durable"}));
 }
 
 TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
@@ -107,7 +150,7 @@ TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
   outbox.push(frame("b"));  // clean, but behind a
   gate_.answer(true);
   outbox.push(frame("c"));
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "b", "c"}));
+  EXPECT_EQ(seen_, (Seen{"commit", "a", "b", "all durable", "c"}));
 }
 
 TEST_F(OutboxTest, P4_AfterAFailedCommitEverythingIsDiscarded) {

@@ -68,7 +68,11 @@ class CountingSink final : public CallSink {
   std::atomic<int>& largest_;
 };
 
-TEST(RuntimeTest, AgentsOfAllShardsCountOnAndStopCleanlyUnderLoad) {
+// Databases closed by their shards, or by threads beside them.
+class RuntimeTest : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(ClosingThreads, RuntimeTest, ::testing::Values(0, 2));
+
+TEST_P(RuntimeTest, AgentsOfAllShardsCountOnAndStopCleanlyUnderLoad) {
   constexpr int kAgents = 20;
   constexpr int kRequests = 50;
   const hearth::testing::TempDirectory directory;
@@ -82,8 +86,12 @@ TEST(RuntimeTest, AgentsOfAllShardsCountOnAndStopCleanlyUnderLoad) {
     ShardLoop* loops[] = {&first, &second};
     RuntimeOptions options;
     options.state_frame = [](std::string_view json) { return std::string(json); };
-    Runtime runtime(loops, *data, *logger, options);
-    runtime.classes().add({"counter", std::make_shared<CountingClass>(), {}});
+    options.closing_threads = GetParam();
+    Metrics metrics;
+    Runtime runtime(loops, *data, *logger, metrics, options);
+    ClassSettings settings;
+    settings.idle_timeout = milliseconds(1);  // agents come and go all the time
+    runtime.classes().add({"counter", std::make_shared<CountingClass>(), settings});
     first.start();
     second.start();
 

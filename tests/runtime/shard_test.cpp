@@ -146,7 +146,7 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
   AsioLoop loop(clock);
   ShardLoop* loops[] = {&loop};
   const auto logger = make_null_logger();
-  Runtime runtime(loops, shard.data(), *logger, {});
+  Runtime runtime(loops, shard.data(), *logger, shard.metrics, {});
   runtime.classes().add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
   loop.start();
   std::atomic<bool> both = false;

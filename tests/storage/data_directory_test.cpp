@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace hearth::storage {
 namespace {
@@ -150,6 +151,46 @@ TEST_F(DataDirectoryTest, P3_NoNameLeavesItsClassesDirectory) {
     EXPECT_EQ(path.parent_path().parent_path(), path_ / "agents/Counter");
     EXPECT_EQ(path.filename().string().size(), 32U + 3U);
   }
+}
+
+TEST_F(DataDirectoryTest, RemovesEveryFileOfAnAgentAndNoneOfItsNeighbours) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  const AgentKey key{"Counter", "alice"};
+  const std::filesystem::path database = directory->agent_path(key);
+  std::filesystem::create_directories(database.parent_path());
+  const std::filesystem::path neighbour = database.parent_path() / "2b00.db";
+  std::ofstream{neighbour} << "x";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    std::ofstream{database.string() + suffix} << "x";
+  directory->remove_agent(key);
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(database.parent_path()))
+    left.push_back(entry.path());
+  EXPECT_EQ(left, std::vector{neighbour});
+}
+
+TEST_F(DataDirectoryTest, RemovingAnAgentThatHasNoFilesIsNoError) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  directory->remove_agent({"Counter", "alice"});  // nor a directory
+  std::filesystem::create_directories(directory->agent_path({"Counter", "alice"}).parent_path());
+  directory->remove_agent({"Counter", "alice"});
+}
+
+TEST_F(DataDirectoryTest, AFileThatCannotBeRemovedIsNamed) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  const AgentKey key{"Counter", "alice"};
+  const std::filesystem::path stubborn = directory->agent_path(key).string() + "-journal";
+  std::filesystem::create_directories(stubborn);
+  std::string why;
+  try {
+    directory->remove_agent(key);
+  } catch (const StorageError& failure) {
+    why = failure.what();
+  }
+  EXPECT_NE(why.find(stubborn.string() + ": Is a directory"), std::string::npos) << why;
 }
 
 TEST_F(DataDirectoryTest, AbortsOnAClassThatMayNotBePartOfAPath) {

@@ -38,6 +38,15 @@ TEST_F(DirectoryTest, RecordsAnAgentOnceAndKeepsItsFirstTime) {
   EXPECT_EQ(entries[0].created_at_ms, 100);
 }
 
+TEST_F(DirectoryTest, SaysWhenAnAgentWasFirstRecorded) {
+  Directory directory(path_);
+  EXPECT_FALSE(directory.created_at_ms({"A", "x"}));
+  directory.record({"A", "x"}, 100);
+  EXPECT_EQ(directory.created_at_ms({"A", "x"}), 100);
+  EXPECT_FALSE(directory.created_at_ms({"A", "y"}));
+  EXPECT_FALSE(directory.created_at_ms({"B", "x"}));
+}
+
 TEST_F(DirectoryTest, ForgetsWhatItKnows) {
   Directory directory(path_);
   directory.record({"A", "x"}, 1);
@@ -115,6 +124,51 @@ TEST_F(DirectoryTest, P1_ThreadsOpenAndWriteAtOnce) {
   }
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(Directory(path_).count(), kThreads * kAgents);
+}
+
+TEST_F(DirectoryTest, ACondemnedAgentIsKnownAsSuchAfterReopeningUntilItIsForgotten) {
+  {
+    Directory directory(path_);
+    EXPECT_TRUE(directory.condemned().empty());
+    directory.condemn({"B", "x"});
+    directory.condemn({"A", "y"});
+    directory.condemn({"A", "y"});  // once more changes nothing
+  }
+  Directory directory(path_);
+  EXPECT_EQ(directory.condemned(), (std::vector<AgentKey>{{"A", "y"}, {"B", "x"}}));
+  directory.forget_condemned({"A", "y"});
+  EXPECT_EQ(directory.condemned(), (std::vector<AgentKey>{{"B", "x"}}));
+}
+
+TEST_F(DirectoryTest, ForgettingACondemnedAgentTakesItsEntryAndItsWakeAndNobodyElses) {
+  Directory directory(path_);
+  for (const char* name : {"x", "y"}) {
+    directory.record({"A", name}, 1);
+    directory.set_wake({"A", name}, 5, true);
+    directory.condemn({"A", name});
+  }
+  directory.forget_condemned({"A", "x"});
+  directory.forget_condemned({"A", "x"});  // one that was forgotten is no error
+  EXPECT_FALSE(directory.contains({"A", "x"}));
+  EXPECT_TRUE(directory.contains({"A", "y"}));
+  ASSERT_EQ(directory.wakes().size(), 1U);
+  EXPECT_EQ(directory.wakes()[0].key, (AgentKey{"A", "y"}));
+  EXPECT_EQ(directory.condemned(), (std::vector<AgentKey>{{"A", "y"}}));
+}
+
+TEST_F(DirectoryTest, WhatACondemnedAgentLeavesIsForgottenTogetherOrNotAtAll) {
+  Directory directory(path_);
+  directory.record({"A", "x"}, 1);
+  directory.set_wake({"A", "x"}, 5, true);
+  directory.condemn({"A", "x"});
+  Connection(path_, {}).execute(
+      "CREATE TRIGGER no BEFORE DELETE ON condemned BEGIN SELECT raise(ABORT, 'no'); END");
+  EXPECT_THROW(directory.forget_condemned({"A", "x"}), StorageError);
+  EXPECT_TRUE(directory.contains({"A", "x"}));
+  EXPECT_EQ(directory.wakes().size(), 1U);
+  Connection(path_, {}).execute("DROP TRIGGER no");
+  directory.forget_condemned({"A", "x"});  // the failure left no transaction open
+  EXPECT_FALSE(directory.contains({"A", "x"}));
 }
 
 TEST_F(DirectoryTest, RefusesAFileOfANewerServer) {

@@ -92,9 +92,15 @@ void ServerProcess::wait_until_ready() {
   port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
 }
 
-void ServerProcess::wait_for_log(std::string_view text) {
+void ServerProcess::wait_for_log(std::string_view text, std::size_t times) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  while (log_.find(text) == std::string::npos) {
+  const auto found = [this, text] {
+    std::size_t count = 0;
+    for (std::size_t at = log_.find(text); at != std::string::npos; at = log_.find(text, at + 1))
+      ++count;
+    return count;
+  };
+  while (found() < times) {
     if (!collect(deadline))
       give_up("the process ended without logging \"" + std::string(text) + "\"");
   }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -41,8 +42,8 @@ class ServerProcess {
   // The port of that line.
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  // Waits until the log holds `text`.
-  void wait_for_log(std::string_view text);
+  // Waits until the log holds `text`, so many times.
+  void wait_for_log(std::string_view text, std::size_t times = 1);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;

@@ -7,8 +7,10 @@
 
 namespace hearth::testing {
 
-TempDirectory::TempDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "hearth-test-XXXXXX").string();
+TempDirectory::TempDirectory() : TempDirectory(std::filesystem::temp_directory_path()) {}
+
+TempDirectory::TempDirectory(const std::filesystem::path& above) {
+  std::string pattern = (above / "hearth-test-XXXXXX").string();
   HEARTH_ASSERT(::mkdtemp(pattern.data()) != nullptr, "cannot create a temporary directory");
   path_ = pattern;
 }

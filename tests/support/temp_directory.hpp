@@ -8,6 +8,8 @@ namespace hearth::testing {
 class TempDirectory {
  public:
   TempDirectory();
+  // In another directory than the system's for such things.
+  explicit TempDirectory(const std::filesystem::path& above);
   ~TempDirectory();
   TempDirectory(const TempDirectory&) = delete;
   TempDirectory& operator=(const TempDirectory&) = delete;

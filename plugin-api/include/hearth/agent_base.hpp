@@ -9,10 +9,13 @@
 #include <hearth/http.hpp>
 #include <hearth/keep_alive.hpp>
 #include <hearth/log.hpp>
+#include <hearth/managed_fiber.hpp>
 #include <hearth/method.hpp>
 #include <hearth/offload.hpp>
 #include <hearth/operation.hpp>
+#include <hearth/queue.hpp>
 #include <hearth/retry.hpp>
+#include <hearth/schedule.hpp>
 #include <hearth/sql.hpp>
 #include <hearth/task.hpp>
 
@@ -54,7 +57,9 @@ enum class EvictReason : std::uint32_t {
 // Turn      What is written up to the next co_await, or the end of the handler, is one transaction, on disk
 //           before anything that was sent after it leaves.
 // Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
-class Agent {
+class Agent : public detail::ScheduleCalls<Agent>,
+              public detail::QueueCalls<Agent>,
+              public detail::ManagedFiberCalls<Agent> {
  public:
   Agent() : activation_(detail::constructing), log(activation_) {}
   virtual ~Agent() = default;
@@ -96,6 +101,16 @@ class Agent {
   // again later. Not overridden: interrupted fibers are dropped, with a warning in the log.
   // `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
+  // Several fibers were interrupted: in which order they are to be recovered, and how many at once. Not overridden, or
+  // if it fails: the oldest first, one at a time. `fibers` stays valid until this has ended.
+  virtual Task<RecoveryPlan> on_fibers_recovered(const std::vector<InterruptedFiber>& /*fibers*/) {
+    return RecoveryPlan();
+  }
+  // A managed fiber is settled, however that came; also by a cancel, and in another instance. At least once: if this
+  // fails, or the server is killed meanwhile, it is called again. `fiber` stays valid until this has ended.
+  virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
+  // How schedule(), queue() and retry() try again when they are not told otherwise.
+  virtual RetryOptions retry_defaults() { return {}; }
   // NOLINTEND(performance-unnecessary-value-param)
 
   // ---- itself ----------------------------------------------------------------------------------------------
@@ -109,6 +124,15 @@ class Agent {
   void request_eviction() {
     const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
     live().check(table.evict(live().host(), live().id()), "evict");
+  }
+
+  // Be gone for good: state, tables, durable work, and this instance soon after the running handler has returned. Certain
+  // when it returns, also if the server is killed then. What the handler answers still leaves; other handlers that wait are
+  // cancelled, and whoever called them is told. Clients are closed with 4410 and do not come back by themselves, without
+  // on_close: close() those that should, with 1012, before. The next event for this name meets a new, empty agent.
+  void destroy() {
+    const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
+    live().check(table.destroy(live().host(), live().id()), "destroy");
   }
 
   // ---- state: one JSON value, stored, and in step with every client ------------------------------------------
@@ -179,10 +203,10 @@ class Agent {
   }
   template <class Function>
   [[nodiscard]] auto retry(Function function) -> Task<detail::AttemptValue<Function>> {
-    return retry_checked(std::move(function), RetryOptions());
+    return retry(std::move(function), retry_defaults());
   }
 
-  // ---- work that survives: see fiber.hpp --------------------------------------------------------------------
+  // ---- work that survives: see fiber.hpp; and schedule.hpp, queue.hpp, managed_fiber.hpp, of which Agent has the calls
 
   // Not idle as long as it is held.
   [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }
@@ -203,7 +227,8 @@ class Agent {
     return detail::spawn(live(), name, detail::continued_by(live(), name), std::move(function));
   }
   // In on_fiber_recovered: like spawn_fiber, in the place of the interrupted one, whose checkpoint it takes over.
-  // The first fiber of the same name that is begun inside the hook does so too.
+  // The first fiber of the same name that is begun inside the hook does so too, unless it is managed: a managed fiber
+  // goes on under its own id.
   // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
   template <class Function>
   std::string continue_fiber(const RecoveredFiber& fiber, Function function) {
@@ -212,10 +237,6 @@ class Agent {
   // The checkpoint of the fiber that runs now, see FiberContext::stash().
   // Failure   Error outside a fiber.
   void stash(const Json& checkpoint) { detail::running_fiber(live()).stash(checkpoint); }
-  // Asks a fiber that runs to stop; it decides when, see FiberContext::stop_token(). False: none has this id.
-  bool cancel_fiber(std::string_view id) { return detail::request_stop(live(), id); }
-  // Has a fiber recovered once more whose recovery was given up. False: no such fiber.
-  bool retry_fiber(std::string_view id);
 
   // ---- time and chance: a test decides them ------------------------------------------------------------------
 
@@ -364,18 +385,11 @@ auto Agent::keep_alive_while(Function function)
 
 template <class Function>
 auto Agent::run_fiber(std::string name, Function function) -> Task<detail::FiberValue<Function>> {
-  auto& fiber =
-      detail::begin_fiber(live(), name, detail::continued_by(live(), name), std::move(function));
+  detail::FiberRow row = detail::open_fiber(live(), name, detail::continued_by(live(), name));
+  auto& fiber = detail::begin_fiber(live(), detail::fiber_context(live()), std::move(row),
+                                    std::move(function));
   detail::FiberAwaiter waiting(live(), fiber);
   co_return co_await waiting;
-}
-
-inline bool Agent::retry_fiber(std::string_view id) {
-  const auto& table = detail::need(live().tables().fibers, HEARTH_EXT_FIBERS);
-  const hearth_status status = table.retry(live().host(), live().id(), detail::slice(id));
-  if (status == HEARTH_E_NOT_FOUND) return false;
-  live().check(status, "retry fiber");
-  return true;
 }
 
 template <class Function>
@@ -420,6 +434,7 @@ inline Activation::~Activation() {
   while (!fibers_.empty()) fibers_.extract(std::prev(fibers_.end()));
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
   while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
+  kept_work_.clear();
   agent_.reset();
 }
 

@@ -28,10 +28,10 @@
 // Client    Changes of state count as those of the client whose event began it; caller() may have left.
 
 #include <hearth/detail/activation.hpp>
+#include <hearth/fiber_record.hpp>
+#include <hearth/method.hpp>
 
-#include <chrono>
 #include <coroutine>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -44,35 +44,48 @@
 namespace hearth {
 
 namespace detail {
+
 class FiberRoot;
-}
+
+// A fiber that the host has just begun, or that goes on.
+struct FiberRow {
+  hearth_fiber handle = 0;
+  std::string id;
+  std::string name;
+  Json snapshot;
+  bool managed = false;
+};
+
+}  // namespace detail
 
 // An interrupted fiber, as on_fiber_recovered() gets it.
 struct RecoveredFiber {
   std::string id;
   std::string name;
   Json snapshot;  // the last checkpoint; null if there was none
-  std::chrono::sys_time<std::chrono::milliseconds> created_at;
-  int attempt = 1;  // counts from 1; a checkpoint begins it anew
+  Time created_at;
+  int attempt = 1;                     // counts from 1; a checkpoint begins it anew
+  std::optional<FiberRecord> managed;  // the record, if it has one: see managed_fiber.hpp
+  std::string reason = "interrupted";  // or "retry": its work failed, and begins again
 };
 
 // What a fiber's function gets.
 // Lifetime  Until the function has ended, waits included.
 class FiberContext {
  public:
-  FiberContext(detail::Activation& activation, std::string_view name,
-               const RecoveredFiber* replaces);
+  FiberContext(detail::Activation& activation, detail::FiberRow row)
+      : activation_(activation), row_(std::move(row)) {}
   FiberContext(const FiberContext&) = delete;
   FiberContext& operator=(const FiberContext&) = delete;
 
-  // Names it in the table cf_agents_runs and in logs. A continuation has a new one.
-  [[nodiscard]] const std::string& id() const noexcept { return id_; }
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // Names it in the table cf_agents_runs and in logs. A continuation has a new one, unless it is managed.
+  [[nodiscard]] const std::string& id() const noexcept { return row_.id; }
+  [[nodiscard]] const std::string& name() const noexcept { return row_.name; }
   // The checkpoint that it began with: null, or what the fiber that it continues had stashed last.
-  [[nodiscard]] const Json& snapshot() const noexcept { return snapshot_; }
+  [[nodiscard]] const Json& snapshot() const noexcept { return row_.snapshot; }
 
   // Replaces the checkpoint, whole. On disk when it returns.
-  // Failure   HostError: GONE once the fiber has ended, LIMIT.
+  // Failure   HostError: GONE once the fiber has ended or was cancelled, LIMIT.
   void stash(const Json& checkpoint) const;
 
   // Asked to stop by cancel_fiber(). A fiber that is never asked need not look.
@@ -81,32 +94,15 @@ class FiberContext {
  private:
   friend class detail::FiberRoot;
   detail::Activation& activation_;
-  hearth_fiber handle_ = 0;
-  std::string id_;
-  std::string name_;
-  Json snapshot_;
+  detail::FiberRow row_;
   std::stop_source stop_;
 };
-
-inline FiberContext::FiberContext(detail::Activation& activation, std::string_view name,
-                                  const RecoveredFiber* replaces)
-    : activation_(activation), name_(name) {
-  if (replaces) snapshot_ = replaces->snapshot;
-  const auto& table = detail::need(activation.tables().fibers, HEARTH_EXT_FIBERS);
-  hearth_bytes id = {nullptr, 0};
-  activation.check(table.start(activation.host(), activation.id(), detail::slice(name),
-                               replaces ? detail::slice(std::string_view(replaces->id))
-                                        : hearth_bytes{nullptr, 0},
-                               &handle_, &id),
-                   "start fiber");
-  id_ = detail::view(id);
-}
 
 inline void FiberContext::stash(const Json& checkpoint) const {
   std::string& text = activation_.answer_buffer();
   append_json(text, checkpoint);
   activation_.check(
-      activation_.tables().fibers->stash(activation_.host(), activation_.id(), handle_,
+      activation_.tables().fibers->stash(activation_.host(), activation_.id(), row_.handle,
                                          detail::slice(std::string_view(text))),
       "stash");
 }
@@ -117,18 +113,20 @@ namespace detail {
 struct Recovery {
   RecoveredFiber fiber;
   bool continued = false;
+  std::optional<FiberOutcome> outcome;  // of a managed one that is not continued
 };
 
 inline Recovery read_recovery(std::string_view name, std::string_view body) {
-  // Not parse_json(): the host wraps a checkpoint, which may have used up all the depth that is allowed.
-  const Json event = Json::parse(body.begin(), body.end());
+  const Json event = parse_record(body);
   Recovery recovery;
   recovery.fiber.id = event.at("id").get<std::string>();
   recovery.fiber.name = name;
   recovery.fiber.snapshot = event.at("snapshot");
-  recovery.fiber.created_at = std::chrono::sys_time<std::chrono::milliseconds>(
-      std::chrono::milliseconds(event.at("created_at").get<std::int64_t>()));
+  recovery.fiber.created_at = read_time(event.at("created_at"));
   recovery.fiber.attempt = event.at("attempt").get<int>();
+  if (const auto managed = event.find("managed"); managed != event.end())
+    recovery.fiber.managed = read_fiber(*managed);
+  if (auto reason = find_text(event, "reason")) recovery.fiber.reason = std::move(*reason);
   return recovery;
 }
 
@@ -137,34 +135,26 @@ class DeliverRecovered {
  public:
   explicit DeliverRecovered(std::unique_ptr<Recovery> recovery) : recovery_(std::move(recovery)) {}
   void operator()(Activation& activation, const Context& context) const {
-    activation.complete(context.call, HEARTH_OK, {});
+    const bool settles = recovery_->outcome && !recovery_->continued;
+    activation.complete(context.call, HEARTH_OK,
+                        settles ? outcome_text(*recovery_->outcome) : std::string());
   }
 
  private:
   std::unique_ptr<Recovery> recovery_;
 };
 
-// Who waits for a fiber's end.
-class FiberWaiter {
- public:
-  // The fiber has ended, and goes when this returns.
-  virtual void resume() = 0;
-
- protected:
-  ~FiberWaiter() = default;
-};
-
 // A fiber that runs in this instance, without what depends on its function.
 class FiberRoot : public Root {
  public:
-  FiberRoot(Activation& activation, const Context& context, std::string_view name,
-            const RecoveredFiber* replaces)
-      : Root(activation, context), fiber_(activation, name, replaces) {}
+  FiberRoot(Activation& activation, const Context& context, FiberRow row)
+      : Root(activation, context), fiber_(activation, std::move(row)) {}
 
   [[nodiscard]] FiberContext& fiber() noexcept { return fiber_; }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   bool request_stop() { return !ended_ && fiber_.stop_.request_stop(); }
-  void wait(FiberWaiter* waiter) noexcept { waiter_ = waiter; }
+  // `waiter` is resumed when the fiber has ended; then the fiber goes.
+  void wait(Waiter* waiter) noexcept { waiter_ = waiter; }
 
   void answer() noexcept override {
     end();
@@ -175,7 +165,7 @@ class FiberRoot : public Root {
   }
   // Nobody waits: a failure goes to the log.
   void report() noexcept {
-    if (!error_) return;
+    if (!error_ || settled_before_) return;
     try {
       std::rethrow_exception(error_);
     } catch (...) {
@@ -189,14 +179,21 @@ class FiberRoot : public Root {
  protected:
   // Takes the outcome out of the coroutine and frees it.
   virtual void collect() noexcept = 0;
+  // The value as JSON, empty for none. After collect(), if that brought no error.
+  [[nodiscard]] virtual std::string result() const = 0;
+  // The function, for another attempt at the work.
+  [[nodiscard]] virtual std::unique_ptr<KeptWork> keep() = 0;
   // The work has ended: the row goes with this turn. It stays if only the agent's own end has ended the work.
   void end() noexcept {
     ended_ = true;
     collect();
     if (error_ && is_closing(error_)) return;
+    if (fiber_.row_.managed) return settle();
     const auto& table = *activation().tables().fibers;
     const hearth_status status =
-        table.finish(activation().host(), activation().id(), fiber_.handle_);
+        error_ ? table.fail(activation().host(), activation().id(), fiber_.row_.handle,
+                            slice(std::string_view(why())))
+               : table.finish(activation().host(), activation().id(), fiber_.row_.handle);
     if (status < 0)
       activation().log(HEARTH_LOG_ERROR,
                        activation().last_error(status, "finish fiber " + fiber_.name()));
@@ -207,6 +204,13 @@ class FiberRoot : public Root {
   }
 
  private:
+  [[nodiscard]] std::string why() const noexcept {
+    try {
+      std::rethrow_exception(error_);
+    } catch (...) {
+      return current_failure().text;
+    }
+  }
   static bool is_closing(const std::exception_ptr& error) noexcept {
     try {
       std::rethrow_exception(error);
@@ -217,10 +221,13 @@ class FiberRoot : public Root {
     }
   }
 
+  void settle() noexcept;  // the end of a managed one, in managed_fiber.hpp
+
   FiberContext fiber_;
-  FiberWaiter* waiter_ = nullptr;
+  Waiter* waiter_ = nullptr;
   std::exception_ptr error_;
   bool ended_ = false;
+  bool settled_before_ = false;  // by a cancel: nobody asks what the work came to
 };
 
 // What a fiber's function gives: a value, or a Task of one.
@@ -229,15 +236,33 @@ using FiberResult = std::invoke_result_t<Function&, FiberContext&>;
 template <class Function>
 using FiberValue = TaskValue<FiberResult<Function>>;
 
+// What is kept as the result of a managed fiber. Of a value that JSON cannot hold: null.
+template <class Value>
+inline constexpr bool kIsResult = kIsOptional<Value> || std::is_constructible_v<Json, const Value&>;
+template <>
+inline constexpr bool kIsResult<void> = true;
+
+// The function of a managed fiber that failed and has retries left. Not stored: a new instance asks the hook.
+template <class Function>
+class KeptFunction final : public KeptWork {
+ public:
+  KeptFunction(const Context& context, Function function)
+      : context_(context), function_(std::move(function)) {}
+  void resume(Activation& activation, const RecoveredFiber& fiber) override;
+
+ private:
+  Context context_;
+  Function function_;
+};
+
 template <class Function>
 class FiberWork final : public FiberRoot {
  public:
   using Value = FiberValue<Function>;
   static constexpr bool kVoid = std::is_void_v<Value>;
 
-  FiberWork(Activation& activation, const Context& context, std::string_view name,
-            const RecoveredFiber* replaces, Function function)
-      : FiberRoot(activation, context, name, replaces), function_(std::move(function)) {}
+  FiberWork(Activation& activation, const Context& context, FiberRow row, Function function)
+      : FiberRoot(activation, context, std::move(row)), function_(std::move(function)) {}
 
   // Runs the work up to its first wait or its end.
   void begin() noexcept {
@@ -278,6 +303,16 @@ class FiberWork final : public FiberRoot {
     }
     task_.reset();
   }
+  [[nodiscard]] std::string result() const override {
+    std::string text;
+    if constexpr (!kVoid) {
+      if constexpr (kIsResult<Value>) append_result(text, *value_);
+    }
+    return text;
+  }
+  [[nodiscard]] std::unique_ptr<KeptWork> keep() override {
+    return std::make_unique<KeptFunction<Function>>(context(), std::move(function_));
+  }
 
   Function function_;
   std::optional<Task<Value>> task_;  // destroyed before the function, which may be its closure
@@ -290,47 +325,91 @@ inline FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexc
                                             : static_cast<FiberRoot*>(found->second.get());
 }
 
-// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that runs, once.
+// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that runs, once. A managed
+// one goes on under its own id, which only continue_fiber() can mean.
 inline const RecoveredFiber* continued_by(const Activation& activation, std::string_view name) {
   const Recovery* const recovery = activation.context().recovery;
-  const bool continues = recovery && !recovery->continued && recovery->fiber.name == name;
+  const bool continues =
+      recovery && !recovery->continued && !recovery->fiber.managed && recovery->fiber.name == name;
   return continues ? &recovery->fiber : nullptr;
 }
 
-// The row, then the work up to its first wait. If it has ended already, whoever called forgets it.
-template <class Function>
-FiberWork<Function>& begin_fiber(Activation& activation, std::string_view name,
-                                 const RecoveredFiber* replaces, Function function) {
+FiberRow resume_managed(Activation& activation, const RecoveredFiber& fiber);  // managed_fiber.hpp
+
+// Has the host begin a fiber, or go on with the one that it continues.
+inline FiberRow open_fiber(Activation& activation, std::string_view name,
+                           const RecoveredFiber* replaces) {
+  FiberRow row;
+  if (replaces && replaces->managed) {
+    row = resume_managed(activation, *replaces);
+  } else {
+    const auto& table = need(activation.tables().fibers, HEARTH_EXT_FIBERS);
+    const hearth_bytes old =
+        replaces ? slice(std::string_view(replaces->id)) : hearth_bytes{nullptr, 0};
+    hearth_bytes id = {nullptr, 0};
+    activation.check(
+        table.start(activation.host(), activation.id(), slice(name), old, &row.handle, &id),
+        "start fiber");
+    row.id = view(id);
+    row.name = name;
+    if (replaces) row.snapshot = replaces->snapshot;
+  }
+  Recovery* const recovery = activation.context().recovery;
+  if (recovery && replaces && recovery->fiber.id == replaces->id) recovery->continued = true;
+  return row;
+}
+
+// What a fiber that is begun now takes over from the event that runs.
+inline Context fiber_context(const Activation& activation) noexcept {
   Context context = activation.context();
-  Recovery* const recovery = std::exchange(context.recovery, nullptr);
   context.call = 0;
   context.unheard = nullptr;
+  context.recovery = nullptr;
+  return context;
+}
+
+// The work up to its first wait. If it has ended already, whoever called forgets it.
+template <class Function>
+FiberWork<Function>& begin_fiber(Activation& activation, Context context, FiberRow row,
+                                 Function function) {
   context.fiber = activation.next_fiber();
-  auto work = std::make_unique<FiberWork<Function>>(activation, context, name, replaces,
+  auto work = std::make_unique<FiberWork<Function>>(activation, context, std::move(row),
                                                     std::move(function));
-  if (recovery && replaces && recovery->fiber.id == replaces->id) recovery->continued = true;
   FiberWork<Function>& fiber = *work;
   activation.fibers()[context.fiber] = std::move(work);
   fiber.begin();
   return fiber;
 }
 
+// The same for a fiber that nobody waits for.
+template <class Function>
+void begin_detached(Activation& activation, const Context& context, FiberRow row,
+                    Function function) {
+  auto& fiber = begin_fiber(activation, context, std::move(row), std::move(function));
+  if (!fiber.ended()) return;
+  fiber.report();
+  activation.fibers().erase(fiber.context().fiber);
+}
+
 template <class Function>
 std::string spawn(Activation& activation, std::string_view name, const RecoveredFiber* replaces,
                   Function function) {
-  auto& fiber = begin_fiber(activation, name, replaces, std::move(function));
-  std::string id = fiber.fiber().id();
-  if (fiber.ended()) {
-    fiber.report();
-    activation.fibers().erase(fiber.context().fiber);
-  }
+  FiberRow row = open_fiber(activation, name, replaces);
+  std::string id = row.id;
+  begin_detached(activation, fiber_context(activation), std::move(row), std::move(function));
   return id;
+}
+
+template <class Function>
+void KeptFunction<Function>::resume(Activation& activation, const RecoveredFiber& fiber) {
+  FiberRow row = resume_managed(activation, fiber);
+  begin_detached(activation, context_, std::move(row), std::move(function_));
 }
 
 // Waits for a fiber that was just begun. Lives in the frame of run_fiber(); destroyed while it waits (the caller was
 // cancelled) it leaves the fiber alone.
 template <class Work>
-class FiberAwaiter final : public FiberWaiter {
+class FiberAwaiter final : public Waiter {
  public:
   FiberAwaiter(Activation& activation, Work& fiber) noexcept
       : activation_(activation), fiber_(fiber), number_(fiber.context().fiber) {}

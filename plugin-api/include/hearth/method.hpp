@@ -1,6 +1,7 @@
 #pragma once
 // Methods that clients call: from the JSON array of arguments to a C++ call and back.
 
+#include <hearth/callback.hpp>
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>
 #include <hearth/task.hpp>
@@ -210,6 +211,12 @@ struct Invoker {
   }
 };
 
+// What a class has listed.
+struct MethodTable {
+  std::vector<Method> methods;      // for clients
+  std::vector<Callback> callbacks;  // for schedules and the queue
+};
+
 }  // namespace detail
 
 // What a class offers to its clients. An agent class lists it once:
@@ -217,6 +224,7 @@ struct Invoker {
 //     static void methods(hearth::Methods<Counter>& m) {
 //       m.add("increment", &Counter::increment);
 //       m.stream("count_to", &Counter::count_to);
+//       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
 //     }
 //
 // Parameters  what read_json() takes, by value; const references too, if the method returns no Task.
@@ -224,7 +232,7 @@ struct Invoker {
 template <class T>
 class Methods {
  public:
-  explicit Methods(std::vector<detail::Method>& list) : list_(list) {}
+  explicit Methods(detail::MethodTable& list) : list_(list) {}
 
   // `name` is a literal. Clients call it by this name.
   template <class C, class Result, class... Parameters>
@@ -242,6 +250,18 @@ class Methods {
     put<true, decltype(method), Result, Parameters...>(name, method);
   }
 
+  // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add() too.
+  template <class C, class Result, class... Parameters>
+  void callback(const char* name, Result (C::*method)(Parameters...)) {
+    list_.callbacks.push_back(
+        detail::make_callback<T, decltype(method), Result, Parameters...>(name, method));
+  }
+  template <class C, class Result, class... Parameters>
+  void callback(const char* name, Result (C::*method)(Parameters...) const) {
+    list_.callbacks.push_back(
+        detail::make_callback<T, decltype(method), Result, Parameters...>(name, method));
+  }
+
  private:
   template <bool Streams, class Pointer, class Result, class... Parameters>
   void put(const char* name, Pointer pointer) {
@@ -253,10 +273,10 @@ class Methods {
     static_assert(sizeof pointer <= detail::Method::kPointerBytes);
     detail::Method method = {name, &Invoker::invoke, {}};
     std::memcpy(method.pointer.data(), &pointer, sizeof pointer);
-    list_.push_back(method);
+    list_.methods.push_back(method);
   }
 
-  std::vector<detail::Method>& list_;
+  detail::MethodTable& list_;
 };
 
 }  // namespace hearth

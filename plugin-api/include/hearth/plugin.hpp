@@ -33,6 +33,8 @@ constexpr std::uint32_t hooks_of() {
   if constexpr (!HEARTH_INHERITS(on_state_changed)) hooks |= kOnStateChanged;
   if constexpr (!HEARTH_INHERITS(on_evict)) hooks |= kOnEvict;
   if constexpr (!HEARTH_INHERITS(on_fiber_recovered)) hooks |= kOnFiberRecovered;
+  if constexpr (!HEARTH_INHERITS(on_fiber_complete)) hooks |= kOnFiberComplete;
+  if constexpr (!HEARTH_INHERITS(on_fibers_recovered)) hooks |= kOnFibersRecovered;
   return hooks;
 }
 
@@ -57,16 +59,16 @@ concept HasOptions = requires { typename T::Options; };
 
 // `methods` may be inherited: then it lists those of the base.
 template <class Base>
-void collect_methods(std::vector<Method>& all, void (*methods)(Methods<Base>&)) {
+void collect_methods(MethodTable& all, void (*methods)(Methods<Base>&)) {
   Methods<Base> list(all);
   methods(list);
 }
 
 // Made at the first call to the class.
 template <class T>
-const std::vector<Method>& methods_of() {
-  static const std::vector<Method> list = [] {
-    std::vector<Method> all;
+const MethodTable& methods_of() {
+  static const MethodTable list = [] {
+    MethodTable all;
     if constexpr (names_methods<T>()) {
       static_assert(
           requires { collect_methods(all, &T::methods); },

@@ -2,6 +2,7 @@
 // co_await retry(function, options): again, after growing random waits, until it works or the attempts are used up.
 
 #include <hearth/error.hpp>
+#include <hearth/json.hpp>
 #include <hearth/task.hpp>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -67,6 +69,41 @@ inline std::chrono::milliseconds retry_delay(const RetryOptions& options, int at
   for (int i = 0; i < attempt && bound < most; ++i) bound *= 2;
   const double share = static_cast<double>(random >> 11) * 0x1.0p-53;  // [0, 1)
   return std::chrono::milliseconds(static_cast<std::int64_t>(share * std::min(bound, most)));
+}
+
+// Options that the host keeps and follows, for schedules and the queue.
+struct StoredRetry {
+  std::uint32_t max_attempts;
+  std::uint64_t base_ms;
+  std::uint64_t max_ms;
+};
+
+// `defaults` gives the class's options, which may have a should_retry for retry(): the host does without.
+template <class Defaults>
+StoredRetry stored_retry(const std::optional<RetryOptions>& options, Defaults defaults) {
+  if (options && options->should_retry)
+    throw Error(HEARTH_E_INVALID, "retry.shouldRetry cannot be stored");
+  const RetryOptions chosen = options ? *options : defaults();
+  check_retry(chosen);
+  return {static_cast<std::uint32_t>(chosen.max_attempts),
+          static_cast<std::uint64_t>(chosen.base_delay.count()),
+          static_cast<std::uint64_t>(chosen.max_delay.count())};
+}
+
+inline RetryOptions read_retry(const Json& record) {
+  RetryOptions options;
+  if (!record.is_object()) return options;
+  options.max_attempts = record.value("max_attempts", options.max_attempts);
+  options.base_delay =
+      std::chrono::milliseconds(record.value("base_delay_ms", options.base_delay.count()));
+  options.max_delay =
+      std::chrono::milliseconds(record.value("max_delay_ms", options.max_delay.count()));
+  return options;
+}
+inline Json to_json_retry(const RetryOptions& options) {
+  return {{"max_attempts", options.max_attempts},
+          {"base_delay_ms", options.base_delay.count()},
+          {"max_delay_ms", options.max_delay.count()}};
 }
 
 }  // namespace detail

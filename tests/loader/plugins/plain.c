@@ -125,8 +125,9 @@ static void on_cancel(void* instance, uint64_t call) {
 MAYBE_UNUSED static void on_result(void* instance, const hearth_result* result) {
   plain* it = instance;
   if (it->call == 0 || (result->flags & HEARTH_RESULT_FINAL) == 0) return;
+  const hearth_bytes answer = result->token == 77 ? bytes("77") : bytes("0");
   host->complete(host, it->agent, it->call, result->status,
-                 result->token == 77 ? bytes("77") : bytes("0"));
+                 result->status == HEARTH_OK ? answer : result->body);
   it->call = 0;
 }
 

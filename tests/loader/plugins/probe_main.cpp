@@ -1,10 +1,14 @@
-// What main() of the server does first, alone: the child of a trial.
+// What main() of the server does first, alone: the child of a trial, or of one case of a check.
 
+#include "loader/check_child.hpp"
 #include "loader/probe.hpp"
 
 #include <string_view>
 
 int main(int argc, char** argv) {
-  if (argc != 3 || std::string_view(argv[1]) != hearth::loader::kProbeArgument) return 64;
-  return hearth::loader::run_plugin_probe(argv[2]);
+  using namespace hearth::loader;
+  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  if (argc == 3 && wanted == kProbeArgument) return run_plugin_probe(argv[2]);
+  if (argc == 4 && wanted == kCheckArgument) return run_plugin_check(argv[2], argv[3]);
+  return 64;
 }

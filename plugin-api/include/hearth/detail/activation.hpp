@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,12 +21,14 @@
 namespace hearth {
 
 class Agent;
+struct RecoveredFiber;
 
 namespace detail {
 
 class Activation;
-struct Recovery;     // see fiber.hpp
-struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
+struct Recovery;       // see fiber.hpp
+class SettledAwaiter;  // see managed_fiber.hpp
+struct ClassTraits;    // what the compiler knows of an agent class: see class_of.hpp
 
 // Which event the running code belongs to. Restored when a wait ends.
 struct Context {
@@ -66,6 +70,24 @@ class PendingOperation {
   virtual void on_result(const hearth_result& result) = 0;
   [[nodiscard]] virtual const Context& context() const noexcept = 0;
   virtual ~PendingOperation() = default;
+};
+
+// A coroutine that waits for something inside the agent. Implemented by awaiters, which live in its frame.
+class Waiter {
+ public:
+  // Goes on; `this` may be gone when it returns.
+  virtual void resume() = 0;
+
+ protected:
+  ~Waiter() = default;
+};
+
+// The work of a fiber that is to begin again.
+class KeptWork {
+ public:
+  virtual ~KeptWork() = default;
+  // Has the host go on with `fiber` and runs the work up to its first wait. Failure: HostError; then it may be tried again.
+  virtual void resume(Activation& activation, const RecoveredFiber& fiber) = 0;
 };
 
 // Threads   The agent's own: every member is [instance].
@@ -131,9 +153,16 @@ class Activation {
   }
   void finished(Root& root) noexcept { finished_.push_back(&root); }
   void cancel(std::uint64_t call) { roots_.erase(call); }
-  // Answers and frees the events that have ended. Called last in each entry, when no coroutine runs.
+  // Answers and frees the events that have ended, and lets those go on whose wait is over. Called last in each entry,
+  // when no coroutine runs.
   void reap() noexcept {
-    while (!finished_.empty()) {
+    while (!finished_.empty() || !released_.empty()) {
+      if (finished_.empty()) {
+        Waiter* const waiter = released_.front();
+        released_.erase(released_.begin());
+        waiter->resume();
+        continue;
+      }
       Root* const root = finished_.back();
       finished_.pop_back();
       const Context ended = root->context();
@@ -145,12 +174,18 @@ class Activation {
     }
   }
   [[nodiscard]] std::size_t unfinished() const noexcept { return roots_.size(); }
+  // Its wait is over; it goes on at the end of this entry, unless it is withdrawn before.
+  void release(Waiter& waiter) { released_.push_back(&waiter); }
+  void withdraw(const Waiter& waiter) noexcept { std::erase(released_, &waiter); }
 
   // ---- fibers: they belong to no event, so its end does not touch them. Each root is a FiberRoot
   [[nodiscard]] std::uint64_t next_fiber() noexcept { return ++last_fiber_; }
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Root>>& fibers() noexcept {
     return fibers_;
   }
+  // Managed ones, by id: functions for another attempt, and who waits for a settled record.
+  [[nodiscard]] auto& kept_work() noexcept { return kept_work_; }
+  [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
 
   // ---- operations
   // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will come.
@@ -218,7 +253,14 @@ class Activation {
   };
   [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
 
+  // A warning that would say the same each time. Bounded: kMostWarnings different ones.
+  void warn_once(std::string text) {
+    if (warned_.size() >= kMostWarnings || !warned_.insert(text).second) return;
+    log(HEARTH_LOG_WARN, text);
+  }
+
  private:
+  static constexpr std::size_t kMostWarnings = 100;
   static constexpr std::size_t kKeptAnswer =
       65'536;  // a larger buffer is not kept for a live but idle agent
 
@@ -238,7 +280,11 @@ class Activation {
   std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call, which grow
   std::uint64_t last_fiber_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number
+  std::map<std::string, std::unique_ptr<KeptWork>, std::less<>> kept_work_;
+  std::multimap<std::string, SettledAwaiter*, std::less<>> settled_waiters_;
   std::vector<Root*> finished_;
+  std::vector<Waiter*> released_;
+  std::set<std::string, std::less<>> warned_;
 };
 
 inline void Root::on_finished() noexcept {

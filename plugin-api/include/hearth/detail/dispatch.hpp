@@ -3,6 +3,7 @@
 
 #include <hearth/agent_base.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,16 +26,18 @@ enum Hook : std::uint32_t {
   kOnStateChanged = 1U << 8,
   kOnEvict = 1U << 9,
   kOnFiberRecovered = 1U << 10,
+  kOnFiberComplete = 1U << 11,
+  kOnFibersRecovered = 1U << 12,
 };
 
 struct ClassTraits {
   std::uint32_t hooks;
-  const std::vector<Method>& (*methods)();
+  const MethodTable& (*methods)();
 };
 
 inline void dispatch_call(Activation& activation, const Context& context, std::string_view name,
                           std::string_view arguments) {
-  for (const Method& method : activation.traits().methods()) {
+  for (const Method& method : activation.traits().methods().methods) {
     if (method.name == name)
       return method.invoke(method, activation, activation.agent(), context, arguments);
   }
@@ -51,13 +54,88 @@ inline void dispatch_request(Activation& activation, const Context& context,
         DeliverResponse(std::move(request)));
 }
 
+inline Delivery::Delivery() = default;
+inline Delivery::~Delivery() = default;
+
+// A run of a schedule, or an item of the queue.
+inline void dispatch_callback(Activation& activation, const Context& context,
+                              const hearth_event& event) {
+  const bool scheduled = event.kind == HEARTH_EVENT_SCHEDULE;
+  const std::string_view name = view(event.name);
+  const auto& callbacks = activation.traits().methods().callbacks;
+  const auto callback = std::find_if(callbacks.begin(), callbacks.end(),
+                                     [&](const Callback& each) { return each.name == name; });
+  if (callback == callbacks.end())
+    return activation.complete(context.call, HEARTH_E_NOT_FOUND,
+                               "Callback " + std::string(name) + " does not exist");
+  if (!(scheduled ? callback->for_schedules : callback->for_queue))
+    return activation.complete(
+        context.call, HEARTH_E_NOT_FOUND,
+        "Callback " + std::string(name) + (scheduled ? " is for the queue" : " is for schedules"));
+  const Json body = parse_record(view(event.body));
+  auto delivery = std::make_unique<Delivery>();
+  delivery->payload = find_json(body, "payload");
+  if (scheduled)
+    delivery->schedule = std::make_unique<const ScheduleRun>(read_schedule_run(name, body));
+  else
+    delivery->item = std::make_unique<const QueueItem>(read_queue_run(name, body));
+  callback->invoke(*callback, activation, activation.agent(), context, std::move(delivery));
+}
+
+inline void warn_if_unknown(Activation& activation, std::string_view callback) {
+  for (const Callback& each : activation.traits().methods().callbacks) {
+    if (each.name == callback) return;
+  }
+  activation.warn_once("the class " + std::string(activation.definition().name) +
+                       " has no callback " + std::string(callback) + " (yet)");
+}
+
+// The work failed in this instance, which still has the function. False if it has not.
+inline bool resume_kept(Activation& activation, const Context& context,
+                        const RecoveredFiber& fiber) {
+  auto kept = activation.kept_work().extract(fiber.id);
+  if (kept.empty()) return false;
+  if (fiber.reason != "retry") return false;
+  try {
+    kept.mapped()->resume(activation, fiber);
+  } catch (...) {
+    activation.kept_work().insert(std::move(kept));
+    throw;
+  }
+  activation.complete(context.call, HEARTH_OK, {});
+  return true;
+}
+
 inline void dispatch_recovery(Activation& activation, Context context, const hearth_event& event) {
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
+  if (resume_kept(activation, context, recovery->fiber)) return;
+  if ((activation.traits().hooks & kOnFiberRecovered) == 0)
+    return activation.complete(context.call, HEARTH_E_UNSUPPORTED, "the class recovers no fibers");
   context.recovery = recovery.get();
   const RecoveredFiber& fiber = recovery->fiber;
   const Activation::Scope scope(activation, context);
   drive(activation, context, activation.agent().on_fiber_recovered(fiber),
         DeliverRecovered(std::move(recovery)));
+}
+
+inline void dispatch_plan(Activation& activation, const Context& context,
+                          const hearth_event& event) {
+  auto fibers =
+      std::make_unique<const std::vector<InterruptedFiber>>(read_interrupted(view(event.body)));
+  const auto& borrowed = *fibers;
+  drive(activation, context, activation.agent().on_fibers_recovered(borrowed),
+        DeliverPlan(std::move(fibers)));
+}
+
+inline void dispatch_settled(Activation& activation, const Context& context,
+                             const hearth_event& event) {
+  auto fiber = std::make_unique<const FiberRecord>(read_fiber(parse_record(view(event.body))));
+  const FiberRecord& borrowed = *fiber;
+  fiber_settled(activation, borrowed);
+  if ((activation.traits().hooks & kOnFiberComplete) == 0)
+    return activation.complete(context.call, HEARTH_E_UNSUPPORTED, {});
+  drive(activation, context, activation.agent().on_fiber_complete(borrowed),
+        DeliverSettled(std::move(fiber)));
 }
 
 // An asynchronous event whose hook is overridden. Exceptions before the first wait come out of here.
@@ -88,6 +166,10 @@ inline void dispatch(Activation& activation, const Context& context, const heart
       return drive(activation, context, agent.on_evict(static_cast<EvictReason>(event.flags)),
                    DeliverNothing());
     case HEARTH_EVENT_FIBER_RECOVERED: return dispatch_recovery(activation, context, event);
+    case HEARTH_EVENT_FIBERS_RECOVERED: return dispatch_plan(activation, context, event);
+    case HEARTH_EVENT_FIBER_SETTLED: return dispatch_settled(activation, context, event);
+    case HEARTH_EVENT_SCHEDULE:
+    case HEARTH_EVENT_QUEUE_ITEM: return dispatch_callback(activation, context, event);
     default: return;
   }
 }
@@ -105,7 +187,22 @@ inline std::uint32_t hook_of(std::uint32_t kind) noexcept {
     case HEARTH_EVENT_STATE_CHANGED: return kOnStateChanged;
     case HEARTH_EVENT_EVICT: return kOnEvict;
     case HEARTH_EVENT_FIBER_RECOVERED: return kOnFiberRecovered;
+    case HEARTH_EVENT_FIBERS_RECOVERED: return kOnFibersRecovered;
+    case HEARTH_EVENT_FIBER_SETTLED: return kOnFiberComplete;
     default: return 0;
+  }
+}
+
+// Events that the SDK looks at whether or not the class has a hook for them.
+inline bool always_wanted(std::uint32_t kind) noexcept {
+  switch (kind) {
+    case HEARTH_EVENT_CALL:
+    case HEARTH_EVENT_REQUEST:
+    case HEARTH_EVENT_FIBER_RECOVERED:
+    case HEARTH_EVENT_FIBER_SETTLED:
+    case HEARTH_EVENT_SCHEDULE:
+    case HEARTH_EVENT_QUEUE_ITEM: return true;
+    default: return false;
   }
 }
 
@@ -116,6 +213,8 @@ inline const char* unheard_hook(std::uint32_t kind) noexcept {
     case HEARTH_EVENT_CLOSE: return "on_close";
     case HEARTH_EVENT_STATE_CHANGED: return "on_state_changed";
     case HEARTH_EVENT_EVICT: return "on_evict";
+    case HEARTH_EVENT_FIBER_SETTLED: return "on_fiber_complete";
+    case HEARTH_EVENT_FIBERS_RECOVERED: return "on_fibers_recovered";
     default: return nullptr;
   }
 }
@@ -144,13 +243,12 @@ inline hearth_status dispatch_synchronous(Activation& activation,
 inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   Activation& activation = *static_cast<Activation*>(instance);
   const std::uint32_t kind = event->kind;
-  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_FIBER_RECOVERED) return HEARTH_E_UNSUPPORTED;
+  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_FIBERS_RECOVERED)
+    return HEARTH_E_UNSUPPORTED;
 
   const bool wanted = (activation.traits().hooks & hook_of(kind)) != 0;
-  // Not OK: that would mean that the fiber was taken care of.
-  if (kind == HEARTH_EVENT_FIBER_RECOVERED && !wanted) return HEARTH_E_UNSUPPORTED;
   if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
-  if (!wanted && kind != HEARTH_EVENT_CALL && kind != HEARTH_EVENT_REQUEST) {
+  if (!wanted && !always_wanted(kind)) {
     activation.complete(event->call, HEARTH_OK, {});
     return HEARTH_OK;
   }

@@ -10,8 +10,11 @@
 #include <hearth/ext/http.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
+#include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/offload.h>
+#include <hearth/ext/queue.h>
 #include <hearth/ext/random.h>
+#include <hearth/ext/schedule.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
 #include <hearth/ext/state.h>
@@ -46,7 +49,10 @@ struct HostTables {
   const hearth_http_v1* http = nullptr;
   const hearth_keep_alive_v1* keep_alive = nullptr;
   const hearth_log_v1* log = nullptr;
+  const hearth_managed_fibers_v1* managed_fibers = nullptr;
+  const hearth_queue_v1* queue = nullptr;
   const hearth_random_v1* random = nullptr;
+  const hearth_schedule_v1* schedule = nullptr;
   const hearth_sql_v1* sql = nullptr;
   const hearth_state_v1* state = nullptr;
 
@@ -59,7 +65,10 @@ struct HostTables {
     find(http, HEARTH_EXT_HTTP);
     find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
     find(log, HEARTH_EXT_LOG);
+    find(managed_fibers, HEARTH_EXT_MANAGED_FIBERS);
+    find(queue, HEARTH_EXT_QUEUE);
     find(random, HEARTH_EXT_RANDOM);
+    find(schedule, HEARTH_EXT_SCHEDULE);
     find(sql, HEARTH_EXT_SQL);
     find(state, HEARTH_EXT_STATE);
   }

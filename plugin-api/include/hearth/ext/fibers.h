@@ -1,9 +1,9 @@
 /*
  * hearth.fibers/1: durable work. A fiber is a row that says that work is under way, and a checkpoint of how far it is.
  *
- *   start -> the plugin works, calling stash after each step -> finish
+ *   start -> the plugin works, calling stash after each step -> finish, or fail
  *
- * The row is on disk when start returns, each checkpoint when stash returns; the row goes with the turn in which finish is
+ * The row is on disk when start returns, each checkpoint when stash returns; the row goes with the turn in which finish or fail is
  * called, so finished work is never offered again. While a fiber runs the agent is kept alive. A row whose
  * work does not run in this instance (after a crash, an eviction, a new version of the code) was interrupted: once the
  * agent has started, the host offers it with HEARTH_EVENT_FIBER_RECOVERED. Nobody has to touch the agent for that.
@@ -39,7 +39,7 @@ typedef struct hearth_fibers_v1 {
    * that this one continues: its row goes and its checkpoint is taken over in the same transaction; or empty.
    * On disk when it returns. *id (36 characters) names it in the table and in logs. Errors: INVALID (also while a savepoint of
    * hearth.sql/1 is open; so do the functions below), NOT_FOUND (nothing of this id is being recovered to
-   * replace), CLOSING, LIMIT (too many run), IO. [instance] */
+   * replace; a managed one is INVALID: it is resumed), CLOSING, LIMIT (too many run), IO. [instance] */
   hearth_status (*start)(const hearth_host *host, hearth_agent agent, hearth_bytes name, hearth_bytes replaces,
                          hearth_fiber *fiber, hearth_bytes *id);
 
@@ -47,14 +47,25 @@ typedef struct hearth_fibers_v1 {
    * class's max_value), GONE (the fiber has ended), IO. [instance] */
   hearth_status (*stash)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber, hearth_bytes json);
 
-  /* The work has ended, well or not: the row goes with the running turn. GONE. [instance] */
+  /* The work has ended well: the row goes with the running turn. GONE. INVALID: it is managed, and is settled. [instance] */
   hearth_status (*finish)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber);
 
   /* Offers a dead fiber again, soon, counting its attempts anew. NOT_FOUND: no dead fiber has this id. [instance] */
   hearth_status (*retry)(const hearth_host *host, hearth_agent agent, hearth_bytes id);
+
+  /* The work has failed: like finish, and reported (log, metrics) with `why`, a text for people. Nobody tries again: the
+   * end of the work is its own decision. INVALID, GONE. [instance] */
+  hearth_status (*fail)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber, hearth_bytes why);
+
+  /* The dead fibers that have no record (hearth.managed_fibers/1 lists the others), oldest first. after: the id that the last page
+   * ended with, or empty. limit: 1 to 100; 0: 50. *records: a JSON array of {"id", "name", "snapshot", "created_at", "attempts",
+   * "last_error"}. A page of more than 4 MiB ends before its limit: only an empty page is the last. NOT_FOUND: `after` is
+   * not dead any more. INVALID. [instance] */
+  hearth_status (*list_dead)(const hearth_host *host, hearth_agent agent, hearth_bytes after, uint32_t limit,
+                             hearth_bytes *records);
 } hearth_fibers_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v1) == 32, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v1) == 48, "frozen");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ struct Caller {
     agent->last_error = std::move(text);
     return code;
   }
+  // Durable work is written with the turn, which a transaction of the agent's own must not take back.
+  [[nodiscard]] bool in_transaction() const { return agent->database.depth() > 0; }
+  [[nodiscard]] hearth_status fail_in_transaction() const {
+    return fail(HEARTH_E_INVALID, "not while a transaction of the agent's own is open");
+  }
   // Lends `bytes` through `out`.
   hearth_status lend(std::string_view bytes, hearth_bytes* out) const {
     *out = agent->lent.lend(bytes);
@@ -51,6 +57,14 @@ struct Caller {
   AgentRecord* agent = nullptr;
   hearth_status status = HEARTH_OK;
 };
+
+// 36 characters, like a UUID; readable in a failed test.
+inline std::string durable_id(std::uint64_t number) {
+  char text[37];
+  static_cast<void>(std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx",
+                                  static_cast<unsigned long long>(number)));
+  return text;
+}
 
 inline bool is_utf8(std::string_view text) {
   try {

@@ -19,25 +19,20 @@ namespace hearth::testing {
 // Lives as long as the agent's storage: evictions do not touch it, but end its statements.
 class Database {
  public:
-  Database() {
-    if (sqlite3_open(":memory:", &db_) != SQLITE_OK)
-      throw std::runtime_error("cannot open SQLite in memory");
-    sqlite3_set_authorizer(db_, &Database::authorize, this);
-    execute("CREATE TABLE cf_agents_state (id TEXT PRIMARY KEY, state TEXT)",
-            true);  // tables of the host's
-    execute(
-        "CREATE TABLE cf_agents_runs (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot "
-        "TEXT, "
-        "created_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
-        "next_at INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT)",
-        true);
-  }
+  Database() { open(); }
   ~Database() {
     finalize_all();
     sqlite3_close(db_);
   }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
+
+  // As on the first day.
+  void clear() {
+    finalize_all();
+    sqlite3_close(db_);
+    open();
+  }
 
   hearth_status prepare(std::string_view sql, hearth_statement& statement) {
     sqlite3_stmt* compiled = nullptr;
@@ -109,6 +104,8 @@ class Database {
     if (depth_ > 0) release(1);
   }
 
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
+
   // ---- the host's own rows: NULL for an empty optional
   void write_own(const std::string& sql, const std::vector<std::optional<std::string>>& values) {
     own_ = true;
@@ -129,6 +126,20 @@ class Database {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
+  void open() {
+    if (sqlite3_open(":memory:", &db_) != SQLITE_OK)
+      throw std::runtime_error("cannot open SQLite in memory");
+    sqlite3_set_authorizer(db_, &Database::authorize, this);
+    execute("CREATE TABLE cf_agents_state (id TEXT PRIMARY KEY, state TEXT)",
+            true);  // tables of the host's
+    execute(
+        "CREATE TABLE cf_agents_runs (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot "
+        "TEXT, "
+        "created_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+        "next_at INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT)",
+        true);
+  }
+
   void execute(const std::string& sql, bool own) {
     own_ = own;
     sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);

@@ -29,30 +29,24 @@ inline hearth_status release_keep_alive(const hearth_host* host, hearth_agent ag
   return HEARTH_OK;
 }
 
-// 36 characters, like a UUID; readable in a failed test.
-inline std::string fiber_id(hearth_fiber number) {
-  char text[37];
-  static_cast<void>(std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx",
-                                  static_cast<unsigned long long>(number)));
-  return text;
-}
-
 inline hearth_status start_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes name,
                                  hearth_bytes replaces, hearth_fiber* handle, hearth_bytes* id) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
   if (name.len == 0 || name.len > 256 || !is_utf8(view(name)))
     return caller.fail(HEARTH_E_INVALID, "a fiber's name is 1 to 256 bytes of UTF-8");
+  if (caller.in_transaction()) return caller.fail_in_transaction();
   if (caller.engine.start_fiber_status != HEARTH_OK)
     return caller.fail(caller.engine.start_fiber_status, "start fails in this test");
   FiberRecord fiber;
-  fiber.handle = caller.engine.next_fiber();
-  fiber.id = fiber_id(fiber.handle);
+  fiber.handle = caller.engine.next_number();
+  fiber.id = durable_id(fiber.handle);
   fiber.name = view(name);
   fiber.created_at_ms = caller.engine.wall_ms;
   fiber.running = true;
   if (replaces.len != 0) {
     const FiberRecord* const old = Engine::find_row(*caller.agent, view(replaces));
+    if (old && old->managed) return caller.fail(HEARTH_E_INVALID, "a managed fiber is resumed");
     if (!old || old->running)
       return caller.fail(HEARTH_E_NOT_FOUND, "no interrupted fiber has this id");
     fiber.snapshot = old->snapshot;
@@ -72,6 +66,7 @@ hearth_status with_fiber(const hearth_host* host, hearth_agent agent, hearth_fib
                          Use use) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
+  if (caller.in_transaction()) return caller.fail_in_transaction();
   for (FiberRecord& fiber : caller.agent->fibers) {
     if (fiber.running && fiber.handle == handle) return use(caller, fiber);
   }
@@ -94,6 +89,16 @@ inline hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_f
 inline hearth_status finish_fiber(const hearth_host* host, hearth_agent agent,
                                   hearth_fiber handle) {
   return with_fiber(host, agent, handle, [&](const Caller& caller, const FiberRecord& fiber) {
+    if (fiber.managed) return caller.fail(HEARTH_E_INVALID, "a managed fiber is settled");
+    Engine::erase_fiber(*caller.agent, std::string(fiber.id));
+    return hearth_status{HEARTH_OK};
+  });
+}
+inline hearth_status fail_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber handle,
+                                hearth_bytes why) {
+  return with_fiber(host, agent, handle, [&](const Caller& caller, const FiberRecord& fiber) {
+    if (fiber.managed) return caller.fail(HEARTH_E_INVALID, "a managed fiber is settled");
+    caller.agent->fiber_failures.push_back(fiber.name + ": " + std::string(view(why)));
     Engine::erase_fiber(*caller.agent, std::string(fiber.id));
     return hearth_status{HEARTH_OK};
   });
@@ -101,6 +106,7 @@ inline hearth_status finish_fiber(const hearth_host* host, hearth_agent agent,
 inline hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
+  if (caller.in_transaction()) return caller.fail_in_transaction();
   FiberRecord* const fiber = Engine::find_row(*caller.agent, view(id));
   if (!fiber || !fiber->dead) return caller.fail(HEARTH_E_NOT_FOUND, "no dead fiber has this id");
   fiber->dead = false;
@@ -111,6 +117,32 @@ inline hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, he
 }
 
 inline constexpr hearth_keep_alive_v1 kKeepAlive = {&acquire_keep_alive, &release_keep_alive};
-inline constexpr hearth_fibers_v1 kFibers = {&start_fiber, &stash, &finish_fiber, &retry_fiber};
+inline hearth_status list_dead(const hearth_host* host, hearth_agent agent, hearth_bytes after,
+                               std::uint32_t limit, hearth_bytes* records) {
+  const Caller caller(host, agent);
+  if (caller.bad()) return caller.status;
+  if (limit > 100) return caller.fail(HEARTH_E_INVALID, "a page has at most 100 records");
+  std::size_t left = limit == 0 ? 50 : limit;
+  bool begun = after.len == 0;
+  Json page = Json::array();
+  for (const FiberRecord& fiber : caller.agent->fibers) {
+    if (!fiber.dead || fiber.managed) continue;
+    if (begun && left > 0) {
+      page.push_back({{"id", fiber.id},
+                      {"name", fiber.name},
+                      {"snapshot", fiber.snapshot ? Json::parse(*fiber.snapshot) : Json()},
+                      {"created_at", fiber.created_at_ms},
+                      {"attempts", fiber.attempts},
+                      {"last_error", fiber.last_error}});
+      --left;
+    }
+    begun = begun || fiber.id == view(after);
+  }
+  if (!begun) return caller.fail(HEARTH_E_NOT_FOUND, "no dead fiber has the id `after`");
+  return caller.lend(page.dump(), records);
+}
+
+inline constexpr hearth_fibers_v1 kFibers = {&start_fiber, &stash,      &finish_fiber,
+                                             &retry_fiber, &fail_fiber, &list_dead};
 
 }  // namespace hearth::testing::detail

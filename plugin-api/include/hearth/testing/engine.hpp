@@ -22,6 +22,16 @@ namespace hearth::testing::detail {
 
 using hearth::detail::view;
 
+class Engine;
+
+// ---- in recovery.hpp
+// Does one thing of durable work that is due in an agent that has started; false if nothing is.
+bool step_durable(Engine& engine, AgentRecord& agent);
+// The steady time at which something is due next; ~0: never.
+std::uint64_t next_durable(const Engine& engine, AgentRecord& agent);
+// The instance is gone.
+void interrupt_durable(AgentRecord& agent);
+
 // Delivers events and results the way the server does: one at a time, never from inside a host function, and
 // results only once the plugin has returned.
 // Threads   The one that made it, but for post(), the log and the clock.
@@ -55,7 +65,7 @@ class Engine {
   void wake(AgentRecord& agent) {
     if (agent.instance) return;
     agent.id = ++last_agent_;
-    agent.started = agent.closing = agent.evict_requested = false;
+    agent.started = agent.closing = agent.evict_requested = agent.destroy_requested = false;
     by_id_[agent.id] = &agent;
     const std::size_t log_before = log.size();
     Slices lent;
@@ -92,14 +102,35 @@ class Engine {
     agent.calls.clear();
     agent.default_state.reset();
     agent.database.finalize_all();
+    agent.column_bytes.clear();
     agent.keep_alive = 0;
-    for (FiberRecord& fiber : agent.fibers) fiber.running = fiber.recovering = false;
+    interrupt_durable(agent);
     leave(agent);
     by_id_.erase(agent.id);
     for (auto& [id, operation] : operations_) {
       if (operation.agent == agent.id) abandon(operation);
     }
     std::erase_if(operations_, [&](const auto& entry) { return entry.second.agent == agent.id; });
+  }
+
+  // Ends the instance, and everything that would be there without it.
+  void destroy_for_good(AgentRecord& agent) {
+    const auto unanswered = agent.calls;
+    destroy(agent);
+    for (const auto& [id, call] : unanswered)
+      finish(*call, HEARTH_E_NOT_FOUND, "the agent was destroyed");
+    for (const auto& [number, client] : std::exchange(agent.clients, {})) {
+      if (!client->open) continue;
+      client->open = false;
+      client->close_code = 4410;
+      client->close_reason = "the agent was destroyed";
+    }
+    agent.waiting.clear();
+    agent.state.reset();
+    agent.fibers.clear();
+    agent.durable = DurableRows();
+    agent.database.clear();
+    ++agent.destructions;
   }
 
   // ---- events
@@ -157,7 +188,12 @@ class Engine {
       for (const auto& [id, operation] : operations_) {
         if (operation.kind == HEARTH_OP_SLEEP) next = std::min(next, operation.due_ns);
       }
-      next = std::max(steady_ns, std::min(next, next_recovery()));
+      for (const auto& agent : agents_) {
+        // What is due already and has not begun waits for something else.
+        const std::uint64_t due = next_durable(*this, *agent);
+        if (due > steady_ns) next = std::min(next, due);
+      }
+      next = std::max(steady_ns, next);
       wall_ms += static_cast<std::int64_t>(next / 1'000'000 - steady_ns / 1'000'000);
       steady_ns = std::max(steady_ns, next);
       wake_interrupted();
@@ -227,8 +263,12 @@ class Engine {
     });
   }
 
+  [[nodiscard]] const std::vector<std::unique_ptr<AgentRecord>>& agents() const { return agents_; }
+
   // ---- fibers
-  [[nodiscard]] hearth_fiber next_fiber() { return ++last_fiber_; }
+  static constexpr int kMostAttempts = 10;
+  // Of a fiber, a schedule, a queue item.
+  [[nodiscard]] std::uint64_t next_number() { return ++last_number_; }
   // Brings the table in line with `fiber`, or removes its row.
   static void write_row(AgentRecord& agent, const FiberRecord& fiber) {
     agent.database.write_own(
@@ -259,7 +299,6 @@ class Engine {
 
  private:
   static constexpr int kMostRounds = 100'000;
-  static constexpr int kMostAttempts = 10;
 
   struct Table {
     hearth_host head;
@@ -396,12 +435,16 @@ class Engine {
   }
 
   bool step_agent(AgentRecord& agent) {
+    if (agent.instance && agent.destroy_requested) {
+      destroy_for_good(agent);
+      return true;
+    }
     if (agent.instance && agent.evict_requested) {
       destroy(agent);
       return true;
     }
     if (agent.started && !agent.waiting.empty()) return run_first(agent.waiting);
-    if (recover_one(agent)) return true;
+    if (step_durable(*this, agent)) return true;
     for (const auto& [number, client] : agent.clients) {
       if (client->greeted && !client->waiting.empty()) return run_first(client->waiting);
       if (!client->open && client->greeted && !client->close_sent) {
@@ -413,71 +456,16 @@ class Engine {
     return false;
   }
 
-  // Wakes the agents that have a fiber to recover: a server does so by itself.
+  // Wakes the agents that have something to do: a server does so by itself.
   void wake_interrupted() {
     for (const auto& agent : agents_) {
-      if (agent->instance || !has_due_fiber(*agent)) continue;
+      if (agent->instance || next_durable(*this, *agent) > steady_ns) continue;
       try {
         wake(*agent);
       } catch (const std::exception& error) {
         write_log("warn recovery: " + std::string(error.what()));
       }
     }
-  }
-  [[nodiscard]] bool has_due_fiber(const AgentRecord& agent) const {
-    return std::any_of(agent.fibers.begin(), agent.fibers.end(), [this](const FiberRecord& row) {
-      return row.interrupted() && row.due_ns <= steady_ns;
-    });
-  }
-  [[nodiscard]] std::uint64_t next_recovery() const {
-    std::uint64_t next = ~std::uint64_t{0};
-    for (const auto& agent : agents_) {
-      for (const FiberRecord& row : agent->fibers) {
-        if (row.interrupted() && row.due_ns > steady_ns) next = std::min(next, row.due_ns);
-      }
-    }
-    return next;
-  }
-
-  // Offers the oldest interrupted fiber that is due; one at a time.
-  bool recover_one(AgentRecord& agent) {
-    if (!agent.instance || !agent.started || !has_due_fiber(agent) ||
-        std::any_of(agent.fibers.begin(), agent.fibers.end(),
-                    [](const FiberRecord& row) { return row.recovering; }))
-      return false;
-    FiberRecord& row = *std::find_if(
-        agent.fibers.begin(), agent.fibers.end(),
-        [this](const FiberRecord& each) { return each.interrupted() && each.due_ns <= steady_ns; });
-    row.recovering = true;
-    ++row.attempts;
-    // The next attempt waits too if the hook ends with the agent. A server adds some chance to it.
-    row.due_ns = steady_ns + (std::uint64_t{1'000'000'000} << std::min(row.attempts - 1, 8));
-    write_row(agent, row);
-    const std::string body =
-        to_text({{"id", row.id},
-                 {"snapshot", row.snapshot ? Json::parse(*row.snapshot) : Json()},
-                 {"created_at", row.created_at_ms},
-                 {"attempt", row.attempts}});
-    auto call = std::make_shared<CallRecord>();
-    call->kind = HEARTH_EVENT_FIBER_RECOVERED;
-    call->then = [this, &agent, id = row.id](const CallRecord& ended) {
-      end_recovery(agent, id, ended);
-    };
-    send(agent, call, std::string(row.name), body, 0);
-    return true;
-  }
-  void end_recovery(AgentRecord& agent, const std::string& id, const CallRecord& ended) {
-    FiberRecord* const row = find_row(agent, id);
-    if (!row) return;  // its continuation has replaced it
-    if (ended.status == HEARTH_OK) return erase_fiber(agent, id);
-    if (ended.status == HEARTH_E_UNSUPPORTED) {
-      write_log("warn the class recovers no fibers: " + row->name + " was dropped");
-      return erase_fiber(agent, id);
-    }
-    row->recovering = false;
-    row->dead = row->attempts >= kMostAttempts;
-    row->last_error = ended.body;
-    write_row(agent, *row);
   }
 
   static bool run_first(std::deque<std::function<void()>>& queue) {
@@ -510,7 +498,7 @@ class Engine {
   hearth_agent last_agent_ = 0;
   std::uint64_t last_call_ = 0;
   std::uint64_t last_operation_ = 0;
-  hearth_fiber last_fiber_ = 0;
+  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace hearth::testing::detail

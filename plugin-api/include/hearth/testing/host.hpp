@@ -277,10 +277,33 @@ class AgentHandle {
   }
   // The rows of its fibers, oldest first: those that run and those that were interrupted.
   [[nodiscard]] const std::vector<FiberRecord>& fibers() const { return agent_->fibers; }
+  // The records of its managed fibers, its schedules, and its queue, as a plugin reads them.
+  [[nodiscard]] Json managed_fibers() const {
+    Json all = Json::array();
+    for (const auto& row : agent_->durable.managed)
+      all.push_back(detail::managed_record(*engine_, *agent_, row));
+    return all;
+  }
+  [[nodiscard]] Json schedules() const {
+    Json all = Json::array();
+    for (const auto& row : agent_->durable.schedules) all.push_back(detail::schedule_record(row));
+    return all;
+  }
+  [[nodiscard]] Json queue() const {
+    Json all = Json::array();
+    for (const auto& row : agent_->durable.queue) all.push_back(detail::queue_record(row));
+    return all;
+  }
+  // The ends of its fibers that failed, in order: "import: no such page".
+  [[nodiscard]] const std::vector<std::string>& fiber_failures() const {
+    return agent_->fiber_failures;
+  }
   // References that are held by keep_alive().
   [[nodiscard]] std::size_t keep_alive() const { return agent_->keep_alive; }
   [[nodiscard]] bool is_live() const { return agent_->instance != nullptr; }
   [[nodiscard]] int activations() const { return agent_->activations; }
+  // It has called destroy(): nothing that it stored is left. The next event makes a new agent of the same name.
+  [[nodiscard]] bool destroyed() const { return agent_->destructions > 0; }
   // Events that were accepted and not completed.
   [[nodiscard]] std::size_t unfinished() const { return agent_->calls.size(); }
   [[nodiscard]] std::size_t clients() const { return agent_->clients.size(); }
@@ -326,6 +349,14 @@ class Host {
   // Only the wall's clock jumps.
   void set_wall(std::chrono::sys_time<std::chrono::milliseconds> time) {
     engine_.wall_ms = time.time_since_epoch().count();
+  }
+  // Makes a schedule due now: the only way for those by cron, whose expressions this host does not read.
+  void fire(std::string_view schedule) {
+    for (const auto& agent : engine_.agents()) {
+      if (detail::ScheduleRow* const row = detail::find_schedule(*agent, schedule))
+        row->due_ms = engine_.wall_ms;
+    }
+    engine_.advance(0);
   }
   void seed(std::uint64_t seed) { engine_.random.seed(seed); }
 

@@ -5,8 +5,10 @@
 #include <hearth/ext/fibers.h>
 #include <hearth/json.hpp>
 #include <hearth/testing/database.hpp>
+#include <hearth/testing/durable_records.hpp>
 #include <hearth/testing/slices.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -40,7 +42,9 @@ struct FiberRecord {
   int attempts = 0;      // recoveries begun since the last checkpoint
   bool running = false;  // in the instance that is in memory
   bool recovering = false;
-  bool dead = false;  // recovery was given up
+  bool dead = false;      // recovery was given up
+  bool managed = false;   // has a record too
+  bool retrying = false;  // its work failed, and begins again
   std::string last_error;
   hearth_fiber handle = 0;   // while it runs
   std::uint64_t due_ns = 0;  // recovery is not begun before
@@ -102,6 +106,14 @@ struct OperationRecord {
   hearth_status status = HEARTH_OK;
 };
 
+// How an instance has its interrupted fibers recovered.
+struct RecoveryState {
+  bool asked = false;   // on_fibers_recovered was called
+  bool asking = false;  // and has not ended
+  std::vector<std::string> order;
+  std::size_t parallel = 1;
+};
+
 // One agent: its storage and clients, and its instance while it is in memory.
 struct AgentRecord {
   const hearth_class* definition = nullptr;
@@ -114,19 +126,25 @@ struct AgentRecord {
   bool started = false;
   bool closing = false;
   bool evict_requested = false;
+  bool destroy_requested = false;
   std::map<std::uint64_t, std::shared_ptr<CallRecord>> calls;
   std::optional<std::string> default_state;
   std::string last_error;
   Slices lent;
-  std::deque<std::function<void()>> waiting;  // until START has ended
+  std::map<hearth_statement, Slices> column_bytes;  // of statements that are not finalised
+  std::deque<std::function<void()>> waiting;        // until START has ended
   std::size_t keep_alive = 0;
+  RecoveryState recovery;
 
   // what stays
   Database database;
   std::optional<std::string> state;
   std::map<std::uint64_t, std::shared_ptr<ClientRecord>> clients;
   int activations = 0;
+  int destructions = 0;
   std::vector<FiberRecord> fibers;  // in order of creation; the table is their copy for readers
+  std::vector<std::string> fiber_failures;  // "name: why"
+  DurableRows durable;
 };
 
 }  // namespace detail

@@ -17,7 +17,9 @@ hearth_status with_statement(const hearth_host* host, hearth_agent agent, hearth
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
   sqlite3_stmt* const statement = caller.agent->database.find(number);
-  return statement ? use(caller, statement) : HEARTH_E_GONE;
+  if (!statement) return HEARTH_E_GONE;
+  caller.agent->column_bytes[number].recall();  // good until the next call on this statement
+  return use(caller, statement);
 }
 
 // A code of SQLite's as a status, with its words kept for last_error().
@@ -130,9 +132,8 @@ inline hearth_status column_bytes(const hearth_host* host, hearth_agent agent,
       host, agent, number, column, [&](const Caller& caller, sqlite3_stmt* s, int i) {
         const void* const bytes = sqlite3_column_blob(s, i);
         const auto size = static_cast<std::size_t>(sqlite3_column_bytes(s, i));
-        caller.lend(
-            bytes ? std::string_view(static_cast<const char*>(bytes), size) : std::string_view(),
-            value);
+        *value = caller.agent->column_bytes[number].lend(
+            bytes ? std::string_view(static_cast<const char*>(bytes), size) : std::string_view());
       });
 }
 inline hearth_status reset(const hearth_host* host, hearth_agent agent, hearth_statement number) {
@@ -144,7 +145,9 @@ inline hearth_status reset(const hearth_host* host, hearth_agent agent, hearth_s
 inline hearth_status sql_finalize(const hearth_host* host, hearth_agent agent,
                                   hearth_statement number) {
   const Caller caller(host, agent, true);
-  return caller.bad() ? caller.status : caller.agent->database.finalize(number);
+  if (caller.bad()) return caller.status;
+  caller.agent->column_bytes.erase(number);
+  return caller.agent->database.finalize(number);
 }
 inline hearth_status changes(const hearth_host* host, hearth_agent agent, std::int64_t* rows) {
   const Caller caller(host, agent);

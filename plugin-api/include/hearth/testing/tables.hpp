@@ -3,6 +3,7 @@
 
 #include <hearth/testing/caller.hpp>
 #include <hearth/testing/durable_tables.hpp>
+#include <hearth/testing/recovery.hpp>
 #include <hearth/testing/sql_table.hpp>
 
 #include <cstdint>
@@ -114,6 +115,11 @@ inline hearth_status fill(const hearth_host* host, void* out, std::size_t size) 
 inline hearth_status evict(const hearth_host* host, hearth_agent agent) {
   const Caller caller(host, agent);
   if (!caller.bad()) caller.agent->evict_requested = true;
+  return caller.status;
+}
+inline hearth_status destroy(const hearth_host* host, hearth_agent agent) {
+  const Caller caller(host, agent);
+  if (!caller.bad()) caller.agent->destroy_requested = true;
   return caller.status;
 }
 
@@ -352,7 +358,7 @@ inline hearth_status add_header(const hearth_host* host, hearth_agent agent, std
 inline constexpr hearth_log_v1 kLog = {&write_log};
 inline constexpr hearth_clock_v1 kClock = {&wall_ms, &steady_ns};
 inline constexpr hearth_random_v1 kRandom = {&fill};
-inline constexpr hearth_agent_v1 kAgent = {&evict};
+inline constexpr hearth_agent_v1 kAgent = {&evict, &destroy};
 inline constexpr hearth_state_v1 kState = {&get_state, &set_state, &set_default_state};
 inline constexpr hearth_connections_v1 kConnections = {
     &next_connection, &connection_id,    &connection_target,    &connection_header, &add_tag,
@@ -370,7 +376,10 @@ inline const void* get_extension(const hearth_host*, const char* id) {
   if (name == HEARTH_EXT_HTTP) return &kHttp;
   if (name == HEARTH_EXT_KEEP_ALIVE) return &kKeepAlive;
   if (name == HEARTH_EXT_LOG) return &kLog;
+  if (name == HEARTH_EXT_MANAGED_FIBERS) return &kManagedFibers;
+  if (name == HEARTH_EXT_QUEUE) return &kQueue;
   if (name == HEARTH_EXT_RANDOM) return &kRandom;
+  if (name == HEARTH_EXT_SCHEDULE) return &kSchedule;
   if (name == HEARTH_EXT_SQL) return &sql_table();
   if (name == HEARTH_EXT_STATE) return &kState;
   return nullptr;

@@ -1,0 +1,121 @@
+#pragma once
+// What an administrator can ask of a server, as the admin API needs it. It knows neither files nor libraries: app does.
+
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::api {
+
+// One loaded version of a library.
+struct PluginVersion {
+  std::string file;
+  std::string plugin;
+  std::string version;
+  std::string sha256;
+  std::uint64_t generation = 0;
+  bool current = false;        // new agents get it
+  std::string state;           // "current", "draining", "retired" or "pinned"
+  std::string pinned_because;  // empty: it is not
+  std::vector<std::string> classes;
+};
+
+// A file that is not served, or whose content is not: the version before it may go on.
+struct RefusedFile {
+  std::string file;
+  std::string rule;  // "E6"
+  std::string reason;
+};
+
+struct PluginList {
+  std::vector<PluginVersion> versions;  // oldest first
+  std::vector<RefusedFile> refused;
+};
+
+// What came of one file when the directories were looked at.
+struct ReloadedFile {
+  std::string file;
+  std::string
+      outcome;  // "unchanged", "new_version" (agents are on their way to it), "refused" or "removed"
+  std::string version;           // of new_version
+  std::uint64_t generation = 0;  // of new_version
+  std::string reason;            // of refused
+};
+
+struct ClassView {
+  std::string name;     // "ChatRoom"
+  std::string segment;  // "chat-room"
+  std::string version;
+  std::string library;
+  std::string refusal;       // not empty: no agent of it is woken, and why
+  std::uint64_t agents = 0;  // that exist
+  std::uint64_t live = 0;    // in memory
+};
+
+// Names one agent. Nothing of it was checked.
+struct AgentName {
+  std::string agent_class;  // as it is ("ChatRoom"), or as URLs spell it
+  std::string name;         // as it stands in URLs
+};
+
+struct AgentView {
+  std::string name;
+  std::optional<std::int64_t>
+      created_at_ms;  // Unix time of its first write; absent: it has stored nothing yet
+  std::string state;  // "cold", "waking", "live" or "evicting"
+  std::size_t connections = 0;
+  std::string version;                       // of its code, while it is not cold
+  bool working = false;                      // of durable work, which goes on if it is interrupted
+  std::optional<std::int64_t> next_wake_ms;  // Unix time: when it wakes though nobody asks for it
+};
+
+struct AgentPageRequest {
+  std::string agent_class;
+  std::string after;  // names greater than this; "" from the first
+  std::size_t limit = 0;
+};
+
+struct AgentPage {
+  std::string agent_class;
+  std::vector<AgentView> agents;  // in byte order of the names
+  bool more = false;
+};
+
+// Promises   Each answer is called exactly once, maybe before the member returns.
+// Failure    kNotFound: no such class or agent. kUnavailable: too much is asked at once, or an event loop does not answer.
+//            kClosing: the server stops.
+// Threads    All members from any thread; answers come on any.
+class AdminActions {
+ public:
+  template <class T>
+  using Answer = std::function<void(Result<T>)>;
+
+  AdminActions() = default;
+  virtual ~AdminActions() = default;
+  AdminActions(const AdminActions&) = delete;
+  AdminActions& operator=(const AdminActions&) = delete;
+
+  virtual void plugins(Answer<PluginList> answer) = 0;
+
+  // Looks at the plugin directories, or, if a class is named, at the file that serves it. Answers when the files were read and
+  // tried; agents may still be on their way to a new version then.
+  virtual void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) = 0;
+
+  virtual void classes(Answer<std::vector<ClassView>> answer) = 0;
+  virtual void agents(AgentPageRequest request, Answer<AgentPage> answer) = 0;
+  virtual void agent(AgentName name, Answer<AgentView> answer) = 0;
+
+  // The agent leaves memory as soon as its on_evict has returned; its clients stay. Answers with the state that it was in: one that
+  // was cold, or on its way out, is left alone.
+  virtual void evict(AgentName name, Answer<std::string> answer) = 0;
+
+  // Nothing of the agent is left, and its clients are closed. That is certain when it answers.
+  virtual void destroy(AgentName name, Answer<std::string> answer) = 0;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,68 @@
+#pragma once
+// /admin: what an administrator asks a running server.
+
+#include "api/admin_actions.hpp"
+#include "base/logger.hpp"
+#include "base/metrics.hpp"
+#include "net/http.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::api {
+
+//  GET    /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served, and which files are not
+//  POST   /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
+//  GET    /admin/generations                   {"generations":[...]}: all versions that are loaded
+//  GET    /admin/classes                       {"classes":[...]}
+//  GET    /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page; `next` is the `after` of the next one
+//  GET    /admin/agents/{class}/{name}         one agent
+//  POST   /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
+//  DELETE /admin/agents/{class}/{name}         {"destroyed":true}: nothing of the agent is left
+//
+// A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that was encoded once more. HEAD is
+// answered like GET. Errors are {"error":{"code","message"}}.
+//
+// Promises
+//  P1 Closed      Nothing is answered but 401 to who does not send `Authorization: Bearer TOKEN`; also not whether a path exists.
+//                 How long the comparison takes tells nothing about the token.
+//  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no answer has a header that would let
+//                 it read one.
+//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused unread.
+//  P4 Logged      What changes something is logged (admin.reload, admin.evict, admin.destroy), the token never.
+//
+// Threads    As net::HttpHandler: any loop, concurrently.
+// Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's connections.
+class AdminApi {
+ public:
+  static constexpr std::size_t kMaxPage = 1000;
+  static constexpr std::size_t kDefaultPage = 100;
+  static constexpr std::size_t kMaxBody = std::size_t{4} << 10;
+
+  // `token`: not empty.
+  AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics);
+
+  // Whether a path (without a query) is /admin or below it.
+  [[nodiscard]] static bool is_ours(std::string_view path);
+
+  void on_request(const std::shared_ptr<net::HttpExchange>& exchange);
+
+ private:
+  using Exchange = std::shared_ptr<net::HttpExchange>;
+
+  // Who may not ask has been told so.
+  [[nodiscard]] bool admits(const Exchange& exchange);
+  void reload(const Exchange& exchange);
+  void list_agents(const Exchange& exchange, std::string_view query);
+  void one_agent(const Exchange& exchange, std::string_view path);
+  void log(std::string_view event, const Exchange& exchange, const AgentName& name);
+
+  AdminActions& actions_;
+  const std::string token_;
+  Logger& logger_;
+  Counter& refusals_;
+};
+
+}  // namespace hearth::api

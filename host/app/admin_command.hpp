@@ -1,0 +1,21 @@
+#pragma once
+// hearth plugins, reload, agents, evict: what a person asks a running server.
+
+#include "app/command_line.hpp"
+
+#include <string>
+
+namespace hearth::app {
+
+struct AdminOutput {
+  int status = kExitClean;
+  std::string out;  // to stdout
+  std::string err;  // to stderr
+};
+
+// Asks, and says it: a table, or with --json what the server has answered.
+//   Failure   kExitFailed: no server runs, or it refuses; of a reload also when a file was refused, with the reason. kExitBadUsage: a
+//             mistake in the configuration file.
+[[nodiscard]] AdminOutput ask_server(const AdminCommand& command);
+
+}  // namespace hearth::app

@@ -1,0 +1,16 @@
+#pragma once
+// The commands that ask a running server, on the command line.
+
+#include "app/command_line.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace hearth::app {
+
+// Adds `plugins`, `reload`, `agents` and `evict`. Parsing fills `command`, and sets its `what` to the one that was given; both
+// outlive the parsing.
+void add_admin_commands(CLI::App& app, AdminCommand& command);
+
+}  // namespace hearth::app

@@ -1,0 +1,71 @@
+#include "app/containment.hpp"
+
+#include <utility>
+
+namespace hearth::app {
+namespace {
+
+void tell_unknown(Logger& logger, const std::string& why) {
+  logger.write(LogLevel::kError, "server.crashes_unknown", {{"reason", why}});
+}
+
+Quarantine load(const std::filesystem::path& data, Logger& logger) {
+  auto quarantine = Quarantine::load(data);
+  if (quarantine) return *std::move(quarantine);
+  tell_unknown(logger, quarantine.error().message);
+  return Quarantine::none(data);
+}
+
+}  // namespace
+
+Containment::Containment(const std::filesystem::path& data, Logger& logger)
+    : logger_(logger), quarantine_(load(data, logger)) {
+  CrashHistory history(data);
+  const auto before = history.take_pending();
+  if (!before) tell_unknown(logger_, before.error().message);
+  if (before && *before) {
+    const CrashRecord& crash = **before;
+    tell(crash);
+    if (quarantine_.count(crash)) {
+      logger_.write(
+          LogLevel::kError, "class.quarantined",
+          {{"class", crash.agent_class},
+           {"library", crash.library},
+           {"sha256", crash.sha256},
+           {"advice",
+            "it ended the server too often and is not served: replace the library, or stop "
+            "the server and run `hearth quarantine release " +
+                crash.agent_class + "`"}});
+    }
+    if (const auto saved = quarantine_.save(); !saved) tell_unknown(logger_, saved.error().message);
+  }
+  recorder_.emplace(history.pending());
+  if (recorder_->lacks_file())
+    tell_unknown(logger_, history.pending().native() + " cannot be written");
+}
+
+std::string Containment::refusal(const runtime::AgentClass& agent_class) const {
+  if (!quarantine_.holds(agent_class.name(), agent_class.sha256())) return {};
+  return "the class " + std::string(agent_class.name()) +
+         " is in quarantine: its code ended the server too often";
+}
+
+void Containment::tell(const CrashRecord& crash) const {
+  if (crash.library.empty()) {
+    logger_.write(LogLevel::kError, "server.crashed_before",
+                  {{"reason", crash.reason}, {"pid", crash.pid}});
+    return;
+  }
+  logger_.write(LogLevel::kError, "server.crashed_before",
+                {{"reason", crash.reason},
+                 {"pid", crash.pid},
+                 {"library", crash.library},
+                 {"sha256", crash.sha256},
+                 {"generation", crash.generation},
+                 {"class", crash.agent_class},
+                 {"agent", crash.agent},
+                 {"call", crash.call},
+                 {"running_ms", crash.running_ms}});
+}
+
+}  // namespace hearth::app

@@ -1,0 +1,74 @@
+#include "app/crash_history.hpp"
+
+#include "base/files.hpp"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace hearth::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names sort as the times do: thirteen digits until the year 2286.
+std::string file_name(const CrashRecord& record) {
+  std::string digits = std::to_string(record.time_ms);
+  if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
+  return digits + ".crash";
+}
+
+}  // namespace
+
+Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
+  std::error_code failure;
+  fs::create_directory(directory_, failure);
+  if (failure)
+    return Error{Errc::kUnavailable, directory_.native() + " cannot be made: " + failure.message()};
+  const auto text = read_file(pending(), kMaxCrashRecord);
+  if (!text && text.error().code == Errc::kNotFound) return std::optional<CrashRecord>();
+  std::optional<CrashRecord> found;
+  if (text) {
+    if (auto record = parse_crash(*text)) found = *std::move(record);
+  }
+  if (!found) {
+    fs::remove(pending(), failure);
+  } else {
+    fs::rename(pending(), directory_ / file_name(*found), failure);
+    forget_old();
+  }
+  if (failure)
+    return Error{Errc::kUnavailable, pending().native() + " cannot be moved: " + failure.message()};
+  return found;
+}
+
+std::vector<CrashRecord> CrashHistory::all() const {
+  std::vector<CrashRecord> records;
+  for (const fs::path& file : files()) {
+    const auto text = read_file(file, kMaxCrashRecord);
+    if (!text) continue;
+    if (auto record = parse_crash(*text)) records.push_back(*std::move(record));
+  }
+  std::ranges::reverse(records);
+  return records;
+}
+
+std::vector<fs::path> CrashHistory::files() const {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  fs::directory_iterator entry(directory_, failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == ".crash") found.push_back(entry->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void CrashHistory::forget_old() {
+  const std::vector<fs::path> kept = files();
+  std::error_code failure;  // what stays is a few bytes too many
+  for (std::size_t i = 0; i + kKept < kept.size(); ++i) fs::remove(kept[i], failure);
+}
+
+}  // namespace hearth::app

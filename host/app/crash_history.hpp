@@ -1,0 +1,44 @@
+#pragma once
+// The records of crashes in a data directory: the one that the server before has left, and some older ones.
+
+#include "app/crash_record.hpp"
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace hearth::app {
+
+// <data>/crashes/
+//   pending          what a server that runs would write into; empty as long as it lives, gone when it has stopped cleanly
+//   <unix ms>.crash  what earlier ones have written
+//
+// Bounded   The last kKept records; a record as long as kMaxCrashRecord.
+// Threads   One; and one server at a time, which the lock on the data directory sees to.
+class CrashHistory {
+ public:
+  static constexpr std::size_t kKept = 20;
+
+  explicit CrashHistory(const std::filesystem::path& data) : directory_(data / "crashes") {}
+
+  [[nodiscard]] std::filesystem::path pending() const { return directory_ / "pending"; }
+
+  // Makes the directory, moves what the server before has left among the older ones, and returns it. Absent: it has not crashed,
+  // or had no time to say why (SIGKILL, a loss of power).
+  //   Failure  kUnavailable, kForbidden: the directory cannot be made or written; the message is for the operator. A file that
+  //            is no record counts as none.
+  [[nodiscard]] Result<std::optional<CrashRecord>> take_pending();
+
+  // Newest first. Files that cannot be read are left out.
+  [[nodiscard]] std::vector<CrashRecord> all() const;
+
+ private:
+  [[nodiscard]] std::vector<std::filesystem::path> files() const;  // oldest first
+  void forget_old();
+
+  std::filesystem::path directory_;
+};
+
+}  // namespace hearth::app

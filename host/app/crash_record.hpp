@@ -1,0 +1,51 @@
+#pragma once
+// What a process leaves behind when it crashes: a few lines of text that a signal handler can write.
+
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hearth::app {
+
+// What there is to say about a crash. Texts are empty where nothing is known: outside of calls into libraries, and, but for the
+// library and the call, inside init() and deinit().
+// Text: std::string_view for who writes, std::string for who reads.
+template <class Text>
+struct CrashFacts {
+  Text reason;  // "SIGSEGV", "exit": the library ended the process, "hung": its call did not return
+  std::int64_t time_ms = 0;  // Unix
+  std::int64_t pid = 0;
+  Text library;  // its file
+  Text sha256;   // of that file
+  std::uint64_t generation = 0;
+  Text agent_class;
+  Text agent;                   // the beginning of its name
+  Text call;                    // "message", "create", "offload"
+  std::int64_t running_ms = 0;  // since the call began
+};
+using CrashReport = CrashFacts<std::string_view>;
+using CrashRecord = CrashFacts<std::string>;
+
+inline constexpr std::size_t kMaxCrashRecord = 8192;
+
+// Puts the text into `buffer`, and returns the part of it that it fills. What does not fit is cut: texts at kMaxCrashText bytes.
+// Control characters become '?'.
+//   Safety   Async-signal-safe.
+[[nodiscard]] std::string_view format_crash(const CrashReport& report,
+                                            std::span<char, kMaxCrashRecord> buffer) noexcept;
+inline constexpr std::size_t kMaxCrashText = 1024;
+
+// One line for people, with a line feed: what format_crash says in a file, said on standard error.
+//   Safety   Async-signal-safe.
+[[nodiscard]] std::string_view describe_crash(const CrashReport& report,
+                                              std::span<char, kMaxCrashRecord> buffer) noexcept;
+
+// Reads what format_crash has made. Lines that it does not know are left alone; what is missing stays empty.
+//   Failure  kInvalidArgument: this is no such text, or it ends before the reason.
+[[nodiscard]] Result<CrashRecord> parse_crash(std::string_view text);
+
+}  // namespace hearth::app

@@ -1,0 +1,146 @@
+#include "app/crash_recorder.hpp"
+
+#include "app/command_line.hpp"
+#include "app/crash_record.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+namespace hearth::app {
+namespace {
+
+// -1: nobody wants a record. All that a handler reads.
+constinit std::atomic<int> record_descriptor{-1};
+constinit std::atomic<bool> is_active{false};
+constinit std::atomic<pid_t> recorded_process{0};  // a child that a library has forked is not ours
+constinit std::atomic<bool> is_recorded{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+std::string_view name_of(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGILL: return "SIGILL";
+    case SIGFPE: return "SIGFPE";
+    case SIGABRT: return "SIGABRT";
+    default: return "signal";
+  }
+}
+
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+bool is_wanted() {
+  return is_active.load() && recorded_process.load() == ::getpid();
+}
+
+// Async-signal-safe. False: another thread is at it, or has been.
+bool record(std::string_view reason, const loader::RunningCall* call) {
+  if (!is_wanted() || is_recorded.exchange(true)) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  CrashReport report{.reason = reason,
+                     .time_ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000,
+                     .pid = ::getpid(),
+                     .library = {},
+                     .sha256 = {},
+                     .generation = 0,
+                     .agent_class = {},
+                     .agent = {},
+                     .call = {},
+                     .running_ms = 0};
+  if (call != nullptr) {
+    report.library = call->owner->library;
+    report.sha256 = call->owner->sha256;
+    report.generation = call->owner->generation;
+    report.agent_class = call->owner->agent_class;
+    report.agent = call->agent();
+    report.call = call->call;
+    report.running_ms = (loader::call_clock() - call->since).count() / 1'000'000;
+  }
+  std::array<char, kMaxCrashRecord>
+      buffer;  // not initialised: a handler's stack is small, and time short
+  write_all(record_descriptor.load(), format_crash(report, buffer));
+  write_all(STDERR_FILENO, describe_crash(report, buffer));
+  return true;
+}
+
+void on_crash(int signal, siginfo_t* info, void*) {
+  const int kept_errno = errno;
+  loader::RunningCall call;
+  const bool in_call = loader::find_running_call(call);
+  if (!record(name_of(signal), in_call ? &call : nullptr) && is_wanted()) {
+    // Another thread crashes at this moment: it ends the process when it has written.
+    for (;;) ::pause();
+  }
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(signal, &standard, nullptr);
+  // A fault comes again when we return to the instruction. A signal that was sent (abort() sends one) must be sent again; it is
+  // delivered when we return.
+  if (info->si_code <= 0) ::raise(signal);
+  errno = kept_errno;
+}
+
+// exit() from a library's code runs destructors of ours below the feet of other threads; and it looks like success.
+void on_exit_of_process() {
+  loader::RunningCall call;
+  if (!is_wanted() || !loader::find_running_call(call)) return;
+  record("exit", &call);
+  ::_exit(kExitPluginLeft);
+}
+
+void watch_exit() {
+  static const int registered = std::atexit(on_exit_of_process);
+  static_cast<void>(registered);  // without it only the record is missing
+}
+
+}  // namespace
+
+CrashRecorder::CrashRecorder(const std::filesystem::path& file)
+    : file_(file), is_first_(!is_active.exchange(true)) {
+  if (!is_first_) return;
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  record_descriptor = descriptor_;
+  is_recorded = false;
+  recorded_process = ::getpid();
+  struct sigaction ours{};
+  ours.sa_sigaction = on_crash;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  // A fault inside the handler is the end, and no call of the handler.
+  for (const int signal : kSignals) ::sigaddset(&ours.sa_mask, signal);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &ours, &before_[i]);
+  watch_exit();
+}
+
+CrashRecorder::~CrashRecorder() {
+  if (!is_first_) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  record_descriptor = -1;
+  is_active = false;
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(file_.c_str());
+}
+
+void CrashRecorder::end_as_hung(const loader::RunningCall& call) {
+  record("hung", &call);
+  ::_exit(kExitHung);
+}
+
+}  // namespace hearth::app

@@ -1,0 +1,120 @@
+#include "app/quarantine.hpp"
+
+#include "base/files.hpp"
+#include "json/json.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::app {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+// The objects of a list; a file that was edited by hand may have anything there.
+std::vector<Json> objects_in(const Json& file, const char* key) {
+  const auto found = file.find(key);
+  if (found == file.end() || !found->is_array()) return {};
+  std::vector<Json> objects;
+  std::ranges::copy_if(*found, std::back_inserter(objects),
+                       [](const Json& each) { return each.is_object(); });
+  return objects;
+}
+
+}  // namespace
+
+Result<Quarantine> Quarantine::load(const std::filesystem::path& data) {
+  Quarantine quarantine = none(data);
+  const auto text = read_file(quarantine.file_, kMaxFileBytes);
+  if (!text) {
+    if (text.error().code == Errc::kNotFound) return quarantine;
+    return text.error();
+  }
+  const auto file = parse_json(*text);
+  if (!file || !file->is_object()) {
+    return Error{Errc::kInvalidArgument, quarantine.file_.native() +
+                                             " is not what the server writes: " +
+                                             (file ? "it is no object" : file.error().message)};
+  }
+  for (const Json& each : objects_in(*file, "crashes")) {
+    quarantine.crashes_.push_back({.agent_class = text_in(each, "class"),
+                                   .sha256 = text_in(each, "sha256"),
+                                   .time_ms = number_in(each, "time_ms")});
+  }
+  for (const Json& each : objects_in(*file, "quarantined")) {
+    quarantine.held_.push_back({.agent_class = text_in(each, "class"),
+                                .sha256 = text_in(each, "sha256"),
+                                .library = text_in(each, "library"),
+                                .reason = text_in(each, "reason"),
+                                .call = text_in(each, "call"),
+                                .since_ms = number_in(each, "since_ms")});
+  }
+  return quarantine;
+}
+
+bool Quarantine::count(const CrashRecord& crash) {
+  if (crash.agent_class.empty() || crash.sha256.empty()) return false;
+  std::erase_if(crashes_,
+                [&crash](const Crash& each) { return each.time_ms < crash.time_ms - kWindowMs; });
+  crashes_.push_back(
+      {.agent_class = crash.agent_class, .sha256 = crash.sha256, .time_ms = crash.time_ms});
+  const auto is_same = [&crash](const Crash& each) {
+    return each.agent_class == crash.agent_class && each.sha256 == crash.sha256;
+  };
+  const auto times = static_cast<std::size_t>(std::ranges::count_if(crashes_, is_same));
+  if (times <= kMaxCrashes || holds(crash.agent_class, crash.sha256)) return false;
+  std::erase_if(crashes_, is_same);  // whoever releases it gives it a new chance
+  if (held_.size() >= kMaxEntries) held_.erase(held_.begin());
+  held_.push_back({.agent_class = crash.agent_class,
+                   .sha256 = crash.sha256,
+                   .library = crash.library,
+                   .reason = crash.reason,
+                   .call = crash.call,
+                   .since_ms = crash.time_ms});
+  return true;
+}
+
+bool Quarantine::holds(std::string_view agent_class, std::string_view sha256) const {
+  return std::ranges::any_of(held_, [&](const QuarantinedClass& each) {
+    return each.agent_class == agent_class && each.sha256 == sha256;
+  });
+}
+
+bool Quarantine::release(std::string_view agent_class) {
+  const auto is_of_class = [agent_class](const auto& each) {
+    return each.agent_class == agent_class;
+  };
+  std::erase_if(crashes_, is_of_class);
+  return std::erase_if(held_, is_of_class) > 0;
+}
+
+Result<void> Quarantine::save() const {
+  Json crashes = Json::array();
+  for (const Crash& each : crashes_) {
+    crashes.push_back(
+        {{"class", each.agent_class}, {"sha256", each.sha256}, {"time_ms", each.time_ms}});
+  }
+  Json held = Json::array();
+  for (const QuarantinedClass& each : held_) {
+    held.push_back({{"class", each.agent_class},
+                    {"sha256", each.sha256},
+                    {"library", each.library},
+                    {"reason", each.reason},
+                    {"call", each.call},
+                    {"since_ms", each.since_ms}});
+  }
+  const Json file = {{"crashes", std::move(crashes)}, {"quarantined", std::move(held)}};
+  return write_file_atomically(file_, dump_json(file) + "\n", std::filesystem::perms{0600});
+}
+
+}  // namespace hearth::app

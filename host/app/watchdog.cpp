@@ -1,0 +1,76 @@
+#include "app/watchdog.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::app {
+
+using loader::RunningCall;
+using std::chrono::milliseconds;
+
+SlowCalls::SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up)
+    : limits_(limits), logger_(logger), metrics_(metrics), give_up_(std::move(give_up)) {}
+
+void SlowCalls::look(std::chrono::nanoseconds now) {
+  const auto step = std::clamp<std::chrono::nanoseconds>(now - std::exchange(last_look_, now),
+                                                         milliseconds(0), kMaxStep);
+  std::vector<Seen> still;
+  loader::for_each_call([&](const RunningCall& call) {
+    if (call.call == "offload") return;
+    const auto before = std::ranges::find_if(seen_, [&call](const Seen& each) {
+      return each.thread == call.thread && each.number == call.number;
+    });
+    Seen& seen = still.emplace_back(
+        Seen{.thread = call.thread, .number = call.number, .time = {}, .is_told = false});
+    if (before == seen_.end()) return;  // it has just begun
+    seen = *before;
+    seen.time += step;
+    judge(call, seen);
+  });
+  seen_ = std::move(still);
+}
+
+void SlowCalls::judge(const RunningCall& call, Seen& seen) {
+  if (limits_.soft.count() != 0 && seen.time >= limits_.soft && !seen.is_told) {
+    seen.is_told = true;
+    counter(call.owner->agent_class).add();
+    logger_.write(LogLevel::kWarn, "agent.call_slow",
+                  {{"class", call.owner->agent_class},
+                   {"agent", call.agent()},
+                   {"call", call.call},
+                   {"library", call.owner->library},
+                   {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()}});
+  }
+  if (limits_.hard.count() != 0 && seen.time >= limits_.hard) give_up_(call);
+}
+
+Counter& SlowCalls::counter(const std::string& agent_class) {
+  Counter*& found = counters_[agent_class];
+  if (found == nullptr) {
+    found = &metrics_.counter("hearth_slow_calls_total",
+                              "Calls into a class that took longer than limits.soft_hang.",
+                              {{"class", agent_class}});
+  }
+  return *found;
+}
+
+Watchdog::Watchdog(HangLimits limits, Logger& logger, Metrics& metrics, SlowCalls::GiveUp give_up)
+    : calls_(limits, logger, metrics, std::move(give_up)), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_over_ = true;
+  }
+  over_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::watch() {
+  std::unique_lock lock(mutex_);
+  while (!over_.wait_for(lock, kPeriod, [this] { return is_over_; }))
+    calls_.look(loader::call_clock());
+}
+
+}  // namespace hearth::app

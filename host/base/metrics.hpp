@@ -1,0 +1,146 @@
+#pragma once
+// Figures about the process that others scrape: counters, gauges, histograms, and their text form.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+// Where one figure is kept. Writing takes no lock and makes nothing: look the cell up once, keep the reference.
+// Each cell has a cache line of its own, so that threads with cells of their own do not slow each other down.
+//
+// Threads   Any, for all three kinds.
+class alignas(64) Counter {
+ public:
+  void add(std::uint64_t by = 1) noexcept { value_.fetch_add(by, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t value() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_ = 0;
+};
+
+class alignas(64) Gauge {
+ public:
+  void set(std::int64_t to) noexcept { value_.store(to, std::memory_order_relaxed); }
+  void add(std::int64_t by) noexcept { value_.fetch_add(by, std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t value() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::int64_t> value_ = 0;
+};
+
+// How often values up to each of some bounds were seen, and their sum.
+class alignas(64) Histogram {
+ public:
+  static constexpr std::size_t kMaxBounds = 23;
+
+  // `bounds`: ascending, at most kMaxBounds. What is larger than the last is counted without one.
+  explicit Histogram(std::span<const double> bounds);
+
+  void observe(double value) noexcept;
+
+  [[nodiscard]] std::span<const double> bounds() const noexcept {
+    return std::span(bounds_).first(size_);
+  }
+  // Values in (bounds()[place - 1], bounds()[place]]; place == bounds().size(): those beyond the last.
+  [[nodiscard]] std::uint64_t in_bucket(std::size_t place) const noexcept {
+    return counts_[place].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] double sum() const noexcept { return sum_.load(std::memory_order_relaxed); }
+
+ private:
+  std::array<double, kMaxBounds> bounds_{};
+  std::size_t size_ = 0;
+  std::array<std::atomic<std::uint64_t>, kMaxBounds + 1> counts_{};
+  std::atomic<double> sum_ = 0;
+};
+
+// Names and values that tell the series of one family apart. Values must come from a bounded set: classes, reasons,
+// kinds; never an agent's name, an id, an address or a text of a client's.
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
+
+// Promises
+//  P1 Cells      Each call of counter(), gauge() or histogram() makes a new cell. Cells of one name and the same labels
+//                are one series: text() shows their sum. So each thread may have its own.
+//  P2 Text       text() is the Prometheus text exposition format 0.0.4: families in the order of their names, each once,
+//                with HELP and TYPE. A counter's name ends in _total; seconds and bytes are named as such.
+//  P3 Bounded    A family has at most kMaxSeries series. What would be more is added up in one whose labels all say "other".
+//                Values of labels are cut at kMaxLabelBytes; one that is not UTF-8 becomes "invalid".
+//
+// Threads    Any. Only making cells and text() take the lock.
+// Lifetime   Cells live as long as the Metrics. Callbacks: until their Watch is destroyed, which waits for one that runs.
+// Failure    A bad name, a family used with two types, labels that differ in their names: bugs, asserted.
+class Metrics {
+ public:
+  static constexpr std::size_t kMaxSeries = 10'000;  // some 300 classes with each event of each
+  static constexpr std::size_t kMaxLabelBytes = 128;
+
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  Counter& counter(std::string_view name, std::string_view help, const MetricLabels& labels = {});
+  Gauge& gauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
+  Histogram& histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
+                       const MetricLabels& labels = {});
+
+  // Keeps a callback in use. Destroy it before what the callback looks at.
+  class [[nodiscard]] Watch {
+   public:
+    Watch() = default;
+    Watch(Watch&& other) noexcept;
+    Watch& operator=(Watch&& other) noexcept;
+    ~Watch();
+
+   private:
+    friend class Metrics;
+    Watch(Metrics& metrics, std::uint64_t id) : metrics_(&metrics), id_(id) {}
+    Metrics* metrics_ = nullptr;
+    std::uint64_t id_ = 0;
+  };
+
+  // A figure that is asked for when somebody looks: `read` runs inside text(), on its thread, under the lock. It must be
+  // quick, must not throw, and must not use these Metrics. Adds up with other cells of the same labels.
+  Watch watch_gauge(std::string_view name, std::string_view help, std::function<double()> read,
+                    const MetricLabels& labels = {});
+  // The same for a figure that only grows.
+  Watch watch_counter(std::string_view name, std::string_view help, std::function<double()> read,
+                      const MetricLabels& labels = {});
+
+  // Everything, for GET /metrics.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Series;
+  struct Family;
+  enum class Type { kCounter, kGauge, kHistogram };
+
+  // With the lock held.
+  Series& series(Type type, std::string_view name, std::string_view help,
+                 const MetricLabels& labels);
+  Watch watch(Type type, std::string_view name, std::string_view help, std::function<double()> read,
+              const MetricLabels& labels);
+  void forget(std::uint64_t id) noexcept;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Family>, std::less<>> families_;  // guarded by mutex_
+  std::uint64_t last_watch_ = 0;                                          // guarded by mutex_
+};
+
+}  // namespace hearth

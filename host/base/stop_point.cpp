@@ -1,0 +1,68 @@
+#include "base/stop_point.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+
+#include <signal.h>
+
+namespace hearth {
+namespace {
+
+constexpr const char* kVariable = "HEARTH_STOP_AT";
+
+std::string known_names() {
+  std::string names;
+  for (const std::string_view name : kStopPoints) names.append("\n  ").append(name);
+  return names;
+}
+
+}  // namespace
+
+Result<StopRequest> parse_stop_request(std::string_view text) {
+  StopRequest request;
+  request.name = text.substr(0, text.find(':'));
+  if (std::ranges::find(kStopPoints, request.name) == kStopPoints.end()) {
+    return Error{Errc::kInvalidArgument, std::string(kVariable) + ": no stop point is called \"" +
+                                             request.name + "\". There are:" + known_names()};
+  }
+  if (request.name.size() == text.size()) return request;
+  const std::string_view number = text.substr(request.name.size() + 1);
+  const char* const end = number.data() + number.size();
+  const auto [stopped_at, error] = std::from_chars(number.data(), end, request.visit);
+  if (error != std::errc() || stopped_at != end || request.visit == 0) {
+    return Error{Errc::kInvalidArgument, std::string(kVariable) + ": \"" + std::string(number) +
+                                             "\" is no number of a visit, which counts from 1"};
+  }
+  return request;
+}
+
+Result<void> check_stop_request() {
+  const char* const text = std::getenv(kVariable);
+  if (text == nullptr) return {};
+  if (const auto request = parse_stop_request(text); request.has_error()) return request.error();
+  return {};
+}
+
+namespace detail {
+
+const bool kStopRequested = std::getenv(kVariable) != nullptr;
+
+void stop_here(std::string_view name) {
+  // Made by the first visit; nothing changes the environment.
+  static const StopRequest request = [] {
+    const auto parsed = parse_stop_request(std::getenv(kVariable));
+    return parsed ? *parsed : StopRequest{};  // what makes no sense was refused at the start
+  }();
+  if (name != request.name) return;
+  static std::atomic<unsigned> visits = 0;
+  if (++visits != request.visit) return;
+  const std::string line = "stopped at " + std::string(name) + "\n";
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+  ::raise(SIGSTOP);  // to this thread: it takes no further step before all others stop, too
+}
+
+}  // namespace detail
+}  // namespace hearth

@@ -1,0 +1,153 @@
+#include "durable/fiber_record.hpp"
+
+#include "json/json.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
+
+#include <array>
+#include <utility>
+
+namespace hearth::durable {
+namespace {
+
+constexpr std::array kWords{
+    std::pair{FiberStatus::kPending, std::string_view("pending")},
+    std::pair{FiberStatus::kRunning, std::string_view("running")},
+    std::pair{FiberStatus::kRecovering, std::string_view("recovering")},
+    std::pair{FiberStatus::kInterrupted, std::string_view("interrupted")},
+    std::pair{FiberStatus::kCompleted, std::string_view("completed")},
+    std::pair{FiberStatus::kError, std::string_view("error")},
+    std::pair{FiberStatus::kAborted, std::string_view("aborted")},
+};
+
+// Appends `,"name":` and a value to an object's text.
+class Members {
+ public:
+  explicit Members(std::string& out) : out_(out) {}
+
+  void text(std::string_view name, std::string_view value) {
+    begin(name);
+    append_json_string(out_, value);
+  }
+  void text(std::string_view name, const std::optional<std::string>& value) {
+    value ? text(name, std::string_view(*value)) : json(name, std::nullopt);
+  }
+  void json(std::string_view name, const std::optional<std::string>& value) {
+    begin(name);
+    out_ += value ? std::string_view(*value) : std::string_view("null");
+  }
+  void number(std::string_view name, std::optional<std::int64_t> value) {
+    begin(name);
+    out_ += value ? std::to_string(*value) : "null";
+  }
+  void flag(std::string_view name, bool value) {
+    begin(name);
+    out_ += value ? "true" : "false";
+  }
+
+ private:
+  void begin(std::string_view name) {
+    out_ += out_.size() > 1 ? ",\"" : "\"";
+    out_ += name;
+    out_ += "\":";
+  }
+
+  std::string& out_;
+};
+
+std::optional<std::string> present(std::string_view json) {
+  if (json.empty()) return std::nullopt;
+  return std::string(json);
+}
+
+bool is_text(std::string_view json) {
+  return json.starts_with('"');
+}
+
+Error no_outcome(const char* why) {
+  return Error{Errc::kInvalidArgument, std::string("this is no outcome of a fiber: ") + why};
+}
+
+}  // namespace
+
+std::string_view to_string(FiberStatus status) noexcept {
+  for (const auto& [each, word] : kWords) {
+    if (each == status) return word;
+  }
+  return "";
+}
+
+std::optional<FiberStatus> fiber_status(std::string_view word) noexcept {
+  for (const auto& [status, each] : kWords) {
+    if (each == word) return status;
+  }
+  return std::nullopt;
+}
+
+std::string record_json(const FiberRecord& record) {
+  std::string json = "{";
+  Members members(json);
+  members.text("id", std::string_view(record.id));
+  members.text("name", std::string_view(record.name));
+  members.text("status", to_string(record.status));
+  members.text("key", record.key);
+  members.json("input", record.input);
+  members.json("metadata", record.metadata);
+  members.json("snapshot", record.snapshot);
+  members.json("result", record.result);
+  members.text("error", record.error);
+  members.flag("dead", record.dead);
+  members.number("created_at", record.created_at_ms);
+  members.number("started_at", record.started_at_ms);
+  members.number("completed_at", record.completed_at_ms);
+  members.number("attempts", record.attempts);
+  members.number("failures", record.failures);
+  members.number("max_retries", record.max_retries);
+  members.number("next_at",
+                 record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
+  return json + "}";
+}
+
+Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_bytes) {
+  FiberOutcome outcome;
+  outcome.status = FiberStatus::kInterrupted;
+  if (json.empty()) return outcome;
+  enum { kStatus, kResult, kError, kSnapshot, kMetadata };
+  std::array<WantedMember, 5> wanted{
+      {{"status", {}}, {"result", {}}, {"error", {}}, {"snapshot", {}}, {"metadata", {}}}};
+  if (!scan_json_object(json, wanted)) return no_outcome("not a JSON object");
+
+  if (!is_text(wanted[kStatus].json)) return no_outcome("it has no status");
+  const auto status = fiber_status(decode_json_string(wanted[kStatus].json));
+  if (!status || !is_settled(*status)) {
+    return no_outcome("its status is none of completed, error, aborted, interrupted");
+  }
+  outcome.status = *status;
+  const std::string_view error = wanted[kError].json;
+  if (is_text(error)) {
+    outcome.error = decode_json_string(error);
+  } else if (!error.empty() && error != "null") {
+    return no_outcome("its error is no text");
+  }
+  for (const auto member : {kResult, kSnapshot, kMetadata}) {
+    if (wanted[member].json.size() > max_json_bytes) {
+      return Error{Errc::kLimitExceeded, std::string("the outcome's ") +
+                                             std::string(wanted[member].name) + " is larger than " +
+                                             std::to_string(max_json_bytes) + " bytes"};
+    }
+  }
+  outcome.result = present(wanted[kResult].json);
+  outcome.snapshot = present(wanted[kSnapshot].json);
+  outcome.metadata = present(wanted[kMetadata].json);
+  return outcome;
+}
+
+bool same_json(std::string_view a, std::string_view b) {
+  if (a == b) return is_json(a);
+  const auto left = parse_json(a);
+  if (left.has_error()) return false;
+  const auto right = parse_json(b);
+  return right.has_value() && *left == *right;
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,179 @@
+#pragma once
+// The records of one agent's managed fibers. What they mean to an agent's author, and the table of their statuses, are in
+// hearth/ext/managed_fibers.h.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "durable/due_time.hpp"
+#include "durable/fiber_record.hpp"
+#include "durable/fiber_record_table.hpp"
+#include "durable/fibers.hpp"
+#include "durable/wake.hpp"
+#include "storage/agent_database.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::durable {
+
+enum class SettledKey : std::uint32_t { kJoin = 0, kReject = 1, kReplace = 2 };
+
+// The views are borrowed for the call; nothing in it was checked.
+struct ManagedRequest {
+  SettledKey policy = SettledKey::kJoin;
+  std::string_view name{};
+  std::string_view id{};
+  std::string_view key{};
+  std::string_view input{};     // JSON; empty: null
+  std::string_view metadata{};  // JSON; empty: null
+  std::uint32_t max_retries = 0;
+  std::uint64_t retry_base_ms = 0;
+  std::uint64_t retry_max_ms = 0;
+};
+
+struct ManagedFilter {
+  std::uint32_t statuses = 0;  // bits; 0: the function's default
+  std::string_view name{};
+  std::int64_t before_ms = 0;
+  std::string_view after{};
+  std::size_t limit = 50;
+  bool dead = false;
+};
+
+struct ManagedSettings {
+  std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
+  std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
+  std::size_t max_records = 10'000;                   // of one agent
+  std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
+};
+
+// What became of a record, for logs, counts and waiters.
+struct ManagedChange {
+  std::string id;
+  FiberStatus status{};
+  std::string record;  // JSON
+};
+
+// Layered over Fibers: a managed fiber that is not settled has a row there too (same id), which carries its checkpoint, its
+// attempts and its next time; this class adds the record, in the same transaction.
+//
+// Promises
+//  P1 One unit     A record and its row change together. load() repairs what a foreign hand left: an unsettled record without a row gets
+//                  one and is recovered; a row whose record is settled goes, without being offered.
+//  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
+//  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
+//                  or removed on purpose. Retention does not touch it before.
+//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit.
+//
+// Savepoints      None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
+// Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only when they were committed.
+// Bounded         In memory: the ids of what is settled and not told. A list ends at 4 MiB.
+class ManagedFibers {
+ public:
+  ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
+                Random& random, ManagedSettings settings);
+
+  // After Fibers::load(), once. Writes if there is something to repair.
+  void load();
+  // Gives up what holds the database; only wake() may be called afterwards.
+  void close() { table_.close(); }
+
+  struct Started {
+    FiberHandle fiber = 0;  // 0: the record was there
+    std::string id;
+    std::string record;
+  };
+  // kInvalidArgument, kConflict, kLimitExceeded: nothing was written.
+  Result<Started> start(const ManagedRequest& request);
+  // kNotFound: not being offered now; kLimitExceeded.
+  Result<FiberHandle> resume(std::string_view id);
+  // kNotFound: settled before. kInvalidArgument: not a status to settle with, or a result that is no JSON; kLimitExceeded: a result too
+  // large; then it still runs. The change says kPending if the work has failed and is to begin again.
+  Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body);
+
+  // By id or by key; the other is empty. kNotFound, kInvalidArgument.
+  Result<std::string> inspect(std::string_view id, std::string_view key);
+  // A JSON array, newest first. kNotFound: no record has the id `after`. A page of more than 4 MiB ends before its limit: only an
+  // empty page is the last.
+  Result<std::string> list(const ManagedFilter& filter);
+  // The handle of what ran is of no use afterwards, and what was being recovered cannot be resumed.
+  Result<ManagedChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
+  Result<ManagedChange> resolve(std::string_view id, std::string_view outcome_json);
+  Result<void> retry(std::string_view id);
+  // How many have gone. Without `statuses` and `dead`: completed, aborted, and with an error but not dead.
+  Result<std::uint64_t> remove(const ManagedFilter& filter);
+
+  // ---- recovery: LiveAgent calls these around Fibers' own ----
+  //
+  //   Fibers::begin_recovery() gives one                  is_managed(id): begin_recovery(id), for the event's body
+  //   Fibers::take_passed_over() gives its id             is_managed(id): died(id, why), in the same turn
+  //   the hook ends well, or is not there                 is_managed(id): recovered(id, body), not Fibers::recovered()
+  //   the hook fails, Fibers::failed() says dead          is_managed(id): died(id, why), in the same turn
+  [[nodiscard]] bool is_managed(std::string_view id);
+  // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as
+  // JSON text (`"managed":{...},"reason":"..."`).
+  std::string begin_recovery(std::string_view id);
+  // The hook has ended well. `outcome_json`: what the event was completed with, or empty. kNotFound: it was resumed or
+  // settled in the meantime, all is well. Anything else: this is no outcome; treat it as a failed hook.
+  Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
+  // Recovery was given up.
+  ManagedChange died(std::string_view id, std::string_view error);
+
+  // ---- telling ----
+  // The oldest settled record that has not been told, and is not being told; nothing if none is, or all must wait.
+  std::optional<ManagedChange> next_untold();
+  // heard false: again, after growing waits that survive restarts.
+  void told(std::string_view id, bool heard);
+
+  // Removes what retention says, a few at a time. True if something went. Cheap when nothing is due.
+  bool sweep();
+
+  // True if next_untold() would find something now.
+  [[nodiscard]] bool due() const;
+  // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in Fibers::wake().
+  [[nodiscard]] Wake wake() const;
+
+ private:
+  struct Untold {
+    std::string id;
+    DueTime due;
+    int failures = 0;
+  };
+
+  [[nodiscard]] bool is_due(const Untold& each, const Now& now) const;
+  Result<std::optional<FiberRecord>> find_named(const ManagedRequest& request);
+  Result<FiberRecord> find_one(std::string_view id, std::string_view key);
+  Result<void> make_room();
+  Result<Started> begin(const ManagedRequest& request, const FiberRecord* replaced);
+  ManagedChange settle_as(FiberRecord record, FiberOutcome outcome, bool dead);
+  ManagedChange postpone(FiberRecord record, std::string_view error);
+  void load_untold();
+  void repair_open(const std::string& id);
+  void erase(const std::string& id);
+  void forget(const std::string& id);  // it is not to be told any more
+  // Puts in what only Fibers knows while it is not settled.
+  void complete(FiberRecord& record);
+  ManagedChange change_of(FiberRecord record);
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+
+  FiberRecordTable table_;
+  Fibers& fibers_;
+  const Clock& clock_;
+  Random& random_;
+  const ManagedSettings settings_;
+  std::vector<Untold> untold_;                       // settled longest ago first
+  std::map<std::string, int, std::less<>> telling_;  // id -> how often it was told in vain before
+  // How many records there are, or an upper bound of it; not known before the first start().
+  std::optional<std::size_t> size_;
+  bool size_is_exact_ = false;
+};
+
+}  // namespace hearth::durable

@@ -1,0 +1,28 @@
+#pragma once
+// How often a schedule's run or a queue item is tried again, and how long it waits in between.
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+namespace hearth::durable {
+
+struct RetryPolicy {
+  int max_attempts = 3;  // the first one included
+  std::chrono::milliseconds base{100};
+  std::chrono::milliseconds cap{3'000};
+
+  friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
+};
+
+// The policy that a request asks for; 0 takes the default of that field. Failure: kInvalidArgument, in words: more than 1,000
+// attempts, a base above the cap, a cap above one day.
+Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base_ms,
+                                  std::uint64_t cap_ms);
+
+// The wait after failure number `attempt` (from 1): anything from 0 up to, not including, min(2^attempt * base, cap).
+std::chrono::milliseconds retry_wait(const RetryPolicy& policy, int attempt, Random& random);
+
+}  // namespace hearth::durable

@@ -1,0 +1,147 @@
+#include "durable/schedule_request.hpp"
+
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
+#include "json/json.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+namespace {
+
+constexpr std::size_t kMaxCallbackBytes = 256;
+constexpr std::int64_t kEndOfTime = 253'402'300'799'999;  // of the year 9999
+constexpr std::int64_t kLongestInterval = 366LL * 24 * 3'600'000;
+constexpr std::uint32_t kDefaultMisfireLimit = 10;
+constexpr std::uint32_t kMaxMisfireLimit = 1'000;
+
+Error invalid(std::string why) {
+  return Error{Errc::kInvalidArgument, std::move(why)};
+}
+
+// One blank between the fields, so that expressions are compared by what they say.
+std::string tidy(std::string_view expression) {
+  std::string out;
+  bool blank = false;
+  for (const char c : expression) {
+    if (c == ' ' || c == '\t') {
+      blank = !out.empty();
+      continue;
+    }
+    if (blank) out += ' ';
+    blank = false;
+    out += c;
+  }
+  return out;
+}
+
+Result<void> check_choices(const ScheduleRequest& request) {
+  if (request.type < ScheduleType::kDelay || request.type > ScheduleType::kInterval)
+    return invalid("a schedule is of type delay, at, cron or interval");
+  if (request.idempotent > Idempotent::kNo) return invalid("idempotent has no such value");
+  if (request.misfire > Misfire::kAll) return invalid("misfire is once, skip or all");
+  if (request.overlap > Overlap::kAllow) return invalid("overlap is skip, queue or allow");
+  if (request.misfire_limit > kMaxMisfireLimit) return invalid("misfire_limit is at most 1,000");
+  if (request.fixed_rate && request.type != ScheduleType::kInterval)
+    return invalid("only an interval has a fixed rate");
+  const bool has_cron = !request.cron.empty() || !request.time_zone.empty();
+  if (has_cron && request.type != ScheduleType::kCron)
+    return invalid("an expression and a time zone belong to the type cron");
+  if (request.callback.empty() || request.callback.size() > kMaxCallbackBytes ||
+      !is_valid_utf8(request.callback)) {
+    return invalid("a schedule's callback is 1 to 256 bytes of UTF-8");
+  }
+  return {};
+}
+
+Result<std::int64_t> first_time(const ScheduleRequest& request, const ScheduleRow& row,
+                                std::int64_t now_ms) {
+  switch (request.type) {
+    case ScheduleType::kDelay:
+      if (request.when_ms < 0) return invalid("a delay is 0 ms or more");
+      if (request.when_ms > kEndOfTime - now_ms)
+        return invalid("the delay ends after the year 9999");
+      return now_ms + request.when_ms;
+    case ScheduleType::kAt:
+      if (request.when_ms < 0 || request.when_ms > kEndOfTime)
+        return invalid("the time must lie between the years 1970 and 9999, in milliseconds");
+      return request.when_ms;
+    case ScheduleType::kInterval:
+      if (request.when_ms < 1 || request.when_ms > kLongestInterval)
+        return invalid("an interval is 1 ms to 366 days");
+      return now_ms + request.when_ms;
+    case ScheduleType::kCron: break;
+  }
+  const Result<Recurrence> recurrence = Recurrence::cron(row.cron, row.time_zone);
+  if (!recurrence) return recurrence.error();
+  const std::optional<std::int64_t> at = recurrence->next(now_ms);
+  if (!at) return invalid("cron: the expression is never due");
+  return *at;
+}
+
+// Equal for requests that are alike, and for no others. Times of one-shot schedules do not count.
+std::string likeness_of(const ScheduleRow& row, const Json& payload) {
+  std::string text(to_string(row.type));
+  const auto add = [&text](std::string_view part) {
+    text += '\0';
+    text += part;
+  };
+  add(row.callback);
+  add(row.cron);
+  add(row.time_zone);
+  add(row.type == ScheduleType::kInterval ? std::to_string(row.length_ms) : "");
+  add(dump_json(payload));  // members in one order, no blanks
+  return sha256_hex(text);
+}
+
+}  // namespace
+
+bool is_idempotent(const ScheduleRequest& request) {
+  if (request.idempotent != Idempotent::kByType) return request.idempotent == Idempotent::kYes;
+  return request.type == ScheduleType::kCron || request.type == ScheduleType::kInterval;
+}
+
+Result<Recurrence> recurrence_of(const ScheduleRow& row) {
+  if (row.type == ScheduleType::kCron) return Recurrence::cron(row.cron, row.time_zone);
+  return Recurrence::every(row.length_ms, row.scheduled_for);
+}
+
+Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
+                                     const ScheduleSettings& settings, std::int64_t now_ms) {
+  if (const Result<void> choices = check_choices(request); !choices) return choices.error();
+  const Result<RetryPolicy> retry =
+      checked_retry(request.max_attempts, request.retry_base_ms, request.retry_max_ms);
+  if (!retry) return retry.error();
+  if (request.payload.size() > settings.max_payload_bytes) {
+    return Error{Errc::kLimitExceeded, "the payload is larger than " +
+                                           std::to_string(settings.max_payload_bytes) + " bytes"};
+  }
+  const Result<Json> payload = parse_json(request.payload.empty() ? "null" : request.payload);
+  if (!payload) return invalid("the payload is no JSON: " + payload.error().message);
+
+  ScheduleRow row;
+  row.type = request.type;
+  row.callback = request.callback;
+  row.fixed_rate = request.fixed_rate;
+  row.retry = *retry;
+  row.misfire = request.misfire;
+  row.misfire_limit = request.misfire_limit == 0 ? kDefaultMisfireLimit : request.misfire_limit;
+  row.overlap = request.overlap;
+  if (row.type == ScheduleType::kCron) {
+    row.cron = tidy(request.cron);
+    row.time_zone = request.time_zone.empty() ? "UTC" : request.time_zone;
+  }
+  if (row.type == ScheduleType::kDelay || row.type == ScheduleType::kInterval)
+    row.length_ms = request.when_ms;
+  const Result<std::int64_t> time = first_time(request, row, now_ms);
+  if (!time) return time.error();
+  row.time = *time;
+  row.scheduled_for = *time;
+  row.set_at = now_ms;
+  row.created_at = now_ms;
+  row.likeness = likeness_of(row, *payload);
+  return row;
+}
+
+}  // namespace hearth::durable

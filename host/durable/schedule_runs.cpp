@@ -1,0 +1,362 @@
+// The runs of schedules: what begins, and what comes after. The rest: schedules.cpp.
+#include "durable/back_off.hpp"
+#include "durable/schedule_record.hpp"
+#include "durable/schedule_request.hpp"
+#include "durable/schedules.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace hearth::durable {
+namespace {
+
+constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
+constexpr std::size_t kMaxErrorBytes = 4'096;
+constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
+// Until a class that lacks a callback is asked again.
+constexpr std::chrono::milliseconds kMissingBase{10'000};
+constexpr std::chrono::milliseconds kMissingCap{3'600'000};
+
+std::uint32_t counted(std::uint64_t missed) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(missed, kMostCounted));
+}
+
+void note_failure(ScheduleRow& row, std::string_view error) {
+  ++row.failures;
+  row.last_error = error.substr(0, kMaxErrorBytes);
+}
+
+// The occurrence after now.
+std::optional<std::int64_t> following(const ScheduleRow& row, const Recurrence& recurrence,
+                                      std::int64_t now) {
+  const auto at = recurrence.next(recurrence.search_from(row.scheduled_for, now));
+  // None waits longer than its own length, also if the clock was set back.
+  if (at && row.fixed_rate) return std::min(*at, now + row.length_ms);
+  return at;
+}
+
+}  // namespace
+
+void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t count) {
+  notes_.push_back(Note{row.parent.empty() ? row.id : row.parent, row.callback, what, count});
+}
+
+// ---- what begins ------------------------------------------------------------------------------------------
+
+std::optional<ScheduleRun> Schedules::begin_due() {
+  if (going_) return std::nullopt;
+  follow_clock();
+  const std::int64_t now = now_ms();
+  note_crowds(now);
+  while (!full() && !waiting_.empty() && waiting_.begin()->first <= now) {
+    const std::int64_t seq = waiting_.begin()->second;
+    std::optional<ScheduleRow> row = table_.find(seq);
+    if (!row) {  // a savepoint that the agent rolled back took it away
+      remove(seq);
+      continue;
+    }
+    if (row->interruptions >= settings_.max_interruptions) {
+      die(*row, "interrupted again and again before it came to an end");
+      continue;
+    }
+    if (!row->owed && !admit(*row, now)) continue;
+    if (row->owed && row->begun_at == 0 && !row->is_one_shot())
+      reckon_absence(*row, row->set_at, now);
+    if (row->may_overlap()) {
+      std::optional<ScheduleRow> child = spin_off(*row, now);
+      if (!child) continue;
+      return claim(*child, now);
+    }
+    return claim(*row, now);
+  }
+  return std::nullopt;
+}
+
+// So many rows of one kind are rarely meant: they pile up where a schedule is made on each start.
+void Schedules::note_crowds(std::int64_t now) {
+  std::uint64_t due = 0;
+  for (auto each = waiting_.begin(); due < kCrowd && each != waiting_.end() && each->first <= now;
+       ++each) {
+    ++due;
+  }
+  if (due < kCrowd) {
+    crowded_ = false;
+    return;
+  }
+  if (crowded_) return;
+  crowded_ = true;
+  for (ScheduleTable::Crowd& crowd : table_.crowds(now, kCrowd)) {
+    notes_.push_back(
+        Note{std::move(crowd.id), std::move(crowd.callback), Note::What::kManyDue, crowd.rows});
+  }
+}
+
+// Whether an occurrence that was never begun runs now, as the misfire policy says. If not, the row has its next
+// time, or is gone. Of those that do, row.missed tells for how many others they stand.
+bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
+  const bool too_late = row.misfire == Misfire::kSkip && now - row.scheduled_for > kTooLate;
+  if (row.is_one_shot()) {
+    if (!too_late || row.missing > 0) return true;
+    note(row, Note::What::kMissed, 1);
+    remove(row.seq);
+    return false;
+  }
+  const Result<Recurrence> recurrence = recurrence_of(row);
+  if (!recurrence) {
+    die(row, recurrence.error().message);
+    return false;
+  }
+  const std::uint32_t others = recurrence->count(row.scheduled_for, now);
+  if (too_late) {
+    note(row, Note::What::kMissed, counted(others + std::uint64_t{1}));
+    const std::uint32_t missed = counted(std::uint64_t{row.missed} + others + 1);
+    row.missing = 0;
+    set_next(row, recurrence->next(now), now);
+    row.missed = missed;
+    store(row);
+    return false;
+  }
+  if (others == 0) return true;
+  std::uint32_t left_out = others;
+  if (row.misfire == Misfire::kAll) {
+    row.catch_up_until = now;
+    left_out = others + 1 > row.misfire_limit ? others + 1 - row.misfire_limit : 0;
+    if (left_out > 0) {
+      const auto first = recurrence->first_of_last(row.misfire_limit, row.scheduled_for - 1, now);
+      row.scheduled_for = first.value_or(row.scheduled_for);
+    }
+  }
+  row.missed = counted(std::uint64_t{row.missed} + left_out);
+  if (left_out > 0) note(row, Note::What::kMissed, left_out);
+  return true;
+}
+
+// A run of its own for a schedule whose runs may be beside each other; the schedule goes on to its next time. Nothing if too
+// many of its runs are not over: then this one is left out.
+std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row);
+  if (!recurrence) {
+    die(row, recurrence.error().message);
+    return std::nullopt;
+  }
+  std::optional<ScheduleRow> child;
+  if (table_.children(row.id).size() < settings_.max_running) {
+    child = row;
+    child->id = make_uuid(random_);
+    child->parent = row.id;
+    child->owed = true;
+    child->attempts = 0;
+    child->interruptions = 0;
+    child->running = 0;
+    child->begun_at = 0;
+    child->created_at = child->set_at = now;
+    table_.insert(*child, table_.payload(row.seq));
+    ++row.running;
+  } else {
+    note(row, Note::What::kOverlapped, 1);
+  }
+  if (!catch_up(row, *recurrence, now)) {
+    set_next(row, following(row, *recurrence, now), now);
+  }
+  store(row);
+  return child;
+}
+
+ScheduleRun Schedules::claim(ScheduleRow& row, std::int64_t now) {
+  row.running = 1;
+  row.owed = true;
+  if (row.begun_at == 0) row.begun_at = now;
+  ++row.interruptions;  // until it has come to an end
+  store(row);
+  const std::int64_t late = std::max<std::int64_t>(0, now - row.scheduled_for);
+  ScheduleRun run;
+  run.run = ++last_run_;
+  run.id = row.parent.empty() ? row.id : row.parent;
+  run.callback = row.callback;
+  run.body = run_body(row, table_.payload(row.seq), late);
+  run.attempt = row.attempts + 1;
+  run.late_ms = late;
+  run.missed = row.missed;
+  running_.emplace(run.run, Run{row.seq, row.id, now});
+  return run;
+}
+
+// ---- what comes after -------------------------------------------------------------------------------------
+
+void Schedules::die(ScheduleRow& row, std::string reason) {
+  note(row, Note::What::kDead, 1);
+  if (!row.parent.empty()) {  // what an author sees is the schedule
+    std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent));
+    remove(row.seq);
+    if (!parent) return;
+    row = std::move(*parent);
+  }
+  row.dead = true;
+  row.time.reset();
+  row.last_error = std::move(reason);
+  store(row);
+}
+
+// The next occurrence, of which nothing is known yet.
+void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now) {
+  row.attempts = 0;
+  row.missed = 0;
+  row.owed = false;
+  row.begun_at = 0;
+  row.set_at = now;
+  row.time = at;
+  if (at) {
+    row.scheduled_for = *at;
+    return;
+  }
+  row.dead = true;
+  row.last_error = "it is never due again";
+  note(row, Note::What::kDead, 1);
+}
+
+// The next of the occurrences that were missed and run one by one, if there is one.
+bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now) {
+  if (row.catch_up_until <= row.scheduled_for) return false;
+  const auto at =
+      recurrence.first_of_last(row.misfire_limit, row.scheduled_for, row.catch_up_until);
+  if (!at) return false;
+  set_next(row, at, now);
+  row.owed = true;
+  return true;
+}
+
+void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row);
+  if (!recurrence) return die(row, recurrence.error().message);
+  if (catch_up(row, *recurrence, now)) return store(row);
+  if (row.type == ScheduleType::kInterval && !row.fixed_rate) {
+    set_next(row, now + row.length_ms, now);
+    return store(row);
+  }
+  // Up to its beginning the misfire policy has spoken.
+  const std::int64_t from = std::max(row.scheduled_for, row.begun_at);
+  const std::uint32_t overlapped = recurrence->count(from, now);
+  const bool queued = row.overlap == Overlap::kQueue && overlapped > 0;
+  const std::uint32_t left_out = queued ? overlapped - 1 : overlapped;
+  if (left_out > 0) note(row, Note::What::kOverlapped, left_out);
+  set_next(row, queued ? recurrence->next(from) : following(row, *recurrence, now), now);
+  row.owed = queued;
+  row.missed = queued ? left_out : 0;
+  store(row);
+}
+
+ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::string_view error) {
+  follow_clock();
+  const auto found = running_.find(number);
+  if (found == running_.end()) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
+  const Run run = std::move(found->second);
+  running_.erase(found);
+  std::optional<ScheduleRow> row;
+  if (!run.cancelled) row = table_.find(run.seq);
+  if (!row || row->id != run.row_id)
+    return ScheduleEnd{run.row_id, {}, ScheduleEnd::Next::kCancelled};
+  row->running = 0;
+  row->interruptions = 0;
+  if (row->parent.empty()) {
+    row->last_run = run.began_ms;
+    return end_run(*row, outcome, error);
+  }
+  std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
+  if (!parent) {
+    remove(row->seq);
+    return ScheduleEnd{row->parent, row->callback, ScheduleEnd::Next::kCancelled};
+  }
+  parent->last_run = run.began_ms;
+  parent->running = std::max(0, parent->running - 1);
+  return end_child(*row, *parent, outcome, error);
+}
+
+ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error) {
+  const std::int64_t now = now_ms();
+  ScheduleEnd end{row.id, row.callback, ScheduleEnd::Next::kWaiting};
+  if (outcome == RunOutcome::kMissing) {
+    ++row.missing;
+    row.last_error = "the class has no such callback";
+    row.set_at = now;
+    row.time = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
+    row.owed = row.is_one_shot();
+    row.begun_at = 0;
+    store(row);
+    end.next = ScheduleEnd::Next::kMissing;
+    end.next_ms = *row.time;
+    return end;
+  }
+  ++row.runs;
+  row.missing = 0;
+  row.last_error.reset();
+  if (outcome == RunOutcome::kFailed) {
+    note_failure(row, error);
+    if (++row.attempts < row.retry.max_attempts) {
+      row.set_at = now;
+      row.time = now + retry_wait(row.retry, row.attempts, random_).count();
+      store(row);
+      end.next = ScheduleEnd::Next::kRetry;
+      end.next_ms = *row.time;
+      return end;
+    }
+  }
+  if (row.is_one_shot()) {
+    remove(row.seq);
+    end.next = ScheduleEnd::Next::kGone;
+    return end;
+  }
+  set_next_after_run(row, now);
+  end.next_ms = row.time.value_or(0);
+  return end;
+}
+
+ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
+                                 std::string_view error) {
+  if (outcome == RunOutcome::kMissing) {
+    // The schedule waits for its callback, from the occurrence that did not find it.
+    remove(child.seq);
+    if (parent.dead) {
+      store(parent);
+      return ScheduleEnd{parent.id, parent.callback, ScheduleEnd::Next::kMissing};
+    }
+    parent.scheduled_for = std::min(parent.scheduled_for, child.scheduled_for);
+    parent.attempts = 0;
+    const int others = std::exchange(parent.running, 0);
+    ScheduleEnd end = end_run(parent, outcome, error);
+    parent.running = others;
+    store(parent);
+    return end;
+  }
+  ++parent.runs;
+  parent.missing = 0;
+  parent.last_error.reset();
+  if (outcome == RunOutcome::kFailed) note_failure(parent, error);
+  ScheduleEnd end = end_run(child, outcome, error);
+  end.id = parent.id;
+  if (end.next == ScheduleEnd::Next::kGone) {
+    end.next = ScheduleEnd::Next::kWaiting;
+    end.next_ms = parent.time.value_or(0);
+  }
+  store(parent);
+  return end;
+}
+
+void Schedules::interrupt_on_purpose() {
+  going_ = true;
+  for (const auto& [number, run] : running_) {
+    std::optional<ScheduleRow> row;
+    if (!run.cancelled) row = table_.find(run.seq);
+    if (!row || row->id != run.row_id) continue;
+    row->running = 0;
+    row->interruptions = std::max(0, row->interruptions - 1);
+    store(*row);
+    if (row->parent.empty()) continue;
+    std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
+    if (!parent) continue;
+    parent->running = 0;
+    store(*parent);
+  }
+  running_.clear();
+}
+
+}  // namespace hearth::durable

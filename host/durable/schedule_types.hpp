@@ -1,0 +1,84 @@
+#pragma once
+// The words in which schedules are asked for, run and reported.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+
+// The values are those of hearth/ext/schedule.h.
+enum class ScheduleType : std::uint32_t { kDelay = 1, kAt = 2, kCron = 3, kInterval = 4 };
+enum class Idempotent : std::uint32_t { kByType = 0, kYes = 1, kNo = 2 };
+enum class Misfire : std::uint32_t { kOnce = 0, kSkip = 1, kAll = 2 };
+enum class Overlap : std::uint32_t { kSkip = 0, kQueue = 1, kAllow = 2 };
+
+// As in records: "delay", "at", "cron", "interval".
+std::string_view to_string(ScheduleType type) noexcept;
+std::optional<ScheduleType> schedule_type(std::string_view word) noexcept;
+// "once", "skip", "all".
+std::string_view to_string(Misfire misfire) noexcept;
+// "skip", "queue", "allow".
+std::string_view to_string(Overlap overlap) noexcept;
+
+// What an agent asks for. The views are borrowed for the call; nothing in it was checked.
+struct ScheduleRequest {
+  ScheduleType type{};
+  std::string_view callback;
+  std::string_view payload;  // JSON; empty: null
+  std::int64_t when_ms = 0;
+  std::string_view cron;
+  std::string_view time_zone;
+  Idempotent idempotent = Idempotent::kByType;
+  Misfire misfire = Misfire::kOnce;
+  std::uint32_t misfire_limit = 0;
+  Overlap overlap = Overlap::kSkip;
+  bool fixed_rate = false;
+  std::uint32_t max_attempts = 0;
+  std::uint64_t retry_base_ms = 0;
+  std::uint64_t retry_max_ms = 0;
+};
+
+struct ScheduleFilter {
+  std::optional<ScheduleType> type;
+  std::string_view callback;
+  std::string_view state;
+  std::int64_t from_ms = 0;
+  std::int64_t until_ms = 0;  // 0: none
+  std::string_view after;
+  std::size_t limit = 100;
+};
+
+struct ScheduleSettings {
+  std::chrono::milliseconds timeout{300'000};  // of one run
+  std::size_t max_schedules = 10'000;          // of one agent
+  std::size_t max_running = 32;                // of one agent at once
+  std::size_t max_payload_bytes = std::size_t{1} << 20;
+  int max_interruptions = 10;  // crashes in a row in the middle of its runs, until a row is dead
+};
+
+// A run that begins now.
+struct ScheduleRun {
+  std::uint64_t run = 0;  // names it in ended(); never reused
+  std::string id;
+  std::string callback;
+  std::string body;  // of HEARTH_EVENT_SCHEDULE
+  int attempt = 1;
+  std::int64_t late_ms = 0;
+  std::uint32_t missed = 0;
+};
+
+enum class RunOutcome { kDone, kFailed, kMissing };
+
+// What became of a schedule after a run, for logs and counts.
+struct ScheduleEnd {
+  std::string id;
+  std::string callback;
+  enum class Next { kGone, kRetry, kWaiting, kMissing, kCancelled } next{};
+  std::int64_t next_ms = 0;
+};
+
+}  // namespace hearth::durable

@@ -1,0 +1,300 @@
+// What an agent asks of its schedules, and how they follow the clock. Their runs: schedule_runs.cpp.
+#include "durable/schedules.hpp"
+
+#include "durable/schedule_record.hpp"
+#include "durable/schedule_request.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+namespace hearth::durable {
+namespace {
+
+constexpr std::size_t kMaxListed = 1'000;
+constexpr std::size_t kMaxListBytes = std::size_t{8} << 20;
+constexpr std::int64_t kJump = 5'000;  // less is drift, and cannot be told from a slow look
+
+Error not_found() {
+  return Error{Errc::kNotFound, "no schedule has this id"};
+}
+
+std::int64_t wall_less_steady(const Clock& clock) {
+  const auto steady =
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady_now().time_since_epoch());
+  return unix_millis(clock.wall_now()) - steady.count();
+}
+
+}  // namespace
+
+Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
+                     ScheduleSettings settings)
+    : table_(database),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      wall_less_steady_(wall_less_steady(clock)) {}
+
+void Schedules::load() {
+  for (ScheduleRow& row : table_.load()) take_up(row);
+}
+
+void Schedules::close() {
+  table_.close();
+}
+
+// ---- the rows and what is known of them -------------------------------------------------------------------
+
+void Schedules::unqueue(std::int64_t seq, Entry& entry) {
+  const auto begins_at = std::exchange(entry.begins_at, std::nullopt);
+  if (begins_at) waiting_.erase({*begins_at, seq});
+}
+
+void Schedules::index(const ScheduleRow& row) {
+  const auto [entry, is_new] = entries_.try_emplace(row.seq);
+  if (is_new && !row.parent.empty()) {
+    entry->second.is_child = true;
+    ++children_;
+  }
+  unqueue(row.seq, entry->second);
+  const bool claimed = row.running > 0 && !row.may_overlap();
+  if (!row.time || row.paused || row.dead || claimed) return;
+  entry->second.begins_at = row.time;
+  waiting_.emplace(*row.time, row.seq);
+}
+
+void Schedules::store(ScheduleRow& row) {
+  table_.update(row);
+  index(row);
+}
+
+void Schedules::remove(std::int64_t seq) {
+  table_.erase(seq);
+  const auto entry = entries_.find(seq);
+  if (entry == entries_.end()) return;
+  unqueue(seq, entry->second);
+  if (entry->second.is_child) --children_;
+  entries_.erase(entry);
+}
+
+std::string Schedules::record_of(const ScheduleRow& row) {
+  return schedule_record(row, table_.payload(row.seq));
+}
+
+// ---- the wall's clock -------------------------------------------------------------------------------------
+
+std::int64_t Schedules::clock_jump() const {
+  return wall_less_steady(clock_) - wall_less_steady_;
+}
+
+bool Schedules::clock_has_jumped() const {
+  return !entries_.empty() && std::abs(clock_jump()) >= kJump;
+}
+
+// The clock was set back while the row waited for a length of time.
+void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
+  const std::int64_t longest = row.attempts > 0 ? row.retry.cap.count() : row.length_ms;
+  if (!row.time || *row.time - now <= longest) return;
+  row.time = now + longest;
+  row.scheduled_for = std::min(row.scheduled_for, *row.time);
+}
+
+// The clock was set back to `now` while the row waited; `last` is what it showed before.
+void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row);
+  if (!recurrence) return;  // told when it is due
+  const auto at = recurrence->next(recurrence->search_from(last, now));
+  if (!at || !row.time || *at >= *row.time) return;
+  row.time = row.scheduled_for = *at;
+}
+
+// An occurrence is owed, and nothing could run it from `from` to `now`: what came meanwhile is missed like any other.
+void Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row);
+  if (!recurrence) return;  // told after the run
+  const std::uint32_t others = recurrence->count(std::max(row.scheduled_for, from), now);
+  if (others == 0) return;
+  if (row.misfire == Misfire::kAll) {
+    row.catch_up_until = now;
+    return;
+  }
+  row.missed = std::min(kMostCounted, row.missed + others);
+  note(row, Note::What::kMissed, others);
+}
+
+// A row that an earlier instance left.
+void Schedules::take_up(ScheduleRow& row) {
+  const std::int64_t now = now_ms();
+  bool changed = false;
+  if (row.running > 0) {  // by an instance that is gone
+    row.running = 0;
+    if (row.time && !row.may_overlap()) row.time = std::min(*row.time, now);
+    changed = true;
+  }
+  if (row.missing > 0 && row.time && *row.time > now) {  // the class may have the callback now
+    row.time = now;
+    changed = true;
+  }
+  if (row.set_at > now) {
+    if (row.waits_a_length()) {
+      bound_wait(row, now);
+    } else if (row.type == ScheduleType::kCron) {
+      reckon_anew(row, row.set_at, now);
+    }
+    row.set_at = now;
+    changed = true;
+  }
+  if (row.begun_at != 0 && !row.is_one_shot()) {
+    reckon_absence(row, row.begun_at, now);
+    row.begun_at = 0;
+    row.set_at = now;
+    changed = true;
+  }
+  if (changed) table_.update(row);
+  index(row);
+}
+
+// While the instance lives it knows by how much the clock was moved, from the clock that nobody moves.
+void Schedules::follow_clock() {
+  const std::int64_t jump = clock_jump();
+  wall_less_steady_ += jump;
+  if (std::abs(jump) < kJump || entries_.empty()) return;
+  table_.shift(jump);
+  for (auto& [number, run] : running_) run.began_ms += jump;
+  const std::int64_t now = now_ms();
+  for (ScheduleRow& row : table_.load()) {
+    const bool claimed = row.running > 0 && !row.may_overlap();
+    if (jump < 0 && row.type == ScheduleType::kCron && !row.waits_a_length() && !claimed) {
+      reckon_anew(row, now - jump, now);
+      table_.update(row);
+    }
+    index(row);
+  }
+}
+
+// ---- what an agent asks for -------------------------------------------------------------------------------
+
+Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
+  follow_clock();
+  Result<ScheduleRow> checked = checked_schedule(request, settings_, now_ms());
+  if (!checked) return checked.error();
+  ScheduleRow& row = *checked;
+  if (is_idempotent(request)) {
+    if (const auto seq = table_.find_alike(row.likeness)) {
+      const auto found = table_.find(*seq);
+      if (found) return Created{record_of(*found), found->id, false};
+    }
+  }
+  if (size() >= settings_.max_schedules) {
+    return Error{Errc::kLimitExceeded,
+                 "an agent has at most " + std::to_string(settings_.max_schedules) + " schedules"};
+  }
+  const std::string_view payload = request.payload.empty() ? "null" : request.payload;
+  row.id = make_uuid(random_);
+  table_.insert(row, payload);
+  index(row);
+  return Created{schedule_record(row, payload), row.id, true};
+}
+
+Result<std::string> Schedules::get(std::string_view id) {
+  const auto row = table_.find(id);
+  if (!row) return not_found();
+  return record_of(*row);
+}
+
+std::string Schedules::list(const ScheduleFilter& filter) {
+  ScheduleFilter bounded = filter;
+  bounded.limit = std::clamp<std::size_t>(filter.limit, 1, kMaxListed);
+  std::string out = "[";
+  for (const std::int64_t seq : table_.list(bounded)) {
+    const auto row = table_.find(seq);
+    if (!row) continue;
+    const std::string record = record_of(*row);
+    if (out.size() > 1) {
+      if (out.size() + record.size() > kMaxListBytes) break;
+      out += ',';
+    }
+    out += record;
+  }
+  return out + "]";
+}
+
+Result<void> Schedules::cancel(std::string_view id) {
+  const auto row = table_.find(id);
+  if (!row) return not_found();
+  std::vector<std::int64_t> gone = table_.children(row->id);
+  gone.push_back(row->seq);
+  for (const std::int64_t seq : gone) {
+    remove(seq);
+    for (auto& [number, run] : running_) run.cancelled = run.cancelled || run.seq == seq;
+  }
+  return {};
+}
+
+Result<void> Schedules::pause(std::string_view id, bool paused) {
+  auto row = table_.find(id);
+  if (!row) return not_found();
+  row->paused = paused;
+  store(*row);
+  for (const std::int64_t seq : table_.children(row->id)) {
+    auto child = table_.find(seq);
+    if (!child) continue;
+    child->paused = paused;
+    store(*child);
+  }
+  return {};
+}
+
+Result<void> Schedules::retry(std::string_view id) {
+  follow_clock();
+  auto row = table_.find(id);
+  if (!row || row->running > 0 || (row->missing == 0 && !row->dead))
+    return Error{Errc::kNotFound, "no missing or dead schedule has this id"};
+  row->dead = false;
+  row->missing = 0;
+  row->attempts = 0;
+  row->interruptions = 0;
+  row->failures = 0;
+  row->last_error.reset();
+  row->set_at = now_ms();
+  row->time = row->set_at;
+  // Somebody asks for it, so it is not too late; what came in between is reckoned as ever.
+  row->owed = row->misfire == Misfire::kSkip;
+  row->begun_at = 0;
+  store(*row);
+  return {};
+}
+
+// ---- what is due ------------------------------------------------------------------------------------------
+
+bool Schedules::due() const {
+  if (going_ || full()) return false;
+  return clock_has_jumped() || (!waiting_.empty() && waiting_.begin()->first <= now_ms());
+}
+
+Wake Schedules::wake() const {
+  Wake wake;
+  wake.working = !running_.empty();
+  // What is due while enough runs is begun by the end of a run.
+  if (full()) return wake;
+  if (clock_has_jumped()) {
+    wake.at_ms = now_ms();
+  } else if (!waiting_.empty()) {
+    wake.at_ms = waiting_.begin()->first;
+  }
+  return wake;
+}
+
+std::size_t Schedules::running() const {
+  return running_.size();
+}
+
+std::size_t Schedules::size() const {
+  return entries_.size() - children_;
+}
+
+std::vector<Schedules::Note> Schedules::take_notes() {
+  return std::exchange(notes_, {});
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,159 @@
+#pragma once
+// The schedules of one live agent. What they mean to an agent's author is said in hearth/ext/schedule.h.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "durable/recurrence.hpp"
+#include "durable/schedule_table.hpp"
+#include "durable/schedule_types.hpp"
+#include "durable/wake.hpp"
+#include "storage/agent_database.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace hearth::durable {
+
+// state      what is on disk                              leaves it by
+// waiting    the row, its time                            begin_due() once the time has come
+// running    the row, claimed                             ended(); a crash -> waiting, due at once, interruption counted, dead after
+//                                                         too many; the end of the instance on purpose -> waiting, due at once
+// paused     the row, paused                              pause(false)
+// missing    the row, a time after growing waits          begin_due(); load() makes it due at once
+// dead       the row, no time                             retry()
+//
+// Promises
+//  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the process counts.
+//  P2 At least once A one-shot row goes in the transaction that reports its run, or when it is too late for misfire kSkip; never
+//                   because of the host's own failure.
+//  P3 Next          A recurring row gets its next time in the transaction that reports the run.
+//  P4 Clock         When the wall's clock is set back or ahead, intervals and delays that wait keep their length as well as they can:
+//                   none waits longer than its own length from now, and none runs more than once for the jump.
+//                   While an instance lives it measures a jump by the steady clock and moves them by it; a row that another
+//                   instance left is bounded by its length from now. What follows the wall is said in hearth/ext/schedule.h.
+//  P5 Fair          Due rows begin in the order of their times; one that runs holds nobody else up, up to max_running.
+//
+// Durable    Methods write into the agent's implicit transaction. The caller commits: after begin_due() before the run is
+//            delivered, with the turn for the others (which is also when begin_due() gave nothing: it may have put off a row,
+//            or followed the clock).
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
+// Bounded    In memory some 100 bytes a row, whatever its payload; on disk nothing until the first is made. No call but load(),
+//            list() and the first after a jump of the clock looks at all rows.
+class Schedules {
+ public:
+  Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
+            ScheduleSettings settings);
+
+  // What an earlier instance left. Once, before anything else. Writes where a run was left or the clock was set back.
+  void load();
+  // Gives up what holds the database; only wake() and the counts may be called afterwards.
+  void close();
+
+  struct Created {
+    std::string record;  // JSON
+    std::string id;
+    bool created = true;
+  };
+  Result<Created> create(const ScheduleRequest& request);
+  Result<std::string> get(std::string_view id);
+  // JSON array of at most 1,000 records and 8 MiB; empty if `after` names none.
+  std::string list(const ScheduleFilter& filter);
+  Result<void> cancel(std::string_view id);
+  Result<void> pause(std::string_view id, bool paused);
+  Result<void> retry(std::string_view id);
+
+  // The next run that is due, claimed; nothing if none is or enough run.
+  std::optional<ScheduleRun> begin_due();
+  // A run that begin_due() gave has ended. `error` is a text for people; up to 4 KiB of it are kept.
+  ScheduleEnd ended(std::uint64_t run, RunOutcome outcome, std::string_view error);
+  // The instance goes on purpose: what runs is interrupted, and that counts for nothing. Nothing begins any more, and
+  // wake() is what is to be done after it.
+  void interrupt_on_purpose();
+
+  // Occurrences that were skipped or left out since the last call (misfire, overlap), and rows that died: for logs.
+  struct Note {
+    std::string id;
+    std::string callback;
+    enum class What { kMissed, kOverlapped, kDead, kManyDue } what{};
+    std::uint64_t count = 1;
+  };
+  std::vector<Note> take_notes();
+
+  [[nodiscard]] bool due() const;
+  // Running: work that ends with this instance. And when the next row is due.
+  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] std::size_t running() const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  // What is known of a row without reading it.
+  struct Entry {
+    std::optional<std::int64_t> begins_at;  // none: it is not up to begin_due() to begin it
+    bool is_child = false;                  // one run of a schedule whose runs may overlap
+  };
+  struct Run {
+    std::int64_t seq = 0;
+    std::string row_id;
+    std::int64_t began_ms = 0;
+    bool cancelled = false;
+  };
+
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  [[nodiscard]] bool full() const { return running_.size() >= settings_.max_running; }
+
+  // ---- the rows and what is known of them ----
+  void store(ScheduleRow& row);
+  void index(const ScheduleRow& row);
+  void unqueue(std::int64_t seq, Entry& entry);
+  void remove(std::int64_t seq);
+  std::string record_of(const ScheduleRow& row);
+  void note(const ScheduleRow& row, Note::What what, std::uint64_t count);
+  void die(ScheduleRow& row, std::string reason);
+
+  // ---- the wall's clock ----
+  [[nodiscard]] std::int64_t clock_jump() const;
+  [[nodiscard]] bool clock_has_jumped() const;
+  void follow_clock();
+  void take_up(ScheduleRow& row);
+  void bound_wait(ScheduleRow& row, std::int64_t now);
+  void reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now);
+  void reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now);
+
+  // ---- runs ----
+  void note_crowds(std::int64_t now);
+  bool admit(ScheduleRow& row, std::int64_t now);
+  std::optional<ScheduleRow> spin_off(ScheduleRow& row, std::int64_t now);
+  ScheduleRun claim(ScheduleRow& row, std::int64_t now);
+  void set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now);
+  bool catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now);
+  void set_next_after_run(ScheduleRow& row, std::int64_t now);
+  ScheduleEnd end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error);
+  ScheduleEnd end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
+                        std::string_view error);
+
+  ScheduleTable table_;
+  const Clock& clock_;
+  Random& random_;
+  const ScheduleSettings settings_;
+
+  std::unordered_map<std::int64_t, Entry> entries_;          // by seq
+  std::set<std::pair<std::int64_t, std::int64_t>> waiting_;  // begins_at, seq
+  std::size_t children_ = 0;
+  std::map<std::uint64_t, Run> running_;
+  std::uint64_t last_run_ = 0;
+  std::int64_t wall_less_steady_ = 0;  // ms, when the clocks were last compared
+  bool going_ = false;                 // interrupt_on_purpose() was called
+  bool crowded_ = false;               // and that was noted
+  std::vector<Note> notes_;
+};
+
+}  // namespace hearth::durable

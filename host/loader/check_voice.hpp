@@ -1,0 +1,50 @@
+#pragma once
+// How the child of a check tells what it does and what came out: JSON lines on descriptor 3.
+
+#include "loader/guarded_memory.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hearth::loader {
+
+// What came out of one case.
+struct CaseOutcome {
+  enum class Kind { kPassed, kWarned, kFailed, kSkipped };
+  Kind kind = Kind::kPassed;
+  std::string reason;  // what is wrong; empty if it passed
+
+  static CaseOutcome passed() { return {}; }
+  static CaseOutcome warned(std::string why) { return {Kind::kWarned, std::move(why)}; }
+  static CaseOutcome failed(std::string why) { return {Kind::kFailed, std::move(why)}; }
+  static CaseOutcome skipped(std::string why) { return {Kind::kSkipped, std::move(why)}; }
+};
+
+// Lines: {"doing": "init()"} before each step, {"crash": "event.body"} when a signal comes because of memory that was taken
+// back, {"crash_in": "thread"} when it comes on another thread than the first, and {"verdict": "passed" | "warned" | "failed" | "skipped", "reason": "..."} at the end.
+//
+// Threads   The child's first.
+class CheckVoice {
+ public:
+  CheckVoice();
+  CheckVoice(const CheckVoice&) = delete;
+  CheckVoice& operator=(const CheckVoice&) = delete;
+
+  // What runs from now on, for the case that it does not come back. At once, unless it is what ran before.
+  void doing(std::string_view what);
+  [[nodiscard]] const std::string& last() const { return last_; }
+
+  void verdict(const CaseOutcome& outcome);
+
+ private:
+  void write_line(std::string_view line) const;
+
+  int descriptor_;
+  std::string last_;
+};
+
+// Makes a crash of this process say which lent memory it touched, before it dies as it would have. Once in a process.
+//   Lifetime  `memory` outlives the process's last instruction of the library.
+void report_crashes(const GuardedMemory& memory);
+
+}  // namespace hearth::loader

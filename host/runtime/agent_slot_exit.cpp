@@ -1,0 +1,196 @@
+// The way out of an agent: its eviction, whatever the reason, and what is left when it has been destroyed.
+#include "runtime/agent_slot.hpp"
+#include "runtime/shard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+// What a call in progress is told. Nobody should try again by himself after a destruction: he would meet a new agent.
+Error why_it_ended(EvictReason reason) {
+  if (reason == EvictReason::kDestroyed) return Error{Errc::kNotFound, "the agent was destroyed"};
+  return Error{Errc::kClosing,
+               "the agent was evicted (" + std::string(to_string(reason)) + "); try again"};
+}
+
+}  // namespace
+
+bool AgentSlot::can_be_evicted_for_room() const {
+  // One that was just woken for its work is about to do it.
+  return state_ == AgentState::kLive && queue_.empty() && live_->idle() && !has_waking_permit_;
+}
+
+void AgentSlot::evict(EvictReason reason, bool sudden) {
+  if (state_ != AgentState::kLive) return;
+  state_ = AgentState::kEvicting;
+  reason_ = reason;
+  const std::chrono::milliseconds grace = served_->settings.evict_grace;
+  if (sudden || grace.count() <= 0 || live_->broken()) {
+    schedule_end(reason, std::nullopt);
+  } else {
+    live_->ask_to_leave(reason, grace);
+  }
+}
+
+// The end comes from the loop: whoever called us may still be using the live agent.
+void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
+  if (end_posted_) return;
+  end_posted_ = true;
+  state_ = AgentState::kEvicting;
+  reason_ = reason;
+  start_failure_ = std::move(start_failure);
+  // Nobody waits for the end of an idle one, and after a recovery there are thousands.
+  if (reason == EvictReason::kIdle) {
+    shard_.steps_.add([this] { finish_eviction(); });
+    return;
+  }
+  shard_.loop().post([alive = shard_.alive_, this] {
+    if (*alive) finish_eviction();
+  });
+}
+
+// What must be known of the instance when it is gone.
+struct AgentSlot::Ending {
+  durable::Wake next_wake;
+  std::optional<std::int64_t> next_look;
+  std::chrono::milliseconds at_least{0};
+  bool destroyed = false;
+};
+
+void AgentSlot::finish_eviction() {
+  shard_.loop().cancel_timer(idle_timer_);
+  idle_timer_ = 0;
+  // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is
+  // ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
+  const bool failed = start_failure_ || !live_ || live_->broken();
+  Ending ending;
+  ending.next_wake = live_ ? live_->wake() : durable::Wake{};
+  if (live_) ending.next_look = live_->next_look_ms();
+  ending.destroyed = live_ && live_->destruction_requested();
+  if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
+  if (failed) {
+    ending.next_wake = durable::either(ending.next_wake, shard_.known_wake(key_));
+    if (!ending.next_wake.none()) ending.at_least = shard_.wait_after_failure(key_);
+    if (ending.next_wake.working)
+      ending.at_least = std::min(ending.at_least, served_->settings.keep_alive_interval);
+  }
+  if (!live_) {
+    closed(ending, {});
+    return;
+  }
+  settling_ = true;
+  live_->shut(reason_, why_it_ended(reason_));
+  settling_ = false;
+  // Events that come meanwhile wait, as during any eviction.
+  const bool elsewhere = live_->may_close_elsewhere() &&
+                         shard_.close_elsewhere(*live_, [this, ending](const std::string& trouble) {
+                           closed(ending, trouble);
+                         });
+  if (!elsewhere) closed(ending, live_->close_database());
+}
+
+void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
+  const auto& [next_wake, next_look, at_least, destroyed] = ending;
+  end_posted_ = false;
+  if (!trouble.empty()) {
+    shard_.logger().write(LogLevel::kWarn, "agent.close_failed",
+                          {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
+  }
+  live_.reset();
+  if (start_failure_) ++served_->starts->failed;
+  served_.reset();
+  leave_for_.reset();
+  leave_when_idle_ = false;
+  const bool wake_again = std::exchange(wake_again_, false);
+  shard_.release(*this);
+  ClassMetrics& figures = shard_.metrics_.of_class(key_.agent_class);
+  figures.live_agents.add(-1);
+  if (!start_failure_) figures.evicted(reason_);
+  if (has_permit_ || has_waking_permit_) shard_.give_back_permits(*this);
+  if (destroyed) {
+    (void)shard_.finish_destruction(key_);
+    part_with_the_known();
+  } else {
+    shard_.rest(*this, next_wake, next_look, at_least);
+  }
+  state_ = AgentState::kCold;
+  trimmed_ = false;
+  shard_.logger().write(
+      LogLevel::kDebug, "agent.evicted",
+      {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
+  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection.
+  for (const ConnectionId id : std::vector(connections_)) {
+    const bool closed = shard_.find_connection(id)->state == ConnectionState::kClosed;
+    const bool waits = std::ranges::any_of(queue_, [id](const PendingEvent& event) {
+      return event.kind == EventKind::kClose && event.connection == id;
+    });
+    if (closed && !waits) forget(id);
+  }
+  // The new instance would not know a client whose CONNECT the old one never finished.
+  for (const ConnectionId id : std::vector(connections_)) {
+    Connection* client = shard_.find_connection(id);
+    if (!client->connect_in_progress) continue;
+    client->connect_in_progress = false;
+    client->state =
+        client->state == ConnectionState::kClosed ? client->state : ConnectionState::kOpen;
+    if (!client->closing) {
+      client->closing = true;
+      client->port->close(kCloseServiceRestart, "the agent restarted while you connected");
+    }
+  }
+  if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
+    figures.failed_starts.add();
+    shard_.logger().write(
+        LogLevel::kWarn, "agent.start_failed",
+        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
+    refuse_waiting(
+        Error{Errc::kUnavailable, "the agent failed to start; the server's log says why"},
+        kCloseInternalError);
+  } else if (!queue_.empty() || (wake_again && !destroyed)) {
+    wake();
+  }
+  shard_.remove_if_unused(*this);
+  shard_.check_stopped();
+}
+
+// The clients and the events of an agent that is destroyed. What came too late for it to know waits for the next one.
+void AgentSlot::part_with_the_known() {
+  const Error gone = why_it_ended(EvictReason::kDestroyed);
+  for (auto at = queue_.begin(); at != queue_.end();) {
+    const Connection* client = shard_.find_connection(at->connection);
+    const bool unknown_client =
+        client != nullptr && client->state == ConnectionState::kWaiting && !client->closing;
+    if (at->kind == EventKind::kRequest || unknown_client) {
+      ++at;
+      continue;
+    }
+    const PendingEvent event = std::move(*at);
+    at = queue_.erase(at);
+    note_removed(event);
+    if (event.sink && client != nullptr && client->state != ConnectionState::kClosed)
+      event.sink->finish(ResponseHead{404, {}}, gone);
+  }
+  for (const ConnectionId id : connections_) {
+    Connection* client = shard_.find_connection(id);
+    client->connect_in_progress = false;
+    if (client->state == ConnectionState::kClosed || client->state == ConnectionState::kWaiting)
+      continue;
+    client->state = ConnectionState::kWaiting;  // no agent knows it: its end is nobody's event
+    if (std::exchange(client->closing, true)) continue;
+    client->port->close(kCloseDestroyed, gone.message);
+  }
+}
+
+void AgentSlot::begin_shutdown() {
+  if (state_ == AgentState::kCold) {  // what waits for its class waits in vain
+    refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
+    return;
+  }
+  if (state_ == AgentState::kLive && !settling_ && live_->events_in_progress() == 0 &&
+      !live_->awaits_durability())
+    evict(EvictReason::kShutdown);
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,85 @@
+#pragma once
+// A class on its way from one version of its code to another.
+
+#include "base/clock.hpp"
+#include "runtime/class_registry.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::runtime {
+
+class Runtime;
+
+struct RolloutSettings {
+  bool drain = false;  // agents move at their next idle moment; else at once
+  std::chrono::milliseconds drain_deadline{60'000};  // ... and at the latest then
+  std::size_t trial_agents = 5;      // so many try the new version before the others; 0: no trial
+  unsigned max_failed_percent = 20;  // of those; more, and the new version is taken back
+  std::chrono::milliseconds trial_time{30'000};  // at most; then what was seen decides
+};
+
+// state        what is true                                                        leaves it by
+// kTrying      new wakes get the new version; a few agents were moved to it; the   enough of them have started, or failed, or
+//              others go on with the old one                                       trial_time is over
+// kMoving      the others are on their way                                         none of the old version is left
+// kDone        all agents have the new version                                     roll_back()
+// kRolledBack  the old version serves again, and the agents of the new one are on  -
+//              their way back
+enum class RolloutState { kTrying, kMoving, kDone, kRolledBack };
+std::string_view to_string(RolloutState state) noexcept;
+
+// Promises
+//  P1 Never none   Some version serves the class all the time.
+//  P2 Clients      Sockets stay open; frames wait while an agent moves (AgentSlot).
+//  P3 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
+//                  It is kept until this object goes, for roll_back().
+//
+// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called again and again.
+// Lifetime   The runtime outlives it. Dropped before its end it leaves the agents where they are.
+class ClassRollout {
+ public:
+  // Begins: `next` serves its segment from now on. `before` is what served it; null if nothing did.
+  ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> before,
+               std::shared_ptr<const ServedClass> next, RolloutSettings settings,
+               const Clock& clock);
+
+  // What has happened since; drives it on.
+  RolloutState look();
+  [[nodiscard]] RolloutState state() const { return state_; }
+
+  // A still newer version waits: the trial is over, and nobody is waited for.
+  void hurry();
+  // Back to the old version, though this one has not failed: another class of the same library has.
+  void roll_back(std::string why);
+
+  [[nodiscard]] const ServedClass& next() const { return *next_; }
+  [[nodiscard]] const std::shared_ptr<const ServedClass>& before() const { return before_; }
+  // Why it was taken back.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  // Agents that were moved for the trial, and how many of those that started on the new version could not.
+  [[nodiscard]] std::size_t tried() const { return tried_; }
+  [[nodiscard]] std::size_t failed() const { return next_->starts->failed; }
+
+ private:
+  void begin_trial();
+  void judge();
+  void move_others();
+
+  Runtime& runtime_;
+  std::shared_ptr<const ServedClass> before_;
+  std::shared_ptr<const ServedClass> next_;
+  const RolloutSettings settings_;
+  const Clock& clock_;
+  RolloutState state_ = RolloutState::kTrying;
+  SteadyTime began_;
+  SteadyTime moving_since_{};
+  std::size_t tried_ = 0;
+  bool forced_ = false;  // the deadline of draining has passed
+  std::string reason_;
+};
+
+}  // namespace hearth::runtime

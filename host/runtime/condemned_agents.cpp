@@ -1,0 +1,58 @@
+#include "runtime/condemned_agents.hpp"
+
+#include "base/assert.hpp"
+#include "base/stop_point.hpp"
+
+#include <vector>
+
+namespace hearth::runtime {
+
+CondemnedAgents::CondemnedAgents(storage::Directory& directory, const storage::DataDirectory& data,
+                                 durable::WakeIndex& wakes, Logger& logger)
+    : directory_(directory), data_(data), wakes_(wakes), logger_(logger) {}
+
+void CondemnedAgents::load(const std::function<bool(const storage::AgentKey&)>& mine) {
+  for (const storage::AgentKey& key : directory_.condemned()) {
+    // Not ours to write, so not ours to make a path of.
+    if (!mine(key) || !is_class_name(key.agent_class)) continue;
+    keys_.insert(key);
+    (void)finish(key);
+  }
+}
+
+void CondemnedAgents::condemn(const storage::AgentKey& key) {
+  directory_.condemn(key);
+  keys_.insert(key);
+  stop_point("destroy.condemned");
+  logger_.write(LogLevel::kInfo, "agent.condemned",
+                {{"class", key.agent_class}, {"agent", key.name}});
+}
+
+bool CondemnedAgents::finish(const storage::AgentKey& key) {
+  HEARTH_ASSERT(contains(key), "finish() of an agent that nobody has condemned");
+  try {
+    data_.remove_agent(key);
+    stop_point("destroy.files_removed");
+    directory_.forget_condemned(key);
+  } catch (const StorageError& failure) {  // agent boundary: the marker stays, and so does the key
+    logger_.write(LogLevel::kError, "agent.destroy_failed",
+                  {{"class", key.agent_class},
+                   {"agent", key.name},
+                   {"error", std::string_view(failure.what())},
+                   {"next", "it is not served; tried again in a minute and at the next start"}});
+    return false;
+  }
+  wakes_.forget(key);
+  logger_.write(LogLevel::kInfo, "agent.destroyed",
+                {{"class", key.agent_class}, {"agent", key.name}});
+  keys_.erase(storage::AgentKey(key));  // `key` may be the one in the set
+  return true;
+}
+
+void CondemnedAgents::retry(const std::function<bool(const storage::AgentKey&)>& in_memory) {
+  for (const storage::AgentKey& key : std::vector(keys_.begin(), keys_.end())) {
+    if (!in_memory(key)) (void)finish(key);
+  }
+}
+
+}  // namespace hearth::runtime

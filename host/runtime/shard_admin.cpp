@@ -1,0 +1,79 @@
+// What an administrator asks of a shard.
+#include "runtime/shard.hpp"
+
+#include <algorithm>
+
+namespace hearth::runtime {
+
+Shard::Standing Shard::standing(const storage::AgentKey& key) const {
+  Standing standing;
+  standing.wake = wakes_.find(key);
+  const auto found = slots_.find(key);
+  if (found == slots_.end()) return standing;
+  const AgentSlot& slot = *found->second;
+  standing.state = slot.state();
+  standing.connections = slot.connections().size();
+  if (slot.served_) standing.version = slot.served_->agent_class->version();
+  return standing;
+}
+
+std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,
+                                                std::string_view after, std::size_t at_most) const {
+  std::vector<std::string> names;
+  for (const auto& [key, slot] : slots_) {
+    if (key.agent_class != agent_class || key.name <= after) continue;
+    if (slot->state() == AgentState::kCold && slot->connections().empty()) continue;
+    names.push_back(key.name);
+  }
+  const std::size_t count = std::min(at_most, names.size());
+  std::ranges::partial_sort(names, names.begin() + static_cast<std::ptrdiff_t>(count));
+  names.resize(count);
+  return names;
+}
+
+std::map<std::string, std::size_t> Shard::live_by_class() const {
+  std::map<std::string, std::size_t> counts;
+  for (const AgentSlot* slot : recent_) ++counts[slot->key().agent_class];
+  return counts;
+}
+
+AgentState Shard::evict(const storage::AgentKey& key) {
+  const auto found = slots_.find(key);
+  if (found == slots_.end()) return AgentState::kCold;
+  AgentSlot& slot = *found->second;
+  const AgentState was = slot.state();
+  if (was == AgentState::kLive) slot.evict(EvictReason::kAdmin);
+  if (was == AgentState::kWaking) slot.must_leave(EvictReason::kAdmin, false);
+  return was;
+}
+
+Result<void> Shard::destroy(const storage::AgentKey& key) {
+  if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
+  const auto found = slots_.find(key);
+  AgentSlot* const slot = found == slots_.end() ? nullptr : found->second.get();
+  const AgentState state = slot == nullptr ? AgentState::kCold : slot->state();
+  try {
+    if (state == AgentState::kLive) {
+      if (const auto condemned = slot->live()->destroy(); !condemned) return condemned.error();
+      slot->after_turn();
+      return {};
+    }
+    if (state != AgentState::kCold)
+      return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
+    condemned_.condemn(key);
+  } catch (const StorageError& failure) {  // agent boundary
+    logger().write(LogLevel::kError, "agent.storage_failed",
+                   {{"class", key.agent_class},
+                    {"agent", key.name},
+                    {"error", std::string_view(failure.what())}});
+    return Error{Errc::kInternal, "the directory of agents failed"};
+  }
+  (void)finish_destruction(key);
+  if (slot != nullptr) {
+    slot->part_with_the_known();
+    remove_if_unused(*slot);
+  }
+  return {};
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,109 @@
+#include "runtime/shard_metrics.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+// From what a message costs in memory to what a patient client waits for.
+constexpr std::array kSeconds = {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03,
+                                 0.1,    0.3,    1.0,   3.0,   10.0, 60.0};
+
+MetricLabels label_of(std::string_view agent_class) {
+  return {{"class", std::string(agent_class)}};
+}
+
+}  // namespace
+
+std::string_view to_string(EventOutcome outcome) noexcept {
+  switch (outcome) {
+    case EventOutcome::kOk: return "ok";
+    case EventOutcome::kError: return "error";
+    case EventOutcome::kTimeout: return "timeout";
+    case EventOutcome::kEvicted: return "evicted";
+  }
+  return "unknown";
+}
+
+ClassMetrics::ClassMetrics(Metrics& metrics, std::string_view agent_class)
+    : live_agents(metrics.gauge("hearth_live_agents", "Agents that are in memory now.",
+                                label_of(agent_class))),
+      starts(metrics.counter("hearth_agent_starts_total", "Agents that came into memory.",
+                             label_of(agent_class))),
+      failed_starts(metrics.counter("hearth_agent_failed_starts_total",
+                                    "Agents that could not be started; the log says why.",
+                                    label_of(agent_class))),
+      commits(metrics.counter("hearth_commits_total", "Transactions of agents that were committed.",
+                              label_of(agent_class))),
+      metrics_(metrics),
+      class_(agent_class),
+      seconds_(metrics.histogram(
+          "hearth_event_duration_seconds",
+          "From handing a client's event to an agent until its answer, waits included.", kSeconds,
+          label_of(agent_class))) {}
+
+void ClassMetrics::event_ended(EventKind kind, EventOutcome outcome) {
+  const auto row = std::min<std::size_t>(static_cast<std::size_t>(kind), kKinds - 1);
+  Counter*& counter = events_[row][static_cast<std::size_t>(outcome)];
+  if (counter == nullptr) {
+    counter = &metrics_.counter("hearth_events_total",
+                                "Events that were handed to agents, by how they ended.",
+                                {{"class", class_},
+                                 {"kind", std::string(to_string(kind))},
+                                 {"outcome", std::string(to_string(outcome))}});
+  }
+  counter->add();
+}
+
+void ClassMetrics::event_took(std::chrono::nanoseconds duration) {
+  seconds_.observe(std::chrono::duration<double>(duration).count());
+}
+
+void ClassMetrics::evicted(EvictReason reason) {
+  const auto place = std::min<std::size_t>(static_cast<std::size_t>(reason), kReasons - 1);
+  Counter*& counter = evictions_[place];
+  if (counter == nullptr) {
+    counter =
+        &metrics_.counter("hearth_agent_evictions_total", "Agents that left memory, by reason.",
+                          {{"class", class_}, {"reason", std::string(to_string(reason))}});
+  }
+  counter->add();
+}
+
+ShardMetrics::ShardMetrics(Metrics& metrics)
+    : slots(metrics.gauge("hearth_agent_slots",
+                          "Agents that the server keeps a place for: live ones and those whose "
+                          "clients are connected.")),
+      connections(metrics.gauge("hearth_connections", "WebSockets of agents that are open.")),
+      recovering(metrics.gauge("hearth_recoveries_in_progress",
+                               "Agents that recover interrupted work now.")),
+      waiting_for_recovery(
+          metrics.gauge("hearth_recoveries_waiting",
+                        "Agents with interrupted work that wait for their turn to recover.")),
+      waiting_for_wake(metrics.gauge("hearth_wakes_waiting",
+                                     "Agents whose time has come that wait to be woken.")),
+      pending_wakes(metrics.gauge("hearth_pending_wakes",
+                                  "Agents that must be awake at some time, by the wake index.")),
+      woken_by_alarm(metrics.counter("hearth_alarm_wakes_total",
+                                     "Agents that were awoken because their time had come.")),
+      metrics_(metrics) {}
+
+ShardMetrics::~ShardMetrics() {
+  for (Gauge* gauge : {&slots, &connections, &recovering, &waiting_for_recovery, &waiting_for_wake,
+                       &pending_wakes})
+    gauge->set(0);
+  for (auto& [name, figures] : classes_) figures.live_agents.set(0);
+}
+
+ClassMetrics& ShardMetrics::of_class(std::string_view agent_class) {
+  const auto found = classes_.find(agent_class);
+  if (found != classes_.end()) return found->second;
+  return classes_
+      .emplace(std::piecewise_construct, std::forward_as_tuple(agent_class),
+               std::forward_as_tuple(metrics_, agent_class))
+      .first->second;
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,81 @@
+#pragma once
+// What a shard counts about its agents and its clients, beside the steps of durable work (durable_events.hpp).
+
+#include "base/metrics.hpp"
+#include "runtime/types.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace hearth::runtime {
+
+// How an event that was handed to an agent has ended. Ignored by a class that may ignore it: kOk.
+enum class EventOutcome { kOk, kError, kTimeout, kEvicted };
+[[nodiscard]] std::string_view to_string(EventOutcome outcome) noexcept;
+
+// The figures of one class on one shard.
+//
+// Cost       event_ended() is two additions to cells that no other shard writes; a series is made when it is first needed.
+// Threads    The shard's.  Lifetime  Of its ShardMetrics.
+class ClassMetrics {
+ public:
+  ClassMetrics(Metrics& metrics, std::string_view agent_class);
+
+  Gauge& live_agents;
+  Counter& starts;
+  Counter& failed_starts;
+  Counter& commits;
+
+  void event_ended(EventKind kind, EventOutcome outcome);
+  // Whether a client waits for events of this kind: of the others some take as long as the work that they begin.
+  [[nodiscard]] static constexpr bool is_timed(EventKind kind) {
+    return kind == EventKind::kConnect || kind == EventKind::kMessage || kind == EventKind::kCall ||
+           kind == EventKind::kRequest;
+  }
+  // A timed event, from handing it to the agent until its answer, waits included.
+  void event_took(std::chrono::nanoseconds duration);
+  void evicted(EvictReason reason);
+
+ private:
+  static constexpr std::size_t kKinds =
+      32;  // more than EventKind has; the rest are counted as unknown
+  static constexpr std::size_t kReasons = 16;  // the same for EvictReason
+
+  Metrics& metrics_;
+  const std::string class_;
+  Histogram& seconds_;
+  std::array<std::array<Counter*, 4>, kKinds> events_{};  // null until the first
+  std::array<Counter*, kReasons> evictions_{};
+};
+
+// Threads    The shard's, but for what text() of the metrics reads.
+// Lifetime   The metrics outlive it. When it goes, its gauges say zero.
+class ShardMetrics {
+ public:
+  explicit ShardMetrics(Metrics& metrics);
+  ~ShardMetrics();
+  ShardMetrics(const ShardMetrics&) = delete;
+  ShardMetrics& operator=(const ShardMetrics&) = delete;
+
+  Gauge& slots;
+  Gauge& connections;
+  Gauge& recovering;
+  Gauge& waiting_for_recovery;
+  Gauge& waiting_for_wake;
+  Gauge& pending_wakes;
+  Counter& woken_by_alarm;
+
+  // Valid as long as this is.
+  ClassMetrics& of_class(std::string_view agent_class);
+
+ private:
+  Metrics& metrics_;
+  std::map<std::string, ClassMetrics, std::less<>> classes_;
+};
+
+}  // namespace hearth::runtime

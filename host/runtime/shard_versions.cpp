@@ -1,0 +1,72 @@
+// Agents move from one version of their code to another.
+#include "runtime/shard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::runtime {
+
+std::vector<AgentSlot*> Shard::slots_of(const AgentClass& version) const {
+  std::vector<AgentSlot*> found;
+  for (AgentSlot* slot : recent_) {
+    if (slot->served_ && slot->served_->agent_class.get() == &version) found.push_back(slot);
+  }
+  return found;
+}
+
+std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
+  std::vector<AgentSlot*> found;
+  for (const auto& [key, slot] : slots_) {
+    if (slot->segment() == segment) found.push_back(slot.get());
+  }
+  return found;
+}
+
+std::size_t Shard::count_agents(const AgentClass& version) const {
+  return slots_of(version).size();
+}
+
+std::size_t Shard::leave_version(const std::shared_ptr<const AgentClass>& version,
+                                 EvictReason reason, bool when_idle) {
+  const std::vector<AgentSlot*> slots = slots_of(*version);
+  for (AgentSlot* slot : slots) {
+    slot->must_leave(reason, when_idle);
+    if (when_idle) continue;
+    // By name: the slot may be gone, or on other code, when its turn comes.
+    steps_.add([this, version, key = slot->key()] {
+      const auto found = slots_.find(key);
+      if (found == slots_.end()) return;
+      AgentSlot& still = *found->second;
+      if (still.served_ && still.served_->agent_class == version) still.leave_now(false);
+    });
+  }
+  return slots.size();
+}
+
+std::size_t Shard::try_version(const AgentClass& before, std::size_t at_most) {
+  std::size_t trying = 0;
+  // The most recently used first: they are the ones that somebody would notice.
+  const std::vector<AgentSlot*> slots = slots_of(before);
+  for (auto slot = slots.rbegin(); slot != slots.rend() && trying < at_most; ++slot) {
+    if ((*slot)->state() != AgentState::kLive) continue;
+    (*slot)->must_leave(EvictReason::kCodeUpdate, false);
+    (*slot)->leave_now(true);
+    ++trying;
+  }
+  return trying;
+}
+
+void Shard::class_is_back(std::string_view segment) {
+  for (AgentSlot* slot : slots_of(segment)) slot->class_is_back();
+  // Alarms found no class, or one on which agents failed: they need not wait for the next look.
+  if (const auto served = environment_.classes.find(segment)) {
+    wakes_.hurry(std::string(served->agent_class->name()), unix_millis(loop_.clock().wall_now()));
+  }
+  run_alarms();
+}
+
+void Shard::class_is_gone(std::string_view segment) {
+  for (AgentSlot* slot : slots_of(segment)) slot->class_is_gone();
+}
+
+}  // namespace hearth::runtime

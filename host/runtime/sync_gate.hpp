@@ -1,0 +1,39 @@
+#pragma once
+// The durability `power` of one agent: its commits, as storage's sync service brings them to the device.
+
+#include "runtime/durability_gate.hpp"
+#include "runtime/shard_loop.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/sync_service.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace hearth::runtime {
+
+// Threads    As DurabilityGate says.
+// Lifetime   The service, the loop and the database outlive it. An answer may come after it is gone, on the loop.
+class SyncGate final : public DurabilityGate {
+ public:
+  // `directory`: the WAL of the directory of agents, which all agents share. Never null.
+  SyncGate(storage::SyncService& service, ShardLoop& loop, const storage::AgentDatabase& database,
+           std::shared_ptr<storage::SyncTarget> directory);
+
+  void request(std::function<void(bool durable)> done) override;
+  void directory_written() override { with_directory_ = true; }
+  [[nodiscard]] bool wait() override;
+
+ private:
+  // What has been written to since the last call.
+  storage::SyncTargets take_targets();
+
+  storage::SyncService& service_;
+  ShardLoop& loop_;
+  const storage::AgentDatabase& database_;
+  const std::shared_ptr<storage::SyncTarget> directory_;
+  bool with_directory_ = false;
+  // Requests about the directory whose answers have not been given; shared with them. The loop's thread.
+  std::shared_ptr<std::size_t> unanswered_ = std::make_shared<std::size_t>(0);
+};
+
+}  // namespace hearth::runtime

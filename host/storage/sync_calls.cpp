@@ -1,0 +1,93 @@
+#include "storage/sync_calls.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include <linux/magic.h>
+
+namespace hearth::storage {
+namespace {
+
+constexpr long kXfs = 0x58465342;  // not in the system's header
+
+class OpenFile final : public SyncedFile {
+ public:
+  OpenFile(int fd, bool covered) : fd_(fd), covered_(covered) {}
+  ~OpenFile() override { ::close(fd_); }
+
+  int sync_data() override { return ::fdatasync(fd_) == 0 ? 0 : errno; }
+  bool covered_by_sync_everything() const override { return covered_; }
+
+ private:
+  const int fd_;
+  const bool covered_;
+};
+
+// syncfs() reports failed writes since Linux 5.8.
+bool kernel_reports_errors() {
+  utsname system{};
+  int major = 0;
+  int minor = 0;
+  if (::uname(&system) != 0) return false;
+  if (std::sscanf(system.release, "%d.%d", &major, &minor) != 2) return false;
+  return major > 5 || (major == 5 && minor >= 8);
+}
+
+bool file_system_is_known(int fd) {
+  struct statfs status{};
+  if (::fstatfs(fd, &status) != 0) return false;
+  return status.f_type == EXT4_SUPER_MAGIC || status.f_type == kXfs ||
+         status.f_type == BTRFS_SUPER_MAGIC;
+}
+
+}  // namespace
+
+SystemSyncCalls::SystemSyncCalls(const std::filesystem::path& root) {
+  const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat status{};
+  if (kernel_reports_errors() && file_system_is_known(fd) && ::fstat(fd, &status) == 0) {
+    root_ = fd;
+    device_ = status.st_dev;
+  } else {
+    ::close(fd);
+  }
+}
+
+SystemSyncCalls::~SystemSyncCalls() {
+  if (root_ >= 0) ::close(root_);
+}
+
+std::unique_ptr<SyncedFile> SystemSyncCalls::open(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    throw StorageError("open " + path.string() +
+                       " for syncing: " + std::generic_category().message(errno));
+  }
+  struct stat status{};
+  const bool covered = root_ >= 0 && ::fstat(fd, &status) == 0 && status.st_dev == device_;
+  return std::make_unique<OpenFile>(fd, covered);
+}
+
+int SystemSyncCalls::sync_directory(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+int SystemSyncCalls::sync_everything() {
+  if (root_ < 0) return ENOSYS;
+  return ::syncfs(root_) == 0 ? 0 : errno;
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,183 @@
+#include "storage/sync_service.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+namespace hearth::storage {
+namespace {
+
+// The directories whose names must be on the device for what is in `directory` to be found: itself and those above it,
+// below `root`. None if it is not below.
+std::vector<std::filesystem::path> named_above(const std::filesystem::path& directory,
+                                               const std::filesystem::path& root) {
+  std::vector<std::filesystem::path> names;
+  for (std::filesystem::path at = directory; at != root; at = at.parent_path()) {
+    if (!at.has_relative_path()) return {};
+    names.push_back(at);
+  }
+  return names;
+}
+
+}  // namespace
+
+SyncService::SyncService(SyncCalls& calls, std::filesystem::path root, Thread thread)
+    : calls_(calls), root_(std::move(root)), thread_kind_(thread) {
+  if (thread == Thread::kOwn) thread_ = std::thread([this] { work(); });
+}
+
+SyncService::~SyncService() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  request_came_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (thread_kind_ == Thread::kCallers) run_pending();
+}
+
+std::shared_ptr<SyncTarget> SyncService::open(const std::filesystem::path& wal) {
+  return std::make_shared<SyncTarget>(calls_.open(wal), wal.parent_path());
+}
+
+void SyncService::submit(SyncTargets targets, std::function<void(bool)> done) {
+  {
+    const std::scoped_lock lock(mutex_);
+    HEARTH_ASSERT(!stopping_, "a sync is requested of a service that is being destroyed");
+    waiting_.push_back({std::move(targets), std::move(done)});
+    ++counts_.requests;
+  }
+  request_came_.notify_one();
+}
+
+bool SyncService::wait(SyncTargets targets, std::chrono::milliseconds timeout) {
+  if (hangs_) return false;
+  // Shared: the answer may come when nobody waits any more.
+  const auto answer = std::make_shared<std::promise<bool>>();
+  std::future<bool> answered = answer->get_future();
+  submit(std::move(targets), [answer](bool durable) { answer->set_value(durable); });
+  if (thread_kind_ == Thread::kCallers) run_pending();
+  if (answered.wait_for(timeout) == std::future_status::ready) return answered.get();
+  hangs_ = true;
+  if (answered.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+  hangs_ = false;  // it came just now, and so did the end of the batch
+  return answered.get();
+}
+
+std::size_t SyncService::run_pending() {
+  std::vector<Request> batch;
+  {
+    const std::scoped_lock lock(mutex_);
+    batch.swap(waiting_);
+  }
+  const std::size_t size = batch.size();
+  if (size > 0) sync_and_answer(std::move(batch));
+  return size;
+}
+
+SyncService::Counts SyncService::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+void SyncService::work() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      request_came_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+    }
+    run_pending();
+  }
+}
+
+// ---- one batch -----------------------------------------------------------------------------------
+
+void SyncService::sync_and_answer(std::vector<Request> batch) {
+  SyncTargets targets;
+  for (const Request& request : batch) {
+    for (const auto& target : request.targets) {
+      if (!target->failed()) targets.push_back(target);
+    }
+  }
+  std::ranges::sort(targets);
+  targets.erase(std::ranges::unique(targets).begin(), targets.end());
+  sync(targets);
+  hangs_ = false;
+
+  const auto durable = [](const Request& request) {
+    return std::ranges::none_of(request.targets, &SyncTarget::failed);
+  };
+  {
+    const std::scoped_lock lock(mutex_);
+    ++counts_.batches;
+    counts_.calls += std::exchange(calls_made_, 0);
+    counts_.failures += static_cast<std::uint64_t>(std::ranges::count_if(
+        batch, [&durable](const Request& request) { return !durable(request); }));
+  }
+  for (const Request& request : batch) request.done(durable(request));
+  hangs_ = false;  // for whoever gave up in the meantime
+}
+
+void SyncService::sync(std::span<const std::shared_ptr<SyncTarget>> targets) {
+  if (targets.size() >= kEverythingFrom && sync_all(targets)) return;
+  std::map<std::filesystem::path, int> directories;  // synced in this batch, and how it went
+  for (const auto& target : targets) {
+    ++calls_made_;
+    target->doubts_heard_ = doubts_;
+    const bool written = target->wal_->sync_data() == 0;
+    if (!written || !list(*target, directories)) {
+      target->fail();
+    } else if (!target->listed_) {
+      note_listed(*target);
+      target->listed_ = true;
+    }
+  }
+}
+
+// One call for all. False: nothing is known of any of them.
+bool SyncService::sync_all(std::span<const std::shared_ptr<SyncTarget>> targets) {
+  const auto is_covered = [this](const std::shared_ptr<SyncTarget>& target) {
+    // The file system tells each of its errors once: one that was told in a batch without this file may have been about this
+    // file, whose own descriptor must be asked then.
+    return target->wal_->covered_by_sync_everything() && target->doubts_heard_ == doubts_;
+  };
+  if (!std::ranges::all_of(targets, is_covered)) return false;
+  ++calls_made_;
+  if (calls_.sync_everything() != 0) {
+    ++doubts_;
+    return false;
+  }
+  for (const auto& target : targets) {
+    if (!target->listed_) note_listed(*target);
+    target->listed_ = true;
+  }
+  return true;
+}
+
+// Brings the names that lead to the target to the device.
+bool SyncService::list(const SyncTarget& target, std::map<std::filesystem::path, int>& done) {
+  if (target.listed_) return true;
+  const auto sync_once = [this, &done](const std::filesystem::path& directory) {
+    const auto [at, is_new] = done.try_emplace(directory, 0);
+    if (is_new) {
+      ++calls_made_;
+      at->second = calls_.sync_directory(directory);
+    }
+    return at->second == 0;
+  };
+  if (!sync_once(target.directory_)) return false;
+  return std::ranges::all_of(named_above(target.directory_, root_), [&](const auto& directory) {
+    return named_.contains(directory) || sync_once(directory.parent_path());
+  });
+}
+
+void SyncService::note_listed(const SyncTarget& target) {
+  for (std::filesystem::path& directory : named_above(target.directory_, root_)) {
+    named_.insert(std::move(directory));
+  }
+}
+
+}  // namespace hearth::storage

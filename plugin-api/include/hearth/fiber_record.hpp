@@ -1,0 +1,191 @@
+#pragma once
+// What the host keeps of a managed fiber, and what else is known of fibers that do not run.
+
+#include <hearth/ext/managed_fibers.h>
+#include <hearth/fields.hpp>
+#include <hearth/time.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+// ext/managed_fibers.h has the table of which status follows which.
+enum class FiberStatus : std::uint32_t {
+  kPending = HEARTH_FIBER_PENDING,  // accepted; or failed, and to begin again at next_at
+  kRunning = HEARTH_FIBER_RUNNING,  // its work runs
+  kRecovering =
+      HEARTH_FIBER_RECOVERING,  // interrupted; it is offered to on_fiber_recovered, or will be
+  kInterrupted = HEARTH_FIBER_INTERRUPTED,  // settled: it was offered and nobody went on
+  kCompleted = HEARTH_FIBER_COMPLETED,      // settled, with its result
+  kError = HEARTH_FIBER_ERROR,      // settled, with its error; `dead` if recovery was given up
+  kAborted = HEARTH_FIBER_ABORTED,  // settled: cancelled, with the reason
+};
+
+// The record of a managed fiber.
+struct FiberRecord {
+  std::string id;
+  std::string name;
+  FiberStatus status = FiberStatus::kPending;
+  std::optional<std::string> key;  // idempotency key
+  Json input;
+  Json metadata;
+  Json snapshot;  // the last checkpoint
+  Json result;
+  std::optional<std::string> error;  // of an aborted one: the reason
+  bool dead = false;
+  Time created_at;
+  std::optional<Time> started_at;
+  std::optional<Time> completed_at;
+  int attempts = 0;  // recoveries begun since the last checkpoint
+  int failures = 0;  // of the work
+  int max_retries = 0;
+  std::optional<Time> next_at;
+
+  // Nothing but resolve_fiber() and retry_fiber() changes it any more.
+  [[nodiscard]] bool settled() const noexcept {
+    return static_cast<std::uint32_t>(status) >= HEARTH_FIBER_INTERRUPTED;
+  }
+  // Its result as a T, see read_json(). Failure: Error, with the status of one that has not completed.
+  template <class T>
+  [[nodiscard]] T result_as() const;
+};
+
+// How a managed fiber ends that does not end by itself: see settle_fiber() and resolve_fiber().
+//
+//     settle_fiber(fiber, FiberOutcome::completed(42));
+struct FiberOutcome {
+  FiberStatus status = FiberStatus::kInterrupted;
+  Json result = nullptr;
+  std::string error = {};
+  std::optional<Json> snapshot = std::nullopt;  // nullopt: as it was
+  std::optional<Json> metadata = std::nullopt;
+
+  static FiberOutcome completed(Json value = nullptr) {
+    FiberOutcome outcome;
+    outcome.status = FiberStatus::kCompleted;
+    outcome.result = std::move(value);
+    return outcome;
+  }
+  static FiberOutcome failed(std::string why) { return ended(FiberStatus::kError, std::move(why)); }
+  static FiberOutcome aborted(std::string why) {
+    return ended(FiberStatus::kAborted, std::move(why));
+  }
+  // Kept as it is, to be resolved or retried later.
+  static FiberOutcome interrupted() { return {}; }
+
+ private:
+  static FiberOutcome ended(FiberStatus status, std::string why) {
+    FiberOutcome outcome;
+    outcome.status = status;
+    outcome.error = std::move(why);
+    return outcome;
+  }
+};
+
+// One of several that were interrupted, as on_fibers_recovered() gets them.
+struct InterruptedFiber {
+  std::string id;
+  std::string name;
+  Time created_at;
+  int attempt = 1;
+};
+
+// In which order on_fiber_recovered() is called for several, and for how many at once.
+struct RecoveryPlan {
+  std::vector<std::string> order = {};  // ids; those not named come after these, oldest first
+  int parallel = 1;                     // 1 to 100
+};
+
+namespace detail {
+
+inline constexpr std::array<std::pair<FiberStatus, std::string_view>, 7> kFiberStatuses = {
+    {{FiberStatus::kPending, "pending"},
+     {FiberStatus::kRunning, "running"},
+     {FiberStatus::kRecovering, "recovering"},
+     {FiberStatus::kInterrupted, "interrupted"},
+     {FiberStatus::kCompleted, "completed"},
+     {FiberStatus::kError, "error"},
+     {FiberStatus::kAborted, "aborted"}}};
+
+inline FiberRecord read_fiber(const Json& record) {
+  FiberRecord fiber;
+  fiber.id = record.at("id").get<std::string>();
+  fiber.name = record.at("name").get<std::string>();
+  fiber.status =
+      find_word<FiberStatus>(kFiberStatuses, record.at("status").get_ref<const std::string&>());
+  fiber.key = find_text(record, "key");
+  fiber.input = find_json(record, "input");
+  fiber.metadata = find_json(record, "metadata");
+  fiber.snapshot = find_json(record, "snapshot");
+  fiber.result = find_json(record, "result");
+  fiber.error = find_text(record, "error");
+  fiber.dead = find_number(record, "dead", false);
+  fiber.created_at = read_time(record.at("created_at"));
+  fiber.started_at = find_time(record, "started_at");
+  fiber.completed_at = find_time(record, "completed_at");
+  fiber.attempts = find_number(record, "attempts", 0);
+  fiber.failures = find_number(record, "failures", 0);
+  fiber.max_retries = find_number(record, "max_retries", 0);
+  fiber.next_at = find_time(record, "next_at");
+  return fiber;
+}
+
+inline std::string outcome_text(const FiberOutcome& outcome) {
+  Json json = {{"status", std::string(word_of(kFiberStatuses, outcome.status))}};
+  if (outcome.status == FiberStatus::kCompleted) json["result"] = outcome.result;
+  if (!outcome.error.empty()) json["error"] = outcome.error;
+  if (outcome.snapshot) json["snapshot"] = *outcome.snapshot;
+  if (outcome.metadata) json["metadata"] = *outcome.metadata;
+  return to_text(json);
+}
+
+inline std::vector<InterruptedFiber> read_interrupted(std::string_view body) {
+  std::vector<InterruptedFiber> all;
+  for (const Json& each : parse_record(body)) {
+    all.push_back({each.at("id").get<std::string>(), each.at("name").get<std::string>(),
+                   read_time(each.at("created_at")), find_number(each, "attempt", 1)});
+  }
+  return all;
+}
+
+}  // namespace detail
+
+template <class T>
+T FiberRecord::result_as() const {
+  if (status != FiberStatus::kCompleted) {
+    throw Error(HEARTH_E_CONFLICT,
+                "fiber " + name + " is " +
+                    std::string(detail::word_of(detail::kFiberStatuses, status)) +
+                    (error ? ": " + *error : std::string()));
+  }
+  return read_json<T>(result, "result");
+}
+
+// So that a method may return them: as the host's records, with times in Unix milliseconds.
+inline void to_json(Json& json, const FiberRecord& fiber) {
+  json = {{"id", fiber.id},
+          {"name", fiber.name},
+          {"status", std::string(detail::word_of(detail::kFiberStatuses, fiber.status))},
+          {"key", detail::to_json_text(fiber.key)},
+          {"input", fiber.input},
+          {"metadata", fiber.metadata},
+          {"snapshot", fiber.snapshot},
+          {"result", fiber.result},
+          {"error", detail::to_json_text(fiber.error)},
+          {"dead", fiber.dead},
+          {"created_at", fiber.created_at.time_since_epoch().count()},
+          {"started_at", detail::to_json_time(fiber.started_at)},
+          {"completed_at", detail::to_json_time(fiber.completed_at)},
+          {"attempts", fiber.attempts},
+          {"failures", fiber.failures},
+          {"max_retries", fiber.max_retries},
+          {"next_at", detail::to_json_time(fiber.next_at)}};
+}
+
+}  // namespace hearth

@@ -1,0 +1,207 @@
+#pragma once
+// The queue: calls that an agent gives itself, one after the other, which survive everything that the agent survives.
+//
+//     queue("send_mail", {{"to", "ada@example.org"}});     // see callback() in Methods
+//
+// Promises  Written with the running turn. Items are delivered in the order in which they were pushed, one at a time; after a
+//           restart too. At least once: an item whose work was interrupted is delivered again. One that throws is tried
+//           again as its retry options say, while those behind it wait; then it is a dead letter: kept, listed, out of the
+//           others' way. So is one whose callback the class does not have.
+// Bounded   The class's YAML: queue.max_items, queue.timeout. A payload: limits.max_value.
+// Failure   HostError: INVALID (also while a transaction() is open), LIMIT.
+
+#include <hearth/callback.hpp>
+#include <hearth/ext/queue.h>
+#include <hearth/retry.hpp>
+#include <hearth/time.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+enum class QueueState : std::uint8_t { kWaiting, kRunning, kDead };
+
+// An item as it is stored; and as a callback's last parameter gets it: `void send_mail(Mail mail, const QueueItem& item)`, then
+// until the callback has ended, waits included.
+struct QueueItem {
+  std::string id;
+  std::string callback;
+  Json payload;
+  QueueState state = QueueState::kWaiting;
+  Time created_at;
+  int attempts = 0;  // begun so far; in a callback 1 or more
+  std::optional<Time> next_at;
+  RetryOptions retry;  // not in a callback
+  std::optional<std::string> last_error;
+};
+
+// What list_queue() looks for. A field left alone does not restrict.
+struct QueueFilter {
+  std::string callback = {};
+  std::optional<QueueState> state = std::nullopt;
+  std::string member = {};    // the payload is an object with this member ...
+  Json value = nullptr;       // ... of this value
+  std::string after = {};     // an id: those that come after it
+  std::uint32_t limit = 100;  // 1 to 1000
+};
+
+namespace detail {
+
+inline constexpr std::array<std::pair<QueueState, std::string_view>, 3> kQueueStates = {
+    {{QueueState::kWaiting, "waiting"},
+     {QueueState::kRunning, "running"},
+     {QueueState::kDead, "dead"}}};
+
+inline QueueItem read_queue_item(const Json& record) {
+  QueueItem item;
+  item.id = record.at("id").get<std::string>();
+  item.callback = record.at("callback").get<std::string>();
+  item.payload = find_json(record, "payload");
+  item.state =
+      find_word<QueueState>(kQueueStates, record.at("state").get_ref<const std::string&>());
+  item.created_at = read_time(record.at("created_at"));
+  item.attempts = find_number(record, "attempts", 0);
+  item.next_at = find_time(record, "next_at");
+  item.retry = read_retry(find_json(record, "retry"));
+  item.last_error = find_text(record, "last_error");
+  return item;
+}
+
+inline QueueItem read_queue_run(std::string_view callback, const Json& event) {
+  QueueItem item;
+  item.id = event.at("id").get<std::string>();
+  item.callback = callback;
+  item.payload = find_json(event, "payload");
+  item.state = QueueState::kRunning;
+  item.created_at = read_time(event.at("created_at"));
+  item.attempts = find_number(event, "attempt", 1);
+  return item;
+}
+
+inline const hearth_queue_v1& queue_table(const Activation& activation) {
+  return need(activation.tables().queue, HEARTH_EXT_QUEUE);
+}
+inline std::optional<QueueItem> find_queue_item(const Activation& activation, std::string_view id) {
+  hearth_bytes record = {nullptr, 0};
+  const hearth_status status =
+      queue_table(activation).get(activation.host(), activation.id(), slice(id), &record);
+  if (!found(activation, status, "get queue item")) return std::nullopt;
+  return read_queue_item(parse_record(view(record)));
+}
+// Those of `callback`, or all if that is empty.
+inline std::uint64_t remove_queue_items(const Activation& activation, std::string_view callback) {
+  hearth_queue_filter filter = {};
+  filter.struct_size = sizeof filter;
+  filter.callback = slice(callback);
+  std::uint64_t removed = 0;
+  activation.check(
+      queue_table(activation).remove_all(activation.host(), activation.id(), &filter, &removed),
+      "dequeue all");
+  return removed;
+}
+
+// The part of Agent that is about the queue. Its private names are ones that no agent class will use for itself.
+template <class Self>
+class QueueCalls {
+ public:
+  // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). should_retry is not for what is stored.
+  QueueItem queue(std::string_view callback, const Json& payload = nullptr,
+                  const std::optional<RetryOptions>& retry = std::nullopt);
+
+  [[nodiscard]] std::optional<QueueItem> get_queue(std::string_view id) {
+    return find_queue_item(activation_of_self(), id);
+  }
+  // In the order of delivery.
+  [[nodiscard]] std::vector<QueueItem> list_queue(const QueueFilter& filter = {});
+  // Those whose payload is an object in which `member` is `value`; at most 1000.
+  [[nodiscard]] std::vector<QueueItem> get_queues(std::string member, Json value) {
+    QueueFilter filter;
+    filter.member = std::move(member);
+    filter.value = std::move(value);
+    filter.limit = 1'000;
+    return list_queue(filter);
+  }
+
+  // Takes it out. If it runs now, that run goes on to its end and is not repeated. False: none has this id.
+  bool dequeue(std::string_view id) {
+    Activation& live = activation_of_self();
+    return found(live, queue_table(live).remove(live.host(), live.id(), slice(id)), "dequeue");
+  }
+  // How many went.
+  std::uint64_t dequeue_all() { return remove_queue_items(activation_of_self(), {}); }
+  std::uint64_t dequeue_all_by_callback(std::string_view callback) {
+    return remove_queue_items(activation_of_self(), callback);
+  }
+  // Puts a dead letter back at the end, its attempts forgotten. False: no dead letter has this id.
+  bool retry_queue_item(std::string_view id) {
+    Activation& live = activation_of_self();
+    return found(live, queue_table(live).retry(live.host(), live.id(), slice(id)),
+                 "retry queue item");
+  }
+
+ private:
+  [[nodiscard]] Activation& activation_of_self() { return static_cast<Self*>(this)->activation(); }
+};
+
+template <class Self>
+QueueItem QueueCalls<Self>::queue(std::string_view callback, const Json& payload,
+                                  const std::optional<RetryOptions>& retry) {
+  const StoredRetry stored =
+      stored_retry(retry, [this] { return static_cast<Self*>(this)->retry_defaults(); });
+  const std::string text = to_text(payload);
+  hearth_queue_request request = {};
+  request.struct_size = sizeof request;
+  request.max_attempts = stored.max_attempts;
+  request.callback = slice(callback);
+  request.payload = slice(std::string_view(text));
+  request.retry_base_ms = stored.base_ms;
+  request.retry_max_ms = stored.max_ms;
+  hearth_bytes record = {nullptr, 0};
+  Activation& live = activation_of_self();
+  live.check(queue_table(live).push(live.host(), live.id(), &request, &record), "queue");
+  QueueItem item = read_queue_item(parse_record(view(record)));
+  warn_if_unknown(live, callback);
+  return item;
+}
+
+template <class Self>
+std::vector<QueueItem> QueueCalls<Self>::list_queue(const QueueFilter& filter) {
+  const std::string value = to_text(filter.value);
+  hearth_queue_filter wanted = {};
+  wanted.struct_size = sizeof wanted;
+  wanted.limit = filter.limit;
+  wanted.callback = slice(std::string_view(filter.callback));
+  if (filter.state) wanted.state = slice(word_of(kQueueStates, *filter.state));
+  wanted.member = slice(std::string_view(filter.member));
+  if (!filter.member.empty()) wanted.value = slice(std::string_view(value));
+  wanted.after = slice(std::string_view(filter.after));
+  hearth_bytes records = {nullptr, 0};
+  Activation& live = activation_of_self();
+  live.check(queue_table(live).list(live.host(), live.id(), &wanted, &records), "list queue");
+  std::vector<QueueItem> all;
+  for (const Json& record : parse_record(view(records))) all.push_back(read_queue_item(record));
+  return all;
+}
+
+}  // namespace detail
+
+// So that a method may return them: as the host's records, with times in Unix milliseconds.
+inline void to_json(Json& json, const QueueItem& item) {
+  json = {{"id", item.id},
+          {"callback", item.callback},
+          {"payload", item.payload},
+          {"state", std::string(detail::word_of(detail::kQueueStates, item.state))},
+          {"created_at", item.created_at.time_since_epoch().count()},
+          {"attempts", item.attempts},
+          {"next_at", detail::to_json_time(item.next_at)},
+          {"retry", detail::to_json_retry(item.retry)},
+          {"last_error", detail::to_json_text(item.last_error)}};
+}
+
+}  // namespace hearth

@@ -1,0 +1,87 @@
+#pragma once
+// Points in time as the host keeps them: Unix milliseconds.
+
+#include <hearth/error.hpp>
+#include <hearth/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+// What now() gives. Time(std::chrono::milliseconds(n)) is the one with the Unix time of n ms.
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;
+
+namespace detail {
+
+// Whole milliseconds, never less than what was given. What is no number, or would not fit, is refused here: the
+// conversions of <chrono> would make anything of it.
+template <class Rep, class Period>
+std::int64_t to_milliseconds(std::chrono::duration<Rep, Period> time, const char* what) {
+  const double estimate = std::chrono::duration<double, std::milli>(time).count();
+  if (!(std::fabs(estimate) <= 8.64e15))  // JavaScript's limit for a Date
+    throw Error(HEARTH_E_INVALID, std::string(what) + ": not a time");
+  return std::chrono::ceil<std::chrono::duration<std::int64_t, std::milli>>(time).count();
+}
+
+// ---- members of the host's records
+
+inline Time read_time(const Json& milliseconds) {
+  return Time(std::chrono::milliseconds(milliseconds.get<std::int64_t>()));
+}
+inline std::optional<Time> find_time(const Json& record, const char* name) {
+  const auto found = record.find(name);
+  if (found == record.end() || found->is_null()) return std::nullopt;
+  return read_time(*found);
+}
+inline std::optional<std::string> find_text(const Json& record, const char* name) {
+  const auto found = record.find(name);
+  if (found == record.end() || found->is_null()) return std::nullopt;
+  return found->get<std::string>();
+}
+// Null if there is none.
+inline Json find_json(const Json& record, const char* name) {
+  const auto found = record.find(name);
+  return found == record.end() ? Json() : *found;
+}
+template <class Number>
+Number find_number(const Json& record, const char* name, Number otherwise) {
+  const auto found = record.find(name);
+  return found == record.end() || found->is_null() ? otherwise : found->get<Number>();
+}
+
+inline Json to_json_time(const std::optional<Time>& time) {
+  return time ? Json(time->time_since_epoch().count()) : Json();
+}
+inline Json to_json_text(const std::optional<std::string>& text) {
+  return text ? Json(*text) : Json();
+}
+
+// Not parse_json(): the host wraps values that may have used up all the depth that is allowed.
+inline Json parse_record(std::string_view text) {
+  return Json::parse(text.begin(), text.end());
+}
+
+// `value` under the name that the table gives it; the first one for a word of a later version.
+template <class Enum, class Table>
+Enum find_word(const Table& table, std::string_view word) {
+  for (const auto& [value, name] : table) {
+    if (name == word) return value;
+  }
+  return table[0].first;
+}
+template <class Enum, class Table>
+std::string_view word_of(const Table& table, Enum value) {
+  for (const auto& [each, name] : table) {
+    if (each == value) return name;
+  }
+  return table[0].second;
+}
+
+}  // namespace detail
+
+}  // namespace hearth

@@ -1,0 +1,292 @@
+/*
+ * Durable work in plain C: runs of slow steps that go on by themselves after the server was killed.
+ *
+ *   run(steps, step_ms)  begins a run, one step every step_ms -> its name, "run-1"
+ *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],"recoveries":0}
+ *   hold()               takes a keep-alive reference, for ever
+ *
+ * A run is a fiber: a row that the host keeps while the work is under way. Each step is a row in this
+ * agent's own table and a new checkpoint in the fiber's row. After a kill the host offers the fiber
+ * (recover() below), and the run goes on from its checkpoint. Nothing of it has to be in memory.
+ */
+#include <hearth/abi.h>
+#include <hearth/ext/agent.h>
+#include <hearth/ext/fibers.h>
+#include <hearth/ext/keep_alive.h>
+#include <hearth/ext/log.h>
+#include <hearth/ext/sleep.h>
+#include <hearth/ext/sql.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The host's tables, looked up once in init and constant from then on. */
+static const hearth_agent_v1* life;
+static const hearth_fibers_v1* fibers;
+static const hearth_keep_alive_v1* keep_alive;
+static const hearth_log_v1* log_lines;
+static const hearth_sql_v1* sql;
+
+/* A run whose work is under way in this instance. Its place in worker.runs is the token of its sleeps. */
+typedef struct work {
+  int64_t number; /* 7 is "run-7"; 0: nobody's place */
+  int64_t total, step_ms, done;
+  hearth_fiber fiber;
+} work;
+
+enum { MAX_RUNS = 64 };
+
+typedef struct worker {
+  const hearth_host* host;
+  hearth_agent agent;
+  work runs[MAX_RUNS];
+} worker;
+
+/* The first two arguments of nearly every function of the host. */
+#define AGENT(self) (self)->host, (self)->agent
+
+static hearth_bytes text(const char* s) {
+  return (hearth_bytes){s, strlen(s)};
+}
+
+/* What the host lends has no final NUL. An empty text if it does not fit. */
+static const char* copy_text(hearth_bytes bytes, char* out, size_t size) {
+  const size_t len = bytes.len < size ? bytes.len : 0;
+  if (len > 0) memcpy(out, bytes.ptr, len);
+  out[len] = 0;
+  return out;
+}
+
+/* Completes an event. For a failure without words: the host's own about what has just gone wrong. */
+static hearth_status answer(const worker* self, const hearth_event* event, hearth_status status,
+                            const char* words) {
+  hearth_bytes body = text(words);
+  if (status < 0 && body.len == 0) self->host->last_error(AGENT(self), &body);
+  self->host->complete(AGENT(self), event->call, status, body);
+  return HEARTH_OK; /* the event was accepted, whatever became of it */
+}
+
+/* Runs a statement with up to two numbers for its placeholders. */
+static hearth_status execute(const worker* self, const char* statement_text, uint32_t count,
+                             int64_t first, int64_t second) {
+  hearth_statement statement = 0;
+  hearth_status status = sql->prepare(AGENT(self), text(statement_text), &statement);
+  if (status < 0) return status;
+  if (count > 0) status = sql->bind_int64(AGENT(self), statement, 1, first);
+  if (count > 1 && status >= 0) status = sql->bind_int64(AGENT(self), statement, 2, second);
+  if (status >= 0) status = sql->step(AGENT(self), statement);
+  sql->finalize(AGENT(self), statement);
+  return status;
+}
+
+/* Waits for the next step, or ends the run: its mark and the end of its fiber share the running turn,
+ * so both are on disk or neither. Work that cannot go on is not lost: the agent leaves memory, the
+ * fiber's row stays, and the host comes back with it. */
+static void go_on(worker* self, work* run, hearth_status status) {
+  const hearth_sleep_request sleep = {(uint64_t)run->step_ms};
+  uint64_t id = 0;
+  if (status >= 0 && run->done < run->total)
+    status = self->host->submit(AGENT(self), HEARTH_OP_SLEEP, (hearth_bytes){&sleep, sizeof sleep},
+                                (uint64_t)(run - self->runs), &id);
+  else if (status >= 0)
+    status = execute(self, "UPDATE runs SET finished = 1 WHERE id = ?", 1, run->number, 0);
+  if (status < 0) {
+    life->evict(AGENT(self));
+  } else if (run->done >= run->total) {
+    char line[48];
+    snprintf(line, sizeof line, "run-%ld is finished", run->number);
+    log_lines->write(AGENT(self), HEARTH_LOG_INFO, text(line));
+    fibers->finish(AGENT(self), run->fiber);
+    run->number = 0;
+  }
+}
+
+/* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on disk,
+ * and until then neither. With the checkpoint first, a kill in between could lose the step. What a step
+ * does outside this database, such as a message sent, comes before the checkpoint too, and a kill in
+ * between makes it happen twice. */
+static void on_result(void* instance, const hearth_result* result) {
+  static const char insert[] =
+      "INSERT INTO steps(run, step, at) VALUES('run-' || ?, ?, "
+      "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))";
+  worker* self = instance;
+  char json[160];
+  if (result->operation != HEARTH_OP_SLEEP || result->token >= MAX_RUNS) return;
+  work* run = &self->runs[result->token];
+  ++run->done;
+  hearth_status status = execute(self, insert, 2, run->number, run->done);
+  snprintf(json, sizeof json, "{\"run\":\"run-%ld\",\"done\":%ld,\"total\":%ld,\"step_ms\":%ld}",
+           run->number, run->done, run->total, run->step_ms);
+  if (status >= 0) status = fibers->stash(AGENT(self), run->fiber, text(json));
+  go_on(self, run, status);
+}
+
+/* Begins the fiber of a run, or the one that continues it. The name says all that recovery needs if it
+ * comes before the first checkpoint. The fiber's row is on disk when start returns, and with it what this
+ * turn wrote before. */
+static hearth_status begin(worker* self, work plan, const char* replaces) {
+  char name[96];
+  hearth_bytes id = {NULL, 0};
+  work* run = self->runs;
+  while (run < self->runs + MAX_RUNS && run->number != 0) ++run;
+  if (run == self->runs + MAX_RUNS) return HEARTH_E_LIMIT;
+  snprintf(name, sizeof name, "run-%ld: %ld steps of %ld ms", plan.number, plan.total,
+           plan.step_ms);
+  const hearth_status status =
+      fibers->start(AGENT(self), text(name), text(replaces), &plan.fiber, &id);
+  if (status < 0) return status;
+  *run = plan;
+  go_on(self, run, HEARTH_OK);
+  return HEARTH_OK;
+}
+
+/* Arguments are a JSON array. A real plugin has a JSON library; two numbers are read like this. */
+static hearth_status on_run(worker* self, const hearth_event* event) {
+  char json[64];
+  int length = 0; /* set by %n, when all before it was there; nine digits cannot overflow */
+  work plan = {0};
+  sscanf(copy_text(event->body, json, sizeof json), " [ %9ld , %9ld ] %n", &plan.total,
+         &plan.step_ms, &length);
+  if (length == 0 || json[length] != 0 || plan.total < 1 || plan.step_ms < 0)
+    return answer(self, event, HEARTH_E_INVALID, "run takes two numbers: steps, step_ms");
+  hearth_status status = execute(self, "INSERT INTO runs VALUES(NULL, 0, 0)", 0, 0, 0);
+  if (status >= 0) status = sql->last_insert_rowid(AGENT(self), &plan.number);
+  if (status >= 0) status = begin(self, plan, "");
+  snprintf(json, sizeof json, "\"run-%ld\"", plan.number);
+  answer(self, event, status, status < 0 ? "" : json);
+  if (status < 0) execute(self, "DELETE FROM runs WHERE id = ?", 1, plan.number, 0);
+  return HEARTH_OK;
+}
+
+/* The host offers an interrupted fiber. name: as in begin(); body: {"id":"...","snapshot":...,...}. An
+ * error keeps its row: it is offered again after a while. */
+static hearth_status recover(worker* self, const hearth_event* event) {
+  static const char count[] = "UPDATE runs SET recoveries = recoveries + 1 WHERE id = ?";
+  char body[512], name[96], id[37];
+  work plan = {0};
+  if (sscanf(copy_text(event->name, name, sizeof name), "run-%18ld: %9ld steps of %9ld ms",
+             &plan.number, &plan.total, &plan.step_ms) != 3 ||
+      sscanf(copy_text(event->body, body, sizeof body), "{\"id\":\"%36[^\"]", id) != 1)
+    return answer(self, event, HEARTH_E_INVALID, "not a fiber of this class");
+  const char* done = strstr(body, "\"done\":"); /* none before the first checkpoint: null */
+  if (done != NULL) sscanf(done, "\"done\":%9ld", &plan.done);
+  hearth_status status = execute(self, count, 1, plan.number, 0);
+  if (status >= 0) status = begin(self, plan, id);
+  return answer(self, event, status, "");
+}
+
+static hearth_status on_status(const worker* self, const hearth_event* event) {
+  static const char query[] = /* SQLite writes JSON well */
+      "SELECT json_object('runs', json((SELECT json_group_array(json_object('run', 'run-' || id, "
+      "'steps', json((SELECT json_group_array(step) FROM (SELECT step FROM steps "
+      "WHERE run = 'run-' || id ORDER BY steps.rowid))), "
+      "'finished', json(iif(finished, 'true', 'false')))) FROM runs)), "
+      "'recoveries', (SELECT coalesce(sum(recoveries), 0) FROM runs))";
+  hearth_statement statement = 0;
+  hearth_bytes json = {NULL, 0};
+  hearth_status status = sql->prepare(AGENT(self), text(query), &statement);
+  if (status >= 0) status = sql->step(AGENT(self), statement);
+  if (status >= 0) status = sql->column_bytes(AGENT(self), statement, 0, &json);
+  if (status >= 0)
+    self->host->complete(AGENT(self), event->call, HEARTH_OK, json);
+  else
+    answer(self, event, status, "");
+  sql->finalize(AGENT(self), statement); /* not before: the bytes are the statement's */
+  return HEARTH_OK;
+}
+
+static hearth_status on_start(const worker* self, const hearth_event* event) {
+  static const char runs[] =
+      "CREATE TABLE IF NOT EXISTS runs(id INTEGER PRIMARY KEY, recoveries INTEGER, finished "
+      "INTEGER)";
+  static const char steps[] =
+      "CREATE TABLE IF NOT EXISTS steps(run TEXT, step INTEGER, at INTEGER)";
+  hearth_status status = execute(self, runs, 0, 0, 0);
+  if (status >= 0) status = execute(self, steps, 0, 0, 0);
+  return answer(self, event, status, "");
+}
+
+static hearth_status on_call(worker* self, const hearth_event* event) {
+  char method[65];
+  char problem[128];
+  copy_text(event->name, method, sizeof method);
+  if (strcmp(method, "run") == 0) return on_run(self, event);
+  if (strcmp(method, "status") == 0) return on_status(self, event);
+  if (strcmp(method, "hold") == 0) return answer(self, event, keep_alive->acquire(AGENT(self)), "");
+  snprintf(problem, sizeof problem, "Method %s does not exist", method);
+  return answer(self, event, HEARTH_E_NOT_FOUND, problem);
+}
+
+static hearth_status on_event(void* instance, const hearth_event* event) {
+  switch (event->kind) {
+    case HEARTH_EVENT_START: return on_start(instance, event);
+    case HEARTH_EVENT_CALL: return on_call(instance, event);
+    case HEARTH_EVENT_FIBER_RECOVERED: return recover(instance, event);
+    case HEARTH_EVENT_CONNECT:
+    case HEARTH_EVENT_MESSAGE:
+    case HEARTH_EVENT_CLOSE: return answer(instance, event, HEARTH_OK, "");
+    default: return HEARTH_E_UNSUPPORTED; /* also what later versions add */
+  }
+}
+
+static hearth_status create(const hearth_class* self, const hearth_host* host, hearth_agent agent,
+                            hearth_bytes name, hearth_bytes options, void** instance) {
+  worker* made = calloc(1, sizeof *made);
+  (void)self, (void)name, (void)options;
+  if (made == NULL) return HEARTH_E_NOMEM;
+  made->host = host;
+  made->agent = agent;
+  *instance = made;
+  return HEARTH_OK;
+}
+
+/* An eviction may come at any moment, like a kill: what was under way is in the database. */
+static void destroy(void* instance) {
+  free(instance);
+}
+
+/* Events are completed at once, so that none is cancelled. */
+static void on_cancel(void* instance, uint64_t call) {
+  (void)instance, (void)call;
+}
+
+static const hearth_class worker_class = {.struct_size = sizeof(hearth_class),
+                                          .name = "WorkerC",
+                                          .version = "1.0.0",
+                                          .create = create,
+                                          .destroy = destroy,
+                                          .on_event = on_event,
+                                          .on_cancel = on_cancel,
+                                          .on_result = on_result};
+
+static hearth_status init(const hearth_host* host, hearth_bytes config) {
+  (void)config;
+  life = host->get_extension(host, HEARTH_EXT_AGENT);
+  fibers = host->get_extension(host, HEARTH_EXT_FIBERS);
+  keep_alive = host->get_extension(host, HEARTH_EXT_KEEP_ALIVE);
+  log_lines = host->get_extension(host, HEARTH_EXT_LOG);
+  sql = host->get_extension(host, HEARTH_EXT_SQL);
+  return life && fibers && keep_alive && log_lines && sql ? HEARTH_OK : HEARTH_E_UNSUPPORTED;
+}
+
+static hearth_status deinit(void) {
+  return HEARTH_OK;
+}
+static const hearth_class* get_class(uint32_t index) {
+  return index == 0 ? &worker_class : NULL;
+}
+
+HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
+                                                      .struct_size = sizeof(hearth_plugin),
+                                                      .abi_major = HEARTH_ABI_MAJOR,
+                                                      .abi_minor = HEARTH_ABI_MINOR,
+                                                      .class_count = 1,
+                                                      .init = init,
+                                                      .deinit = deinit,
+                                                      .get_class = get_class};
+
+HEARTH_PLUGIN_NOTE(
+    "{\"plugin\":\"worker-c\",\"version\":\"1.0.0\",\"classes\":[\"WorkerC\"],"
+    "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/1\","
+    "\"hearth.keep_alive/1\",\"hearth.log/1\",\"hearth.sql/1\"]}");

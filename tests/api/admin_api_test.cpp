@@ -1,0 +1,286 @@
+// /admin over real sockets, with actions that only note what they were asked.
+#include "api/admin_api.hpp"
+
+#include "api/api_fixture.hpp"
+
+namespace hearth::api::testing {
+namespace {
+
+// Answers at once, with what the test has put here; "asked" is what came.
+class FakeActions final : public AdminActions {
+ public:
+  void plugins(Answer<PluginList> answer) override {
+    note("plugins");
+    give(answer, list);
+  }
+  void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) override {
+    note("reload " + agent_class);
+    give(answer, files);
+  }
+  void classes(Answer<std::vector<ClassView>> answer) override {
+    note("classes");
+    give(answer, views);
+  }
+  void agents(AgentPageRequest request, Answer<AgentPage> answer) override {
+    note("agents " + request.agent_class + " after=" + request.after +
+         " limit=" + std::to_string(request.limit));
+    give(answer, page);
+  }
+  void agent(AgentName name, Answer<AgentView> answer) override {
+    note("agent " + name.agent_class + " " + name.name);
+    give(answer, view);
+  }
+  void evict(AgentName name, Answer<std::string> answer) override {
+    note("evict " + name.agent_class + " " + name.name);
+    give(answer, state);
+  }
+  void destroy(AgentName name, Answer<std::string> answer) override {
+    note("destroy " + name.agent_class + " " + name.name);
+    give(answer, state);
+  }
+
+  std::vector<std::string> asked;
+  std::optional<Error> failure;
+  PluginList list;
+  std::vector<ReloadedFile> files;
+  std::vector<ClassView> views;
+  AgentPage page;
+  AgentView view;
+  std::string state = "live";
+
+ private:
+  void note(std::string what) { asked.push_back(std::move(what)); }
+  template <class T>
+  void give(const Answer<T>& answer, const T& value) {
+    if (failure) return answer(*failure);
+    answer(value);
+  }
+};
+
+class AdminApiTest : public ApiFixture {
+ protected:
+  AdminApiTest() {
+    admin_actions_ = &actions_;
+    start();
+  }
+
+  static std::string bearer(const std::string& token = kAdminToken) {
+    return "Authorization: Bearer " + token + "\r\n";
+  }
+  Reply as_admin(const std::string& method, const std::string& target, const std::string& body = "",
+                 const std::string& extra = "") {
+    return ask(http(method, target, bearer() + extra, body), method != "HEAD");
+  }
+
+  FakeActions actions_;
+};
+
+using Asked = std::vector<std::string>;
+
+TEST_F(AdminApiTest, AnswersNobodyWithoutTheToken) {
+  for (const std::string& extra :
+       {std::string(), bearer("wrong"), bearer(std::string(kAdminToken) + "x"),
+        bearer(std::string(kAdminToken).substr(1)), std::string("Authorization: Bearer \r\n"),
+        std::string("Authorization: Basic ") + kAdminToken + "\r\n",
+        std::string("Authorization: ") + kAdminToken + "\r\n"}) {
+    for (const char* target : {"/admin/plugins", "/admin/nothing", "/admin", "/admin/agents/a/b",
+                               "/admin/plugins?token=token-of-the-administrators"}) {
+      const Reply reply = ask(http("GET", target, extra));
+      EXPECT_EQ(reply.status, 401) << extra << target;
+      EXPECT_NE(reply.head.find("WWW-Authenticate: Bearer"), std::string::npos);
+      EXPECT_NE(reply.body.find(R"("code":"unauthorized")"), std::string::npos);
+      EXPECT_NE(reply.body.find("Authorization: Bearer TOKEN"), std::string::npos);
+      EXPECT_EQ(reply.body.find(kAdminToken), std::string::npos);
+    }
+  }
+  EXPECT_EQ(ask(http("POST", "/admin/plugins/reload")).status, 401);
+  EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(AdminApiTest, APageOfAnotherOriginIsRefusedEvenWithTheToken) {
+  for (const char* extra :
+       {"Origin: http://evil.example\r\n", "Origin: null\r\n", "Origin: http://test:81\r\n",
+        "Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
+        "Origin: http://test\r\nSec-Fetch-Site: cross-site\r\n"}) {
+    const Reply reply = as_admin("POST", "/admin/plugins/reload", "", extra);
+    EXPECT_EQ(reply.status, 403) << extra;
+    EXPECT_EQ(reply.head.find("Access-Control"), std::string::npos);
+  }
+  EXPECT_TRUE(actions_.asked.empty());
+  EXPECT_EQ(as_admin("GET", "/admin/plugins", "", "Origin: http://test\r\n").status, 200);
+  EXPECT_EQ(as_admin("GET", "/admin/plugins", "", "Sec-Fetch-Site: same-origin\r\n").status, 200);
+}
+
+TEST_F(AdminApiTest, APreflightGetsNoPermission) {
+  const Reply reply = ask(http("OPTIONS", "/admin/plugins",
+                               "Origin: http://evil.example\r\n"
+                               "Access-Control-Request-Method: GET\r\n"
+                               "Access-Control-Request-Headers: authorization\r\n"));
+  EXPECT_EQ(reply.status, 403);
+  EXPECT_EQ(reply.head.find("Access-Control"), std::string::npos);
+}
+
+TEST_F(AdminApiTest, AnswersAreNotKeptByCaches) {
+  const Reply reply = as_admin("GET", "/admin/plugins");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_NE(reply.head.find("X-Content-Type-Options: nosniff\r\n"), std::string::npos);
+  EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
+}
+
+TEST_F(AdminApiTest, ListsTheCurrentVersionsAndWhatIsRefused) {
+  PluginVersion old;
+  old.file = "/p/a.so";
+  old.generation = 1;
+  old.state = "pinned";
+  old.pinned_because = "a thread";
+  PluginVersion current;
+  current.file = "/p/a.so";
+  current.plugin = "a";
+  current.version = "2.0.0";
+  current.sha256 = "00ff";
+  current.generation = 2;
+  current.current = true;
+  current.state = "current";
+  current.classes = {"A", "B"};
+  actions_.list = {.versions = {old, current},
+                   .refused = {{.file = "/p/b.so", .rule = "E6", .reason = "no"}}};
+  EXPECT_EQ(as_admin("GET", "/admin/plugins").body,
+            R"({"plugins":[{"classes":["A","B"],"file":"/p/a.so","generation":2,)"
+            R"("pinned_because":null,"plugin":"a","sha256":"00ff","state":"current",)"
+            R"("version":"2.0.0"}],"refused":[{"file":"/p/b.so","reason":"no","rule":"E6"}]})");
+  const std::string all = as_admin("GET", "/admin/generations").body;
+  EXPECT_TRUE(all.starts_with(R"({"generations":[{)")) << all;
+  EXPECT_NE(all.find(R"("generation":1,"pinned_because":"a thread")"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("generation":2)"), std::string::npos) << all;
+}
+
+TEST_F(AdminApiTest, AReloadIsOfAllOrOfOneClass) {
+  actions_.files = {
+      {.file = "/p/a.so",
+       .outcome = "new_version",
+       .version = "2.0.0",
+       .generation = 2,
+       .reason = {}},
+      {.file = "/p/b.so", .outcome = "refused", .version = {}, .generation = 0, .reason = "no"}};
+  EXPECT_EQ(as_admin("POST", "/admin/plugins/reload").body,
+            R"({"files":[{"file":"/p/a.so","generation":2,"outcome":"new_version",)"
+            R"("version":"2.0.0"},{"file":"/p/b.so","outcome":"refused","reason":"no"}]})");
+  EXPECT_EQ(as_admin("POST", "/admin/plugins/reload", "{}").status, 200);
+  EXPECT_EQ(as_admin("POST", "/admin/plugins/reload", R"({"class":"counter"})").status, 200);
+  EXPECT_EQ(actions_.asked, (Asked{"reload ", "reload ", "reload counter"}));
+  EXPECT_TRUE(logger_.contains("admin.reload"));
+}
+
+TEST_F(AdminApiTest, ABodyThatIsSomethingElseIsRefused) {
+  for (const char* body : {"[]", "x", R"({"class":1})", R"({"class":""})", R"({"klass":"a"})",
+                           R"({"class":"a","more":1})"}) {
+    const Reply reply = as_admin("POST", "/admin/plugins/reload", body);
+    EXPECT_EQ(reply.status, 400) << body;
+    EXPECT_NE(reply.body.find("invalid_argument"), std::string::npos);
+  }
+  EXPECT_EQ(as_admin("POST", "/admin/plugins/reload",
+                     R"({"class":")" + std::string(AdminApi::kMaxBody, 'a') + R"("})")
+                .status,
+            400);
+  EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(AdminApiTest, APageOfAgentsSaysWhereTheNextOneBegins) {
+  AgentView first;
+  first.name = "a";
+  first.created_at_ms = 5;
+  first.state = "cold";
+  first.next_wake_ms = 7;
+  AgentView second;
+  second.name = "Room%201";
+  second.state = "live";
+  second.connections = 2;
+  second.version = "1.0.0";
+  second.working = true;
+  actions_.page = {.agent_class = "Counter", .agents = {first, second}, .more = true};
+  EXPECT_EQ(as_admin("GET", "/admin/agents?class=counter").body,
+            R"({"agents":[{"connections":0,"created_at_ms":5,"name":"a","next_wake_ms":7,)"
+            R"("state":"cold","version":null,"working":false},)"
+            R"({"connections":2,"created_at_ms":null,"name":"Room%201","next_wake_ms":null,)"
+            R"("state":"live","version":"1.0.0","working":true}],)"
+            R"("class":"Counter","next":"Room%201"})");
+  as_admin("GET", "/admin/agents?class=counter&after=Room%25201&limit=1000");
+  EXPECT_EQ(actions_.asked,
+            (Asked{"agents counter after= limit=100", "agents counter after=Room%201 limit=1000"}));
+  actions_.page.more = false;
+  EXPECT_NE(as_admin("GET", "/admin/agents?class=counter").body.find(R"("next":null)"),
+            std::string::npos);
+}
+
+TEST_F(AdminApiTest, APageIsBounded) {
+  for (const char* query : {"", "?class=", "?class=a&limit=0", "?class=a&limit=1001",
+                            "?class=a&limit=-1", "?class=a&limit=x", "?class=a&limit=1x"}) {
+    EXPECT_EQ(as_admin("GET", std::string("/admin/agents") + query).status, 400) << query;
+  }
+  EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(AdminApiTest, OneAgentIsShownEvictedAndDestroyed) {
+  actions_.view.name = "x";
+  actions_.view.state = "live";
+  EXPECT_NE(as_admin("GET", "/admin/agents/counter/x").body.find(R"("state":"live")"),
+            std::string::npos);
+  EXPECT_EQ(as_admin("POST", "/admin/agents/counter/x/evict").body,
+            R"({"evicted":true,"state":"live"})");
+  actions_.state = "cold";
+  EXPECT_EQ(as_admin("POST", "/admin/agents/counter/Room%201/evict").body,
+            R"({"evicted":false,"state":"cold"})");
+  EXPECT_EQ(as_admin("DELETE", "/admin/agents/counter/x").body, R"({"destroyed":true})");
+  EXPECT_EQ(actions_.asked, (Asked{"agent counter x", "evict counter x", "evict counter Room%201",
+                                   "destroy counter x"}));
+  EXPECT_TRUE(logger_.contains("admin.evict"));
+  EXPECT_TRUE(logger_.contains("admin.destroy"));
+}
+
+TEST_F(AdminApiTest, ListsTheClasses) {
+  actions_.views = {{.name = "ChatRoom",
+                     .segment = "chat-room",
+                     .version = "1.0.0",
+                     .library = "/p/c.so",
+                     .refusal = "it is in quarantine",
+                     .agents = 3,
+                     .live = 1}};
+  EXPECT_EQ(as_admin("GET", "/admin/classes").body,
+            R"({"classes":[{"agents":3,"class":"ChatRoom","library":"/p/c.so","live":1,)"
+            R"("path":"/agents/chat-room","refusal":"it is in quarantine","version":"1.0.0"}]})");
+}
+
+TEST_F(AdminApiTest, OtherMethodsAndPathsAreRefused) {
+  EXPECT_EQ(as_admin("HEAD", "/admin/plugins").status, 200);
+  const Reply reply = as_admin("POST", "/admin/plugins");
+  EXPECT_EQ(reply.status, 405);
+  EXPECT_NE(reply.head.find("Allow: GET, HEAD\r\n"), std::string::npos);
+  EXPECT_EQ(as_admin("GET", "/admin/plugins/reload").status, 405);
+  EXPECT_EQ(as_admin("GET", "/admin/agents/a/b/evict").status, 405);
+  EXPECT_EQ(as_admin("PUT", "/admin/agents/a/b").status, 405);
+  for (const char* target :
+       {"/admin", "/admin/", "/admin/x", "/admin/agents/", "/admin/agents/a", "/admin/agents/a/",
+        "/admin/agents//b", "/admin/agents/a/b/", "/admin/agents/a/b/c", "/administrator"}) {
+    EXPECT_EQ(as_admin("GET", target).status, 404) << target;
+  }
+}
+
+TEST_F(AdminApiTest, AFailureIsAnErrorWithItsCode) {
+  actions_.failure = Error{Errc::kNotFound, "there is no agent \"x\""};
+  const Reply reply = as_admin("GET", "/admin/agents/counter/x");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.body, R"({"error":{"code":"not_found","message":"there is no agent \"x\""}})");
+  actions_.failure = Error{Errc::kUnavailable, "later"};
+  EXPECT_EQ(as_admin("GET", "/admin/plugins").status, 503);
+}
+
+class NoAdminTest : public ApiFixture {};
+
+TEST_F(NoAdminTest, WithoutActionsNothingIsThere) {
+  start();
+  EXPECT_EQ(get("/admin/plugins").status, 404);
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

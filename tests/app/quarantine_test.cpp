@@ -1,0 +1,123 @@
+#include "app/quarantine.hpp"
+
+#include "base/files.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hearth::app {
+namespace {
+
+constexpr std::int64_t kStart = 1'700'000'000'000;
+
+CrashRecord crash_of(const std::string& agent_class, const std::string& sha256,
+                     std::int64_t time_ms) {
+  CrashRecord crash;
+  crash.reason = "SIGSEGV";
+  crash.call = "message";
+  crash.library = "/plugins/a.so";
+  crash.agent_class = agent_class;
+  crash.sha256 = sha256;
+  crash.time_ms = time_ms;
+  return crash;
+}
+
+class QuarantineListTest : public ::testing::Test {
+ protected:
+  // True if the last one led to quarantine.
+  bool crash(int times, std::int64_t first_ms = kStart, std::int64_t step_ms = 1000) {
+    bool quarantined = false;
+    for (int i = 0; i < times; ++i)
+      quarantined = quarantine_.count(crash_of("Room", "01", first_ms + i * step_ms));
+    return quarantined;
+  }
+
+  testing::TempDirectory directory_;
+  Quarantine quarantine_ = Quarantine::none(directory_.path());
+};
+
+TEST_F(QuarantineListTest, P1_MoreThanThreeCrashesInFiveMinutes) {
+  EXPECT_FALSE(crash(3));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(crash(1, kStart + 4000));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  ASSERT_EQ(quarantine_.all().size(), 1U);
+  EXPECT_EQ(quarantine_.all().front().reason, "SIGSEGV");
+}
+
+TEST_F(QuarantineListTest, P1_CrashesThatLieFurtherApartAreForgotten) {
+  EXPECT_FALSE(crash(20, kStart, Quarantine::kWindowMs / 3 + 1));
+  EXPECT_TRUE(crash(4, kStart + 100 * Quarantine::kWindowMs, Quarantine::kWindowMs / 3));
+}
+
+TEST_F(QuarantineListTest, P1_CrashesOfOthersDoNotCount) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "01", kStart)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "02", kStart)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Lobby", "01", kStart)));
+    EXPECT_FALSE(quarantine_.count(crash_of("", "", kStart)));
+  }
+  EXPECT_TRUE(quarantine_.all().empty());
+  EXPECT_FALSE(quarantine_.count(crash_of("", "", kStart)));
+}
+
+TEST_F(QuarantineListTest, P2_AnotherHashIsServed) {
+  crash(4);
+  EXPECT_FALSE(quarantine_.holds("Room", "02"));
+  EXPECT_FALSE(quarantine_.holds("Lobby", "01"));
+}
+
+TEST_F(QuarantineListTest, WhoeverIsReleasedHasANewChance) {
+  crash(4);
+  EXPECT_FALSE(quarantine_.release("Lobby"));
+  EXPECT_TRUE(quarantine_.release("Room"));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_FALSE(crash(3, kStart + 5000));
+}
+
+TEST_F(QuarantineListTest, P3_WhatIsSavedIsLoaded) {
+  crash(4);
+  for (int i = 0; i < 3; ++i) quarantine_.count(crash_of("Lobby", "03", kStart));
+  ASSERT_TRUE(quarantine_.save());
+  Quarantine loaded = Quarantine::load(directory_.path()).value();
+  EXPECT_TRUE(loaded.holds("Room", "01"));
+  EXPECT_EQ(loaded.all().front().since_ms, kStart + 3000);
+  EXPECT_EQ(loaded.all().front().library, "/plugins/a.so");
+  EXPECT_TRUE(loaded.count(crash_of("Lobby", "03", kStart))) << "the crashes before count";
+}
+
+TEST_F(QuarantineListTest, P4_TheListIsBounded) {
+  for (int i = 0; i < 110; ++i) {
+    for (int times = 0; times < 4; ++times)
+      quarantine_.count(crash_of("Room", std::to_string(i), kStart));
+  }
+  EXPECT_EQ(quarantine_.all().size(), Quarantine::kMaxEntries);
+  EXPECT_TRUE(quarantine_.holds("Room", "109"));
+}
+
+TEST_F(QuarantineListTest, WithoutAFileNobodyIsInQuarantine) {
+  EXPECT_TRUE(Quarantine::load(directory_.path()).value().all().empty());
+}
+
+TEST_F(QuarantineListTest, AFileThatIsNotOursIsAnErrorThatNamesIt) {
+  for (const std::string text : {"", "[]", "{", "nonsense"}) {
+    ASSERT_TRUE(write_file_atomically(directory_.path() / "quarantine.json", text));
+    const auto loaded = Quarantine::load(directory_.path());
+    ASSERT_FALSE(loaded) << text;
+    EXPECT_NE(loaded.error().message.find("quarantine.json"), std::string::npos);
+  }
+}
+
+TEST_F(QuarantineListTest, PartsOfAFileThatAreNotOursAreLeftOut) {
+  ASSERT_TRUE(write_file_atomically(
+      directory_.path() / "quarantine.json",
+      R"({"crashes":7,"quarantined":[1,{"class":"Room","sha256":"01","since_ms":"x"}]})"));
+  const Quarantine loaded = Quarantine::load(directory_.path()).value();
+  EXPECT_TRUE(loaded.holds("Room", "01"));
+  EXPECT_EQ(loaded.all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::app

@@ -1,0 +1,111 @@
+#pragma once
+// An agent's fibers, managed and not, over a real database that can crash.
+
+#include "durable/managed_fibers.hpp"
+#include "json/json.hpp"
+#include "storage/statement.hpp"
+#include "support/manual_clock.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+
+class ManagedFibersFixture : public ::testing::Test {
+ protected:
+  ManagedFibersFixture() { open(); }
+
+  // What a kill of the process leaves: only what was committed.
+  void crash() {
+    managed_.reset();
+    fibers_.reset();
+    database_.reset();
+    open();
+  }
+  void open() {
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
+                                                         storage::AgentKey{"Worker", "a"});
+    fibers_.emplace(*database_, clock_, random_, fiber_settings_);
+    fibers_->load();
+    managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
+    managed_->load();
+  }
+  void sql(const char* text) {
+    database_->begin_write();
+    storage::Statement(database_->connection(), text).execute();
+    database_->commit();
+  }
+  std::int64_t count(const char* select) {
+    storage::Statement statement(database_->connection(), select);
+    storage::Rows rows = statement.query();
+    return rows.next() ? rows.integer(0) : -1;
+  }
+
+  static ManagedRequest request(std::string_view id = "") {
+    ManagedRequest request;
+    request.name = "report";
+    request.id = id;
+    return request;
+  }
+  ManagedFibers::Started start(const ManagedRequest& wanted) {
+    auto started = managed_->start(wanted);
+    EXPECT_TRUE(started.has_value());
+    database_->commit();
+    return *started;
+  }
+  ManagedFibers::Started start(std::string_view id) { return start(request(id)); }
+  ManagedChange settle(FiberHandle fiber, FiberStatus status, std::string_view body = "") {
+    auto change = managed_->settle(fiber, status, body);
+    EXPECT_TRUE(change.has_value());
+    database_->commit();
+    return *change;
+  }
+  Json inspect(std::string_view id) {
+    const auto record = managed_->inspect(id, "");
+    return record ? *parse_json(*record) : Json();
+  }
+  std::string status(std::string_view id) {
+    const Json record = inspect(id);
+    return record.is_null() ? "none" : record["status"].get<std::string>();
+  }
+  // The next one that is offered; the members that its event has for it.
+  std::optional<Json> recover() {
+    const auto fiber = fibers_->begin_recovery();
+    for (const std::string& id : fibers_->take_passed_over()) {
+      if (managed_->is_managed(id)) managed_->died(id, "passed over");
+    }
+    std::optional<Json> body;
+    if (fiber && managed_->is_managed(fiber->id)) {
+      body = *parse_json("{" + managed_->begin_recovery(fiber->id) + "}");
+    }
+    database_->commit();
+    return body;
+  }
+  void hook_fails(std::string_view id, std::string_view why) {
+    if (fibers_->failed(id, why).dead) managed_->died(id, why);
+    database_->commit();
+  }
+  Json listed(const ManagedFilter& filter) { return *parse_json(*managed_->list(filter)); }
+  static std::string ids(const Json& records) {
+    std::string all;
+    for (const Json& record : records) all += record["id"].get<std::string>() + " ";
+    return all;
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{7};
+  FiberSettings fiber_settings_;
+  ManagedSettings settings_;
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::optional<Fibers> fibers_;
+  std::optional<ManagedFibers> managed_;
+};
+
+}  // namespace hearth::durable

@@ -1,0 +1,216 @@
+// How the records of managed fibers are listed, removed, kept, and told to the agent's code.
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ManagedFiberRecordsTest : public ManagedFibersFixture {};
+
+// ---- lists, removal, retention ----------------------------------------------------------------------------
+
+TEST_F(ManagedFiberRecordsTest, RecordsAreListedAndRemoved) {
+  const auto a = start("a");
+  clock_.advance(seconds(1));
+  ManagedRequest other = request("b");
+  other.name = "other";
+  const auto b = start(other);
+  clock_.advance(seconds(1));
+  start("c");
+  settle(a.fiber, FiberStatus::kCompleted);
+  settle(b.fiber, FiberStatus::kError, "no");
+  EXPECT_EQ(ids(listed({})), "c b a ") << "newest first";
+  EXPECT_EQ(ids(listed({.statuses = 2})), "c ");
+  EXPECT_EQ(ids(listed({.statuses = 16 | 32})), "b a ");
+  EXPECT_EQ(ids(listed({.name = "report"})), "c a ");
+  EXPECT_EQ(ids(listed({.statuses = 16, .name = "other"})), "");
+  EXPECT_EQ(ids(listed({.before_ms = unix_millis(clock_.wall_now())})), "b a ");
+  EXPECT_EQ(ids(listed({.limit = 2})), "c b ");
+  EXPECT_EQ(ids(listed({.after = "b", .limit = 2})), "a ");
+  EXPECT_EQ(managed_->list({.after = "gone"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(managed_->list({.limit = 101}).error().code, Errc::kInvalidArgument);
+  crash();
+  EXPECT_EQ(ids(listed({.statuses = 2})), "");
+  EXPECT_EQ(ids(listed({.statuses = 4})), "c ") << "what the disk says is stale";
+
+  EXPECT_EQ(*managed_->remove({.statuses = 2 | 4, .limit = 0}), 0U) << "never what is not settled";
+  EXPECT_EQ(*managed_->remove({.name = "other", .limit = 0}), 1U);
+  EXPECT_EQ(*managed_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(ids(listed({})), "c ");
+  EXPECT_EQ(managed_->remove({.limit = 501}).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(ManagedFiberRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
+  const auto a = start("a");
+  const auto b = start("b");
+  settle(b.fiber, FiberStatus::kCompleted);
+  clock_.advance(seconds(1));
+  settle(a.fiber, FiberStatus::kCompleted);
+  EXPECT_EQ(*managed_->remove({.limit = 1}), 1U);
+  EXPECT_EQ(ids(listed({})), "a ");
+}
+
+TEST_F(ManagedFiberRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed) {
+  fiber_settings_.max_attempts = 1;
+  start("dead");
+  start("interrupted");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(recover());
+  hook_fails("dead", "no");
+  ASSERT_TRUE(managed_->recovered("interrupted", ""));
+  settle(start("error").fiber, FiberStatus::kError, "no");
+  EXPECT_EQ(*managed_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(status("error"), "none");
+  EXPECT_EQ(ids(listed({.dead = true})), "dead ");
+  EXPECT_EQ(*managed_->remove({.limit = 0, .dead = true}), 1U);
+  EXPECT_EQ(*managed_->remove({.statuses = 8, .limit = 0}), 1U);
+  EXPECT_EQ(ids(listed({})), "");
+}
+
+TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
+  fiber_settings_.max_attempts = 1;
+  start("dead");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("dead", "no");
+  for (int i = 0; i < 150; ++i) settle(start("").fiber, FiberStatus::kCompleted);
+  settle(start("failed").fiber, FiberStatus::kError, "no");
+  clock_.advance(settings_.keep_completed);
+  EXPECT_FALSE(managed_->sweep()) << "P3: nobody has heard of them";
+  while (const auto change = managed_->next_untold()) managed_->told(change->id, true);
+  database_->commit();
+  EXPECT_TRUE(managed_->sweep());
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_fibers"), 52) << "a hundred at a time";
+  EXPECT_TRUE(managed_->sweep());
+  EXPECT_FALSE(managed_->sweep());
+  EXPECT_EQ(ids(listed({})), "failed dead ");
+  database_->commit();
+  EXPECT_FALSE(managed_->sweep());
+  EXPECT_FALSE(database_->dirty()) << "looking writes nothing";
+  clock_.advance(settings_.keep_failed);
+  EXPECT_TRUE(managed_->sweep());
+  EXPECT_EQ(ids(listed({})), "dead ");
+}
+
+TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
+  const std::string large = "\"" + std::string(1'000'000, 'x') + "\"";
+  for (int i = 0; i < 6; ++i) {
+    ManagedRequest wanted = request();
+    wanted.input = large;
+    start(wanted);
+  }
+  std::size_t seen = 0;
+  std::string after;
+  int pages = 0;
+  while (true) {
+    const Json page = listed({.after = after});
+    if (page.empty()) break;
+    seen += page.size();
+    after = page.back()["id"].get<std::string>();
+    ++pages;
+  }
+  EXPECT_EQ(seen, 6U);
+  EXPECT_EQ(pages, 2);
+}
+
+// ---- telling ----------------------------------------------------------------------------------------------
+
+TEST_F(ManagedFiberRecordsTest, EverySettledRecordIsToldOnce) {
+  EXPECT_FALSE(managed_->next_untold());
+  const auto a = start("a");
+  const auto b = start("b");
+  settle(b.fiber, FiberStatus::kError, "no");
+  ASSERT_TRUE(managed_->cancel("a", "", "stop"));
+  (void)a;
+  EXPECT_TRUE(managed_->wake().working);
+  EXPECT_TRUE(managed_->due());
+  const auto first = managed_->next_untold();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->id, "b") << "settled first";
+  EXPECT_EQ(first->status, FiberStatus::kError);
+  EXPECT_EQ(parse_json(first->record)->at("error"), "no");
+  EXPECT_EQ(managed_->next_untold()->id, "a");
+  EXPECT_FALSE(managed_->next_untold()) << "both are being told";
+  EXPECT_FALSE(managed_->due());
+  EXPECT_TRUE(managed_->wake().working);
+  managed_->told("a", true);
+  managed_->told("b", true);
+  database_->commit();
+  EXPECT_TRUE(managed_->wake().none());
+  crash();
+  EXPECT_FALSE(managed_->next_untold());
+}
+
+TEST_F(ManagedFiberRecordsTest, P3_WhatWasNotToldIsToldAfterARestart) {
+  settle(start("a").fiber, FiberStatus::kCompleted);
+  ASSERT_TRUE(managed_->next_untold());
+  crash();
+  EXPECT_TRUE(managed_->wake().working);
+  EXPECT_EQ(managed_->next_untold()->id, "a");
+}
+
+TEST_F(ManagedFiberRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
+  settle(start("a").fiber, FiberStatus::kCompleted);
+  std::int64_t last_wait = 0;
+  for (int failures = 1; failures <= 4; ++failures) {
+    ASSERT_TRUE(managed_->next_untold());
+    managed_->told("a", false);
+    database_->commit();
+    crash();
+    EXPECT_FALSE(managed_->next_untold());
+    const std::int64_t wait = *managed_->wake().at_ms - unix_millis(clock_.wall_now());
+    EXPECT_GT(wait, last_wait * 3 / 2);
+    EXPECT_FALSE(managed_->wake().working);
+    last_wait = wait;
+    clock_.advance(milliseconds(wait));
+  }
+  managed_->told("a", true);  // nobody was telling
+  EXPECT_TRUE(managed_->next_untold());
+}
+
+TEST_F(ManagedFiberRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
+  start("a");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("a", ""));
+  ASSERT_EQ(managed_->next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(managed_->resolve("a", R"({"status":"aborted"})"));
+  EXPECT_FALSE(managed_->next_untold()) << "one after the other";
+  managed_->told("a", true);
+  EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kAborted);
+}
+
+TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
+  settle(start("a").fiber, FiberStatus::kCompleted);
+  ASSERT_TRUE(managed_->next_untold());
+  ASSERT_EQ(*managed_->remove({}), 1U);
+  managed_->told("a", false);
+  EXPECT_TRUE(managed_->wake().none());
+}
+
+TEST_F(ManagedFiberRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
+  EXPECT_TRUE(managed_->wake().none());
+  EXPECT_FALSE(managed_->next_untold());
+  EXPECT_FALSE(managed_->sweep());
+  EXPECT_FALSE(managed_->is_managed("x"));
+  EXPECT_EQ(*managed_->list({}), "[]");
+  EXPECT_EQ(*managed_->remove({}), 0U);
+  EXPECT_FALSE(database_->exists());
+}
+
+TEST_F(ManagedFiberRecordsTest, AfterCloseTheDatabaseCanBeClosedAndTheWakeIsStillKnown) {
+  settle(start("a").fiber, FiberStatus::kCompleted);
+  managed_->close();
+  fibers_->close();
+  database_->close();
+  EXPECT_TRUE(managed_->wake().working);
+}
+
+}  // namespace
+}  // namespace hearth::durable

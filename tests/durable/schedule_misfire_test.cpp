@@ -1,0 +1,359 @@
+// Occurrences that nothing could run in time, and those that come while the last one still runs.
+#include "durable/schedules_fixture.hpp"
+
+#include <set>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Next = ScheduleEnd::Next;
+using What = Schedules::Note::What;
+
+class ScheduleMisfireTest : public SchedulesFixture {};
+
+// ---- misfire ----------------------------------------------------------------------------------------------
+
+TEST_F(ScheduleMisfireTest, MisfireOnceIsOneRunForAll) {
+  create(every(1'000));
+  const auto hourly = create(cron("0 * * * *", "", "hourly"));
+  crash();
+  clock_.advance(hours(10) + minutes(30));
+  const auto first = begin();
+  const auto second = begin();
+  EXPECT_FALSE(begin());
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->missed, kMostCounted) << "1,000 or more";
+  EXPECT_EQ(second->callback, "hourly");
+  EXPECT_EQ(second->missed, 9U);
+  EXPECT_EQ(notes(What::kMissed), kMostCounted + 9U);
+  end(*first);
+  EXPECT_EQ(end(*second).next_ms, now() + milliseconds(minutes(30)).count());
+  EXPECT_FALSE(schedules_->due());
+}
+
+TEST_F(ScheduleMisfireTest, AllOverdueOneShotRowsRun) {
+  for (int i = 0; i < 5; ++i) create(delay(10));
+  crash();
+  clock_.advance(hours(100));
+  EXPECT_EQ(run_all(), "tick tick tick tick tick ");
+}
+
+TEST_F(ScheduleMisfireTest, MisfireSkipRunsNothingThatIsMoreThanAMinuteLate) {
+  ScheduleRequest request = cron("0 * * * *");
+  request.misfire = Misfire::kSkip;
+  const auto created = create(request);
+  clock_.advance(hours(1) + seconds(60));
+  auto run = begin();
+  ASSERT_TRUE(run) << "a minute is not more than a minute";
+  EXPECT_EQ(run->missed, 0U);
+  end(*run);
+  clock_.advance(hours(4));  // one minute past
+  clock_.advance(milliseconds(1));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(notes(What::kMissed), 4U);
+  EXPECT_EQ(record(created.id)["time"], now() - 60'001 + 3'600'000) << "at its own time";
+  clock_.advance(minutes(59));
+  run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->missed, 4U) << "skipped before it";
+  end(*run);
+  clock_.advance(hours(1));
+  EXPECT_EQ(begin()->missed, 0U);
+}
+
+TEST_F(ScheduleMisfireTest, MisfireSkipLetsAOneShotRowGo) {
+  ScheduleRequest request = delay(0);
+  request.misfire = Misfire::kSkip;
+  create(request);
+  clock_.advance(seconds(61));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(schedules_->size(), 0U);
+  EXPECT_EQ(notes(What::kMissed), 1U);
+}
+
+TEST_F(ScheduleMisfireTest, MisfireSkipHoldsForNoRunThatWasBegun) {
+  ScheduleRequest request = delay(0);
+  request.misfire = Misfire::kSkip;
+  create(request);
+  ASSERT_TRUE(begin());
+  crash();
+  clock_.advance(hours(3));
+  EXPECT_EQ(run_all(), "tick ");
+}
+
+TEST_F(ScheduleMisfireTest, MisfireAllRunsTheLastFewOldestFirst) {
+  for (const bool by_cron : {true, false}) {
+    ScheduleRequest request = by_cron ? cron("0 * * * *") : every_fixed(3'600'000);
+    request.misfire = Misfire::kAll;
+    request.misfire_limit = 3;
+    const std::int64_t start = now();
+    const auto created = create(request);
+    clock_.advance(hours(10) + minutes(1));
+    std::vector<std::int64_t> ran;
+    std::vector<std::uint32_t> missed;
+    while (const auto run = begin()) {
+      ran.push_back((body(*run)["scheduled_for"].get<std::int64_t>() - start) / 3'600'000);
+      missed.push_back(run->missed);
+      end(*run);
+    }
+    EXPECT_EQ(ran, (std::vector<std::int64_t>{8, 9, 10}));
+    EXPECT_EQ(missed, (std::vector<std::uint32_t>{7, 0, 0}));
+    EXPECT_EQ(notes(What::kMissed), 7U);
+    EXPECT_EQ(record(created.id)["time"], start + 11 * 3'600'000);
+    ASSERT_TRUE(schedules_->cancel(created.id));
+    clock_.advance(minutes(59));  // so that the next round begins at a full hour too
+  }
+}
+
+TEST_F(ScheduleMisfireTest, MisfireAllOfAnIntervalEndsWithItsLength) {
+  ScheduleRequest request = every(1'000);
+  request.misfire = Misfire::kAll;
+  create(request);
+  clock_.advance(milliseconds(3'500));
+  EXPECT_EQ(run_all(), "tick tick tick ");
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 1'000);
+}
+
+TEST_F(ScheduleMisfireTest, MisfireAllGoesOnAfterACrashInTheMiddle) {
+  ScheduleRequest request = cron("0 * * * *");
+  request.misfire = Misfire::kAll;
+  create(request);
+  clock_.advance(hours(3));
+  end(*begin());
+  ASSERT_TRUE(begin());
+  crash();
+  clock_.advance(hours(2));
+  EXPECT_EQ(run_all(), "tick tick tick tick ") << "2 and 3 from before, 4 and 5 from the absence";
+}
+
+TEST_F(ScheduleMisfireTest, WhatCameWhileAnInterruptedRunWasAwayIsMissed) {
+  create(cron("0 * * * *"));
+  clock_.advance(hours(1));
+  ASSERT_TRUE(begin());
+  crash();
+  clock_.advance(hours(3));
+  crash();
+  const auto run = begin();
+  EXPECT_EQ(run->missed, 3U);
+  EXPECT_EQ(end(*run).next_ms, now() + 3'600'000);
+  EXPECT_FALSE(begin());
+}
+
+TEST_F(ScheduleMisfireTest, YearsOfMissedTicksCostNothing) {
+  ScheduleRequest request = cron("* * * * * *");
+  request.misfire = Misfire::kAll;
+  request.misfire_limit = 5;
+  create(request);
+  ScheduleRequest interval = every_fixed(1, "fast");
+  interval.misfire = Misfire::kAll;
+  interval.misfire_limit = 5;
+  create(interval);
+  clock_.advance(hours(24 * 365 * 20));
+  const auto start = std::chrono::steady_clock::now();
+  std::string ran;
+  for (int i = 0; i < 10; ++i) {
+    const auto run = begin();
+    ASSERT_TRUE(run);
+    ran += run->callback + " ";
+    end(*run);
+  }
+  EXPECT_FALSE(begin());
+  // One by one they would take many minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(20));
+}
+
+// ---- overlap ----------------------------------------------------------------------------------------------
+
+TEST_F(ScheduleMisfireTest, OverlapSkipLeavesOutWhatComesDuringARun) {
+  create(cron("* * * * *"));
+  clock_.advance(minutes(1));
+  const auto run = begin();
+  clock_.advance(minutes(3) + seconds(10));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(end(*run).next_ms, now() + 50'000);
+  EXPECT_EQ(notes(What::kOverlapped), 3U);
+  EXPECT_FALSE(schedules_->due());
+}
+
+TEST_F(ScheduleMisfireTest, OverlapQueueRunsOneRightAfter) {
+  ScheduleRequest request = cron("* * * * *");
+  request.overlap = Overlap::kQueue;
+  request.misfire = Misfire::kSkip;  // what waits for a run is not too late
+  create(request);
+  clock_.advance(minutes(1));
+  const std::int64_t first = now();
+  const auto run = begin();
+  clock_.advance(minutes(3) + seconds(10));
+  end(*run);
+  const auto queued = begin();
+  ASSERT_TRUE(queued);
+  EXPECT_EQ(body(*queued)["scheduled_for"], first + 60'000);
+  EXPECT_EQ(queued->missed, 2U);
+  EXPECT_EQ(notes(What::kOverlapped), 2U);
+  EXPECT_EQ(end(*queued).next_ms, now() + 50'000) << "one, not three";
+  EXPECT_FALSE(schedules_->due());
+}
+
+TEST_F(ScheduleMisfireTest, OverlapQueueAlsoSeesWhatCameBetweenTries) {
+  ScheduleRequest request = cron("* * * * *");
+  request.overlap = Overlap::kQueue;
+  create(request);
+  clock_.advance(minutes(1));
+  end(*begin(), RunOutcome::kFailed);
+  clock_.advance(minutes(1));
+  const auto second_try = begin();
+  ASSERT_TRUE(second_try);
+  EXPECT_EQ(second_try->attempt, 2);
+  end(*second_try);
+  EXPECT_EQ(run_all(), "tick ");
+}
+
+TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
+  ScheduleRequest request = cron("* * * * *");
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  std::vector<ScheduleRun> runs;
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(minutes(1));
+    const auto run = begin();
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->id, created.id) << "its own id, not one of ours";
+    EXPECT_EQ(body(*run)["id"], created.id);
+    runs.push_back(*run);
+  }
+  EXPECT_EQ(schedules_->running(), 3U);
+  EXPECT_EQ(schedules_->size(), 1U);
+  EXPECT_EQ(list().size(), 1U) << "runs are no schedules";
+  EXPECT_EQ(state(created.id), "running");
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 60'000) << "its next time comes whatever runs";
+  end(runs[1]);
+  EXPECT_EQ(state(created.id), "running");
+  const ScheduleEnd failed = end(runs[0], RunOutcome::kFailed, "oh");
+  EXPECT_EQ(failed.next, Next::kRetry);
+  EXPECT_EQ(failed.id, created.id);
+  EXPECT_EQ(end(runs[2]).next, Next::kWaiting);
+  EXPECT_EQ(state(created.id), "waiting");
+  clock_.advance(seconds(1));
+  const auto again = begin();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->attempt, 2);
+  EXPECT_EQ(body(*again)["scheduled_for"], body(runs[0])["scheduled_for"]);
+  end(*again);
+  EXPECT_EQ(record(created.id)["runs"], 4);
+  EXPECT_EQ(record(created.id)["failures"], 1);
+  EXPECT_FALSE(schedules_->due());
+}
+
+TEST_F(ScheduleMisfireTest, OverlappingRunsAreDeliveredAgainAfterACrash) {
+  ScheduleRequest request = every_fixed(1'000);
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  for (int i = 0; i < 2; ++i) {
+    clock_.advance(seconds(1));
+    ASSERT_TRUE(begin());
+  }
+  crash();
+  EXPECT_EQ(state(created.id), "waiting");
+  EXPECT_EQ(schedules_->size(), 1U);
+  std::set<std::int64_t> again;
+  while (const auto run = begin()) {
+    again.insert(body(*run)["scheduled_for"].get<std::int64_t>());
+    end(*run);
+  }
+  EXPECT_EQ(again, (std::set<std::int64_t>{now() - 1'000, now()}));
+}
+
+TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
+  ScheduleRequest request = every_fixed(1'000);
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  clock_.advance(seconds(1));
+  const auto first = begin();
+  end(*first, RunOutcome::kFailed);
+  ASSERT_TRUE(schedules_->pause(created.id, true));
+  clock_.advance(seconds(5));
+  EXPECT_FALSE(begin()) << "neither the next nor the second try";
+  ASSERT_TRUE(schedules_->pause(created.id, false));
+  const auto second = begin();
+  ASSERT_TRUE(second);
+  ASSERT_TRUE(schedules_->cancel(created.id));
+  EXPECT_EQ(end(*second).next, Next::kCancelled);
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(schedules_->size(), 0U);
+  crash();
+  EXPECT_TRUE(schedules_->wake().none());
+}
+
+TEST_F(ScheduleMisfireTest, OverlappingRunsThatPileUpAreLeftOut) {
+  settings_.max_running = 2;
+  crash();
+  ScheduleRequest request = every_fixed(1'000);
+  request.overlap = Overlap::kAllow;
+  request.max_attempts = 1'000;
+  request.retry_base_ms = request.retry_max_ms = 24 * 3'600'000;
+  create(request);
+  for (int i = 0; i < 10; ++i) {
+    clock_.advance(seconds(1));
+    if (const auto run = begin()) end(*run, RunOutcome::kFailed);
+  }
+  EXPECT_EQ(notes(What::kOverlapped), 8U) << "two wait for their second try";
+}
+
+TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleDead) {
+  settings_.max_interruptions = 2;
+  crash();
+  ScheduleRequest request = every_fixed(3'600'000);
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  clock_.advance(hours(1));
+  crash_in_runs(2);
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(state(created.id), "dead");
+  ASSERT_TRUE(schedules_->retry(created.id));
+  EXPECT_EQ(run_all(), "tick ");
+}
+
+TEST_F(ScheduleMisfireTest, AnOverlappingRunWithoutACallbackMakesTheScheduleMissing) {
+  ScheduleRequest request = cron("* * * * *");
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  clock_.advance(minutes(1));
+  const std::int64_t due = now();
+  EXPECT_EQ(end(*begin(), RunOutcome::kMissing).next, Next::kMissing);
+  EXPECT_EQ(state(created.id), "missing");
+  crash();
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(body(*run)["scheduled_for"], due);
+  end(*run);
+  EXPECT_EQ(state(created.id), "waiting");
+}
+
+// ---- crowds -----------------------------------------------------------------------------------------------
+
+TEST_F(ScheduleMisfireTest, ManyDueOneShotRowsOfOneCallbackAreTold) {
+  for (int i = 0; i < 3; ++i) create(delay(0, "few"));
+  for (int i = 0; i < 15; ++i) create(delay(0, "many"));
+  for (int i = 0; i < 12; ++i) create(every(1 + i, "interval"));
+  clock_.advance(seconds(1));
+  std::size_t runs = 0;
+  std::vector<Schedules::Note> notes;
+  while (const auto run = begin()) {
+    for (auto& note : schedules_->take_notes())
+      if (note.what == What::kManyDue) notes.push_back(note);
+    end(*run);
+    ++runs;
+  }
+  EXPECT_EQ(runs, 30U) << "all of them run";
+  ASSERT_EQ(notes.size(), 1U) << "and it is told once";
+  EXPECT_EQ(notes[0].callback, "many");
+  EXPECT_EQ(notes[0].count, 15U);
+  EXPECT_EQ(schedules_->size(), 12U);
+}
+
+}  // namespace
+}  // namespace hearth::durable

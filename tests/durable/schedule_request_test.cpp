@@ -1,0 +1,170 @@
+#include "durable/schedule_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace hearth::durable {
+namespace {
+
+constexpr std::int64_t kNow = 1'767'312'000'000;  // 2 January 2026
+constexpr std::int64_t kYear9999 = 253'402'300'799'999;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+ScheduleRequest of(ScheduleType type, std::int64_t when = 0) {
+  ScheduleRequest request;
+  request.type = type;
+  request.callback = "tick";
+  request.when_ms = when;
+  if (type == ScheduleType::kCron) request.cron = "0 * * * *";
+  return request;
+}
+
+// The message of a refusal; empty if it is accepted.
+std::string refusal(const ScheduleRequest& request, Errc code = Errc::kInvalidArgument) {
+  const auto row = checked_schedule(request, ScheduleSettings{}, kNow);
+  if (row) return "";
+  EXPECT_EQ(row.error().code, code);
+  return row.error().message;
+}
+
+std::string likeness(const ScheduleRequest& request) {
+  return checked_schedule(request, ScheduleSettings{}, kNow)->likeness;
+}
+
+TEST(ScheduleRequestTest, TheFirstTimeIsReckonedByType) {
+  const auto time = [](const ScheduleRequest& request) {
+    return checked_schedule(request, ScheduleSettings{}, kNow)->time;
+  };
+  EXPECT_EQ(time(of(ScheduleType::kDelay, 0)), kNow);
+  EXPECT_EQ(time(of(ScheduleType::kDelay, 1'500)), kNow + 1'500);
+  EXPECT_EQ(time(of(ScheduleType::kAt, 77)), 77);
+  EXPECT_EQ(time(of(ScheduleType::kInterval, 1)), kNow + 1);
+  EXPECT_EQ(time(of(ScheduleType::kCron)), kNow + 3'600'000);
+}
+
+TEST(ScheduleRequestTest, TimesThatHaveNoMeaningAreRefused) {
+  for (const std::int64_t bad : {std::int64_t{-1}, kLeast, kYear9999 - kNow + 1, kMost})
+    EXPECT_NE(refusal(of(ScheduleType::kDelay, bad)), "") << bad;
+  for (const std::int64_t bad : {std::int64_t{-1}, kLeast, kYear9999 + 1, kMost})
+    EXPECT_NE(refusal(of(ScheduleType::kAt, bad)), "") << bad;
+  for (const std::int64_t bad :
+       {std::int64_t{0}, std::int64_t{-1}, kLeast, kMost, std::int64_t{366} * 24 * 3'600'000 + 1})
+    EXPECT_NE(refusal(of(ScheduleType::kInterval, bad)), "") << bad;
+}
+
+TEST(ScheduleRequestTest, TheLimitsThemselvesAreAccepted) {
+  EXPECT_EQ(refusal(of(ScheduleType::kDelay, kYear9999 - kNow)), "");
+  EXPECT_EQ(refusal(of(ScheduleType::kAt, kYear9999)), "");
+  EXPECT_EQ(refusal(of(ScheduleType::kAt, 0)), "");
+  EXPECT_EQ(refusal(of(ScheduleType::kInterval, std::int64_t{366} * 24 * 3'600'000)), "");
+}
+
+TEST(ScheduleRequestTest, CronAndZoneAreCheckedAtOnce) {
+  ScheduleRequest request = of(ScheduleType::kCron);
+  request.cron = "0 0 30 2 *";
+  EXPECT_NE(refusal(request).find("cron"), std::string::npos);
+  request.cron = "";
+  EXPECT_NE(refusal(request), "");
+  request = of(ScheduleType::kCron);
+  request.time_zone = "Mars/Olympus";
+  EXPECT_NE(refusal(request).find("Mars/Olympus"), std::string::npos);
+  request = of(ScheduleType::kDelay, 1);
+  request.cron = "* * * * *";
+  EXPECT_NE(refusal(request).find("belong to the type cron"), std::string::npos);
+  request = of(ScheduleType::kInterval, 1);
+  request.time_zone = "UTC";
+  EXPECT_NE(refusal(request), "");
+}
+
+TEST(ScheduleRequestTest, TheCallbackIsOneTo256BytesOfUtf8) {
+  ScheduleRequest request = of(ScheduleType::kDelay);
+  for (const std::string& bad : {std::string(), std::string(257, 'c'), std::string("\xff")}) {
+    request.callback = bad;
+    EXPECT_NE(refusal(request).find("callback"), std::string::npos);
+  }
+  const std::string longest(256, 'c');
+  request.callback = longest;
+  EXPECT_EQ(refusal(request), "");
+}
+
+TEST(ScheduleRequestTest, ThePayloadIsBoundedJson) {
+  ScheduleRequest request = of(ScheduleType::kDelay);
+  for (const char* bad : {"{", "[1] 2", "nan", "\xff", " "}) {
+    request.payload = bad;
+    EXPECT_NE(refusal(request).find("payload"), std::string::npos) << bad;
+  }
+  const std::string large = "\"" + std::string(std::size_t{1} << 20, 'x') + "\"";
+  request.payload = large;
+  EXPECT_NE(refusal(request, Errc::kLimitExceeded), "");
+}
+
+TEST(ScheduleRequestTest, ChoicesOutOfTheirRangeAreRefused) {
+  ScheduleRequest request = of(static_cast<ScheduleType>(0));
+  EXPECT_NE(refusal(request), "");
+  EXPECT_NE(refusal(of(static_cast<ScheduleType>(5))), "");
+  request = of(ScheduleType::kDelay);
+  request.idempotent = static_cast<Idempotent>(3);
+  EXPECT_NE(refusal(request).find("idempotent"), std::string::npos);
+  request = of(ScheduleType::kDelay);
+  request.misfire = static_cast<Misfire>(3);
+  EXPECT_NE(refusal(request).find("misfire"), std::string::npos);
+  request = of(ScheduleType::kDelay);
+  request.overlap = static_cast<Overlap>(3);
+  EXPECT_NE(refusal(request).find("overlap"), std::string::npos);
+  request = of(ScheduleType::kDelay);
+  request.misfire_limit = 1'001;
+  EXPECT_NE(refusal(request).find("misfire_limit"), std::string::npos);
+  request = of(ScheduleType::kCron);
+  request.fixed_rate = true;
+  EXPECT_NE(refusal(request).find("fixed rate"), std::string::npos);
+  request = of(ScheduleType::kDelay);
+  request.retry_base_ms = 5'000;
+  EXPECT_NE(refusal(request).find("retry"), std::string::npos) << "above the default cap";
+}
+
+TEST(ScheduleRequestTest, DefaultsAreFilledIn) {
+  const auto row = checked_schedule(of(ScheduleType::kCron), ScheduleSettings{}, kNow);
+  EXPECT_EQ(row->misfire_limit, 10U);
+  EXPECT_EQ(row->time_zone, "UTC");
+  EXPECT_EQ(row->retry, RetryPolicy{});
+}
+
+TEST(ScheduleRequestTest, RequestsAreAlikeByWhatTheySay) {
+  ScheduleRequest a = of(ScheduleType::kInterval, 1'000);
+  ScheduleRequest b = a;
+  a.payload = R"({"x":[1,{"y":null}],"a":"\u0041"})";
+  b.payload = R"( {"a":"A", "x":[ 1,{"y" :null}]} )";
+  EXPECT_EQ(likeness(a), likeness(b));
+  b.fixed_rate = true;
+  b.max_attempts = 9;
+  b.overlap = Overlap::kQueue;
+  EXPECT_EQ(likeness(a), likeness(b)) << "how it runs is not what it is";
+  b.payload = R"({"a":"A","x":[{"y":null},1]})";
+  EXPECT_NE(likeness(a), likeness(b)) << "the order in a list counts";
+  EXPECT_NE(likeness(of(ScheduleType::kInterval, 1)), likeness(of(ScheduleType::kInterval, 2)));
+  EXPECT_EQ(likeness(of(ScheduleType::kDelay, 1)), likeness(of(ScheduleType::kDelay, 2)));
+  EXPECT_NE(likeness(of(ScheduleType::kDelay, 1)), likeness(of(ScheduleType::kAt, 1)));
+  ScheduleRequest none = of(ScheduleType::kDelay);
+  ScheduleRequest null = none;
+  null.payload = "null";
+  EXPECT_EQ(likeness(none), likeness(null));
+}
+
+TEST(ScheduleRequestTest, RecurringSchedulesAreIdempotentUnlessToldOtherwise) {
+  EXPECT_TRUE(is_idempotent(of(ScheduleType::kCron)));
+  EXPECT_TRUE(is_idempotent(of(ScheduleType::kInterval)));
+  EXPECT_FALSE(is_idempotent(of(ScheduleType::kDelay)));
+  EXPECT_FALSE(is_idempotent(of(ScheduleType::kAt)));
+  ScheduleRequest request = of(ScheduleType::kAt);
+  request.idempotent = Idempotent::kYes;
+  EXPECT_TRUE(is_idempotent(request));
+  request = of(ScheduleType::kCron);
+  request.idempotent = Idempotent::kNo;
+  EXPECT_FALSE(is_idempotent(request));
+}
+
+}  // namespace
+}  // namespace hearth::durable

@@ -1,0 +1,142 @@
+#pragma once
+// One agent's schedules over a real database, with a clock that the test drives.
+
+#include "durable/schedules.hpp"
+#include "json/json.hpp"
+#include "support/manual_clock.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::durable {
+
+class SchedulesFixture : public ::testing::Test {
+ protected:
+  SchedulesFixture() { open(); }
+
+  void open() {
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
+                                                         storage::AgentKey{"Clock", "a"});
+    schedules_.emplace(*database_, clock_, random_, settings_);
+    schedules_->load();
+  }
+  void drop() {
+    schedules_.reset();
+    database_.reset();
+  }
+  // What a kill of the process leaves: only what was committed.
+  void crash() {
+    drop();
+    open();
+  }
+  // An eviction, a shutdown or an update of the code.
+  void leave() {
+    schedules_->interrupt_on_purpose();
+    database_->commit();
+    schedules_->close();
+    drop();
+    open();
+  }
+
+  Schedules::Created create(const ScheduleRequest& request) {
+    auto created = schedules_->create(request);
+    EXPECT_TRUE(created.has_value()) << created.error().message;
+    database_->commit();
+    return created ? *created : Schedules::Created{};
+  }
+  std::optional<ScheduleRun> begin() {
+    auto run = schedules_->begin_due();
+    database_->commit();
+    return run;
+  }
+  ScheduleEnd end(const ScheduleRun& run, RunOutcome outcome = RunOutcome::kDone,
+                  std::string_view error = "it broke") {
+    const ScheduleEnd ended = schedules_->ended(run.run, outcome, error);
+    database_->commit();
+    return ended;
+  }
+  // Begins what is due and ends it well, until nothing is. The callbacks, one after the other.
+  std::string run_all() {
+    std::string callbacks;
+    while (const auto run = begin()) {
+      callbacks += run->callback + " ";
+      end(*run);
+      if (callbacks.size() > 5'000) ADD_FAILURE() << "it never ends";
+      if (callbacks.size() > 5'000) break;
+    }
+    return callbacks;
+  }
+
+  // Crashes in the middle of runs, `times` times in a row.
+  void crash_in_runs(int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_TRUE(begin()) << i;
+      crash();
+    }
+  }
+
+  Json record(std::string_view id) {
+    const auto found = schedules_->get(id);
+    return found ? *parse_json(*found) : Json();
+  }
+  std::string state(std::string_view id) { return record(id).value("state", "none"); }
+  Json list(const ScheduleFilter& filter = {}) { return *parse_json(schedules_->list(filter)); }
+  static Json body(const ScheduleRun& run) { return *parse_json(run.body); }
+
+  [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
+  void set_wall_by(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
+  std::size_t notes(Schedules::Note::What what) {
+    std::size_t count = 0;
+    for (const auto& note : schedules_->take_notes()) count += note.what == what ? note.count : 0;
+    return count;
+  }
+
+  static ScheduleRequest delay(std::int64_t ms, std::string_view callback = "tick") {
+    ScheduleRequest request;
+    request.type = ScheduleType::kDelay;
+    request.callback = callback;
+    request.when_ms = ms;
+    return request;
+  }
+  static ScheduleRequest at(std::int64_t ms, std::string_view callback = "tick") {
+    ScheduleRequest request = delay(ms, callback);
+    request.type = ScheduleType::kAt;
+    return request;
+  }
+  static ScheduleRequest every(std::int64_t ms, std::string_view callback = "tick") {
+    ScheduleRequest request = delay(ms, callback);
+    request.type = ScheduleType::kInterval;
+    return request;
+  }
+  static ScheduleRequest every_fixed(std::int64_t ms, std::string_view callback = "tick") {
+    ScheduleRequest request = every(ms, callback);
+    request.fixed_rate = true;
+    return request;
+  }
+  static ScheduleRequest cron(std::string_view expression, std::string_view zone = "",
+                              std::string_view callback = "tick") {
+    ScheduleRequest request;
+    request.type = ScheduleType::kCron;
+    request.callback = callback;
+    request.cron = expression;
+    request.time_zone = zone;
+    return request;
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{42};
+  ScheduleSettings settings_;
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::optional<Schedules> schedules_;
+};
+
+}  // namespace hearth::durable

@@ -1,0 +1,477 @@
+// Schedules as their author sees them: making, finding, ending, pausing, over restarts.
+//
+// The behaviours that a user of a comparable platform expects, and where each is shown (runs: schedule_runs_test.cpp; misfire: schedule_misfire_test.cpp; runtime:
+// the tests of that layer). "Ours" is a rule that differs on purpose.
+//
+//   66  cancel of what is not there      CancelOfAnUnknownIdIsNotFound
+//   67  cancel                           CancelTakesTheRow
+//   68  get of what is not there         GetOfAnUnknownIdIsNotFound
+//   69  get                              GetGivesTheRecordThatCreateGave
+//   70  shape of a record                ARecordHasExactlyThePublicMembers (ours has more)
+//   71  an interval's record             AnIntervalKeepsItsTypeLengthAndCallback
+//   72  cancel of an interval            CancelTakesAnInterval
+//   73  filter by type                   ListFiltersByTypeCallbackStateAndTime
+//   74  a throwing interval survives     runs: AThrowingIntervalSurvives
+//   75  a run leaves no mark             runs: AfterARunNothingSaysRunning
+//   76  a run in progress               runs: ARunOfThisInstanceIsNotBegunASecondTime (ours: known in memory)
+//   77  one of a hung or dead instance   runs: ARunOfADeadInstanceIsDueAtOnce (ours: no waiting for a limit)
+//   78  a mark without a time            runs: ARunOfADeadInstanceIsDueAtOnce (ours: the mark has no age)
+//   79, 80  warning in start-up          runtime
+//   81, 98  five starts, one row         RepeatedCreationInEachStartMakesOneRow
+//   82 to 86  cron, idempotent           ACronScheduleIsFoundAgainByItsContent
+//   87 to 90  delay, idempotent          ADelayIsFoundAgainOnlyIfThatIsAskedFor
+//   91  dated, idempotent                ADatedScheduleIsFoundAgainWhateverItsDate
+//   92, 93  many stale rows              misfire: ManyDueOneShotRowsOfOneCallbackAreTold
+//   94, 97  interval, idempotent         AnIntervalIsFoundAgainByItsLengthCallbackAndPayload
+//   95, 96  a hit re-arms                AHitStaysArmedAndAnOverdueOneStaysDue
+//   99  fires in a new instance          runs: APersistedIntervalRunsInANewInstance
+//   100 state after eviction             runtime
+//   101, 102, 116  update in a run       runs: AnEndOnPurposeKeepsTheRowAndCountsForNothing
+//   103, 104, 115  ordinary errors       runs: AnyErrorIsTriedAgainAndThenTheOneShotRowGoes (ours: no text is special)
+//   105, 106, 110 to 112  host failures  runs: AHostFailureNeverTakesARow (ours: the host knows by itself, no text is special)
+//   107 third strike                     runs: P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept (ours: kept, not purged)
+//   108 a clean run resets               runs: ARunThatComesToAnEndForgetsTheInterruptions
+//   109 other errors do not strike       runs: FailuresAreNoInterruptions
+//   113, 114, 123  heals after retries   runs: ARunIsTriedAgainUntilItSucceeds
+//   117 classes of errors                none: there are no error texts to tell apart
+//   118 start-up before callbacks        runtime
+//   122 options persisted and readable   ARecordHasExactlyThePublicMembers
+//   124 bad options refused              schedule_request_test.cpp, retry_policy_test.cpp
+//   G8  self-reschedule                  ACallbackMayScheduleItselfAnew
+//   G10 zone, misfire, pause             cron_dst_test.cpp; misfire: Misfire*; PauseHoldsBackAndWhatWasMissedIsAMisfire
+//   G11 fixed rate                       runs: AFixedRateKeepsItsBeat
+//   G12 history                          runs: TheRecordTellsOfTheLastRun
+//   G13 a slow one holds up nobody       runs: P5_ASlowRunHoldsUpNobody
+//   G14 invalid times                    schedule_request_test.cpp
+//   G15 missing callback                 runs: AMissingCallbackIsKeptAndTriedAgain
+#include "durable/schedules.hpp"
+
+#include "durable/schedules_fixture.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class SchedulesTest : public SchedulesFixture {};
+
+TEST_F(SchedulesTest, AnAgentWithoutSchedulesHasNoTableAndNeedsNoWake) {
+  EXPECT_TRUE(schedules_->wake().none());
+  EXPECT_FALSE(schedules_->due());
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(schedules_->list({}), "[]");
+  EXPECT_EQ(schedules_->get("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(schedules_->cancel("x").error().code, Errc::kNotFound);
+  set_wall_by(hours(-5));
+  EXPECT_TRUE(schedules_->wake().none());
+  EXPECT_FALSE(begin());
+  EXPECT_FALSE(database_->exists());
+}
+
+TEST_F(SchedulesTest, ScheduleAndWakeAreOneTransaction) {
+  ASSERT_TRUE(schedules_->create(delay(10)).has_value());
+  EXPECT_TRUE(database_->dirty()) << "it is the caller who commits";
+  crash();
+  EXPECT_EQ(schedules_->size(), 0U);
+  EXPECT_TRUE(schedules_->wake().none());
+  create(delay(10));
+  crash();
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 10);
+}
+
+TEST_F(SchedulesTest, EachTypeIsDueAtItsTime) {
+  create(delay(2'500));
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 2'500);
+  create(at(now() + 1'234));
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 1'234) << "to the millisecond";
+  create(every(70));
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 70);
+  const auto daily = create(cron("0 9 * * *", "Europe/Berlin"));
+  EXPECT_EQ(record(daily.id)["time"], now() + milliseconds(hours(8)).count());
+  const auto past = create(at(1));
+  EXPECT_TRUE(schedules_->due()) << "a date that is past is due at once";
+  EXPECT_EQ(body(*begin())["id"], past.id);
+}
+
+TEST_F(SchedulesTest, CancelOfAnUnknownIdIsNotFound) {
+  create(delay(10));
+  EXPECT_EQ(schedules_->cancel("unknown").error().code, Errc::kNotFound);
+  EXPECT_EQ(schedules_->pause("unknown", true).error().code, Errc::kNotFound);
+  EXPECT_EQ(schedules_->retry("unknown").error().code, Errc::kNotFound);
+}
+
+TEST_F(SchedulesTest, CancelTakesTheRow) {
+  const auto created = create(delay(10));
+  ASSERT_TRUE(schedules_->cancel(created.id));
+  database_->commit();
+  EXPECT_EQ(schedules_->get(created.id).error().code, Errc::kNotFound);
+  EXPECT_EQ(schedules_->cancel(created.id).error().code, Errc::kNotFound);
+  EXPECT_TRUE(schedules_->wake().none());
+  crash();
+  EXPECT_EQ(schedules_->size(), 0U);
+}
+
+TEST_F(SchedulesTest, CancelTakesAnInterval) {
+  const auto created = create(every(1'000));
+  ASSERT_TRUE(schedules_->cancel(created.id));
+  clock_.advance(seconds(5));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(list().size(), 0U);
+}
+
+TEST_F(SchedulesTest, GetOfAnUnknownIdIsNotFound) {
+  create(delay(10));
+  EXPECT_EQ(schedules_->get("unknown").error().code, Errc::kNotFound);
+}
+
+TEST_F(SchedulesTest, GetGivesTheRecordThatCreateGave) {
+  ScheduleRequest request = delay(10);
+  request.payload = R"({"b":1,"a":[true]})";
+  const auto created = create(request);
+  EXPECT_TRUE(created.created);
+  EXPECT_EQ(*schedules_->get(created.id), created.record);
+  crash();
+  EXPECT_EQ(*schedules_->get(created.id), created.record);
+  EXPECT_NE(created.record.find(request.payload), std::string::npos) << "the payload as it came";
+}
+
+TEST_F(SchedulesTest, ARecordHasExactlyThePublicMembers) {
+  ScheduleRequest request = cron("0 9 * * mon-fri", "Europe/Berlin", "report");
+  request.max_attempts = 5;
+  request.retry_base_ms = 50;
+  request.retry_max_ms = 500;
+  request.misfire = Misfire::kAll;
+  request.misfire_limit = 7;
+  request.overlap = Overlap::kQueue;
+  Json expected = *parse_json(R"({"callback":"report","payload":null,"type":"cron",
+    "cron":"0 9 * * mon-fri","time_zone":"Europe/Berlin","fixed_rate":false,
+    "retry":{"max_attempts":5,"base_delay_ms":50,"max_delay_ms":500},
+    "misfire":"all","misfire_limit":7,"overlap":"queue","state":"waiting","runs":0,"failures":0,
+    "last_run":null,"last_error":null})");
+  const auto weekdays = create(request);
+  expected["id"] = weekdays.id;
+  expected["created_at"] = now();
+  expected["time"] = now() + milliseconds(hours(8)).count();
+  EXPECT_EQ(record(weekdays.id), expected);
+
+  const Json delayed = record(create(delay(40)).id);
+  std::set<std::string> names;
+  for (const auto& item : delayed.items()) names.insert(item.key());
+  EXPECT_EQ(names, (std::set<std::string>{"id", "callback", "payload", "type", "time", "delay_ms",
+                                          "fixed_rate", "retry", "misfire", "misfire_limit",
+                                          "overlap", "state", "created_at", "runs", "failures",
+                                          "last_run", "last_error"}));
+  EXPECT_EQ(delayed["delay_ms"], 40);
+  EXPECT_EQ(delayed["retry"]["max_attempts"], 3);
+  EXPECT_EQ(delayed["misfire_limit"], 10);
+}
+
+TEST_F(SchedulesTest, AnIntervalKeepsItsTypeLengthAndCallback) {
+  const Json interval = record(create(every_fixed(1'500, "beat")).id);
+  EXPECT_EQ(interval["type"], "interval");
+  EXPECT_EQ(interval["interval_ms"], 1'500);
+  EXPECT_EQ(interval["callback"], "beat");
+  EXPECT_EQ(interval["fixed_rate"], true);
+}
+
+// ---- lists ------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulesTest, ListFiltersByTypeCallbackStateAndTime) {
+  create(delay(300, "a"));
+  create(every(200, "b"));
+  const auto paused = create(at(now() + 100, "a"));
+  ASSERT_TRUE(schedules_->pause(paused.id, true));
+  create(cron("@daily", "", "b"));
+  const auto callbacks = [this](const ScheduleFilter& filter) {
+    std::string found;
+    for (const Json& each : list(filter)) {
+      found += each["type"].get<std::string>() + " ";
+    }
+    return found;
+  };
+  ScheduleFilter filter;
+  EXPECT_EQ(callbacks(filter), "at interval delay cron ") << "next due first";
+  filter.type = ScheduleType::kInterval;
+  EXPECT_EQ(callbacks(filter), "interval ");
+  filter = {};
+  filter.callback = "a";
+  EXPECT_EQ(callbacks(filter), "at delay ");
+  filter.state = "paused";
+  EXPECT_EQ(callbacks(filter), "at ");
+  filter = {};
+  filter.from_ms = now() + 200;
+  EXPECT_EQ(callbacks(filter), "interval delay cron ");
+  filter.until_ms = now() + 300;
+  EXPECT_EQ(callbacks(filter), "interval ");
+  filter = {};
+  filter.limit = 2;
+  EXPECT_EQ(callbacks(filter), "at interval ");
+  filter = {};
+  filter.state = "no such state";
+  EXPECT_EQ(callbacks(filter), "");
+}
+
+TEST_F(SchedulesTest, AListIsReadInPagesAlsoThroughEqualTimesAndDeadRows) {
+  settings_.max_interruptions = 1;
+  crash();
+  create(delay(0, "dies"));
+  ASSERT_TRUE(begin());
+  crash();
+  EXPECT_FALSE(begin());
+  for (const char* name : {"a", "b", "c", "d"}) create(delay(100, name));
+  std::string all;
+  std::string last;
+  for (int page = 0; page < 10; ++page) {
+    ScheduleFilter filter;
+    filter.limit = 2;
+    filter.after = last;
+    const Json records = list(filter);
+    if (records.empty()) break;
+    for (const Json& each : records) all += each["callback"].get<std::string>() + " ";
+    last = records.back()["id"].get<std::string>();
+  }
+  EXPECT_EQ(all, "a b c d dies ") << "by time, then by age; what is never due comes last";
+  ScheduleFilter gone;
+  gone.after = "no such id";
+  EXPECT_EQ(list(gone).size(), 0U);
+}
+
+TEST_F(SchedulesTest, AListOfLargePayloadsIsBoundedInBytes) {
+  const std::string large = "\"" + std::string(std::size_t{1} << 19, 'x') + "\"";
+  for (int i = 0; i < 20; ++i) {
+    ScheduleRequest request = delay(10 + i);
+    request.payload = large;
+    create(request);
+  }
+  const std::string page = schedules_->list({});
+  EXPECT_LE(page.size(), (std::size_t{8} << 20) + 2);
+  EXPECT_GE(parse_json(page)->size(), 10U);
+}
+
+// ---- the same again ---------------------------------------------------------------------------------------
+
+TEST_F(SchedulesTest, ACronScheduleIsFoundAgainByItsContent) {
+  ScheduleRequest request = cron("*/5 * * * *");
+  request.payload = R"({"a":1,"b":[2]})";
+  const auto first = create(request);
+  request.payload = R"( { "b" : [2], "a" : 1 } )";
+  request.cron = " */5  * * * * ";
+  request.time_zone = "UTC";
+  for (int i = 0; i < 5; ++i) {
+    const auto again = create(request);
+    EXPECT_EQ(again.id, first.id) << "82, 83: however its JSON is written";
+    EXPECT_FALSE(again.created);
+    EXPECT_EQ(again.record, first.record);
+  }
+  EXPECT_EQ(schedules_->size(), 1U);
+  request.cron = "*/6 * * * *";
+  EXPECT_TRUE(create(request).created) << "84: another expression";
+  request.cron = "*/5 * * * *";
+  request.payload = R"({"a":2,"b":[2]})";
+  EXPECT_TRUE(create(request).created) << "85: another payload";
+  request.payload = R"({"a":1,"b":[2]})";
+  request.time_zone = "Europe/Berlin";
+  EXPECT_TRUE(create(request).created) << "another zone";
+  request.time_zone = "";
+  request.callback = "tock";
+  EXPECT_TRUE(create(request).created) << "another callback";
+  request.callback = "tick";
+  request.idempotent = Idempotent::kNo;
+  EXPECT_TRUE(create(request).created) << "86: asked for a second one";
+  EXPECT_EQ(schedules_->size(), 6U);
+}
+
+TEST_F(SchedulesTest, ADelayIsFoundAgainOnlyIfThatIsAskedFor) {
+  ScheduleRequest request = delay(1'000);
+  EXPECT_NE(create(request).id, create(request).id) << "90";
+  request.callback = "once";
+  request.idempotent = Idempotent::kYes;
+  const auto first = create(request);
+  request.when_ms = 77;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(create(request).id, first.id) << "87, 88: whatever its length";
+    crash();
+  }
+  EXPECT_EQ(record(first.id)["delay_ms"], 1'000);
+  request.payload = "1";
+  EXPECT_TRUE(create(request).created) << "89";
+  request = at(now() + 5'000, "once");
+  request.idempotent = Idempotent::kYes;
+  EXPECT_TRUE(create(request).created) << "another type";
+}
+
+TEST_F(SchedulesTest, ADatedScheduleIsFoundAgainWhateverItsDate) {
+  ScheduleRequest request = at(now() + 1'000);
+  request.idempotent = Idempotent::kYes;
+  const auto first = create(request);
+  request.when_ms = now() + 9'000;
+  EXPECT_EQ(create(request).id, first.id);
+  EXPECT_EQ(record(first.id)["time"], now() + 1'000);
+}
+
+TEST_F(SchedulesTest, AnIntervalIsFoundAgainByItsLengthCallbackAndPayload) {
+  const auto first = create(every(1'000));
+  EXPECT_EQ(create(every(1'000)).id, first.id);
+  EXPECT_TRUE(create(every(2'000)).created);
+  EXPECT_TRUE(create(every(1'000, "tock")).created);
+  ScheduleRequest other = every(1'000);
+  other.payload = "7";
+  EXPECT_EQ(record(create(other).id)["payload"], 7);
+  EXPECT_EQ(schedules_->size(), 4U);
+}
+
+TEST_F(SchedulesTest, RepeatedCreationInEachStartMakesOneRow) {
+  for (int start = 0; start < 5; ++start) {
+    create(every(60'000));
+    crash();
+  }
+  EXPECT_EQ(schedules_->size(), 1U);
+}
+
+TEST_F(SchedulesTest, AHitStaysArmedAndAnOverdueOneStaysDue) {
+  const auto first = create(every(1'000));
+  crash();
+  EXPECT_FALSE(create(every(1'000)).created);
+  EXPECT_EQ(schedules_->wake().at_ms, now() + 1'000) << "95";
+  clock_.advance(seconds(30));
+  crash();
+  EXPECT_EQ(create(every(1'000)).id, first.id);
+  EXPECT_TRUE(schedules_->due()) << "96: the hit did not move its time";
+  EXPECT_EQ(body(*begin())["id"], first.id);
+}
+
+TEST_F(SchedulesTest, AHitGivesWhatIsPausedMissingOrDeadToo) {
+  const auto interval = create(every(1'000));
+  ASSERT_TRUE(schedules_->pause(interval.id, true));
+  EXPECT_EQ(create(every(1'000)).id, interval.id);
+  EXPECT_EQ(state(interval.id), "paused");
+  ASSERT_TRUE(schedules_->pause(interval.id, false));
+  clock_.advance(seconds(1));
+  end(*begin(), RunOutcome::kMissing);
+  EXPECT_EQ(create(every(1'000)).id, interval.id);
+  EXPECT_EQ(state(interval.id), "missing");
+}
+
+TEST_F(SchedulesTest, ACallbackMayScheduleItselfAnew) {
+  ScheduleRequest request = delay(100);
+  request.idempotent = Idempotent::kYes;
+  std::string last = create(request).id;
+  for (int round = 0; round < 3; ++round) {
+    clock_.advance(milliseconds(100));
+    const auto run = begin();
+    ASSERT_TRUE(run) << round;
+    const auto next = create(request);
+    EXPECT_TRUE(next.created) << "the row that runs will be gone";
+    EXPECT_NE(next.id, last);
+    EXPECT_EQ(create(request).id, next.id) << "but a second one is the same again";
+    end(*run);
+    EXPECT_EQ(schedules_->size(), 1U);
+    last = next.id;
+  }
+}
+
+TEST_F(SchedulesTest, ARecurringScheduleMatchesWhileItRuns) {
+  const auto interval = create(every(100));
+  clock_.advance(milliseconds(100));
+  ASSERT_TRUE(begin());
+  EXPECT_EQ(create(every(100)).id, interval.id);
+}
+
+// ---- limits, pause, retry ---------------------------------------------------------------------------------
+
+TEST_F(SchedulesTest, TooManyAreRefusedAndAHitIsNoneMore) {
+  settings_.max_schedules = 3;
+  crash();
+  create(every(1'000));
+  create(delay(1));
+  create(delay(1));
+  EXPECT_EQ(schedules_->create(delay(1)).error().code, Errc::kLimitExceeded);
+  EXPECT_TRUE(schedules_->create(every(1'000)).has_value());
+  EXPECT_EQ(schedules_->size(), 3U);
+}
+
+TEST_F(SchedulesTest, PauseHoldsBackAndWhatWasMissedIsAMisfire) {
+  const auto interval = create(every(1'000));
+  const auto once = create(delay(1'000, "once"));
+  for (const std::string& id : {interval.id, once.id}) ASSERT_TRUE(schedules_->pause(id, true));
+  database_->commit();
+  EXPECT_TRUE(schedules_->wake().none());
+  crash();
+  EXPECT_EQ(state(once.id), "paused");
+  clock_.advance(milliseconds(4'500));
+  EXPECT_FALSE(schedules_->due());
+  EXPECT_FALSE(begin());
+  for (const std::string& id : {interval.id, once.id}) ASSERT_TRUE(schedules_->pause(id, false));
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->callback, "tick");
+  EXPECT_EQ(run->missed, 3U);
+  EXPECT_EQ(run->late_ms, 3'500);
+  EXPECT_EQ(begin()->callback, "once");
+}
+
+TEST_F(SchedulesTest, PauseLetsARunInProgressGoOnToItsEnd) {
+  const auto interval = create(every(100));
+  clock_.advance(milliseconds(100));
+  const auto run = begin();
+  ASSERT_TRUE(schedules_->pause(interval.id, true));
+  EXPECT_EQ(state(interval.id), "running");
+  EXPECT_EQ(end(*run).next, ScheduleEnd::Next::kWaiting);
+  EXPECT_EQ(state(interval.id), "paused");
+  clock_.advance(seconds(1));
+  EXPECT_FALSE(begin());
+}
+
+TEST_F(SchedulesTest, RetryIsForTheMissingAndTheDead) {
+  const auto waiting = create(delay(0));
+  EXPECT_EQ(schedules_->retry(waiting.id).error().code, Errc::kNotFound);
+  end(*begin(), RunOutcome::kMissing);
+  EXPECT_FALSE(begin());
+  ASSERT_TRUE(schedules_->retry(waiting.id));
+  EXPECT_EQ(state(waiting.id), "waiting");
+  EXPECT_TRUE(record(waiting.id)["last_error"].is_null());
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(end(*run).next, ScheduleEnd::Next::kGone);
+}
+
+TEST_F(SchedulesTest, ManyRowsMakeNoCallSlower) {
+  // The quickest of three rounds of making, finding again, running and ending.
+  const auto cost = [this] {
+    auto best = std::chrono::steady_clock::duration::max();
+    for (int round = 0; round < 3; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < 30; ++i) {
+        ScheduleRequest request = delay(0);
+        request.idempotent = Idempotent::kYes;
+        const std::string id = create(request).id;
+        EXPECT_EQ(create(request).id, id);
+        end(*begin());
+        request.when_ms = 1'000;
+        EXPECT_TRUE(schedules_->cancel(create(request).id));
+      }
+      best = std::min(best, std::chrono::steady_clock::now() - start);
+    }
+    return best;
+  };
+  const auto alone = cost();
+  const std::string payload = "\"" + std::string(400, 'x') + "\"";
+  for (int i = 0; i < 9'000; ++i) {
+    ScheduleRequest request = delay(3'600'000 + i);
+    request.payload = payload;
+    ASSERT_TRUE(schedules_->create(request).has_value());
+  }
+  database_->commit();
+  EXPECT_EQ(schedules_->size(), 9'000U);
+  // One look at every row, 9,000 of them, would make it slower by much more.
+  EXPECT_LT(cost(), alone * 10);
+}
+
+}  // namespace
+}  // namespace hearth::durable

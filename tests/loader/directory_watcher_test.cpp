@@ -1,0 +1,215 @@
+// What people do to files in a plugin directory, done to real ones.
+#include "loader/directory_watcher.hpp"
+
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hearth::loader {
+namespace {
+
+using namespace std::chrono_literals;
+using Names = std::vector<std::string>;
+
+class DirectoryWatcherTest : public ::testing::Test {
+ protected:
+  DirectoryWatcherTest() {
+    options_.directories = {path("plugins")};
+    options_.quiet_time = 20ms;
+    options_.poll_time = 10s;  // only news count
+    std::filesystem::create_directory(path("plugins"));
+  }
+  ~DirectoryWatcherTest() override { watcher_.reset(); }
+
+  [[nodiscard]] std::filesystem::path path(std::string_view name) const {
+    return directory_.path() / name;
+  }
+  [[nodiscard]] std::filesystem::path plugin(std::string_view name) const {
+    return path("plugins") / name;
+  }
+  static void write(const std::filesystem::path& file, std::string_view text) {
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  [[nodiscard]] DirectoryImage image() const { return look_at(options_.directories, ".so", 1024); }
+  void watch() {
+    watcher_ = std::make_unique<DirectoryWatcher>(
+        options_, image(),
+        [this](const FileChanges& changes) {
+          const std::scoped_lock lock(mutex_);
+          for (const auto& file : changes.changed) changed_.push_back(file.filename());
+          for (const auto& file : changes.gone) gone_.push_back(file.filename());
+          ++calls_;
+          told_.notify_all();
+        },
+        logger_);
+  }
+  template <class Condition>
+  bool wait_until(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return told_.wait_for(lock, 10s, condition);
+  }
+  bool wait_for_change(const std::string& name) {
+    return wait_until([&] { return std::ranges::find(changed_, name) != changed_.end(); });
+  }
+  bool wait_for_gone(const std::string& name) {
+    return wait_until([&] { return std::ranges::find(gone_, name) != gone_.end(); });
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::RecordingLogger logger_;
+  WatchOptions options_;
+  std::mutex mutex_;
+  std::condition_variable told_;
+  Names changed_;
+  Names gone_;
+  int calls_ = 0;
+  std::unique_ptr<DirectoryWatcher> watcher_;
+};
+
+TEST_F(DirectoryWatcherTest, TellsOfANewFile) {
+  watch();
+  write(plugin("a.so"), "1");
+  EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, TellsOfAFileWrittenInPlace) {
+  write(plugin("a.so"), "1");
+  watch();
+  write(plugin("a.so"), "22");
+  EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, TellsOfAFileMovedOverAnotherAsOneChange) {
+  write(plugin("a.so"), "1");
+  write(path("new"), "2");
+  watch();
+  std::filesystem::rename(path("new"), plugin("a.so"));
+  ASSERT_TRUE(wait_for_change("a.so"));
+  EXPECT_EQ(gone_, Names{});
+}
+
+TEST_F(DirectoryWatcherTest, TellsOfARemovedFile) {
+  write(plugin("a.so"), "1");
+  watch();
+  std::filesystem::remove(plugin("a.so"));
+  EXPECT_TRUE(wait_for_gone("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, TellsOfAChangedMode) {
+  write(plugin("a.so"), "1");
+  watch();
+  ASSERT_EQ(::chmod(plugin("a.so").c_str(), 0600), 0);
+  EXPECT_TRUE(wait_for_change("a.so")) << "a refused file may have become acceptable";
+}
+
+TEST_F(DirectoryWatcherTest, ACopyInManyStepsIsOneChange) {
+  options_.quiet_time = 500ms;
+  watch();
+  {
+    std::ofstream copy(plugin("a.so"), std::ios::binary);
+    for (int part = 0; part < 1000; ++part) copy << std::string(1000, 'x') << std::flush;
+  }
+  ASSERT_TRUE(wait_for_change("a.so"));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(DirectoryWatcherTest, TellsAtLastOfADirectoryThatIsNeverQuiet) {
+  options_.quiet_time = 5s;
+  options_.longest_wait = 50ms;
+  watch();
+  write(plugin("a.so"), "1");
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  bool told = false;
+  for (int part = 0; !told && std::chrono::steady_clock::now() < deadline; ++part) {
+    write(plugin("noise.txt"), std::to_string(part));
+    const std::scoped_lock lock(mutex_);
+    told = !changed_.empty();
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST_F(DirectoryWatcherTest, LeavesOtherFilesAndHiddenOnesAlone) {
+  watch();
+  write(plugin("readme.txt"), "1");
+  write(plugin(".a.so.swp.so"), "1");
+  write(plugin("b.so"), "1");
+  ASSERT_TRUE(wait_for_change("b.so"));
+  EXPECT_EQ(changed_, Names{"b.so"});
+}
+
+TEST_F(DirectoryWatcherTest, FindsADirectoryThatIsMadeLater) {
+  options_.directories.push_back(path("later"));
+  options_.poll_time = 20ms;
+  watch();
+  std::filesystem::create_directory(path("later"));
+  write(path("later") / "a.so", "1");
+  EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, FollowsTheNameWhenADirectoryIsReplaced) {
+  write(plugin("a.so"), "1");
+  options_.poll_time = 20ms;
+  watch();
+  std::filesystem::rename(path("plugins"), path("old"));
+  ASSERT_TRUE(wait_for_gone("a.so"));
+  std::filesystem::create_directory(path("plugins"));
+  write(plugin("b.so"), "1");
+  EXPECT_TRUE(wait_for_change("b.so"));
+}
+
+TEST_F(DirectoryWatcherTest, TellsWhatChangedBeforeItBeganSinceTheImageItWasGiven) {
+  const DirectoryImage before = image();
+  write(plugin("a.so"), "1");
+  options_.poll_time = 20ms;
+  watcher_ = std::make_unique<DirectoryWatcher>(
+      options_, before,
+      [this](const FileChanges& changes) {
+        const std::scoped_lock lock(mutex_);
+        for (const auto& file : changes.changed) changed_.push_back(file.filename());
+        told_.notify_all();
+      },
+      logger_);
+  EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, LooksAtOnceWhenAsked) {
+  options_.quiet_time = 1h;
+  options_.longest_wait = 1h;
+  watch();
+  write(plugin("a.so"), "1");
+  watcher_->look_now();
+  EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST(DifferenceTest, IsEmptyForTheSameImage) {
+  const DirectoryImage image{{"a.so", FileStamp{.inode = 1}}};
+  EXPECT_TRUE(difference(image, image).none());
+}
+
+TEST(DifferenceTest, NamesNewChangedAndGoneFiles) {
+  const DirectoryImage before{{"a.so", FileStamp{.inode = 1}}, {"b.so", FileStamp{.inode = 2}}};
+  const DirectoryImage after{{"b.so", FileStamp{.inode = 3}}, {"c.so", FileStamp{.inode = 4}}};
+  const FileChanges changes = difference(before, after);
+  EXPECT_EQ(changes.changed, (std::vector<std::filesystem::path>{"b.so", "c.so"}));
+  EXPECT_EQ(changes.gone, (std::vector<std::filesystem::path>{"a.so"}));
+}
+
+TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
+  const hearth::testing::TempDirectory directory;
+  for (const char* name : {"a.so", "b.so", "c.so"}) std::ofstream(directory.path() / name) << "1";
+  EXPECT_EQ(look_at({directory.path()}, ".so", 2).size(), 2U);
+}
+
+}  // namespace
+}  // namespace hearth::loader

@@ -1,0 +1,74 @@
+// Ends the process that it runs in, in the way in which it is asked to: ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang,
+// where "thread" is a job on another thread, "loop" an agent that crashes whenever it starts, and is woken again, and "hang" never
+// returns. Anything else answers "ok". With MENDED it does none of this.
+#include <hearth/agent.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+// So that a compiler cannot see what happens here.
+volatile int zero = 0;
+int* volatile nowhere = nullptr;
+
+int overflow(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  return zero == 0 ? overflow(depth + 1) + frame[0] : 0;
+}
+
+void crash(const std::string& how) {
+#ifdef MENDED
+  if (!how.empty()) return;
+#endif
+  if (how == "segv") *nowhere = 1;
+  if (how == "overflow") zero = overflow(0);
+  if (how == "abort") std::abort();
+  if (how == "ill") __builtin_trap();
+  if (how == "fpe") zero = 1 / zero;
+  if (how == "exit") std::exit(0);
+  while (how == "hang") std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+class Crashes : public hearth::Agent {
+ public:
+  struct State {
+    bool loops = false;
+    HEARTH_FIELDS(loops)
+  };
+
+  static void methods(hearth::Methods<Crashes>& m) { m.callback("again", &Crashes::again); }
+
+  hearth::Json initial_state() override { return State{}; }
+
+  hearth::Task<void> on_start() override {
+    if (state<State>().loops) crash("segv");
+    return {};
+  }
+
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    const std::string how = request.query("how").value_or("");
+    crash(how);
+    if (how == "thread") co_await offload([] { crash("segv"); });
+    if (how == "loop") {
+      set_state(State{.loops = true});
+      schedule(std::chrono::duration<double>(0.05), "again", std::string());
+    }
+    co_return hearth::Response::text("ok");
+  }
+
+ private:
+  void again(const std::string&) { crash("segv"); }
+};
+
+#ifdef MENDED
+HEARTH_PLUGIN("crashes", "1.0.1", Crashes)
+#else
+HEARTH_PLUGIN("crashes", "1.0.0", Crashes)
+#endif

@@ -1,0 +1,234 @@
+// Libraries that end the server: it says which one it was, starts again, and does not serve it for ever.
+#include "process/supervised_fixture.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace hearth::testing {
+namespace {
+
+class ContainmentTest : public SupervisedTest {
+ protected:
+  ContainmentTest() {
+    install(bundled("counter"), "counter.so");
+    install(agent_library("crashes"), "crashes.so");
+  }
+
+  static std::filesystem::path agent_library(const std::string& name) {
+    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / (name + ".so");
+  }
+
+  // Asks the agent to end the server, and waits for that.
+  static Ending crash(ServerProcess& server, const std::string& how) {
+    RawClient client(server.port());
+    client.send("GET /agents/crashes/a?how=" + how + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    return server.wait();
+  }
+
+  // The line of the log with this event.
+  static std::string line(const ServerProcess& server, const std::string& event) {
+    const std::string& log = server.log();
+    const std::size_t at = log.find(event + " ");
+    return at == std::string::npos ? "no " + event : log.substr(at, log.find('\n', at) - at);
+  }
+
+  static std::size_t occurrences(const std::string& text, const std::string& word) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+      ++count;
+    return count;
+  }
+
+  // Crashes a server so, starts another one, and expects that to know why.
+  void expect_known(const std::string& how, const Ending& ending, const std::string& reason,
+                    const std::string& call) {
+    auto server = serve_ready();
+    EXPECT_EQ(crash(*server, how), ending) << how << "\n" << server->log();
+    EXPECT_NE(server->log().find("the server ends (" + reason + ") in a call into"),
+              std::string::npos)
+        << server->log();
+    server = serve_ready();
+    EXPECT_EQ(increment(*server, how), R"({"count":1})");
+    EXPECT_EQ(server->stop(), kClean);
+    const std::string told = line(*server, "server.crashed_before");
+    const std::string library = (root_ / "plugins/crashes.so").string();
+    for (const std::string& part :
+         {"reason=" + reason, "library=" + library, std::string("class=Crashes"),
+          std::string("generation="), "call=" + call}) {
+      EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
+    }
+    EXPECT_EQ(told.find("agent=a ") != std::string::npos, call != "offload") << told;
+    // It is told once.
+    server = serve_ready();
+    EXPECT_EQ(server->stop(), kClean);
+    EXPECT_EQ(line(*server, "server.crashed_before"), "no server.crashed_before");
+    // What is tested here is not whether it has happened too often.
+    std::filesystem::remove(root_ / "data/quarantine.json");
+  }
+
+  static Ending by_signal(int signal) { return {.status = -1, .signal = signal}; }
+};
+
+TEST_F(ContainmentTest, ANullPointer) {
+  expect_known("segv", by_signal(SIGSEGV), "SIGSEGV", "request");
+}
+
+TEST_F(ContainmentTest, AStackThatIsUsedUp) {
+  expect_known("overflow", by_signal(SIGSEGV), "SIGSEGV", "request");
+}
+
+TEST_F(ContainmentTest, AnAbort) {
+  expect_known("abort", by_signal(SIGABRT), "SIGABRT", "request");
+}
+
+TEST_F(ContainmentTest, ATrapAndADivisionByZero) {
+  expect_known("ill", by_signal(SIGILL), "SIGILL", "request");
+  expect_known("fpe", by_signal(SIGFPE), "SIGFPE", "request");
+}
+
+TEST_F(ContainmentTest, ACrashInAJobOnAnotherThread) {
+  expect_known("thread", by_signal(SIGSEGV), "SIGSEGV", "offload");
+}
+
+TEST_F(ContainmentTest, ACallOfExitIsNoCleanEnd) {
+  expect_known("exit", {.status = 4, .signal = 0}, "exit", "request");
+}
+
+TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
+  put("hearth.yaml", "limits:\n  soft_hang: 100ms\n  hard_hang: 600ms\n");
+  auto server = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_EQ(crash(*server, "hang"), (Ending{.status = 3, .signal = 0})) << server->log();
+  const std::string slow = line(*server, "agent.call_slow");
+  EXPECT_NE(slow.find("class=Crashes agent=a call=request"), std::string::npos) << slow;
+  server = serve_ready();
+  EXPECT_EQ(server->stop(), kClean);
+  const std::string told = line(*server, "server.crashed_before");
+  EXPECT_NE(told.find("reason=hung"), std::string::npos) << told;
+  EXPECT_NE(told.find("class=Crashes agent=a call=request"), std::string::npos) << told;
+}
+
+TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatHung) {
+  put("hearth.yaml", "limits:\n  hard_hang: 300ms\n");
+  const auto supervisor = supervise({"--config", "hearth.yaml"});
+  RawClient client(wait_for_server(*supervisor, 1));
+  client.send("GET /agents/crashes/a?how=hang HTTP/1.1\r\nHost: test\r\n\r\n");
+  const std::uint16_t port = wait_for_server(*supervisor, 2);
+  EXPECT_EQ(last_value(*supervisor, "supervisor.restart cause="), "\"status");
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a").body, "ok");
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(ContainmentTest, TheRecordsOfTheLastTwentyCrashesAreKept) {
+  std::filesystem::create_directories(root_ / "data/crashes");
+  std::filesystem::permissions(root_ / "data", std::filesystem::perms{0700});
+  for (int i = 10; i < 35; ++i) put("data/crashes/00000000000" + std::to_string(i) + ".crash", "");
+  auto server = serve_ready();
+  crash(*server, "segv");
+  server = serve_ready();
+  EXPECT_EQ(server->stop(), kClean);
+  const auto count = std::distance(std::filesystem::directory_iterator(root_ / "data/crashes"),
+                                   std::filesystem::directory_iterator());
+  EXPECT_EQ(count, 20);
+}
+
+// ---- quarantine -------------------------------------------------------------------------------------------
+
+TEST_F(ContainmentTest, AClassThatCrashesAgainAndAgainIsNotServedAndTheOthersAre) {
+  const auto supervisor = supervise();
+  std::uint16_t port = wait_for_server(*supervisor, 1);
+  // The agent crashes whenever it starts, and its alarm wakes it whenever the server starts: no client is needed.
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=loop").status, 200);
+  supervisor->wait_for_log("class.quarantined");
+  const std::string quarantined = line(*supervisor, "class.quarantined");
+  EXPECT_NE(quarantined.find("class=Crashes"), std::string::npos) << quarantined;
+  // The ready line of the server that knows.
+  const std::string before = supervisor->log().substr(0, supervisor->log().find(quarantined));
+  port = wait_for_server(*supervisor, occurrences(before, "server.ready address=") + 1);
+
+  const Reply refused = request(port, "GET", "/agents/crashes/b");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("quarantine"), std::string::npos) << refused.body;
+  EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":1})");
+  EXPECT_EQ(request(port, "GET", "/readyz").body, R"({"classes":["counter"],"status":"ready"})");
+  EXPECT_EQ(supervisor->stop(), kClean);
+  const std::string& log = supervisor->log();
+  EXPECT_EQ(log.find("supervisor.restart", log.find("class.quarantined")), std::string::npos)
+      << log;
+}
+
+class QuarantineTest : public ContainmentTest {
+ protected:
+  // Crashes four servers, and expects that the fifth does not serve the class.
+  void quarantine() {
+    for (int i = 0; i < 4; ++i) {
+      const auto server = serve_ready();
+      ASSERT_EQ(crash(*server, "segv"), by_signal(SIGSEGV));
+    }
+    const auto server = serve_ready();
+    EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").status, 503);
+    EXPECT_EQ(server->stop(), kClean);
+    EXPECT_NE(server->log().find("class.quarantined class=Crashes"), std::string::npos);
+    EXPECT_NE(server->log().find("class.not_served class=Crashes"), std::string::npos);
+    EXPECT_EQ(server->log().find("class.served class=Crashes"), std::string::npos);
+  }
+  [[nodiscard]] Ending hearth(std::vector<std::string> arguments, std::string& said) const {
+    const auto process = run(std::move(arguments));
+    const Ending ending = process->wait();
+    said = process->out() + process->log();
+    return ending;
+  }
+};
+
+TEST_F(QuarantineTest, AFileWithOtherContentIsServed) {
+  quarantine();
+  std::filesystem::remove(root_ / "plugins/crashes.so");
+  install(agent_library("crashes-mended"), "crashes.so");
+  const auto server = serve_ready();
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, AFileWithOtherContentIsServedWhileTheServerRuns) {
+  quarantine();
+  const auto server = serve_ready();
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").status, 503);
+  std::filesystem::copy_file(agent_library("crashes-mended"), root_ / "plugins/.new");
+  std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  server->wait_for_log("reload.done");
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
+  // The old content is still known for what it is: the agents stay where they are.
+  std::filesystem::copy_file(agent_library("crashes"), root_ / "plugins/.new");
+  std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  server->wait_for_log("plugin.refused");
+  EXPECT_NE(line(*server, "plugin.refused").find("quarantine"), std::string::npos);
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, IsListedAndReleasedWhileNoServerRuns) {
+  std::string said;
+  EXPECT_EQ(hearth({"quarantine", "list"}, said), kFailed);
+  EXPECT_NE(said.find("no data directory"), std::string::npos) << said;
+  quarantine();
+  EXPECT_EQ(hearth({"quarantine", "list", "--data", "data"}, said), kClean);
+  EXPECT_TRUE(said.starts_with("Crashes  since 20")) << said;
+  EXPECT_NE(said.find("SIGSEGV in request"), std::string::npos) << said;
+  {
+    const auto server = serve_ready();
+    EXPECT_EQ(hearth({"quarantine", "release", "Crashes"}, said), kFailed);
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  EXPECT_EQ(hearth({"quarantine", "release", "Counter"}, said), kFailed);
+  EXPECT_NE(said.find("is not in quarantine"), std::string::npos) << said;
+  EXPECT_EQ(hearth({"quarantine", "release", "crashes"}, said), kClean);
+  EXPECT_EQ(hearth({"quarantine", "list"}, said), kClean);
+  EXPECT_EQ(said, "no class is in quarantine\n");
+  const auto server = serve_ready();
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").body, "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,156 @@
+// Many versions of a library come and go, and leave nothing behind in the process.
+
+#include "json/json.hpp"
+#include "process/process_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+// What is freed stays in memory for a while, on purpose.
+constexpr bool kInstrumented = true;
+#else
+constexpr bool kInstrumented = false;
+#endif
+
+// Until then pools, arenas and caches grow to the size that they keep.
+constexpr int kWarmUp = 20;
+constexpr int kClients = 8;
+
+// One version that stayed mapped would add four mappings at least, and more than half a MiB that is resident.
+constexpr std::size_t kMoreMappings = 8;
+constexpr std::size_t kMoreDescriptors = 4;
+constexpr std::size_t kMoreResidentBytes = std::size_t{2} << 20;
+
+// 200 by hand: HEARTH_RELOADS=200.
+int reloads() {
+  const char* wanted = std::getenv("HEARTH_RELOADS");  // NOLINT(concurrency-mt-unsafe): one thread
+  return wanted != nullptr ? std::max(kWarmUp + 1, std::stoi(wanted)) : 50;
+}
+
+// What a process holds, as the system counts it.
+struct Footprint {
+  std::size_t mappings = 0;
+  std::size_t libraries = 0;  // mapped from the directory of staged copies
+  std::size_t resident_bytes = 0;
+  std::size_t descriptors = 0;
+  std::size_t threads = 0;
+};
+
+Footprint footprint_of(const ServerProcess& server) {
+  const std::filesystem::path process = "/proc/" + std::to_string(server.pid());
+  Footprint result;
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    ++result.mappings;
+    if (line.find("/staged/") != std::string::npos && line.find("r-xp") != std::string::npos)
+      ++result.libraries;
+  }
+  std::ifstream status(process / "status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) result.resident_bytes = std::stoul(line.substr(6)) * 1024;
+  }
+  const auto entries = [&process](const char* name) {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(process / name), {}));
+  };
+  result.descriptors = entries("fd");
+  result.threads = entries("task");
+  return result;
+}
+
+std::ostream& operator<<(std::ostream& out, const Footprint& footprint) {
+  return out << footprint.mappings << " mappings, " << footprint.resident_bytes / 1024
+             << " KiB resident, " << footprint.descriptors << " descriptors, " << footprint.threads
+             << " threads";
+}
+
+class ReloadMemoryTest : public ProcessTest {
+ protected:
+  ReloadMemoryTest() {
+    put("hearth.yaml", "reload: {quiet_time: 20ms}\n");
+    install(version_file("1"), "versioned.so");
+    server_ = serve_ready({"--config", "hearth.yaml"});
+    for (int i = 0; i < kClients; ++i) {
+      clients_.push_back(std::make_unique<RawClient>(server_->port()));
+      const Reply reply = clients_.back()->upgrade("/agents/versioned/" + std::to_string(i));
+      if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
+    }
+  }
+
+  static std::filesystem::path version_file(const std::string& version) {
+    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+  }
+
+  static Json call(RawClient& client, const std::string& method, const std::string& arguments) {
+    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
+                                      R"(","args":)" + arguments + "}"));
+    for (;;) {
+      const Json frame = parse_json(client.read_text()).value();
+      if (frame.value("type", "") != "rpc") continue;
+      if (frame.at("success") != true) throw std::runtime_error(dump_json(frame));
+      return frame.at("result");
+    }
+  }
+
+  // Replaces the library, and lets every agent answer on the new one.
+  void reload(int round) {
+    const std::string version = round % 2 == 0 ? "1" : "2";
+    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
+    std::filesystem::copy_file(version_file(version), temporary,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(temporary, root_ / "plugins" / "versioned.so");
+    server_->wait_for_log("reload.done", static_cast<std::size_t>(round));
+    for (const auto& client : clients_) ASSERT_EQ(call(*client, "version", "[]"), version + ".0.0");
+  }
+
+  // When the last version but the one that serves is unloaded.
+  [[nodiscard]] Footprint settled() const {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    Footprint footprint = footprint_of(*server_);
+    while (footprint.libraries > 1 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // only spares the processor
+      footprint = footprint_of(*server_);
+    }
+    return footprint;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
+
+TEST_F(ReloadMemoryTest, ManyVersionsLeaveMemoryMappingsDescriptorsAndThreadsAsTheyWere) {
+  for (const auto& client : clients_) call(*client, "work", "[1000000,20]");
+  Footprint warm;
+  for (int round = 1; round <= reloads(); ++round) {
+    ASSERT_NO_FATAL_FAILURE(reload(round)) << "round " << round;
+    if (round == kWarmUp) warm = settled();
+  }
+  const Footprint end = settled();
+  std::cout << "after " << kWarmUp << " reloads: " << warm << "\nafter " << reloads() << ": " << end
+            << '\n';
+  EXPECT_EQ(warm.libraries, 1U);
+  EXPECT_EQ(end.libraries, 1U);
+  EXPECT_LE(end.mappings, warm.mappings + kMoreMappings);
+  EXPECT_LE(end.descriptors, warm.descriptors + kMoreDescriptors);
+  EXPECT_LE(end.threads, warm.threads);
+  if (!kInstrumented) {
+    EXPECT_LE(end.resident_bytes, warm.resident_bytes + kMoreResidentBytes);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_ / "data" / "staged"), {}), 1);
+  EXPECT_EQ(server_->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing

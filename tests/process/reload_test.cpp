@@ -1,0 +1,250 @@
+// Libraries are replaced while the server runs: clients stay, agents move, work goes on.
+
+#include "json/json.hpp"
+#include "process/process_fixture.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+// One agent of the class Versioned, over a WebSocket.
+class Client {
+ public:
+  Client(const ServerProcess& server, const std::string& name) : client_(server.port()) {
+    const Reply reply = client_.upgrade("/agents/versioned/" + name);
+    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
+  }
+
+  void ask(const std::string& method, const std::string& arguments = "[]") {
+    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
+                                       R"(","args":)" + arguments + "}"));
+  }
+  // The whole answer: {"success", "result" or "error"}.
+  Json answer() {
+    for (;;) {
+      Json frame = parse_json(client_.read_text()).value();
+      if (frame.is_object() && frame.value("type", "") == "rpc") return frame;
+    }
+  }
+  Json call(const std::string& method, const std::string& arguments = "[]") {
+    ask(method, arguments);
+    const Json frame = answer();
+    if (frame.at("success") != true) throw std::runtime_error(dump_json(frame));
+    return frame.value("result", Json());
+  }
+  void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
+  // The next frame that is no frame of the protocol.
+  std::string read() {
+    for (;;) {
+      std::string text = client_.read_text();
+      if (!text.starts_with('{')) return text;
+    }
+  }
+  // What comes last.
+  Frame close_frame() {
+    for (;;) {
+      Frame frame = client_.read_frame();
+      if (frame.opcode == 8) return frame;
+    }
+  }
+
+ private:
+  RawClient client_;
+};
+
+class ReloadTest : public ProcessTest {
+ protected:
+  ReloadTest() {
+    put("hearth.yaml", "reload: {quiet_time: 50ms, trial_time: 5s, removal_grace: 1s}\n");
+    install(version_file("1"), "versioned.so");
+    server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
+  }
+  ~ReloadTest() override {
+    if (server_) server_->stop();
+  }
+
+  static std::filesystem::path version_file(const std::string& version) {
+    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+  }
+  [[nodiscard]] std::filesystem::path file() const { return root_ / "plugins" / "versioned.so"; }
+  // As `install` and `mv` do: a new file under the old name.
+  void replace(const std::string& version) const {
+    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
+    std::filesystem::copy_file(version_file(version), temporary,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(temporary, file());
+  }
+  void replace_and_wait(const std::string& version) {
+    replace(version);
+    server_->wait_for_log("reload.done", ++reloads_);
+  }
+
+  std::size_t reloads_ = 0;
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(ReloadTest, ANewVersionAnswersOnTheOldSocket) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  EXPECT_EQ(client.call("add"), 1);
+  replace_and_wait("2");
+  EXPECT_EQ(client.call("version"), "2.0.0");
+  EXPECT_EQ(client.call("add"), 2) << "what was stored is there";
+}
+
+TEST_F(ReloadTest, ALibraryWrittenInPlaceIsReplacedAsWell) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  {
+    std::ifstream from(version_file("2"), std::ios::binary);
+    std::ofstream to(file(), std::ios::binary | std::ios::trunc);
+    to << from.rdbuf();
+  }
+  server_->wait_for_log("reload.done");
+  EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, OnlyTheAgentsOfTheClassMove) {
+  install(bundled("counter"), "counter.so");
+  server_->wait_for_log("reload.done", ++reloads_);
+  EXPECT_EQ(increment(*server_, "x"), R"({"count":1})");
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace_and_wait("2");
+  EXPECT_EQ(increment(*server_, "x"), R"({"count":2})");
+  EXPECT_EQ(server_->log().find("agent=x reason=code_update"), std::string::npos);
+}
+
+TEST_F(ReloadTest, AFiberGoesOnOnTheNewVersion) {
+  Client client(*server_, "a");
+  client.call("work", "[40,10]");
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  while (client.call("steps").size() < 5 && std::chrono::steady_clock::now() < deadline) {
+  }
+  replace_and_wait("2");
+  Json steps = client.call("steps");
+  while (steps.size() < 40 && std::chrono::steady_clock::now() < deadline)
+    steps = client.call("steps");
+  ASSERT_EQ(steps.size(), 40U);
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].at("step"), i + 1);
+  EXPECT_EQ(steps.front().at("version"), "1.0.0");
+  EXPECT_EQ(steps.back().at("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, FramesThatComeMeanwhileAreAnsweredInOrder) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace("2");
+  // Until the new version answers: each frame once, in order, by one version after the other.
+  bool moved = false;
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  for (int i = 0; !moved && std::chrono::steady_clock::now() < deadline; ++i) {
+    client.send(std::to_string(i));
+    const std::string answer = client.read();
+    moved = answer == "2.0.0 " + std::to_string(i);
+    if (!moved) {
+      ASSERT_EQ(answer, "1.0.0 " + std::to_string(i));
+    }
+  }
+  EXPECT_TRUE(moved);
+}
+
+TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
+  Client client(*server_, "a");
+  client.ask("slow", "[60000]");
+  replace_and_wait("2");
+  const Json answer = client.answer();
+  EXPECT_EQ(answer.at("success"), false);
+  EXPECT_NE(answer.at("error").get<std::string>().find("try again"), std::string::npos);
+  EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, ALibraryThatIsRefusedLeavesTheOldOne) {
+  Client client(*server_, "a");
+  std::filesystem::resize_file(file(), std::filesystem::file_size(file()) / 2);
+  server_->wait_for_log("plugin.refused");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace_and_wait("2");
+  EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, AVersionOnWhichAgentsFailIsTakenBack) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("add"), 1);
+  replace("bad");
+  server_->wait_for_log("reload.taken_back");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  EXPECT_EQ(client.call("add"), 2);
+}
+
+TEST_F(ReloadTest, RemovedAndPutBackClientsNoticeOnlyAWait) {
+  put("hearth.yaml", "reload: {quiet_time: 50ms, removal_grace: 1m}\n");
+  server_->stop();
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("add"), 1);
+  std::filesystem::remove(file());
+  server_->wait_for_log("reload.removed");
+  EXPECT_EQ(request(*server_, "GET", "/agents/versioned/b").status, 400)
+      << "there is no such class now";
+  client.ask("add");
+  replace_and_wait("2");
+  const Json answer = client.answer();
+  EXPECT_EQ(answer.value("result", Json()), 2) << dump_json(answer);
+}
+
+TEST_F(ReloadTest, ClientsOfALibraryThatStaysAwayAreClosed) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  std::filesystem::remove(file());
+  const Frame end = client.close_frame();
+  EXPECT_EQ(end.close_code(), 1012);
+}
+
+TEST_F(ReloadTest, AHangupLooksAtOnceAlsoWithoutAWatch) {
+  put("hearth.yaml", "reload: {watch: false}\n");
+  server_->stop();
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace("2");
+  server_->signal(SIGHUP);
+  server_->wait_for_log("reload.done");
+  EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, ManyVersionsLeaveNoLibraryMapped) {
+  Client client(*server_, "a");
+  for (int round = 0; round < 10; ++round) {
+    const std::string version = round % 2 == 0 ? "2" : "1";
+    replace_and_wait(version);
+    EXPECT_EQ(client.call("version"), version + ".0.0");
+  }
+  const auto mapped = [this] {
+    std::ifstream maps("/proc/" + std::to_string(server_->pid()) + "/maps");
+    int count = 0;
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find("/staged/") != std::string::npos && line.find("r-xp") != std::string::npos)
+        ++count;
+    }
+    return count;
+  };
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  while (mapped() > 1 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(
+        milliseconds(5));  // unloading follows soon; this only spares the processor
+  EXPECT_EQ(mapped(), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_ / "data" / "staged"), {}), 1);
+}
+
+}  // namespace
+}  // namespace hearth::testing

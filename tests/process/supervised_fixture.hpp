@@ -1,0 +1,54 @@
+#pragma once
+// A supervisor, and the servers that it starts one after the other.
+
+#include "process/process_fixture.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+
+namespace hearth::testing {
+
+class SupervisedTest : public ProcessTest {
+ protected:
+  // `more`: further arguments.
+  [[nodiscard]] std::unique_ptr<ServerProcess> supervise(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), "--supervised");
+    return serve(std::move(more));
+  }
+
+  // What follows the last `key` in the log, up to a space or the end of the line.
+  static std::string last_value(const ServerProcess& supervisor, const std::string& key) {
+    const std::string& log = supervisor.log();
+    const std::size_t at = log.rfind(key);
+    if (at == std::string::npos) throw std::runtime_error("not logged: " + key + "\n" + log);
+    const std::size_t begin = at + key.size();
+    return log.substr(begin, log.find_first_of(" \n", begin) - begin);
+  }
+
+  // Waits until the server has become ready for the `times`th time, and returns its port.
+  static std::uint16_t wait_for_server(ServerProcess& supervisor, std::size_t times) {
+    supervisor.wait_for_log("server.ready address=", times);
+    const std::string address = last_value(supervisor, "server.ready address=");
+    return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+  // The process id of the server that runs now.
+  static pid_t server_of(const ServerProcess& supervisor) {
+    return std::stoi(last_value(supervisor, "supervisor.started pid="));
+  }
+
+  using ProcessTest::request;
+  static Reply request(std::uint16_t port, const std::string& method, const std::string& path) {
+    RawClient client(port);
+    return client.request(
+        method + " " + path +
+        " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  }
+};
+
+}  // namespace hearth::testing

@@ -1,0 +1,120 @@
+// hearth serve --supervised: a crash costs a moment, a mistake is not repeated, and nobody is left behind.
+#include "process/supervised_fixture.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+namespace hearth::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// Whether a process that is not ours to wait for ends within kPatience.
+bool ends(pid_t process) {
+  const auto deadline = Clock::now() + ServerProcess::kPatience;
+  while (::kill(process, 0) == 0) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  return true;
+}
+
+// Asks an agent over a WebSocket.
+std::string call(std::uint16_t port, const std::string& agent, const std::string& method,
+                 const std::string& arguments = "[]") {
+  RawClient client(port);
+  if (client.upgrade(agent).status != 101) throw std::runtime_error("not upgraded");
+  client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
+                                    R"(","args":)" + arguments + "}"));
+  std::string text;
+  while (text.find("\"rpc\"") == std::string::npos) text = client.read_text();
+  return text;
+}
+
+TEST_F(SupervisedTest, AServerThatIsKilledServesAgainInUnderASecond) {
+  install(bundled("counter"), "counter.so");
+  const auto supervisor = supervise();
+  std::uint16_t port = wait_for_server(*supervisor, 1);
+  EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":1})");
+  const Clock::time_point killed = Clock::now();
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  port = wait_for_server(*supervisor, 2);
+  EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":2})");
+  const auto took = std::chrono::ceil<milliseconds>(Clock::now() - killed);
+  EXPECT_LT(took, std::chrono::seconds(1));
+  RecordProperty("restart_ms", static_cast<int>(took.count()));
+  EXPECT_EQ(last_value(*supervisor, "supervisor.restart cause="), "SIGKILL");
+  EXPECT_EQ(last_value(*supervisor, " wait_ms="), "0");
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(SupervisedTest, FibersGoOnInTheNewServer) {
+  install(bundled("worker-c"), "worker-c.so");
+  const auto supervisor = supervise();
+  std::uint16_t port = wait_for_server(*supervisor, 1);
+  const std::string started = call(port, "/agents/worker-c/a", "run", "[40,5]");
+  ASSERT_NE(started.find(R"("success":true)"), std::string::npos) << started;
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  wait_for_server(*supervisor, 2);
+  supervisor->wait_for_log("agent=a text=\"run-1 is finished\"");
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(SupervisedTest, SigtermAndSigintStopBothCleanly) {
+  install(bundled("counter"), "counter.so");
+  for (const int number : {SIGTERM, SIGINT}) {
+    const auto supervisor = supervise();
+    wait_for_server(*supervisor, 1);
+    const pid_t server = server_of(*supervisor);
+    supervisor->signal(number);
+    EXPECT_EQ(supervisor->wait(), kClean);
+    EXPECT_NE(supervisor->log().find("server.stopped"), std::string::npos) << supervisor->log();
+    EXPECT_EQ(::kill(server, 0), -1) << "it is gone, and was reaped";
+  }
+}
+
+TEST_F(SupervisedTest, AMistakeInTheConfigurationIsSaidOnceAndIsTheEnd) {
+  put("hearth.yaml", "listen: nowhere\n");
+  const auto supervisor = supervise({"--config", "hearth.yaml"});
+  EXPECT_EQ(supervisor->wait(), kBadUsage);
+  const std::string& log = supervisor->log();
+  const std::size_t first = log.find("1 mistake in the configuration");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("1 mistake in the configuration", first + 1), std::string::npos) << log;
+}
+
+TEST_F(SupervisedTest, AServerThatNeverBecameReadyIsNotTriedForEver) {
+  put("data", "no directory\n");
+  const auto supervisor = supervise();
+  EXPECT_EQ(supervisor->wait(), kFailed);
+  EXPECT_EQ(supervisor->log().find("supervisor.restart"), std::string::npos) << supervisor->log();
+}
+
+TEST_F(SupervisedTest, RepeatedCrashesArePacedAndASignalEndsTheWait) {
+  const auto supervisor = supervise();
+  wait_for_server(*supervisor, 1);
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  wait_for_server(*supervisor, 2);
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  supervisor->wait_for_log("wait_ms=1000");
+  supervisor->signal(SIGTERM);
+  EXPECT_EQ(supervisor->wait(), kClean);
+}
+
+TEST_F(SupervisedTest, TheServerStopsWhenItsSupervisorIsKilled) {
+  const auto supervisor = supervise();
+  wait_for_server(*supervisor, 1);
+  const pid_t server = server_of(*supervisor);
+  supervisor->signal(SIGKILL);
+  EXPECT_TRUE(ends(server));
+  supervisor->wait();
+  EXPECT_NE(supervisor->log().find("server.stopped"), std::string::npos) << supervisor->log();
+}
+
+}  // namespace
+}  // namespace hearth::testing

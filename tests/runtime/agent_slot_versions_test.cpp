@@ -1,0 +1,96 @@
+// What an agent's slot does while its class is away. The way to another version: class_rollout_test.cpp.
+#include "runtime/fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace hearth::runtime {
+namespace {
+
+using namespace testing;
+using std::chrono::seconds;
+
+class AgentSlotVersionsTest : public ::testing::Test {
+ protected:
+  // The class goes, and its agents with it.
+  void take_away() {
+    served_ = shard_.runtime().classes().remove("counter");
+    shard_.shard().leave_version(served_->agent_class, EvictReason::kPluginRemoved, false);
+    shard_.settle();
+  }
+  void put_back() {
+    shard_.runtime().classes().put(served_);
+    shard_.shard().class_is_back("counter");
+    shard_.settle();
+  }
+  std::ptrdiff_t seen(const std::string& what) const {
+    return std::ranges::count(shard_.script.history, what);
+  }
+
+  std::shared_ptr<const ServedClass> served_;
+  ShardFixture shard_;
+};
+
+TEST_F(AgentSlotVersionsTest, WhatAClientSentBeforeItLeftIsDeliveredWhenTheClassIsBack) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  take_away();
+  shard_.shard().message(client.id, "last words", FrameKind::kText);
+  shard_.shard().disconnected(client.id, 1000, "bye", true);
+  shard_.settle();
+  EXPECT_EQ(seen("message |last words"), 0);
+  put_back();
+  EXPECT_EQ(seen("message |last words"), 1);
+  EXPECT_EQ(seen("close bye|"), 1);
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+}
+
+TEST_F(AgentSlotVersionsTest, WhoLeftWhileTheClassWasAwaitedIsForgottenWhenItIsGivenUp) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  take_away();
+  shard_.shard().disconnected(client.id, 1000, "bye", true);
+  shard_.settle();
+  shard_.runtime().classes().give_up("counter");
+  shard_.shard().class_is_gone("counter");
+  shard_.settle();
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U);
+}
+
+TEST_F(AgentSlotVersionsTest, WhoWaitsForAClassIsToldWhenTheServerStops) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  take_away();
+  const auto answer = shard_.call(client, "who");
+  shard_.settle();
+  ASSERT_EQ(answer->end, std::nullopt);
+  shard_.restart();
+  EXPECT_EQ(answer->end, "error closing: the server is shutting down");
+}
+
+TEST_F(AgentSlotVersionsTest, AnAgentThatFindsNoRoomKeepsNoCode) {
+  RuntimeLimits limits;
+  limits.max_live_agents = 1;
+  shard_.restart(limits);
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest) return {};  // hangs
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  const auto patient = shard_.connect("patient");  // whose slot stays
+  shard_.loop.advance(seconds(1'000));
+  ASSERT_EQ(shard_.script.alive, 0);
+  const auto busy = shard_.request("GET", "", "busy");
+  shard_.settle();
+  const std::weak_ptr<const ServedClass> served = shard_.runtime().classes().find("counter");
+  const auto before = served.use_count();
+  shard_.shard().message(patient.id, "hi", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(patient.sight->back(), "close 1013 too many agents are busy; try again later");
+  EXPECT_EQ(served.use_count(), before);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

@@ -1,0 +1,244 @@
+// Agents move from one version of their class to another, or wait for it.
+#include "runtime/class_rollout.hpp"
+
+#include "runtime/fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using namespace testing;
+
+class ClassRolloutTest : public ::testing::Test {
+ protected:
+  ClassRolloutTest() { answer_as("old", shard_.script); }
+
+  // Its agents answer calls with `text`.
+  static void answer_as(const std::string& text, Script& script) {
+    script.on_event = [text = "\"" + text + "\"", &script](
+                          AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kCall && event.name == "wait") {
+        script.open_calls.push_back(event.call);
+        return {};
+      }
+      if (event.call == 0) return {};
+      return host.complete(
+          event.call, event.kind == EventKind::kCall ? std::string_view(text) : std::string_view());
+    };
+  }
+  std::shared_ptr<const ServedClass> version(const std::string& text, Script& script) {
+    answer_as(text, script);
+    return std::make_shared<const ServedClass>(
+        ServedClass{"counter", std::make_shared<ScriptedClass>(script), {}});
+  }
+  std::shared_ptr<const ServedClass> served() { return shard_.runtime().classes().find("counter"); }
+
+  // What another thread does while the shard runs.
+  void meanwhile(const std::function<void()>& act) {
+    std::atomic<bool> over = false;
+    std::thread other([&] {
+      act();
+      over = true;
+      shard_.loop.post([] {});
+    });
+    EXPECT_TRUE(shard_.loop.settle_until([&] { return over.load(); }));
+    other.join();
+    shard_.settle();
+  }
+  void begin(std::shared_ptr<const ServedClass> next) {
+    meanwhile([&] {
+      rollout_ = std::make_unique<ClassRollout>(shard_.runtime(), served(), next, settings_,
+                                                shard_.loop.clock());
+    });
+  }
+  RolloutState look() {
+    RolloutState state{};
+    meanwhile([&] { state = rollout_->look(); });
+    return state;
+  }
+  std::string ask(const ShardFixture::Client& client) {
+    const auto answer = shard_.call(client, "who");
+    shard_.settle();
+    return answer->end.value_or("no answer");
+  }
+
+  Script next_script_;
+  ShardFixture shard_;
+  RolloutSettings settings_{.trial_agents = 0};
+  std::unique_ptr<ClassRollout> rollout_;
+};
+
+TEST_F(ClassRolloutTest, LiveAgentsMoveAndTheirClientsStay) {
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(ask(client), R"(ok "new")");
+  EXPECT_EQ(client.sight->size(), 1U) << "the handshake, and no second one";
+}
+
+TEST_F(ClassRolloutTest, ColdAgentsGetTheNewVersion) {
+  begin(version("new", next_script_));
+  EXPECT_EQ(ask(shard_.connect()), R"(ok "new")");
+  EXPECT_EQ(look(), RolloutState::kDone);
+}
+
+TEST_F(ClassRolloutTest, ACallInProgressIsToldToTryAgain) {
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  EXPECT_EQ(answer->end, "error closing: the agent was evicted (code_update); try again");
+}
+
+TEST_F(ClassRolloutTest, AFewAgentsTryBeforeTheOthersMove) {
+  settings_.trial_agents = 2;
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_EQ(ask(shard_.connect(name)), R"(ok "old")");
+  begin(version("new", next_script_));
+  EXPECT_EQ(rollout_->tried(), 2U);
+  EXPECT_EQ(shard_.script.alive, 2);
+  EXPECT_EQ(next_script_.alive, 2) << "woken at once, though nobody asked them anything";
+  EXPECT_EQ(rollout_->state(), RolloutState::kTrying);
+  look();
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(look(), RolloutState::kDone);
+}
+
+TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
+  settings_.trial_agents = 2;
+  const auto a = shard_.connect("a");
+  const auto c = shard_.connect("c");
+  EXPECT_EQ(ask(a), R"(ok "old")");
+  EXPECT_EQ(ask(shard_.connect("b")), R"(ok "old")");
+  EXPECT_EQ(ask(c), R"(ok "old")");
+  auto next = version("new", next_script_);
+  next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart)
+      return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
+    return host.complete(event.call, std::string_view());
+  };
+  begin(next);
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(rollout_->reason(), "2 of the first 2 agents could not start on it");
+  EXPECT_EQ(served()->agent_class->version(), "1.0.0");
+  EXPECT_EQ(ask(a), R"(ok "old")");
+  EXPECT_EQ(ask(c), R"(ok "old")");
+  EXPECT_EQ(next_script_.alive, 0);
+}
+
+TEST_F(ClassRolloutTest, AVersionThatAllHaveIsTakenBackForAnotherClassOfItsLibrary) {
+  const auto a = shard_.connect("a");
+  EXPECT_EQ(ask(a), R"(ok "old")");
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(ask(a), R"(ok "new")");
+  meanwhile([&] { rollout_->roll_back("another class failed"); });
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(ask(a), R"(ok "old")");
+  EXPECT_EQ(next_script_.alive, 0);
+}
+
+TEST_F(ClassRolloutTest, ATrialEndsThoughSomeNeverStart) {
+  settings_.trial_agents = 1;
+  settings_.trial_time = seconds(5);
+  EXPECT_EQ(ask(shard_.connect("a")), R"(ok "old")");
+  auto next = version("new", next_script_);
+  next_script_.on_event = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };
+  begin(next);
+  EXPECT_EQ(look(), RolloutState::kTrying);
+  shard_.loop.advance(seconds(5));
+  EXPECT_EQ(look(), RolloutState::kDone);
+}
+
+TEST_F(ClassRolloutTest, DrainingWaitsForTheNextIdleMoment) {
+  settings_.drain = true;
+  const auto busy = shard_.connect("a");
+  const auto idle = shard_.connect("b");
+  EXPECT_EQ(ask(idle), R"(ok "old")");
+  const auto answer = shard_.call(busy, "wait");
+  shard_.settle();
+  AgentHost* const busy_host = shard_.script.host;
+  EXPECT_EQ(ask(busy), R"(ok "old")");
+  begin(version("new", next_script_));
+  EXPECT_EQ(shard_.script.alive, 1) << "the idle one has moved";
+  EXPECT_EQ(look(), RolloutState::kMoving);
+  EXPECT_EQ(ask(busy), R"(ok "old")") << "it works on";
+  ASSERT_NE(busy_host, nullptr);
+  EXPECT_EQ(answer->end, std::nullopt);
+  shard_.loop.advance(settings_.drain_deadline);
+  look();
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(answer->end, "error closing: the agent was evicted (code_update); try again");
+  EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
+  CallId start = 0;
+  shard_.script.on_event = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) start = event.call;
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  ASSERT_NE(start, 0U);
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kMoving);
+  // The shard calls the instance; here the instance answers out of turn, as a coroutine that was resumed does.
+  shard_.loop.advance(seconds(11));
+  EXPECT_EQ(shard_.script.alive, 0) << "its start has timed out";
+  EXPECT_EQ(look(), RolloutState::kDone);
+}
+
+TEST_F(ClassRolloutTest, AHurryMovesEverybodyAtOnce) {
+  settings_.drain = true;
+  const auto busy = shard_.connect();
+  const auto answer = shard_.call(busy, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kMoving);
+  meanwhile([&] { rollout_->hurry(); });
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, FramesOfClientsWaitForAClassThatIsAwaited) {
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  const auto old = shard_.runtime().classes().remove("counter");
+  shard_.shard().leave_version(old->agent_class, EvictReason::kPluginRemoved, false);
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  const auto waiting = shard_.call(client, "who");
+  const auto stranger = shard_.request("GET", "", "b");
+  shard_.settle();
+  EXPECT_EQ(waiting->end, std::nullopt);
+  EXPECT_EQ(stranger->end, "error unavailable: the class is not loaded");
+  begin(version("new", next_script_));
+  EXPECT_EQ(waiting->end, R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, ClientsAreClosedWhenAClassIsGivenUp) {
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  const auto old = shard_.runtime().classes().remove("counter");
+  shard_.shard().leave_version(old->agent_class, EvictReason::kPluginRemoved, false);
+  shard_.settle();
+  const auto waiting = shard_.call(client, "who");
+  shard_.runtime().classes().give_up("counter");
+  shard_.shard().class_is_gone("counter");
+  EXPECT_EQ(waiting->end, "error unavailable: the class is not loaded");
+  EXPECT_EQ(client.sight->back(), "close 1012 the class is not loaded");
+}
+
+}  // namespace
+}  // namespace hearth::runtime

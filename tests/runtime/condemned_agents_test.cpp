@@ -1,0 +1,167 @@
+// How nothing is left of an agent. What its clients see of it: destroy_test.cpp; kills at each step: tests/fault.
+#include "runtime/condemned_agents.hpp"
+
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace hearth::runtime {
+namespace {
+
+const storage::AgentKey kA{"Worker", "a"};
+const storage::AgentKey kB{"Worker", "b"};
+
+bool all(const storage::AgentKey&) {
+  return true;
+}
+bool none(const storage::AgentKey&) {
+  return false;
+}
+
+class CondemnedAgentsTest : public ::testing::Test {
+ protected:
+  CondemnedAgentsTest() { begin(); }
+
+  // Another process on the same files.
+  void begin() {
+    condemned_.reset();
+    wakes_.emplace(rows_);
+    condemned_.emplace(rows_, data_, *wakes_, logger_);
+  }
+  // As one that lives and works.
+  void make(const storage::AgentKey& key) {
+    std::filesystem::create_directories(data_.agent_path(key).parent_path());
+    for (const char* suffix : {"", "-wal"})
+      std::ofstream{data_.agent_path(key).string() + suffix} << "x";
+    rows_.record(key, 1);
+    wakes_->set(key, {true, 100});
+  }
+  bool has_files(const storage::AgentKey& key) const {
+    return std::filesystem::exists(data_.agent_path(key)) ||
+           std::filesystem::exists(data_.agent_path(key).string() + "-wal");
+  }
+  // A directory in the place of a file cannot be removed as one, whoever tries.
+  std::filesystem::path obstacle(const storage::AgentKey& key) const {
+    return data_.agent_path(key).string() + "-journal";
+  }
+  void expect_nothing_left(const storage::AgentKey& key) {
+    EXPECT_FALSE(has_files(key));
+    EXPECT_FALSE(rows_.contains(key));
+    EXPECT_TRUE(rows_.wakes().empty());
+    EXPECT_TRUE(rows_.condemned().empty());
+    EXPECT_TRUE(wakes_->find(key).none());
+    EXPECT_EQ(wakes_->due(1'000'000), std::nullopt);
+    EXPECT_FALSE(condemned_->contains(key));
+  }
+
+  hearth::testing::TempDirectory directory_;
+  storage::DataDirectory data_ = storage::DataDirectory::open(directory_.path() / "data").value();
+  storage::Directory rows_{data_.directory_path()};
+  hearth::testing::RecordingLogger logger_;
+  std::optional<durable::WakeIndex> wakes_;
+  std::optional<CondemnedAgents> condemned_;
+};
+
+TEST_F(CondemnedAgentsTest, P2_NothingIsLeftOfAFinishedAgent) {
+  make(kA);
+  condemned_->condemn(kA);
+  EXPECT_TRUE(condemned_->contains(kA));
+  EXPECT_TRUE(has_files(kA)) << "it may be in memory still";
+  EXPECT_TRUE(condemned_->finish(kA));
+  expect_nothing_left(kA);
+  EXPECT_TRUE(logger_.contains("info agent.condemned class=Worker agent=a"));
+  EXPECT_TRUE(logger_.contains("info agent.destroyed class=Worker agent=a"));
+}
+
+TEST_F(CondemnedAgentsTest, P1_TheNextProcessFinishesWhatWasCutShortAfterTheMarker) {
+  make(kA);
+  condemned_->condemn(kA);
+  begin();
+  condemned_->load(all);
+  expect_nothing_left(kA);
+}
+
+TEST_F(CondemnedAgentsTest, P3_TheNextProcessFinishesWhatWasCutShortAfterTheFiles) {
+  make(kA);
+  condemned_->condemn(kA);
+  data_.remove_agent(kA);
+  begin();
+  condemned_->load(all);
+  expect_nothing_left(kA);
+}
+
+TEST_F(CondemnedAgentsTest, P3_TheNextProcessFinishesWhatWasCutShortBetweenTwoFiles) {
+  make(kA);
+  condemned_->condemn(kA);
+  std::filesystem::remove(data_.agent_path(kA).string() + "-wal");
+  begin();
+  condemned_->load(all);
+  expect_nothing_left(kA);
+}
+
+TEST_F(CondemnedAgentsTest, AnAgentThatNeverWroteAnythingCanBeDestroyed) {
+  condemned_->condemn(kA);
+  EXPECT_TRUE(condemned_->finish(kA));
+  expect_nothing_left(kA);
+}
+
+TEST_F(CondemnedAgentsTest, AgentsOfOtherShardsAreLeftToThem) {
+  make(kA);
+  condemned_->condemn(kA);
+  begin();
+  condemned_->load(none);
+  EXPECT_TRUE(has_files(kA));
+  EXPECT_EQ(rows_.condemned().size(), 1U);
+}
+
+TEST_F(CondemnedAgentsTest, AMarkerThatNamesNoClassIsNotFollowedToAnyFile) {
+  rows_.condemn({"../../etc", "a"});
+  begin();
+  condemned_->load(all);
+  EXPECT_TRUE(condemned_->empty());
+}
+
+TEST_F(CondemnedAgentsTest, P4_AnAgentWhoseFilesStayIsCondemnedUntilTheyCanBeRemoved) {
+  make(kA);
+  make(kB);
+  std::filesystem::create_directories(obstacle(kA));
+  condemned_->condemn(kA);
+  condemned_->condemn(kB);
+  EXPECT_FALSE(condemned_->finish(kA));
+  EXPECT_TRUE(condemned_->contains(kA));
+  EXPECT_TRUE(rows_.contains(kA));
+  EXPECT_EQ(rows_.condemned().size(), 2U);
+  EXPECT_TRUE(logger_.contains("error agent.destroy_failed class=Worker agent=a error=\"remove " +
+                               obstacle(kA).string() + ": Is a directory\""))
+      << logger_.events().back();
+  condemned_->retry([](const storage::AgentKey& key) { return key == kB; });
+  EXPECT_TRUE(condemned_->contains(kA));
+  EXPECT_TRUE(has_files(kB)) << "it is in memory";
+
+  std::filesystem::remove(obstacle(kA));
+  condemned_->retry(none);
+  EXPECT_TRUE(condemned_->empty());
+  expect_nothing_left(kA);
+  expect_nothing_left(kB);
+}
+
+TEST_F(CondemnedAgentsTest, P4_TheNextProcessTriesAgain) {
+  make(kA);
+  std::filesystem::create_directories(obstacle(kA));
+  condemned_->condemn(kA);
+  begin();
+  condemned_->load(all);
+  EXPECT_TRUE(condemned_->contains(kA));
+  std::filesystem::remove(obstacle(kA));
+  begin();
+  condemned_->load(all);
+  expect_nothing_left(kA);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

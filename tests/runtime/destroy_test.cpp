@@ -1,0 +1,459 @@
+// The end of an agent that destroys itself: what its callers, its clients and those who come too late are told, and that
+// nothing can hold it up.
+#include "fakes.hpp"
+#include "storage/directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using testing::ShardFixture;
+using testing::Sight;
+
+const storage::AgentKey kA{"Counter", "a"};
+const std::string kClosed = "close 4410 the agent was destroyed";
+
+class DestroyTest : public ::testing::Test {
+ protected:
+  // Requests and calls run `on_work`, unless it leaves them open they are answered with "done"; all else is completed.
+  DestroyTest() {
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      const bool work = event.kind == EventKind::kRequest || event.kind == EventKind::kCall;
+      if (event.kind == EventKind::kFiberRecovered && on_recovered) on_recovered(host);
+      if (event.kind == EventKind::kStart && on_start) on_start(host);
+      if (work && event.name == "stay") {
+        shard_.script.open_calls.push_back(event.call);
+        return {};
+      }
+      if (work && event.name == "write") EXPECT_TRUE(host.set_state(0, "1"));
+      if (work && event.name == "read")
+        return host.complete(event.call, host.state().value_or("\"nothing\""));
+      if (work && event.name == "destroy") {
+        if (before) before(host);
+        EXPECT_TRUE(host.destroy());
+        if (after) after(host);
+      }
+      if (event.call == 0) return {};
+      return host.complete(event.call, std::string_view(work ? "\"done\"" : ""));
+    };
+  }
+
+  static std::vector<std::string> events_without_noise(const std::vector<std::string>& all) {
+    std::vector<std::string> kept;
+    for (const std::string& each : all)
+      if (!each.starts_with("connect")) kept.push_back(each);
+    return kept;
+  }
+  [[nodiscard]] bool has_file() { return std::filesystem::exists(shard_.data().agent_path(kA)); }
+  void expect_nothing_left() {
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(shard_.data().path() / "agents"))
+      EXPECT_TRUE(file.is_directory()) << file.path();
+    storage::Directory rows(shard_.data().directory_path());
+    EXPECT_EQ(rows.count(), 0);
+    EXPECT_TRUE(rows.wakes().empty());
+    EXPECT_TRUE(rows.condemned().empty());
+  }
+
+  std::function<void(AgentHost&)> before;
+  std::function<void(AgentHost&)> after;
+  std::function<void(AgentHost&)> on_recovered;
+  std::function<void(AgentHost&)> on_start;
+  ShardFixture shard_;
+};
+
+TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
+  shard_.request("write");
+  shard_.settle();
+  ASSERT_TRUE(has_file());
+  const auto answer = shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok \"done\"");
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U);
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, ItIsCertainWhenTheCallReturns) {
+  after = [this](AgentHost& host) {
+    EXPECT_EQ(storage::Directory(shard_.data().directory_path()).condemned(), std::vector{kA});
+    EXPECT_EQ(shard_.script.alive, 1) << "it goes when the running call has returned";
+    EXPECT_TRUE(host.destroy()) << "once more changes nothing";
+    EXPECT_TRUE(host.set_state(0, "2")) << "the turn goes on";
+  };
+  shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, TheNextEventMeetsANewEmptyAgentOfTheSameName) {
+  shard_.request("write");
+  shard_.request("destroy");
+  const auto answer = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok \"nothing\"");
+  const auto written = shard_.request("write");
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok \"done\"");
+  EXPECT_TRUE(has_file());
+  EXPECT_EQ(storage::Directory(shard_.data().directory_path()).count(), 1);
+}
+
+TEST_F(DestroyTest, B134_TheAnswerLeavesBeforeItsSocketIsClosed) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  const auto answer = shard_.call(client, "destroy");
+  bool answered_first = false;
+  while (client.sight->back() != kClosed) {
+    answered_first = answer->end.has_value();
+    shard_.loop.step();
+  }
+  EXPECT_TRUE(answered_first);
+  EXPECT_EQ(answer->end, "ok \"done\"");
+}
+
+TEST_F(DestroyTest, UnderDurabilityPowerTheAnswerLeavesFirstToo) {
+  ClassSettings settings;
+  settings.durability = Durability::kPower;
+  shard_.restart({}, settings);
+  const auto client = shard_.connect();
+  shard_.settle();
+  before = [](AgentHost& host) { EXPECT_TRUE(host.set_state(0, "1")); };
+  const auto answer = shard_.call(client, "destroy");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok \"done\"");
+  EXPECT_EQ(client.sight->back(), kClosed);
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, ClientsAreClosedAndNobodyIsToldOfTheirEnd) {
+  const auto caller = shard_.connect("a", "caller");
+  const auto other = shard_.connect("a", "other");
+  const auto elsewhere = shard_.connect("b", "elsewhere");
+  shard_.settle();
+  shard_.call(caller, "destroy");
+  shard_.shard().message(other.id, "too late", FrameKind::kText);
+  const auto called = shard_.call(other, "read");
+  shard_.settle();
+  EXPECT_EQ(caller.sight->back(), kClosed);
+  EXPECT_EQ(other.sight->back(), kClosed);
+  EXPECT_EQ(elsewhere.sight->size(), 1U);
+  EXPECT_EQ(called->end, "error not_found: the agent was destroyed");
+
+  shard_.script.history.clear();
+  shard_.shard().message(other.id, "later still", FrameKind::kText);
+  shard_.shard().disconnected(other.id, 4410, "", true);
+  shard_.shard().disconnected(caller.id, 4410, "", true);
+  shard_.settle();
+  EXPECT_TRUE(shard_.script.history.empty()) << shard_.script.history.back();
+  EXPECT_EQ(shard_.shard().counts().connections, 1U);
+}
+
+TEST_F(DestroyTest, ClientsThatTheAgentClosedItselfKeepTheirCode) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  before = [&](AgentHost& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
+  shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(client.sight->back(), "close 1012 come back");
+  EXPECT_EQ(std::ranges::count(*client.sight, kClosed), 0);
+}
+
+TEST_F(DestroyTest, AClientThatLeftAndWhoseCloseWasNotToldYetIsForgotten) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.request("destroy");  // its end is posted
+  shard_.shard().disconnected(client.id, 1000, "", true);
+  shard_.settle();
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U);
+}
+
+TEST_F(DestroyTest, AClientThatComesMeanwhileMeetsTheNewAgent) {
+  shard_.request("write");
+  shard_.settle();
+  shard_.request("destroy");  // its end is posted
+  const ShardFixture::Client late = shard_.connect();
+  shard_.shard().message(late.id, "hello", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(*late.sight, Sight{"handshake counter/a -"}) << "the state is gone, the client is not";
+  EXPECT_EQ(shard_.script.history.back(), "message |hello");
+  EXPECT_FALSE(has_file());
+}
+
+TEST_F(DestroyTest, CallsInProgressGetAClearError) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  const auto call = shard_.call(client, "stay");
+  const auto request = shard_.request("stay");
+  shard_.settle();
+  shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(call->end, "error not_found: the agent was destroyed");
+  EXPECT_EQ(request->end, "error not_found: the agent was destroyed");
+  EXPECT_EQ(client.sight->back(), kClosed);
+}
+
+TEST_F(DestroyTest, NoEventReachesItAfterwards) {
+  shard_.request("destroy");
+  for (int i = 0; i < 3; ++i) shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(events_without_noise(shard_.script.history),
+            (std::vector<std::string>{"start |", "request destroy|", "destroyed", "start |",
+                                      "request read|", "request read|", "request read|"}));
+}
+
+TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
+  const auto begin_work = [](AgentHost& host) {
+    EXPECT_TRUE(host.acquire_keep_alive());
+    const auto fiber = host.start_fiber("work", "");
+    ASSERT_TRUE(fiber);
+    EXPECT_TRUE(host.stash(fiber->handle, "1"));
+  };
+  after = begin_work;
+  shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
+  before = [](AgentHost& host) {
+    EXPECT_TRUE(host.acquire_keep_alive());
+    EXPECT_TRUE(host.start_fiber("work", ""));
+  };
+  shard_.request("destroy");
+  shard_.settle();  // time stands still
+  EXPECT_EQ(shard_.script.alive, 0);
+  expect_nothing_left();
+  shard_.loop.advance(minutes(10));
+  shard_.restart();
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1) << "nobody wakes it again";
+}
+
+TEST_F(DestroyTest, AGraceForEvictionsDoesNotDelayIt) {
+  ClassSettings settings;
+  settings.evict_grace = milliseconds(60'000);
+  shard_.restart({}, settings);
+  shard_.request("destroy");
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "evict |"), 0);
+}
+
+TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyAsks) {
+  shard_.request("write");
+  shard_.settle();
+  storage::Directory(shard_.data().directory_path()).condemn(kA);
+  shard_.restart();
+  expect_nothing_left();
+  const auto answer = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok \"nothing\"");
+}
+
+TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
+  on_recovered = [](AgentHost&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
+  shard_.request("write");
+  shard_.settle();
+  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+    EXPECT_TRUE(host.start_fiber("work", ""));
+  };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  storage::Directory(shard_.data().directory_path()).condemn(kA);
+  shard_.script.history.clear();
+  shard_.restart();
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(shard_.script.history, std::vector<std::string>{"destroyed"}) << "by the restart";
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
+  // Every two seconds; the second time it ends itself.
+  int runs = 0;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest) {
+      durable::ScheduleRequest request;
+      request.type = durable::ScheduleType::kInterval;
+      request.callback = "tick";
+      request.when_ms = 2'000;
+      EXPECT_TRUE(host.create_schedule(request));
+      durable::QueueRequest item;
+      item.callback = "tock";
+      EXPECT_TRUE(host.push_item(item));
+    }
+    if (event.kind == EventKind::kSchedule && ++runs == 2) EXPECT_TRUE(host.destroy());
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.request("work");
+  shard_.loop.advance(milliseconds(10'000));
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(shard_.script.alive, 0);
+  expect_nothing_left();
+  shard_.restart();
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(runs, 2) << "it is not tried again";
+  for (const std::string& event : shard_.logger.events())
+    EXPECT_FALSE(event.starts_with("warn ") || event.starts_with("error ")) << event;
+}
+
+TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
+  std::vector<std::string> ran;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest) {
+      for (const char* callback : {"first", "second", "third"}) {
+        durable::QueueRequest item;
+        item.callback = callback;
+        EXPECT_TRUE(host.push_item(item));
+      }
+    }
+    if (event.kind == EventKind::kQueueItem) {
+      ran.emplace_back(event.name);
+      if (ran.size() == 2) EXPECT_TRUE(host.destroy());
+    }
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.request("work");
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(ran, (std::vector<std::string>{"first", "second"}));
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
+  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+    EXPECT_TRUE(host.start_fiber("work", ""));
+  };
+  shard_.request("read");
+  shard_.settle();
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  on_recovered = [](AgentHost& host) { EXPECT_TRUE(host.destroy()); };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(shard_.script.alive, 0);
+  expect_nothing_left();
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(shard_.script.alive, 0) << "it is not tried again";
+  EXPECT_FALSE(shard_.logger.contains("warn "));
+  EXPECT_FALSE(shard_.logger.contains("error "));
+}
+
+TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain) {
+  on_start = [](AgentHost& host) { EXPECT_TRUE(host.destroy()); };
+  const auto client = shard_.connect();
+  const auto answer = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(client.sight->back(),
+            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1);
+  EXPECT_TRUE(shard_.logger.contains("the agent destroyed itself"));
+  storage::Directory rows(shard_.data().directory_path());
+  EXPECT_TRUE(rows.condemned().empty());
+}
+
+TEST_F(DestroyTest, OneThatDestroysItselfWhenItIsMadeIsNotStarted) {
+  shard_.script.on_create = [](AgentHost& host) -> Result<void> { return host.destroy(); };
+  const auto answer = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(shard_.script.history, std::vector<std::string>{"destroyed"});
+  EXPECT_TRUE(storage::Directory(shard_.data().directory_path()).condemned().empty());
+}
+
+TEST_F(DestroyTest, OneThatDestroysItselfWhenAClientAsksClosesThatClientToo) {
+  shard_.request("write");
+  shard_.settle();
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.destroy());
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{kClosed});
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "connect /agents/counter/a|"), 0);
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
+  shard_.request("write");
+  shard_.settle();
+  after = [](AgentHost& host) { host.storage_failed("the disk is gone"); };
+  const auto answer = shard_.request("destroy");
+  shard_.settle();
+  EXPECT_TRUE(answer->end->starts_with("error internal")) << *answer->end;
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
+  shard_.request("write");
+  shard_.settle();
+  after = [](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
+  shard_.request("destroy");
+  ASSERT_TRUE(has_file()) << "the end is posted";
+  shard_.restart();
+  expect_nothing_left();
+}
+
+TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
+  shard_.request("write");
+  shard_.settle();
+  const std::filesystem::path obstacle = shard_.data().agent_path(kA).string() + "-journal";
+  before = [&](AgentHost&) { std::filesystem::create_directory(obstacle); };
+  const auto known = shard_.connect();
+  shard_.settle();
+  const auto answer = shard_.request("destroy");
+  const auto waiting = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok \"done\"");
+  EXPECT_EQ(known.sight->back(), kClosed);
+  const std::string refused = "error unavailable: the agent is being destroyed; try again later";
+  EXPECT_EQ(waiting->end, refused);
+  EXPECT_TRUE(shard_.logger.contains("error agent.destroy_failed class=Counter agent=a"));
+
+  const auto client = shard_.connect();
+  const auto later = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(later->end, refused);
+  EXPECT_EQ(client.sight->back(), "close 1013 the agent is being destroyed; try again later");
+  EXPECT_EQ(shard_.script.alive, 0);
+
+  shard_.restart();
+  const auto after_restart = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(after_restart->end, refused) << "tried again, in vain";
+
+  std::filesystem::remove(obstacle);
+  shard_.loop.advance(milliseconds(60'001));
+  expect_nothing_left();
+  const auto fresh = shard_.request("read");
+  shard_.settle();
+  EXPECT_EQ(fresh->end, "ok \"nothing\"");
+}
+
+TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
+  before = [&](AgentHost& host) {
+    EXPECT_TRUE(host.start_fiber("work", ""));
+    std::filesystem::create_directory(shard_.data().agent_path(kA).string() + "-journal");
+  };
+  on_recovered = [](AgentHost&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
+  shard_.request("destroy");
+  shard_.settle();
+  shard_.restart();
+  shard_.loop.advance(minutes(10));
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

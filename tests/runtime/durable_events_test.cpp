@@ -1,0 +1,252 @@
+#include "runtime/durable_events.hpp"
+
+#include "fakes.hpp"
+#include "support/exposition.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::runtime {
+namespace {
+
+using hearth::testing::Exposition;
+using hearth::testing::RecordingLogger;
+using std::chrono::seconds;
+using testing::ShardFixture;
+
+constexpr const char* kFamily = "hearth_durable_events_total";
+
+// ---- one report ----
+
+class DurableEventsTest : public ::testing::Test {
+ protected:
+  std::optional<double> count(std::string_view event, const std::string& agent_class = "Research") {
+    return Exposition(metrics_.text())
+        .value(kFamily, {{"class", agent_class}, {"event", std::string(event)}});
+  }
+
+  RecordingLogger logger_;
+  Metrics metrics_;
+  DurableEvents events_{logger_, metrics_};
+};
+
+TEST_F(DurableEventsTest, NamesAreUniqueAndOfTheirSubject) {
+  std::set<std::string_view> names;
+  for (const DurableEventTraits& traits : kDurableEvents) {
+    EXPECT_TRUE(names.insert(traits.name).second) << traits.name;
+    const std::string_view area = traits.name.substr(0, traits.name.find(':'));
+    const std::string_view subject = area == "queue" ? "item" : area == "alarm" ? "" : area;
+    EXPECT_EQ(traits.subject, subject) << traits.name;
+  }
+}
+
+TEST_F(DurableEventsTest, KnowsEveryNameThatUsersOfOtherPlatformsSearchFor) {
+  for (const std::string_view name :
+       {"fiber:run:started", "fiber:run:completed", "fiber:run:failed", "fiber:run:interrupted",
+        "fiber:recovery:detected", "fiber:recovery:attempt", "fiber:recovery:handled",
+        "fiber:recovery:skipped", "fiber:recovery:failed", "schedule:create", "schedule:execute",
+        "schedule:retry", "schedule:error", "schedule:cancel", "schedule:duplicate_warning",
+        "queue:create", "queue:retry", "queue:error"}) {
+    EXPECT_TRUE(std::ranges::any_of(kDurableEvents, [&](const auto& each) {
+      return each.name == name;
+    })) << name;
+  }
+}
+
+TEST_F(DurableEventsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
+  for (std::size_t place = 0; place < kDurableEventCount; ++place) {
+    const DurableEventTraits& traits = kDurableEvents[place];
+    logger_.clear();
+    const auto before = count(traits.name).value_or(0);
+    events_.report(static_cast<DurableEvent>(place), "Research", "a", "id-1", "why not");
+    EXPECT_EQ(count(traits.name), before + 1) << traits.name;
+    ASSERT_EQ(logger_.events().size(), 1U);
+    const std::string line = logger_.events().front();
+    EXPECT_TRUE(line.find(" " + std::string(traits.name) + " class=Research agent=a ") !=
+                std::string::npos)
+        << line;
+    const std::string id = traits.subject.empty() ? "" : std::string(traits.subject) + "=id-1 ";
+    EXPECT_TRUE(line.ends_with("agent=a " + id + "detail=\"why not\"")) << line;
+    EXPECT_EQ(line.starts_with("debug "), traits.level == LogLevel::kDebug) << line;
+  }
+  double sum = 0;
+  for (const DurableEventTraits& traits : kDurableEvents) sum += *count(traits.name);
+  EXPECT_EQ(sum, kDurableEventCount) << "each was counted once, and under no other name";
+}
+
+TEST_F(DurableEventsTest, AnEmptyIdOrDetailIsNoField) {
+  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "", "");
+  EXPECT_TRUE(logger_.events().back().ends_with("fiber:run:completed class=Research agent=a"));
+  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "", "d");
+  EXPECT_TRUE(logger_.events().back().ends_with(" agent=a detail=d"));
+  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "7", "");
+  EXPECT_TRUE(logger_.events().back().ends_with(" agent=a fiber=7"));
+}
+
+TEST_F(DurableEventsTest, CountsAlsoWhatTheLogDoesNotWant) {
+  const auto silent = make_null_logger();
+  DurableEvents events(*silent, metrics_);
+  events.report(DurableEvent::kScheduleExecute, "Research", "a", "s");
+  EXPECT_EQ(count("schedule:execute"), 1);
+}
+
+TEST_F(DurableEventsTest, AClassHasAllItsSeriesFromItsFirstEventOn) {
+  events_.report(DurableEvent::kQueueCreate, "Research", "a", "1");
+  EXPECT_EQ(count("fiber:run:failed"), 0);
+  EXPECT_EQ(count("queue:create"), 1);
+  EXPECT_EQ(count("queue:create", "Other"), std::nullopt);
+}
+
+TEST_F(DurableEventsTest, NamesOfAgentsAndTextsReachNoLabel) {
+  events_.report(DurableEvent::kFiberRunFailed, "Research", "secret-agent", "secret-id",
+                 "secret-text");
+  EXPECT_EQ(metrics_.text().find("secret"), std::string::npos);
+}
+
+// ---- the life of a fiber, through the whole runtime ----
+
+class DurableLifeTest : public ::testing::Test {
+ protected:
+  DurableLifeTest() {
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kRequest && on_request_) on_request_(host);
+      if (event.kind == EventKind::kFiberRecovered && on_recovered_)
+        return on_recovered_(host, event);
+      if (event.call != 0) return host.complete(event.call, std::string_view());
+      return {};
+    };
+  }
+  void visit(std::function<void(AgentHost&)> action) {
+    on_request_ = std::move(action);
+    shard_.request("POST");
+    shard_.settle();
+    on_request_ = nullptr;
+  }
+  // What was logged of durable work since the last call, by name.
+  std::vector<std::string> steps() {
+    std::vector<std::string> names;
+    for (const std::string& line : shard_.logger.events()) {
+      const std::string name =
+          line.substr(line.find(' ') + 1, line.find(' ', line.find(' ') + 1) - line.find(' ') - 1);
+      if (name.find(':') != std::string::npos && !name.starts_with("alarm:")) names.push_back(name);
+    }
+    shard_.logger.clear();
+    return names;
+  }
+  double count(const std::string& event) {
+    return Exposition(shard_.metrics.text()).sum(kFamily, {{"class", "Counter"}, {"event", event}});
+  }
+  using Steps = std::vector<std::string>;
+
+  std::function<void(AgentHost&)> on_request_;
+  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_recovered_;
+  ShardFixture shard_;
+};
+
+TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.finish_fiber(host.start_fiber("work", "")->handle));
+  });
+  EXPECT_EQ(steps(), (Steps{"fiber:run:started", "fiber:run:completed"}));
+  EXPECT_EQ(count("fiber:run:started"), 1);
+  EXPECT_EQ(count("fiber:run:completed"), 1);
+  EXPECT_EQ(count("fiber:run:failed"), 0);
+}
+
+TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.fail_fiber(host.start_fiber("work", "")->handle, "no such page"));
+  });
+  EXPECT_EQ(shard_.logger.count("warn fiber:run:failed class=Counter agent=a fiber="), 1U);
+  EXPECT_EQ(shard_.logger.count("detail=\"no such page\""), 1U);
+  EXPECT_EQ(steps(), (Steps{"fiber:run:started", "fiber:run:failed"}));
+  EXPECT_EQ(count("fiber:run:failed"), 1);
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(steps(), Steps{});
+}
+
+TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
+  visit([](AgentHost& host) {
+    const auto handle = host.start_fiber("work", "")->handle;
+    EXPECT_TRUE(host.fail_fiber(handle, "x"));
+    EXPECT_EQ(host.fail_fiber(handle, "x").error().code, Errc::kNotFound);
+    EXPECT_EQ(host.finish_fiber(handle).error().code, Errc::kNotFound);
+  });
+  EXPECT_EQ(count("fiber:run:failed"), 1);
+}
+
+TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  steps();
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(steps(), (Steps{"fiber:run:interrupted", "fiber:recovery:detected",
+                            "fiber:recovery:attempt", "fiber:recovery:handled"}));
+  for (const char* event : {"fiber:run:interrupted", "fiber:recovery:detected",
+                            "fiber:recovery:attempt", "fiber:recovery:handled"}) {
+    EXPECT_EQ(count(event), 1) << event;
+  }
+}
+
+TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterruptedTwice) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kPlugin, "no"};
+  };
+  shard_.restart();
+  shard_.settle();
+  steps();
+  shard_.restart();
+  shard_.loop.advance(seconds(3));
+  const Steps seen = steps();
+  EXPECT_EQ(std::ranges::count(seen, "fiber:run:interrupted"), 0);
+  EXPECT_EQ(std::ranges::count(seen, "fiber:recovery:detected"), 1);
+  EXPECT_GE(std::ranges::count(seen, "fiber:recovery:failed"), 1);
+  shard_.loop.advance(seconds(36'000));
+  EXPECT_EQ(count("fiber:recovery:attempt"), 10);
+  EXPECT_EQ(count("fiber:recovery:failed"), 10);
+  EXPECT_EQ(count("fiber:recovery:dead"), 1);
+}
+
+TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kPlugin, "no"};
+  };
+  shard_.restart();
+  shard_.loop.advance(seconds(36'000));
+  steps();
+  shard_.restart();
+  visit([](AgentHost&) {});
+  EXPECT_EQ(steps(), Steps{});
+}
+
+TEST_F(DurableLifeTest, AClassThatRecoversNothingSkips) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kUnsupported, ""};
+  };
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(count("fiber:recovery:skipped"), 1);
+  EXPECT_EQ(count("fiber:recovery:handled"), 0);
+}
+
+TEST_F(DurableLifeTest, AWakeByAlarmIsReportedAndOneByAClientIsNot) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  EXPECT_EQ(count("alarm:woken"), 0);
+  shard_.restart();
+  shard_.settle();
+  EXPECT_EQ(count("alarm:woken"), 1);
+  EXPECT_EQ(Exposition(shard_.metrics.text()).value("hearth_alarm_wakes_total"), 1);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

@@ -1,0 +1,236 @@
+// Agents of durability `power` on a shard that is driven by hand, with syncs that the test holds back or lets fail.
+#include "runtime/fakes.hpp"
+#include "storage/directory.hpp"
+#include "support/fake_sync_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace hearth::runtime::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+ClassSettings power() {
+  ClassSettings settings;
+  settings.durability = Durability::kPower;
+  return settings;
+}
+
+class LiveAgentPowerTest : public ::testing::Test {
+ protected:
+  LiveAgentPowerTest() {
+    fixture_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kMessage) on_message(host, event);
+      if (event.call != 0) return host.complete(event.call, std::string_view());
+      return {};
+    };
+    client_ = fixture_.connect();
+    fixture_.settle();
+    client_.sight->clear();
+    (void)calls_.take_calls();
+  }
+  ~LiveAgentPowerTest() override { calls_.let_go(); }
+
+  void on_message(AgentHost& host, const AgentEvent& event) {
+    if (event.body == "write") (void)host.set_state(0, "1");
+    if (event.body == "begin") fiber_ = host.start_fiber("work", "").value().handle;
+    if (event.body == "end") (void)host.finish_fiber(fiber_);
+    if (event.body == "stay") (void)host.acquire_keep_alive();
+    if (event.body == "destroy") (void)host.destroy();
+    if (event.body == "leave") {
+      (void)host.set_state(0, "2");
+      (void)host.evict();
+    }
+    if (event.body == "job") {
+      (void)host.set_state(0, "3");
+      const std::uint64_t job = 1;
+      std::string request(sizeof job, '\0');
+      std::memcpy(request.data(), &job, sizeof job);
+      EXPECT_TRUE(host.submit(2, request, 7));
+    }
+    (void)host.send(event.connection, FrameKind::kText, "did " + std::string(event.body));
+  }
+
+  void say(const std::string& text) {
+    fixture_.shard().message(client_.id, text, FrameKind::kText);
+    fixture_.settle();
+  }
+  // What is said with syncs held back; they are under way when it returns.
+  void say_while_held(const std::string& text) {
+    calls_.hold();
+    say(text);
+    calls_.wait_until_somebody_waits();
+    fixture_.settle();
+  }
+  [[nodiscard]] bool saw(const std::string& what) const {
+    return std::ranges::find(*client_.sight, what) != client_.sight->end();
+  }
+  bool sees(const std::string& what) {
+    return fixture_.loop.settle_until([&] { return saw(what); });
+  }
+  bool synced(const std::string& file) {
+    const auto calls = calls_.take_calls();
+    return std::ranges::any_of(calls, [&file](const std::string& call) {
+      return call.starts_with("data ") && call.ends_with(file);
+    });
+  }
+  std::size_t wakes() {
+    return storage::Directory(fixture_.data().directory_path()).wakes().size();
+  }
+
+  hearth::testing::FakeSyncCalls calls_;
+  ShardFixture fixture_{{}, power(), &calls_};
+  ShardFixture::Client client_;
+  std::uint64_t fiber_ = 0;
+};
+
+TEST_F(LiveAgentPowerTest, NothingLeavesBeforeTheSync) {
+  say_while_held("write");
+  EXPECT_TRUE(client_.sight->empty());
+  calls_.let_go();
+  EXPECT_TRUE(sees("text did write"));
+}
+
+TEST_F(LiveAgentPowerTest, AnAgentIsRecordedDurablyBeforeItAnswers) {
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+  EXPECT_TRUE(synced("host.db-wal"));
+  client_.sight->clear();
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+  EXPECT_FALSE(synced("host.db-wal")) << "the directory was not written for it";
+}
+
+TEST_F(LiveAgentPowerTest, ANearerWakeIsDurableBeforeAnythingLeaves) {
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+  (void)calls_.take_calls();
+  say("begin");
+  EXPECT_TRUE(sees("text did begin"));
+  EXPECT_TRUE(synced("host.db-wal"));
+  EXPECT_EQ(wakes(), 1U);
+}
+
+TEST_F(LiveAgentPowerTest, ALaterWakeIsWrittenOnlyWhenTheWorksEndIsDurable) {
+  say("begin");
+  EXPECT_TRUE(sees("text did begin"));
+  say_while_held("end");
+  EXPECT_EQ(wakes(), 1U) << "the row may come back, and nobody would wake the agent";
+  calls_.let_go();
+  EXPECT_TRUE(sees("text did end"));
+  EXPECT_TRUE(fixture_.loop.settle_until([this] { return wakes() == 0; }));
+}
+
+TEST_F(LiveAgentPowerTest, AKeepAliveReferenceAloneIsDurableBeforeAnythingLeaves) {
+  say_while_held("stay");
+  EXPECT_TRUE(client_.sight->empty());
+  calls_.let_go();
+  EXPECT_TRUE(sees("text did stay"));
+  EXPECT_EQ(wakes(), 1U);
+}
+
+TEST_F(LiveAgentPowerTest, WhoIsEvictedAtOnceStillAnswersWhatItHasCommitted) {
+  say("leave");
+  EXPECT_TRUE(sees("text did leave"));
+  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+}
+
+TEST_F(LiveAgentPowerTest, ADestructionIsDurableBeforeItIsTold) {
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+  (void)calls_.take_calls();
+  say("destroy");
+  EXPECT_TRUE(sees("text did destroy"));
+  EXPECT_TRUE(synced("host.db-wal"));
+  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+}
+
+TEST_F(LiveAgentPowerTest, AFailedSyncBreaksTheAgentAndItComesBackFromTheDisk) {
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  const auto answer = fixture_.call(client_, "any");
+  fixture_.settle();
+  EXPECT_EQ(answer->end, "ok ") << "reading needs no sync";
+  client_.sight->clear();
+  say("write");
+  EXPECT_TRUE(fixture_.loop.settle_until([this] { return fixture_.shard().counts().live == 0; }));
+  EXPECT_FALSE(saw("text did write"));
+  EXPECT_EQ(fixture_.logger.count("error agent.storage_failed"), 1U);
+  calls_.answer_with(nullptr);
+  say("write");
+  EXPECT_TRUE(sees("text did write"));
+}
+
+TEST_F(LiveAgentPowerTest, WhenTheDirectoryCannotBeSyncedNewWorkFailsUntilTheRestart) {
+  const auto other = fixture_.connect("b", "other");
+  fixture_.shard().message(other.id, "write", FrameKind::kText);
+  const auto writes = [&other] { return std::ranges::count(*other.sight, "text did write"); };
+  EXPECT_TRUE(fixture_.loop.settle_until([&] { return writes() == 1; }));
+  calls_.answer_with(
+      [](const std::string& call) { return call.ends_with("host.db-wal") ? EIO : 0; });
+  say("begin");
+  EXPECT_TRUE(fixture_.loop.settle_until([this] { return fixture_.shard().counts().live == 1; }));
+  EXPECT_FALSE(saw("text did begin"));
+  calls_.answer_with(nullptr);
+  fixture_.shard().message(other.id, "write", FrameKind::kText);
+  EXPECT_TRUE(fixture_.loop.settle_until([&] { return writes() == 2; }))
+      << "it needs nothing of the directory";
+
+  fixture_.restart({}, power());
+  client_ = fixture_.connect();
+  say("begin");
+  EXPECT_TRUE(sees("text did begin"));
+}
+
+TEST_F(LiveAgentPowerTest, AJobIsBegunWhenWhatWasWrittenBeforeIsDurable) {
+  bool ended = false;
+  fixture_.script.on_result = [&ended](AgentHost&, const OperationResult& result) {
+    ended = result.token == 7 && result.outcome.has_value();
+  };
+  say_while_held("job");
+  EXPECT_FALSE(ended);
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until([&ended] { return ended; }));
+}
+
+TEST_F(LiveAgentPowerTest, AnAgentWhoseAnswersWaitIsNotIdle) {
+  say_while_held("write");
+  fixture_.loop.advance(milliseconds(200'000));
+  EXPECT_EQ(fixture_.shard().counts().live, 1U);
+  calls_.let_go();
+  EXPECT_TRUE(sees("text did write"));
+  fixture_.loop.advance(milliseconds(200'000));
+  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+}
+
+TEST_F(LiveAgentPowerTest, TooManyHeldAnswersStopTheEvents) {
+  constexpr std::size_t kMessages = 5000;
+  say_while_held("write");
+  fixture_.script.history.clear();
+  for (std::size_t i = 0; i < kMessages; ++i) say("x");
+  EXPECT_LT(fixture_.script.history.size(), kMessages);
+  EXPECT_TRUE(saw("pause")) << "the client is not read from";
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until(
+      [this] { return std::ranges::count(*client_.sight, "text did x") == kMessages; }));
+}
+
+TEST_F(LiveAgentPowerTest, StoppingWaitsForTheAnswers) {
+  say_while_held("write");
+  bool stopped = false;
+  fixture_.runtime().stop(std::chrono::hours(1), [&stopped] { stopped = true; });
+  fixture_.settle();
+  EXPECT_FALSE(stopped);
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until([&stopped] { return stopped; }));
+  EXPECT_TRUE(saw("text did write"));
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing

@@ -1,0 +1,137 @@
+// Who is woken when, and who is not woken again and again. What the work of the woken is: live_agent_work_test.cpp.
+#include "work_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class ShardAlarmsTest : public testing::WorkTest {
+ protected:
+  std::size_t starts() const {
+    return static_cast<std::size_t>(std::ranges::count(shard_.script.history, "start |"));
+  }
+};
+
+TEST_F(ShardAlarmsTest, AShortIntervalOfALiveAgentIsOnTime) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(every(100, "tick"))); });
+  shard_.loop.advance(milliseconds(2'050));
+  EXPECT_EQ(runs().size(), 20U);
+}
+
+TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
+  visit([](AgentHost& host) {
+    EXPECT_TRUE(host.create_schedule(after(200, "soon")));
+    EXPECT_TRUE(host.create_schedule(after(210, "a moment later")));
+  });
+  shard_.loop.advance(milliseconds(205));
+  EXPECT_EQ(runs().size(), 1U);
+  shard_.loop.advance(milliseconds(10));
+  EXPECT_EQ(runs().size(), 2U);
+}
+
+TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(60'000, "tick"))); });
+  ASSERT_TRUE(wake_of());
+  EXPECT_TRUE(wake_of()->working);
+  EXPECT_TRUE(wake_of()->at_ms)
+      << "after a crash it is not due when others have recovered, but now";
+}
+
+TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
+  const auto served = shard_.runtime().classes().remove("counter");
+  shard_.shard().leave_version(served->agent_class, EvictReason::kPluginRemoved, false);
+  shard_.loop.advance(seconds(10));
+  ASSERT_EQ(shard_.script.alive, 0);
+  EXPECT_TRUE(runs().empty());
+  shard_.runtime().classes().put(served);
+  shard_.shard().class_is_back("counter");
+  shard_.loop.advance(milliseconds(1));
+  EXPECT_EQ(runs().size(), 1U);
+}
+
+TEST_F(ShardAlarmsTest, ABusyNeighbourDoesNotHideThatTheClockWasSetBack) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); },
+        "cold");
+  shard_.loop.advance(minutes(5));
+  ASSERT_EQ(shard_.script.alive, 0);
+  shard_.loop.jump(-hours(1));
+  for (int i = 0; i < 30; ++i) {  // each arms the alarm anew
+    visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+    visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+    shard_.loop.advance(seconds(30));
+  }
+  EXPECT_EQ(runs().size(), 1U);
+}
+
+TEST_F(ShardAlarmsTest, WhenThereIsNoRoomOneOfThoseThatAreDueAsksNowAndThen) {
+  RuntimeLimits limits;
+  limits.max_live_agents = 1;
+  for (int i = 0; i < 50; ++i) {
+    visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
+          "agent" + std::to_string(i));
+  }
+  shard_.restart(limits);
+  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+  shard_.loop.advance(seconds(11));
+  EXPECT_TRUE(runs().empty());
+  EXPECT_GE(shard_.logger.count("debug alarm:no_room"), 5U);
+  EXPECT_LE(shard_.logger.count("debug alarm:no_room"), 12U);
+  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+  shard_.loop.advance(seconds(60));
+  EXPECT_EQ(runs().size(), 50U) << "and all come when there is";
+}
+
+TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
+  RuntimeLimits limits;
+  limits.max_recovering = 1;
+  for (int i = 0; i < 6; ++i) {
+    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
+          "agent" + std::to_string(i));
+  }
+  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kPlugin, "not yet"};
+  };
+  shard_.restart(limits);
+  shard_.settle();  // all have failed once, and are due again by time
+  ASSERT_EQ(recovered().size(), 6U);
+  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };  // hangs
+  limits.max_live_agents = 2;
+  shard_.restart(limits);
+  shard_.script.history.clear();
+  shard_.loop.advance(seconds(30));
+  EXPECT_LE(starts(), 12U) << "each once for its time and once for its permit, at most";
+  EXPECT_EQ(recovered().size(), 7U) << "the first of them hangs";
+  shard_.loop.advance(minutes(8));
+  EXPECT_GE(recovered().size(), 12U) << "a hook that hangs is given up, and the others follow";
+}
+
+TEST_F(ShardAlarmsTest, AnAgentThatCannotStartIsTriedLessAndLessOftenUntilItHasStarted) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
+  int creations = 0;
+  bool fails = true;
+  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+    ++creations;
+    if (fails) return Error{Errc::kPlugin, "not yet"};
+    return {};
+  };
+  shard_.restart();
+  shard_.loop.advance(minutes(10));
+  EXPECT_GE(creations, 6);
+  EXPECT_LE(creations, 9);
+  fails = false;
+  shard_.loop.advance(minutes(5));
+  EXPECT_EQ(runs().size(), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

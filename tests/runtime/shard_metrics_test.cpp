@@ -1,0 +1,255 @@
+#include "runtime/shard_metrics.hpp"
+
+#include "fakes.hpp"
+#include "support/exposition.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace hearth::runtime {
+namespace {
+
+using hearth::testing::Exposition;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ShardFixture;
+
+using Labels = std::map<std::string, std::string>;
+
+// ---- the cells alone ----
+
+TEST(ShardMetricsTest, TheShardsOfOneServerAddUp) {
+  Metrics metrics;
+  ShardMetrics first(metrics);
+  ShardMetrics second(metrics);
+  first.connections.set(2);
+  second.connections.set(3);
+  first.of_class("Counter").live_agents.add(1);
+  second.of_class("Counter").live_agents.add(1);
+  const Exposition seen(metrics.text());
+  ASSERT_EQ(seen.mistake(), "");
+  EXPECT_EQ(seen.value("hearth_connections"), 5);
+  EXPECT_EQ(seen.value("hearth_live_agents", {{"class", "Counter"}}), 2);
+}
+
+TEST(ShardMetricsTest, WhenAShardGoesItsGaugesSayZeroAndItsCountersStay) {
+  Metrics metrics;
+  {
+    ShardMetrics shard(metrics);
+    shard.slots.set(4);
+    shard.of_class("Counter").live_agents.add(2);
+    shard.of_class("Counter").starts.add(2);
+  }
+  const Exposition seen(metrics.text());
+  EXPECT_EQ(seen.value("hearth_agent_slots"), 0);
+  EXPECT_EQ(seen.value("hearth_live_agents", {{"class", "Counter"}}), 0);
+  EXPECT_EQ(seen.value("hearth_agent_starts_total", {{"class", "Counter"}}), 2);
+}
+
+TEST(ShardMetricsTest, AClassIsMadeOnce) {
+  Metrics metrics;
+  ShardMetrics shard(metrics);
+  EXPECT_EQ(&shard.of_class("Counter"), &shard.of_class("Counter"));
+  EXPECT_NE(&shard.of_class("Counter"), &shard.of_class("Room"));
+}
+
+TEST(ShardMetricsTest, KindsAndReasonsThatItDoesNotKnowAreCountedAsUnknown) {
+  Metrics metrics;
+  ShardMetrics shard(metrics);
+  ClassMetrics& figures = shard.of_class("Counter");
+  figures.event_ended(static_cast<EventKind>(4000), EventOutcome::kOk);
+  figures.evicted(static_cast<EvictReason>(4000));
+  const Exposition seen(metrics.text());
+  EXPECT_EQ(seen.value("hearth_events_total",
+                       {{"class", "Counter"}, {"kind", "unknown"}, {"outcome", "ok"}}),
+            1);
+  EXPECT_EQ(
+      seen.value("hearth_agent_evictions_total", {{"class", "Counter"}, {"reason", "unknown"}}), 1);
+}
+
+// ---- what the runtime counts ----
+
+class RuntimeMetricsTest : public ::testing::Test {
+ protected:
+  std::optional<double> figure(const std::string& name, const Labels& labels = {}) {
+    const Exposition seen(shard_.metrics.text());
+    EXPECT_EQ(seen.mistake(), "");
+    return seen.value(name, labels);
+  }
+  std::optional<double> of_counter(const std::string& name) {
+    return figure(name, {{"class", "Counter"}});
+  }
+  std::optional<double> events(const std::string& kind, const std::string& outcome) {
+    return figure("hearth_events_total",
+                  {{"class", "Counter"}, {"kind", kind}, {"outcome", outcome}});
+  }
+  std::optional<double> evictions(const std::string& reason) {
+    return figure("hearth_agent_evictions_total", {{"class", "Counter"}, {"reason", reason}});
+  }
+
+  ShardFixture shard_;
+};
+
+TEST_F(RuntimeMetricsTest, FollowsAgentsAndTheirClientsInAndOut) {
+  const auto client = shard_.connect("a");
+  shard_.request("GET", "", "b");
+  shard_.settle();
+  EXPECT_EQ(of_counter("hearth_live_agents"), 2);
+  EXPECT_EQ(of_counter("hearth_agent_starts_total"), 2);
+  EXPECT_EQ(figure("hearth_connections"), 1);
+  EXPECT_EQ(figure("hearth_agent_slots"), 2);
+  shard_.loop.advance(seconds(62));
+  EXPECT_EQ(of_counter("hearth_live_agents"), 0);
+  EXPECT_EQ(evictions("idle"), 2);
+  EXPECT_EQ(figure("hearth_agent_slots"), 1) << "the one whose client is connected";
+  shard_.shard().disconnected(client.id, 1000, "", true);
+  shard_.loop.advance(seconds(62));
+  EXPECT_EQ(figure("hearth_connections"), 0);
+  EXPECT_EQ(figure("hearth_agent_slots"), 0);
+}
+
+TEST_F(RuntimeMetricsTest, CountsEventsByKindAndByHowTheyEnd) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "fail") return Error{Errc::kPlugin, "no"};
+    if (event.name == "late") return {};
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.call(client, "good");
+  shard_.call(client, "good");
+  shard_.call(client, "fail");
+  shard_.call(client, "late");
+  shard_.settle();
+  EXPECT_EQ(events("start", "ok"), 1);
+  EXPECT_EQ(events("connecting", "ok"), 1);
+  EXPECT_EQ(events("connect", "ok"), 1);
+  EXPECT_EQ(events("call", "ok"), 2);
+  EXPECT_EQ(events("call", "error"), 1);
+  EXPECT_EQ(events("call", "timeout"), std::nullopt);
+  shard_.loop.advance(seconds(301));
+  EXPECT_EQ(events("call", "timeout"), 1);
+}
+
+TEST_F(RuntimeMetricsTest, CountsWhatAnEvictionCutsOff) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "late") return {};
+    if (event.name == "leave") EXPECT_TRUE(host.evict());
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.call(client, "late");
+  shard_.settle();
+  shard_.call(client, "leave");
+  shard_.settle();
+  EXPECT_EQ(events("call", "evicted"), 1);
+  EXPECT_EQ(evictions("admin"), 1);
+}
+
+TEST_F(RuntimeMetricsTest, CountsStateThatClientsWrite) {
+  const auto client = shard_.connect();
+  shard_.write_state(client, "{}");
+  shard_.settle();
+  EXPECT_EQ(events("state_check", "ok"), 1);
+}
+
+TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsIncluded) {
+  CallId open = 0;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "late") {
+      open = event.call;
+      return {};
+    }
+    if (event.name == "end") EXPECT_TRUE(host.complete(open, std::string_view()));
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.call(client, "late");
+  shard_.loop.advance(milliseconds(2500));
+  shard_.call(client, "end");
+  shard_.settle();
+  const Exposition seen(shard_.metrics.text());
+  EXPECT_EQ(seen.value("hearth_event_duration_seconds_count", {{"class", "Counter"}}), 3);
+  EXPECT_EQ(seen.value("hearth_event_duration_seconds_sum", {{"class", "Counter"}}), 2.5);
+  EXPECT_EQ(seen.value("hearth_event_duration_seconds_bucket", {{"class", "Counter"}, {"le", "1"}}),
+            2);
+}
+
+TEST_F(RuntimeMetricsTest, CountsStartsThatFail) {
+  shard_.script.on_create = [](AgentHost&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
+  shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(of_counter("hearth_agent_failed_starts_total"), 1);
+  EXPECT_EQ(of_counter("hearth_agent_starts_total"), 0);
+  EXPECT_EQ(of_counter("hearth_live_agents"), 0);
+  EXPECT_EQ(evictions("admin"), std::nullopt) << "it was never up";
+}
+
+TEST_F(RuntimeMetricsTest, CountsCommits) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "PUT") EXPECT_TRUE(host.set_state(0, "1"));
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  shard_.request("GET");
+  shard_.settle();
+  EXPECT_EQ(of_counter("hearth_commits_total"), 0);
+  shard_.request("PUT");
+  shard_.settle();
+  EXPECT_EQ(of_counter("hearth_commits_total"), 1);
+}
+
+TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
+  std::vector<std::pair<AgentHost*, CallId>> hooks;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest && event.name == "POST") {
+      EXPECT_TRUE(host.start_fiber("work", ""));
+    }
+    if (event.kind == EventKind::kFiberRecovered) {
+      hooks.emplace_back(&host, event.call);
+      return {};
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  for (const char* name : {"a", "b", "c"}) shard_.request("POST", "", name);
+  shard_.settle();
+  EXPECT_EQ(figure("hearth_pending_wakes"), 3);
+  RuntimeLimits limits;
+  limits.max_recovering = 1;
+  shard_.restart(limits);
+  for (const char* name : {"a", "b", "c"}) shard_.request("GET", "", name);
+  shard_.settle();
+  ASSERT_EQ(hooks.size(), 1U);
+  EXPECT_EQ(figure("hearth_recoveries_in_progress"), 1);
+  EXPECT_EQ(figure("hearth_recoveries_waiting"), 2);
+  shard_.script.on_event = nullptr;
+  EXPECT_TRUE(hooks[0].first->complete(hooks[0].second, std::string_view()));
+  // That came from outside any turn; the next event makes the agent look at it.
+  for (const char* name : {"a", "b", "c"}) shard_.request("GET", "", name);
+  shard_.settle();
+  EXPECT_EQ(figure("hearth_recoveries_in_progress"), 0);
+  EXPECT_EQ(figure("hearth_recoveries_waiting"), 0);
+}
+
+TEST_F(RuntimeMetricsTest, TellsWhatTheSyncServiceDoesWhileTheRuntimeLives) {
+  const auto counts = shard_.runtime().sync_counts();
+  EXPECT_EQ(figure("hearth_sync_requests_total"), static_cast<double>(counts.requests));
+  EXPECT_EQ(figure("hearth_sync_calls_total"), static_cast<double>(counts.calls));
+  EXPECT_GE(counts.requests, 1U) << "the directory's, at the start";
+  EXPECT_EQ(figure("hearth_sync_failures_total"), 0);
+}
+
+TEST_F(RuntimeMetricsTest, NamesOfAgentsReachNoLabel) {
+  shard_.request("GET", "", "secret-name");
+  shard_.settle();
+  EXPECT_EQ(shard_.metrics.text().find("secret"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

@@ -1,0 +1,170 @@
+// AgentDatabase with a sync service: what is synced when, and what happens after a sync has failed.
+#include "storage/agent_database.hpp"
+#include "storage/statement.hpp"
+#include "storage/sync_service.hpp"
+#include "support/fake_sync_calls.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace hearth::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AgentDatabasePowerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<AgentDatabase> open(int checkpoint_pages = 1000) {
+    return std::make_unique<AgentDatabase>(
+        path_, AgentKey{"Counter", "alice"},
+        AgentDatabaseOptions{.checkpoint_pages = checkpoint_pages, .sync = &sync_});
+  }
+  static void commit(AgentDatabase& database, const std::string& state) {
+    database.store_state(state);
+    database.commit();
+  }
+  // Ends a life as a crash does.
+  void crash(std::unique_ptr<AgentDatabase> database) {
+    database->sync_target()->fail();
+    database.reset();
+    ASSERT_GT(fs::file_size(wal_), 0U) << "there is nothing to take up";
+  }
+  void fail_all(bool failing) {
+    calls_.answer_with([failing](const std::string&) { return failing ? EIO : 0; });
+  }
+
+  const testing::TempDirectory temp_;
+  const fs::path path_ = temp_.path() / "agents/Counter/00/a.db";
+  const fs::path wal_ = path_.native() + "-wal";
+  hearth::testing::FakeSyncCalls calls_;
+  SyncService sync_{calls_, temp_.path(), SyncService::Thread::kCallers};
+};
+
+TEST_F(AgentDatabasePowerTest, P7_CommittingDoesNotWaitForTheDevice) {
+  const auto database = open();
+  EXPECT_EQ(database->sync_target(), nullptr);
+  for (int i = 0; i < 10; ++i) commit(*database, std::to_string(i));
+  EXPECT_TRUE(calls_.take_calls().empty());
+  EXPECT_TRUE(sync_.wait({database->sync_target()}));
+  EXPECT_EQ(calls_.take_calls().front(), "data " + wal_.native());
+  database->close();
+  EXPECT_FALSE(fs::exists(wal_)) << "P6";
+}
+
+TEST_F(AgentDatabasePowerTest, P7_NoCheckpointIsMadeBeforeTheNamesAreOnTheDevice) {
+  const auto database = open(4);
+  for (int i = 0; i < 3; ++i) commit(*database, std::to_string(i));
+  EXPECT_EQ(calls_.take_calls().size(), 5U) << "the file and four directories";
+  commit(*database, "x");
+  EXPECT_TRUE(calls_.take_calls().empty()) << "they are there now";
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ClosingBringsTheNamesToTheDeviceFirst) {
+  const auto database = open();
+  commit(*database, "1");
+  database->close();
+  EXPECT_EQ(calls_.take_calls().size(), 5U);
+}
+
+TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalStays) {
+  auto database = open();
+  commit(*database, "1");
+  fail_all(true);
+  EXPECT_FALSE(sync_.wait({database->sync_target()}));
+  EXPECT_THROW(database->store_state("2"), StorageError);
+  EXPECT_TRUE(database->broken());
+  const auto size = fs::file_size(wal_);
+  database->close();
+  EXPECT_EQ(fs::file_size(wal_), size);
+  fail_all(false);
+  database = open();
+  EXPECT_EQ(database->load_state(), "1");
+  commit(*database, "2");
+  EXPECT_TRUE(sync_.wait({database->sync_target()}));
+  database->close();
+}
+
+TEST_F(AgentDatabasePowerTest, P7_WhatIsWrittenWhileASyncFailsIsNotCommitted) {
+  const auto database = open();
+  commit(*database, "1");
+  database->store_state("2");
+  fail_all(true);
+  EXPECT_FALSE(sync_.wait({database->sync_target()}));
+  EXPECT_THROW(database->commit(), StorageError);
+  database->close();
+  fail_all(false);
+  EXPECT_EQ(open()->load_state(), "1");
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ACheckpointThatMayNotBeMadeBreaksTheDatabase) {
+  const auto database = open(4);
+  commit(*database, "1");
+  fail_all(true);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 5; ++i) commit(*database, "2");
+      },
+      StorageError);
+  EXPECT_TRUE(database->broken());
+  database->close();
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsMovedIntoTheFileBeforeAnythingIsWritten) {
+  auto database = open();
+  commit(*database, "1");
+  crash(std::move(database));
+  (void)calls_.take_calls();
+  database = open();
+  EXPECT_EQ(fs::file_size(wal_), 0U);
+  const auto calls = calls_.take_calls();
+  EXPECT_EQ(std::ranges::count(calls, "data " + wal_.native()), 1);
+  EXPECT_EQ(std::ranges::count(calls, "names " + path_.parent_path().native()), 1);
+  EXPECT_EQ(database->load_state(), "1");
+  EXPECT_EQ(database->sync_target(), nullptr);
+  database->close();
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndTheAgentDoesNotOpen) {
+  auto database = open();
+  commit(*database, "1");
+  crash(std::move(database));
+  const auto size = fs::file_size(wal_);
+  fail_all(true);
+  EXPECT_THROW(open(), StorageError);
+  EXPECT_EQ(fs::file_size(wal_), size);
+  fail_all(false);
+  EXPECT_EQ(open()->load_state(), "1");
+}
+
+TEST_F(AgentDatabasePowerTest, P7_AFileThatNobodyHasCommittedToIsMadeAnew) {
+  fs::create_directories(path_.parent_path());
+  {
+    AgentDatabase other(path_, {"Counter", "alice"});  // of a server without this durability
+    (void)other.connection();
+    fs::copy_file(path_, temp_.path() / "copy");
+  }
+  fs::copy_file(temp_.path() / "copy", path_, fs::copy_options::overwrite_existing);
+  const auto database = open();
+  EXPECT_FALSE(fs::exists(path_));
+  commit(*database, "1");
+  database->close();
+  EXPECT_EQ(open()->load_state(), "1");
+}
+
+TEST_F(AgentDatabasePowerTest, P1_AnAgentThatIsOnlyLookedAtLeavesNothing) {
+  {
+    const auto database = open();
+    (void)database->connection();
+    database->close();
+  }
+  EXPECT_TRUE(fs::is_empty(path_.parent_path()));
+}
+
+}  // namespace
+}  // namespace hearth::storage
