@@ -179,20 +179,24 @@ Result<api::PluginList> AdminDesk::list_plugins() {
 }
 
 void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::ReloadedFile>> answer) {
+  // Kept here as well: whoever is turned away must be told, and not while the lock is held.
+  const auto shared = std::make_shared<Answer<std::vector<api::ReloadedFile>>>(std::move(answer));
+  const char* why_not = "the server is starting or stopping";
   {
     const std::scoped_lock lock(mutex_);
     if (reloader_ != nullptr) {
       // Here and not on the pool: a trial may take seconds, and the reloader has a thread of its own.
-      std::string segment = agent_class.empty() ? std::string() : protocol::kebab_case(agent_class);
-      return reloader_->reload(
-          std::move(segment),
-          [answer = std::move(answer)](const Result<PluginReloader::Outcomes>& outcomes) {
-            if (!outcomes) return answer(outcomes.error());
-            answer(told(*outcomes));
-          });
+      const auto told_of = [shared](const Result<PluginReloader::Outcomes>& outcomes) {
+        if (!outcomes) return (*shared)(outcomes.error());
+        (*shared)(told(*outcomes));
+      };
+      const bool accepted = reloader_->reload(
+          agent_class.empty() ? std::string() : protocol::kebab_case(agent_class), told_of);
+      if (accepted) return;
+      why_not = "too much is asked at once; try again";
     }
   }
-  answer(Error{Errc::kUnavailable, "the server is starting or stopping"});
+  (*shared)(Error{Errc::kUnavailable, why_not});
 }
 
 // ---- classes ------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@
 #include <exception>
 #include <variant>
 
+#include <signal.h>
+
 namespace hearth::app {
 namespace {
 
@@ -54,6 +56,8 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], hearth::loader::kCheckArgument) == 0) {
     return hearth::loader::run_plugin_check(argv[2], argv[3]);
   }
+  // Who starts us may ignore it, and we have inherited that: then nobody is told how children have ended.
+  ::signal(SIGCHLD, SIG_DFL);
   try {
     return std::visit([](const auto& command) { return hearth::app::run(command); },
                       hearth::app::parse_command_line(argc, argv));

@@ -12,6 +12,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBusyTick{20};
 constexpr milliseconds kRetireTick{500};
 
+// Each is somebody who waits for an answer.
+constexpr std::size_t kMaxErrands = 64;
+
 constexpr std::size_t kMaxFiles = loader::PluginLoader::kMaxFiles;
 
 }  // namespace
@@ -68,15 +71,24 @@ PluginReloader::~PluginReloader() {
 }
 
 void PluginReloader::reload() {
-  reload({}, {});
+  (void)reload({}, {});
 }
 
-void PluginReloader::reload(std::string segment, std::function<void(Result<Outcomes>)> answer) {
+bool PluginReloader::reload(std::string segment, std::function<void(Result<Outcomes>)> answer) {
   Errand errand;
   errand.all = true;
   errand.segment = std::move(segment);
   errand.answer = std::move(answer);
-  send(std::move(errand));
+  const std::scoped_lock lock(mutex_);
+  if (errand.answer) {
+    if (errands_.size() >= kMaxErrands) return false;
+  } else if (std::ranges::any_of(
+                 errands_, [](const Errand& each) { return each.all && each.segment.empty(); })) {
+    return true;  // that one looks as well, and later than now
+  }
+  errands_.push_back(std::move(errand));
+  news_.notify_one();
+  return true;
 }
 
 void PluginReloader::send(Errand errand) {
@@ -135,7 +147,10 @@ void PluginReloader::run(const Errand& errand) {
 Result<loader::FileChanges> PluginReloader::changes_of(const Errand& errand) const {
   if (!errand.all) return errand.changes;
   // All files there are; those with the bytes that are served make no new version.
-  const loader::DirectoryImage image = loader::look_at(settings_.directories, ".so", kMaxFiles);
+  loader::DirectoryImage served;
+  for (const auto& [file, library] : libraries_) served.emplace(file, loader::FileStamp{});
+  const loader::DirectoryImage image =
+      loader::look_at(settings_.directories, ".so", kMaxFiles, served);
   const auto is_meant = [&](const Library& library) {
     return errand.segment.empty() || library.classes.contains(errand.segment);
   };
@@ -331,12 +346,15 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
   library.generation = library.generation_before;
   std::map<std::string, Served> added =
       std::exchange(library.classes, std::exchange(library.classes_before, {}));
-  for (const auto& [segment, served] : library.classes) {
+  std::erase_if(library.classes, [&](const auto& each) {
+    const auto& [segment, served] = each;
     added.erase(segment);
-    if (runtime_.classes().find(segment)) continue;
+    if (const Served now = runtime_.classes().find(segment))
+      return now != served;          // left out by the version, and another library has it by now
     runtime_.classes().put(served);  // the version had left it out
     runtime_.class_is_back(segment);
-  }
+    return false;
+  });
   if (!added.empty()) remove(file, std::move(added));  // nothing else serves these
   retiring_ = true;
 }

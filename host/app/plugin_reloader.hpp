@@ -75,7 +75,8 @@ class PluginReloader {
   using Outcomes = std::vector<Outcome>;
   // As reload(), and answers when each file was read and tried, once, on the reloader's thread. With a segment only the file that
   // serves that class is looked at; kNotFound if there is none. kClosing: the reloader is destroyed.
-  void reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
+  // False: too many wait for an answer, and this one gets none.
+  bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
   // The files that are there and not served as they are, with the reason.
   [[nodiscard]] std::vector<loader::Refusal> refusals();

@@ -64,8 +64,10 @@ Result<Quarantine> Quarantine::load(const std::filesystem::path& data) {
 
 bool Quarantine::count(const CrashRecord& crash) {
   if (crash.agent_class.empty() || crash.sha256.empty()) return false;
-  std::erase_if(crashes_,
-                [&crash](const Crash& each) { return each.time_ms < crash.time_ms - kWindowMs; });
+  // One that lies ahead was written while the clock was wrong: it would never become old.
+  std::erase_if(crashes_, [&crash](const Crash& each) {
+    return each.time_ms > crash.time_ms || each.time_ms < crash.time_ms - kWindowMs;
+  });
   crashes_.push_back(
       {.agent_class = crash.agent_class, .sha256 = crash.sha256, .time_ms = crash.time_ms});
   const auto is_same = [&crash](const Crash& each) {

@@ -5,6 +5,7 @@
 #include "json/json.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,14 @@ Error no_server(const std::filesystem::path& data) {
   return Error{Errc::kNotFound, "no server runs on the data directory " +
                                     quote_text(data.native(), kMaxShownPath) +
                                     ": name another one with --data or --config"};
+}
+
+// Whether who wrote the file may say which file of ours is sent to which address. Root asks servers of anybody.
+bool is_trusted(const std::filesystem::path& file) {
+  struct stat status{};
+  const uid_t user = ::geteuid();
+  return ::lstat(file.c_str(), &status) == 0 &&
+         (user == 0 || status.st_uid == user || status.st_uid == 0);
 }
 
 // Whether some process holds the lock of PublishedRecord. Asking takes none.
@@ -77,6 +86,12 @@ Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& da
 
 Result<ServerRecord> find_server(const std::filesystem::path& data) {
   const std::filesystem::path file = data / kFile;
+  std::error_code failure;
+  if (std::filesystem::exists(file, failure) && !is_trusted(file)) {
+    return Error{Errc::kForbidden,
+                 quote_text(file.native(), kMaxShownPath) +
+                     " is another user's: only that user and root may ask the server"};
+  }
   const auto text = read_file(file, kMaxFileBytes);
   if (!text) {
     if (text.error().code == Errc::kNotFound) return no_server(data);

@@ -35,7 +35,8 @@ class PublishedRecord {
 };
 
 // The server that runs on the directory.
-//   Failure   kNotFound: none does. Else the file cannot be read. Sentences for a person, with the directory.
+//   Failure   kNotFound: none does. kForbidden: the file is another user's, who could have our token sent anywhere; root asks
+//             anybody's, and must know whose directory it names. Else the file cannot be read. Sentences for a person, with the directory.
 [[nodiscard]] Result<ServerRecord> find_server(const std::filesystem::path& data);
 
 }  // namespace hearth::app

@@ -36,9 +36,16 @@ bool has_terminal() {
   return terminal >= 0;
 }
 
+// nohup(1): who starts us wants us to outlive the terminal. A signal that is blocked comes though it is ignored.
+bool ignores_hangup() {
+  struct sigaction now{};
+  return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
-StopSignals::StopSignals() : had_terminal_(has_terminal()), end_(::eventfd(0, EFD_CLOEXEC)) {
+StopSignals::StopSignals()
+    : had_terminal_(has_terminal() && !ignores_hangup()), end_(::eventfd(0, EFD_CLOEXEC)) {
   const sigset_t set = stop_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);

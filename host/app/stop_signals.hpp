@@ -10,7 +10,8 @@ namespace hearth::app {
 // While an object lives, the first SIGTERM or SIGINT releases wait(), and the second ends the process at once
 // with the status that shells give for it (128 and the signal's number: 143, 130): whoever sends it has lost
 // patience. One that comes with the first is its echo: timeout(1) and some shells signal a process and then its group.
-// SIGHUP asks the server to look at its libraries again; but one that comes because the terminal was closed ends it like SIGTERM.
+// SIGHUP asks the server to look at its libraries again; but one that comes because the terminal was closed ends it like SIGTERM,
+// unless the process was started with SIGHUP ignored, as nohup(1) does.
 // SIGPIPE and SIGXFSZ do nothing: a peer that went away, and a file past its limit, are errors of a write.
 //
 // Threads   Make it before any other thread: they inherit the mask that keeps the signals for this object.
@@ -34,9 +35,9 @@ class StopSignals {
 
   std::counting_semaphore<> came_{0};
   std::atomic<int> signal_ = 0;  // the one that ends the server; set before came_ is released
-  const bool had_terminal_;
-  int signals_ = -1;  // signalfd
-  int end_;           // eventfd: written by the destructor
+  const bool had_terminal_;      // and should end with it
+  int signals_ = -1;             // signalfd
+  int end_;                      // eventfd: written by the destructor
   std::thread listener_;
 };
 

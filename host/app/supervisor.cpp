@@ -77,20 +77,23 @@ class AwaitedSignals {
   sigset_t before_{};
 };
 
-// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and none ignored.
+// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and none ignored, but for SIGHUP: that
+// stays blocked until the server waits for it, for one that is passed on before would end it; and ignored if it is (nohup).
 class SpawnSetup {
  public:
   explicit SpawnSetup(int ready_pipe) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    sigset_t none{};
-    sigset_t all{};
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
+    sigset_t blocked{};
+    sigset_t reset{};
+    ::sigemptyset(&blocked);
+    ::sigaddset(&blocked, SIGHUP);
+    ::sigfillset(&reset);
+    ::sigdelset(&reset, SIGHUP);
     ::posix_spawn_file_actions_adddup2(&actions, ready_pipe, kChildDescriptor);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setsigmask(&attributes, &blocked);
+    ::posix_spawnattr_setsigdefault(&attributes, &reset);
   }
   ~SpawnSetup() {
     ::posix_spawn_file_actions_destroy(&actions);

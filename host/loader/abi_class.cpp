@@ -5,6 +5,8 @@
 #include "loader/abi_status.hpp"
 #include "loader/plugin_generation.hpp"
 
+#include <hearth/ext/schema.h>
+
 #include <string>
 #include <utility>
 
@@ -97,15 +99,27 @@ class AbiInstance final : public AgentInstance {
   void* const instance_;
 };
 
-const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_class& table) {
+// What the class gives for `id`, or null.
+const void* find_table(const AbiClass& agent_class, const hearth_class& table, const char* id) {
   if (!HEARTH_HAS(&table, hearth_class, get_extension)) return nullptr;
   const void* found = nullptr;
   call_plugin(agent_class, "get_extension", AgentLabel(), [&] {
-    found = table.get_extension(&table, HEARTH_EXT_OFFLOAD);
+    found = table.get_extension(&table, id);
     return hearth_status{HEARTH_OK};
   });
-  const auto* const offload = static_cast<const hearth_offload_v1*>(found);
+  return found;
+}
+
+const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_class& table) {
+  const auto* const offload =
+      static_cast<const hearth_offload_v1*>(find_table(agent_class, table, HEARTH_EXT_OFFLOAD));
   return offload != nullptr && offload->run != nullptr ? offload : nullptr;
+}
+
+std::uint32_t find_schema_version(const AbiClass& agent_class, const hearth_class& table) {
+  const auto* const schema =
+      static_cast<const hearth_schema_v1*>(find_table(agent_class, table, HEARTH_EXT_SCHEMA));
+  return schema != nullptr && HEARTH_HAS(schema, hearth_schema_v1, version) ? schema->version : 0;
 }
 
 }  // namespace
@@ -115,7 +129,8 @@ AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClas
     : generation_(std::move(generation)),
       entry_(entry),
       owner_(generation_->origin(), std::move(sha256), number, std::string(entry.name)),
-      offload_(find_offload(*this, *entry_.table)) {
+      offload_(find_offload(*this, *entry_.table)),
+      schema_version_(find_schema_version(*this, *entry_.table)) {
   generation_->add_user();
 }
 

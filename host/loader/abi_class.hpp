@@ -32,6 +32,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view version() const override;
   [[nodiscard]] std::string_view origin() const override;
   [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
+  [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
   [[nodiscard]] bool checks_state() const override;
   [[nodiscard]] bool watches_state() const override;
 
@@ -53,6 +54,7 @@ class AbiClass final : public runtime::AgentClass {
   const EntryClass& entry_;  // the generation's
   const CallOwner owner_;
   const hearth_offload_v1* const offload_;  // the library's, or null
+  const std::uint32_t schema_version_;
 };
 
 }  // namespace hearth::loader

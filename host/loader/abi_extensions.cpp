@@ -1,6 +1,7 @@
 #include "loader/abi_extensions.hpp"
 
 #include <hearth/ext/offload.h>
+#include <hearth/ext/schema.h>
 
 namespace hearth::loader {
 
@@ -22,7 +23,7 @@ const void* find_extension(std::string_view id) noexcept {
 }
 
 bool knows_extension(std::string_view id) noexcept {
-  return id == HEARTH_EXT_OFFLOAD || find_extension(id) != nullptr;
+  return id == HEARTH_EXT_OFFLOAD || id == HEARTH_EXT_SCHEMA || find_extension(id) != nullptr;
 }
 
 }  // namespace hearth::loader

@@ -44,6 +44,12 @@ void ClassClaims::claim(const std::vector<std::string>& classes,
   }
 }
 
+void ClassClaims::claim_what_is_free(const std::vector<std::string>& classes,
+                                     const std::filesystem::path& file) {
+  release(file);
+  for (const std::string& name : classes) owners_.emplace(segment_of(name), Owner{name, file});
+}
+
 void ClassClaims::release(const std::filesystem::path& file) {
   std::erase_if(owners_, [&file](const auto& each) { return each.second.file == file; });
 }

@@ -31,6 +31,10 @@ class ClassClaims {
   // Claims them for `file`, in the place of what it has claimed before. Requires  No conflict.
   void claim(const std::vector<std::string>& classes, const std::filesystem::path& file);
 
+  // The same for those of them that no other file has claimed meanwhile.
+  void claim_what_is_free(const std::vector<std::string>& classes,
+                          const std::filesystem::path& file);
+
   // What `file` has claimed is free again.
   void release(const std::filesystem::path& file);
 

@@ -36,7 +36,8 @@ FileStamp stamp_of(const struct stat& status) {
                    .changed_ns = status.st_ctim.tv_sec * kNanoseconds + status.st_ctim.tv_nsec};
 }
 
-void look_at_one(const std::filesystem::path& directory, const std::string& extension,
+// False: it is there and could not be listed, or only in part.
+bool look_at_one(const std::filesystem::path& directory, const std::string& extension,
                  std::size_t max_files, DirectoryImage& image) {
   std::error_code failure;
   std::filesystem::directory_iterator entry(directory, failure);
@@ -46,17 +47,25 @@ void look_at_one(const std::filesystem::path& directory, const std::string& exte
     if (path.extension() != extension || path.filename().native().starts_with('.')) continue;
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) continue;  // gone again
-    if (++found > max_files) return;
+    if (++found > max_files) return true;
     image.emplace(path, stamp_of(status));
   }
+  return !failure || failure == std::errc::no_such_file_or_directory ||
+         failure == std::errc::not_a_directory;
 }
 
 }  // namespace
 
 DirectoryImage look_at(const std::vector<std::filesystem::path>& directories,
-                       const std::string& extension, std::size_t max_files) {
+                       const std::string& extension, std::size_t max_files,
+                       const DirectoryImage& known) {
   DirectoryImage image;
-  for (const auto& directory : directories) look_at_one(directory, extension, max_files, image);
+  for (const auto& directory : directories) {
+    if (look_at_one(directory, extension, max_files, image)) continue;
+    for (const auto& [path, stamp] : known) {
+      if (directory / path.filename() == path) image.emplace(path, stamp);
+    }
+  }
   return image;
 }
 
@@ -148,7 +157,8 @@ bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
 }
 
 void DirectoryWatcher::compare() {
-  DirectoryImage now = look_at(options_.directories, options_.extension, options_.max_files);
+  DirectoryImage now =
+      look_at(options_.directories, options_.extension, options_.max_files, known_);
   const FileChanges changes = difference(known_, now);
   known_ = std::move(now);
   if (!changes.none()) on_change_(changes);

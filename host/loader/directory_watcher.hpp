@@ -37,11 +37,13 @@ struct FileChanges {
   [[nodiscard]] bool none() const { return changed.empty() && gone.empty(); }
 };
 
-// The files with `extension` (".so") in `directories`, hidden ones left out. A directory that is absent or cannot be listed
-// has none. Symbolic links are images of themselves: they are refused later, by the rules of loading.
+// The files with `extension` (".so") in `directories`, hidden ones left out. A directory that is absent has none. One that is there
+// and cannot be listed (no descriptor is left, no permission) has those that `known` has of it: that nobody can look does not mean
+// that files are gone. Symbolic links are images of themselves: they are refused later, by the rules of loading.
 //   Bounded   At most `max_files` of each directory.
 DirectoryImage look_at(const std::vector<std::filesystem::path>& directories,
-                       const std::string& extension, std::size_t max_files);
+                       const std::string& extension, std::size_t max_files,
+                       const DirectoryImage& known = {});
 
 // What leads from `before` to `after`.
 FileChanges difference(const DirectoryImage& before, const DirectoryImage& after);

@@ -230,7 +230,8 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
     }
     if (before == nullptr) return claims_.release(file);
     before->current = true;
-    claims_.claim(before->generation->note().manifest.classes, file);
+    // What the later version had left out may be another file's by now.
+    claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
   });
 }
 
@@ -291,7 +292,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
                                                                       const StagedFile& copy,
                                                                       PluginNote note) {
   if (auto broken = probe_library(copy.path(), options_.probe)) {
-    known_bad_.emplace(candidate.sha256, *broken);
+    if (!is_untried(*broken)) known_bad_.emplace(candidate.sha256, *broken);
     return *std::move(broken);
   }
   return PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_);

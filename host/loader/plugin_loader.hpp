@@ -138,7 +138,7 @@ class PluginLoader {
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
-  // is there, is current again. The hash is remembered as bad, with `reason`.
+  // is there, is current again, without the classes that another file has claimed meanwhile. The hash is remembered as bad, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation, std::string reason);
 
   // The file is gone: no generation of it is current any more, and other files may have its classes.

@@ -13,6 +13,8 @@
 namespace hearth::loader {
 namespace {
 
+constexpr std::string_view kUntried = "it cannot be tried: ";
+
 // The child's lines on the verdict pipe.
 struct Story {
   std::string step = "start";  // the last one that began
@@ -70,12 +72,16 @@ std::optional<Finding> judge(const Story& story, int status, const std::string& 
 
 }  // namespace
 
+bool is_untried(const Finding& finding) {
+  return finding.rule == "P1" && finding.reason.starts_with(kUntried);
+}
+
 std::optional<Finding> probe_library(const std::filesystem::path& library,
                                      const ProbeOptions& options) {
   const TrialOutcome trial = run_trial({.program = options.program,
                                         .arguments = {kProbeArgument, library.native()},
                                         .time_limit = options.time_limit});
-  if (!trial.not_started.empty()) return finding("P1", "it cannot be tried: " + trial.not_started);
+  if (!trial.not_started.empty()) return finding("P1", std::string(kUntried) + trial.not_started);
   const Story story = read_story(trial.verdict);
   if (!trial.in_time) {
     return finding("P2", "it was still busy after " + std::to_string(options.time_limit.count()) +

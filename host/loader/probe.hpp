@@ -34,10 +34,13 @@ struct ProbeOptions {
 // Promises  The child and what it started are gone when this returns. The child has no descriptor of ours but its
 //           three standard ones and the pipe.
 // Bounded   time_limit; 16 KiB of what the library prints is kept, and 200 bytes of it are told.
-// Failure   P1, with the system's words, if the child cannot be started.
+// Failure   P1, with the system's words, if the child cannot be started: that says nothing about the library (is_untried).
 // Threads   Blocks.
 [[nodiscard]] std::optional<Finding> probe_library(const std::filesystem::path& library,
                                                    const ProbeOptions& options);
+
+// Whether it was no trial: the trouble is the machine's and not the library's, and may pass.
+[[nodiscard]] bool is_untried(const Finding& finding);
 
 // The child's whole life: returns its exit status, 0 also for a refusal. With no descriptor 3 the verdict goes
 // to standard output, for a person who tries it by hand.

@@ -80,6 +80,8 @@ std::optional<Finding> try_library(const std::filesystem::path& library, Verdict
   auto generation = PluginGeneration::load(library, library.filename().native(),
                                            *std::move(inspection.note), services, progress);
   if (!generation) return generation.error();
+  // A class is asked for its extensions when it is made, before any agent: that must not happen in the server first.
+  static_cast<void>((*generation)->make_classes());
   // Whether it lets itself be unloaded is not a question of this trial; whether it survives the attempt is.
   static_cast<void>((*generation)->retire(progress));
   return std::nullopt;

@@ -73,6 +73,8 @@ class AgentClass {
   [[nodiscard]] virtual std::string_view origin() const = 0;
   // Of the library's content, which tells its versions apart; empty: unknown.
   [[nodiscard]] virtual std::string_view sha256() const { return {}; }
+  // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for EventKind::kMigrate.
+  [[nodiscard]] virtual std::uint32_t schema_version() const { return 0; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.

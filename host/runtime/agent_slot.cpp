@@ -246,10 +246,17 @@ void AgentSlot::wake() {
   }
   settling_ = false;
   if (starting.has_error()) {
+    tells_start_failure_ = live_ && live_->check_schema().has_error();
     schedule_end(EvictReason::kAdmin, starting.error());
   } else {
     after_turn();
   }
+}
+
+void AgentSlot::migrated(const Completion& completion) {
+  if (state_ != AgentState::kWaking) return;  // it is on its way out, and what it wrote with it
+  const Result<void> begun = live_->migrated(completion.error);
+  if (begun.has_error()) schedule_end(EvictReason::kAdmin, begun.error());
 }
 
 void AgentSlot::started(const Completion& completion) {
@@ -328,6 +335,7 @@ void AgentSlot::settle() {
     for (const Completion& completion : live_->take_completions()) {
       if (ClassMetrics::is_timed(completion.kind))
         live_->figures().event_took(last_activity_ - completion.began);
+      if (completion.kind == EventKind::kMigrate) migrated(completion);
       if (completion.kind == EventKind::kStart) started(completion);
       if (completion.kind == EventKind::kConnect) connected(completion);
       if (completion.kind == EventKind::kClose) forget(completion.connection);
@@ -345,7 +353,7 @@ void AgentSlot::settle() {
     // Answers that wait for the device share the wait with others' as long as there is time.
     if (shard_.stopping_ && live_->events_in_progress() == 0 && !live_->awaits_durability())
       evict(EvictReason::kShutdown);
-  } while (deliver_next());
+  } while (deliver_next() || live_->has_completions());
   // While it leaves, its database may be another thread's.
   if (leave_when_idle_ && state_ == AgentState::kLive && queue_.empty() && live_->idle())
     leave_now(false);

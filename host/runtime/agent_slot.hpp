@@ -102,6 +102,7 @@ class AgentSlot {
 
   void wake();
   void settle();
+  void migrated(const Completion& completion);
   void started(const Completion& completion);
   void connected(const Completion& completion);
   bool deliver_next();
@@ -135,6 +136,7 @@ class AgentSlot {
   std::vector<ConnectionId> connections_;  // in the order of arrival
   EvictReason reason_ = EvictReason::kIdle;
   std::optional<Error> start_failure_;    // while evicting: why the start failed
+  bool tells_start_failure_ = false;      // ... and clients are told
   std::optional<EvictReason> leave_for_;  // must_leave()
   bool leave_when_idle_ = false;
   bool wake_again_ = false;

@@ -145,8 +145,10 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
     shard_.logger().write(
         LogLevel::kWarn, "agent.start_failed",
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
+    const bool is_told = std::exchange(tells_start_failure_, false);
     refuse_waiting(
-        Error{Errc::kUnavailable, "the agent failed to start; the server's log says why"},
+        Error{Errc::kUnavailable,
+              is_told ? failure->message : "the agent failed to start; the server's log says why"},
         kCloseInternalError);
   } else if (!queue_.empty() || (wake_again && !destroyed)) {
     wake();

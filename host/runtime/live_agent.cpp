@@ -38,9 +38,11 @@ EventOutcome outcome_of(const Result<std::string_view>& outcome) {
   return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
 }
 
-storage::AgentDatabaseOptions database_options(const ClassSettings& settings,
+storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
+                                               const ClassSettings& settings,
                                                ShardServices& services) {
   storage::AgentDatabaseOptions options = settings.database;
+  options.class_schema = agent_class.schema_version();
   options.sync = settings.durability == Durability::kPower ? &services.sync() : nullptr;
   return options;
 }
@@ -65,7 +67,7 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       figures_(services.metrics().of_class(slot.key().agent_class)),
       handle_(handle),
       database_(services.database_path(slot.key()), slot.key(),
-                database_options(settings, services)),
+                database_options(*class_, settings, services)),
       work_(database_, slot.key(), services.loop().clock(), services.random(), settings,
             services.durable_events(), stops_at_commit_),
       known_wake_(services.known_wake(slot.key())),
@@ -81,6 +83,8 @@ LiveAgent::~LiveAgent() {
 
 Result<void> LiveAgent::start() {
   work_.load();
+  if (Result<void> known = check_schema(); known.has_error()) return known;
+  const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     Entry entry(*this);
     auto made = class_->create(*this, slot_.key().name, settings_.options);
@@ -89,6 +93,15 @@ Result<void> LiveAgent::start() {
   }
   if (broken_) return storage_error_for_clients();
   if (destroy_requested_) return Error{Errc::kPlugin, "the agent destroyed itself"};
+  if (migrates) {
+    deliver_migrate();
+  } else {
+    deliver_start();
+  }
+  return {};
+}
+
+void LiveAgent::deliver_start() {
   AgentEvent event;
   event.kind = EventKind::kStart;
   const auto [id, call] = calls_.emplace();
@@ -96,7 +109,6 @@ Result<void> LiveAgent::start() {
   event.call = id;
   event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
   accept_call(id, event);
-  return {};
 }
 
 void LiveAgent::deliver(Incoming incoming) {
@@ -373,7 +385,7 @@ void LiveAgent::schedule_flush() {
 }
 
 void LiveAgent::flush() {
-  if (broken_ || shutting_) return;
+  if (broken_ || shutting_ || migrating_) return;
   try {
     outbox_.flush();
   } catch (const StorageError& failure) {  // agent boundary
@@ -517,12 +529,12 @@ void LiveAgent::discard(Effect& effect) {
 void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_, "shut() from inside the instance");
   try {
-    if (!broken_ && is_on_purpose(reason)) work_.interrupt_on_purpose();
+    if (!broken_ && !migrating_ && is_on_purpose(reason)) work_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
   flush();
-  if (!broken_) outbox_.wait_for_gate();
+  if (!broken_ && !migrating_) outbox_.wait_for_gate();
   shutting_ = true;
   abandon_operations();
   // Answers that are held back for durability would be lost with us, though what they report is committed.

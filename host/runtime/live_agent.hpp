@@ -69,8 +69,14 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
             const ClassSettings& settings, AgentHandle handle);
   ~LiveAgent() override;
 
-  // Makes the instance and delivers START; the outcome is a Completion of kind kStart.
+  // Makes the instance and delivers START; the outcome is a Completion of kind kStart. Data of an older schema version of the class
+  // come first: then it delivers MIGRATE, whose outcome is a Completion of kind kMigrate, for migrated(). Data of a newer one: kUnavailable.
   Result<void> start();
+  // Whether the class knows the schema version of the agent's data. The error is for clients too.
+  [[nodiscard]] Result<void> check_schema() const;
+  // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error: nothing of it is ever committed.
+  // Throws StorageError.
+  Result<void> migrated(const std::optional<Error>& failure);
 
   // Delivers one event. The slot has checked that it may be delivered now.
   void deliver(Incoming incoming);
@@ -125,6 +131,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
 
   // Internal completions and requests since the last call, in order.
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
+  [[nodiscard]] bool has_completions() const { return !completions_.empty(); }
   [[nodiscard]] bool eviction_requested() const { return evict_requested_; }
   // It is condemned: no event is delivered any more.
   [[nodiscard]] bool destruction_requested() const { return destroy_requested_; }
@@ -234,6 +241,9 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void durability_lost() override;
 
   void leave();
+  void deliver_start();
+  [[nodiscard]] bool must_migrate() const;
+  void deliver_migrate();
   [[nodiscard]] bool in_transaction() const;
   // Commits what the turn has written so far. Throws StorageError if it cannot.
   void commit_now();
@@ -303,7 +313,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   bool directory_dirty_ =
       false;  // with a gate: it was written to, and nothing asked for a sync since
   bool shutting_ = false;
-  bool recorded_ = false;  // the directory knows this agent
+  bool migrating_ = false;  // nothing is committed, and what is not by then never will be
+  bool recorded_ = false;   // the directory knows this agent
   std::optional<std::string> broken_;
   std::string refusal_text_;  // what create or a synchronous event says of the error it returns
   bool flush_scheduled_ = false;

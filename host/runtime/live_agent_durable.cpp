@@ -29,7 +29,7 @@ void LiveAgent::persist_wake(const durable::Wake& wake) {
 }
 
 bool LiveAgent::in_transaction() const {
-  return sql_ && sql_->has_savepoints();
+  return migrating_ || (sql_ && sql_->has_savepoints());
 }
 
 void LiveAgent::commit_now() {

@@ -33,8 +33,9 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
   if (outcome.has_error()) {
     Error error = outcome.error();
-    // Only a class that refuses the event recovers nothing; one that tried and failed is asked again.
-    const bool tried = call->kind == EventKind::kFiberRecovered;
+    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed is asked again.
+    const bool tried =
+        call->kind == EventKind::kFiberRecovered || call->kind == EventKind::kMigrate;
     if (tried && error.code == Errc::kUnsupported) error.code = Errc::kPlugin;
     finish(id, *call, Error{error.code, error.message.substr(0, kMaxErrorText)});
     return {};

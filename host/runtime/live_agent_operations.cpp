@@ -67,7 +67,8 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
   }
   JobEffect effect{id, job, std::make_shared<std::atomic<bool>>(false)};
   operations_.find(id)->abandoned = effect.abandoned;
-  if (!outbox_.open()) {
+  // A migration may wait for a job, and commits nothing before it has ended.
+  if (!outbox_.open() && !migrating_) {
     outbox_.push(std::move(effect));
   } else if (!queue_job(effect)) {
     return too_many_jobs();

@@ -32,6 +32,7 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::kQueueItem: return "queue_item";
     case EventKind::kFiberSettled: return "fiber_settled";
     case EventKind::kFibersRecovered: return "fibers_recovered";
+    case EventKind::kMigrate: return "migrate";
   }
   return "unknown";
 }

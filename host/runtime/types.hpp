@@ -37,6 +37,7 @@ enum class EventKind : std::uint32_t {
   kQueueItem = 13,
   kFiberSettled = 14,
   kFibersRecovered = 15,
+  kMigrate = 16,
 };
 
 // Events that the host gives an agent for its durable work, and no client waits for.

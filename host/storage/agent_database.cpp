@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -143,11 +144,13 @@ void AgentDatabase::check_identity() {
 
   AgentKey found;
   std::int64_t schema = 0;
+  std::int64_t class_schema = 0;
   Statement meta(connection_->handle(), "SELECT key, value FROM cf_agents_meta");
   for (Rows rows = meta.query(); rows.next();) {
     if (rows.text(0) == "class") found.agent_class = rows.text(1);
     if (rows.text(0) == "name") found.name = rows.text(1);
     if (rows.text(0) == "schema") schema = rows.integer(1);
+    if (rows.text(0) == "class_schema") class_schema = rows.integer(1);
   }
   if (found != key_) {
     throw StorageError(path_.string() + " belongs to agent " + quote_text(found.name) +
@@ -159,6 +162,9 @@ void AgentDatabase::check_identity() {
                        ", but this server knows only versions up to " +
                        std::to_string(kAgentSchemaVersion) + ": it was written by a newer server");
   }
+  if (class_schema < 0 || class_schema > std::numeric_limits<std::uint32_t>::max())
+    throw StorageError(path_.string() + " has a damaged class_schema");
+  class_schema_ = static_cast<std::uint32_t>(class_schema);
 }
 
 void AgentDatabase::write_identity() {
@@ -170,6 +176,24 @@ void AgentDatabase::write_identity() {
   insert.execute(params);
   has_meta_ = true;
   meta_is_pending_ = true;
+  if (options_.class_schema != 0) write_class_schema(options_.class_schema);
+}
+
+void AgentDatabase::write_class_schema(std::uint32_t version) {
+  Statement insert(connection_->handle(),
+                   "INSERT INTO cf_agents_meta(key, value) VALUES('class_schema', ?1) "
+                   "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
+  const std::array params{Param(std::int64_t{version})};
+  insert.execute(params);
+  class_schema_ = version;
+}
+
+void AgentDatabase::store_class_schema(std::uint32_t version) {
+  HEARTH_ASSERT(version != 0, "a class without versions has none to store");
+  begin_write();
+  FailStop fail_stop(*this);
+  write_class_schema(version);
+  fail_stop.succeeded();
 }
 
 // ---- the implicit transaction ------------------------------------------------------------------

@@ -30,6 +30,9 @@ struct AgentDatabaseOptions {
   // So many pages in the WAL, and they are moved into the file. SQLite's own number.
   int checkpoint_pages = 1000;
 
+  // Stored with the identity of a new agent, see class_schema(); 0: nothing is.
+  std::uint32_t class_schema = 0;
+
   // Durability `power` (P7); null: `process`. Outlives the database.
   SyncService* sync = nullptr;
 
@@ -58,7 +61,7 @@ struct AgentDatabaseOptions {
 //                 next life writes anything.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
-//   cf_agents_meta(key, value)   class, name, schema: in the very first transaction
+//   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
 //   cf_agents_state(id, state)   at the first store_state()
 //
 // Threads         One thread, the agent's shard.
@@ -102,6 +105,13 @@ class AgentDatabase {
   [[nodiscard]] std::optional<std::string> load_state();
   void store_state(std::string_view json);
 
+  // ---- the version of what the class keeps in the file ------------------------------------------
+
+  // As last stored, the open transaction included; 0: by a class without versions, or nothing is stored yet.
+  [[nodiscard]] std::uint32_t class_schema() const noexcept { return class_schema_; }
+  // Not 0 (asserted). Part of the transaction.
+  void store_class_schema(std::uint32_t version);
+
   // ---- for the layers that keep tables of their own in the file --------------------------------
 
   // The connection; makes and opens the file if need be. Whoever writes through it calls
@@ -140,6 +150,7 @@ class AgentDatabase {
   void open_file();
   void check_identity();
   void write_identity();
+  void write_class_schema(std::uint32_t version);
   bool has_state_table();
   void check_usable() const;
   void save_left_wal();
@@ -164,7 +175,8 @@ class AgentDatabase {
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;
-  bool has_meta_ = false;          // cf_agents_meta is there, possibly uncommitted
+  bool has_meta_ = false;  // cf_agents_meta is there, possibly uncommitted
+  std::uint32_t class_schema_ = 0;
   bool meta_is_pending_ = false;   // ... and goes again unless this transaction is committed
   std::optional<bool> has_state_;  // whether cf_agents_state is there; none: not known
 };

@@ -275,6 +275,27 @@ TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
   EXPECT_EQ(refused.error().code, Errc::kUnavailable);
 }
 
+TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
+  ReloadSettings settings;
+  settings.watch = false;
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  PluginReloader reloader({}, loader_, runtime_, clock_, logger_, metrics_, std::move(settings));
+  ASSERT_TRUE(reloader.reload("", [&begun, held = go_on.get_future().share()](const auto&) {
+    begun.set_value();
+    held.wait();
+  }));
+  begun.get_future().wait();
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(reloader.reload("", [](const auto&) {})) << i;
+  desk_.use(&reloader);
+  const auto refused = wait_for<std::vector<api::ReloadedFile>>(
+      [this](auto answer) { desk_.reload("", std::move(answer)); });
+  desk_.use(nullptr);
+  go_on.set_value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
 TEST_F(HeldUpTest, AfterTheStopEverybodyIsToldSo) {
   desk_.stop();
   EXPECT_EQ(classes().error().code, Errc::kClosing);

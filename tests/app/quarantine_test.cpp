@@ -52,6 +52,12 @@ TEST_F(QuarantineListTest, P1_CrashesThatLieFurtherApartAreForgotten) {
   EXPECT_TRUE(crash(4, kStart + 100 * Quarantine::kWindowMs, Quarantine::kWindowMs / 3));
 }
 
+TEST_F(QuarantineListTest, P1_CrashesOfAClockThatWasAheadDoNotCountForEver) {
+  EXPECT_FALSE(crash(3, kStart + 1000 * Quarantine::kWindowMs));
+  EXPECT_FALSE(crash(1));
+  EXPECT_FALSE(crash(1, kStart + Quarantine::kWindowMs * 2));
+}
+
 TEST_F(QuarantineListTest, P1_CrashesOfOthersDoNotCount) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(quarantine_.count(crash_of("Room", "01", kStart)));

@@ -3,6 +3,8 @@
 #include "base/files.hpp"
 #include "support/temp_directory.hpp"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,6 +43,20 @@ TEST_F(ServerRecordTest, WhatIsPublishedIsFoundUntilItEnds) {
   }
   EXPECT_FALSE(fs::exists(file_));
   EXPECT_EQ(find_server(data_).error().code, Errc::kNotFound);
+}
+
+TEST_F(ServerRecordTest, WhatAnotherUserHasWrittenIsNotBelieved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  const PublishedRecord published = publish();
+  fs::permissions(data_, fs::perms{0755});
+  fs::permissions(file_, fs::perms{0644});
+  ASSERT_EQ(::chown(file_.c_str(), 12345, 12345), 0);
+  EXPECT_TRUE(find_server(data_)) << "root asks everybody's";
+  ASSERT_EQ(::seteuid(54321), 0);
+  const auto found = find_server(data_);
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Errc::kForbidden);
 }
 
 TEST_F(ServerRecordTest, AMovedOneEndsOnce) {

@@ -49,6 +49,16 @@ TEST(ClassClaimsTest, ANewVersionOfALibraryTakesThePlaceOfItsOldClaims) {
   EXPECT_TRUE(claims.conflict({"C"}, "/plugins/two.so"));
 }
 
+TEST(ClassClaimsTest, WhatIsClaimedAgainIsOnlyWhatNobodyElseHasByThen) {
+  ClassClaims claims{ClassSegment()};
+  claims.claim({"A"}, "/plugins/one.so");
+  claims.claim({"B"}, "/plugins/two.so");
+  claims.claim_what_is_free({"A", "B"}, "/plugins/one.so");
+  EXPECT_TRUE(claims.conflict({"A"}, "/plugins/two.so"));
+  EXPECT_FALSE(claims.conflict({"B"}, "/plugins/two.so"));
+  EXPECT_TRUE(claims.conflict({"B"}, "/plugins/one.so"));
+}
+
 TEST(ClassClaimsTest, WhatARemovedFileHadIsFree) {
   ClassClaims claims{ClassSegment()};
   claims.claim({"A"}, "/plugins/one.so");

@@ -4,6 +4,7 @@
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <gtest/gtest.h>
@@ -209,6 +210,39 @@ TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
   const hearth::testing::TempDirectory directory;
   for (const char* name : {"a.so", "b.so", "c.so"}) std::ofstream(directory.path() / name) << "1";
   EXPECT_EQ(look_at({directory.path()}, ".so", 2).size(), 2U);
+}
+
+// Opening anything fails while an object lives, as in a process whose clients use up all descriptors.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(LookAtTest, WhatCannotBeListedIsNotGone) {
+  const hearth::testing::TempDirectory directory;
+  std::ofstream(directory.path() / "a.so") << "1";
+  const std::vector<std::filesystem::path> directories{directory.path()};
+  DirectoryImage known = look_at(directories, ".so", 10);
+  known["/elsewhere/b.so"] = FileStamp{.inode = 2};
+  DirectoryImage now;
+  {
+    const NoDescriptors none;
+    now = look_at(directories, ".so", 10, known);
+  }
+  EXPECT_TRUE(now.contains(directory.path() / "a.so"));
+  EXPECT_FALSE(now.contains("/elsewhere/b.so")) << "of another directory";
+  std::filesystem::remove_all(directory.path());
+  EXPECT_TRUE(look_at(directories, ".so", 10, known).empty()) << "a directory that is gone is";
 }
 
 }  // namespace

@@ -238,6 +238,13 @@ TEST_F(AbiClassTest, AnInstanceThatCannotBeMadeIsAnError) {
   EXPECT_EQ(made.error().code, Errc::kForbidden);
 }
 
+TEST_F(AbiClassTest, KnowsTheSchemaVersionOfTheClass) {
+  open("plain");
+  EXPECT_EQ(class_->schema_version(), 0U);
+  open("with_schema");
+  EXPECT_EQ(class_->schema_version(), 3U);
+}
+
 TEST_F(AbiClassTest, JobsRunAndFail) {
   open("plain");
   EXPECT_TRUE(class_->run_job(7, false));

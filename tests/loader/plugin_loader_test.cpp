@@ -276,6 +276,16 @@ TEST_F(PluginLoaderTest, ALibraryInUseStaysMappedEvenAfterTheLoader) {
   EXPECT_TRUE(kept->create(agent, "x", "{}"));
 }
 
+TEST_F(PluginLoaderTest, WhatCouldNotBeTriedIsTriedAgain) {
+  options_.probe.program = directory_.path() / "probe";
+  install("plain", "plain.so");
+  const LoadReport untried = load();
+  ASSERT_EQ(untried.refusals.size(), 1U);
+  EXPECT_EQ(untried.refusals[0].rule, "P1");
+  std::filesystem::create_symlink(HEARTH_TEST_PROBE, options_.probe.program);
+  EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
+}
+
 TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
   install("plain", "plain.so");
   for (std::uint64_t round = 1; round <= 3; ++round) {
@@ -371,6 +381,16 @@ TEST_F(PluginVersionsTest, AVersionThatIsTakenBackGivesWayToTheOneBefore) {
   ASSERT_TRUE(again.refusal);
   EXPECT_EQ(again.refusal->rule, "R1");
   EXPECT_NE(again.refusal->reason.find("it failed to start"), std::string::npos);
+}
+
+TEST_F(PluginVersionsTest, WhatIsTakenBackLeavesClassesToWhoeverHasThemByThen) {
+  VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  loader().forget_file(file());
+  install("plain_v2", "other.so");
+  ASSERT_TRUE(loader().load_version(plugins() / "other.so").plugin);
+  loader().take_back(file(), report.plugin->generation, "it failed to start");
+  EXPECT_TRUE(loader().load_version(plugins() / "other.so").unchanged);
 }
 
 TEST_F(PluginVersionsTest, TheClassesOfAFileThatIsGoneAreFreeForAnother) {

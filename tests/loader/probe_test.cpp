@@ -97,6 +97,7 @@ TEST(ProbeTest, P1_AProgramThatCannotBeStartedIsAFindingThatSaysSo) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rule, "P1");
   EXPECT_NE(found->reason.find("No such file"), std::string::npos) << found->reason;
+  EXPECT_TRUE(is_untried(*found));
 }
 
 TEST(ProbeTest, P1_AProgramThatGivesNoVerdictIsNoAcceptance) {

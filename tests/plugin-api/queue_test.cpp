@@ -170,7 +170,8 @@ TEST_F(QueueTest, RetryOptionsAreStoredAndChecked) {
       mailer().queue("slow", Mail{"a"}, RetryOptions{.max_attempts = 5, .base_delay = seconds(1)});
   EXPECT_EQ(item.retry.max_attempts, 5);
   EXPECT_EQ(item.retry.base_delay, seconds(1));
-  EXPECT_THROW(mailer().queue("slow", Mail{"a"}, RetryOptions{.max_attempts = -1}), hearth::Error);
+  EXPECT_THROW(mailer().queue("slow", Mail{"a"}, {.max_attempts = -1}), hearth::Error);
+  EXPECT_EQ(mailer().queue("slow", Mail{"a"}, {.max_attempts = 4}).retry.max_attempts, 4);
   EXPECT_THROW(mailer().queue("", nullptr), hearth::HostError);
 }
 

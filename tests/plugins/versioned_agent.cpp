@@ -1,6 +1,8 @@
 // One class in several versions of its library, for tests of replacing it. VERSION says which; FAILS_TO_START breaks one.
+// With SCHEMA it numbers its data, and marks the rows of older versions; FAILS_TO_MIGRATE breaks that half-way.
 //
 //   methods   version() -> VERSION; add() -> how often it was called, over all versions; slow(ms) -> VERSION, after a while
+//             marks() -> how many rows of `calls` were brought over from an older schema version (with SCHEMA)
 //             work(steps, ms): a fiber that writes its steps to the table `steps`; steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
 
@@ -20,14 +22,34 @@ class Versioned : public hearth::Agent {
     HEARTH_FIELDS(step, version)
   };
 
+#ifdef SCHEMA
+  static constexpr unsigned schema_version = SCHEMA;
+  hearth::Task<void> on_migrate(unsigned /*from*/, unsigned /*to*/) override {
+    sql("ALTER TABLE calls ADD COLUMN mark INTEGER");
+    co_await sleep(std::chrono::milliseconds(1));
+    sql("UPDATE calls SET mark = 1");
+#ifdef FAILS_TO_MIGRATE
+    throw std::runtime_error("this version cannot migrate");
+#endif
+  }
+  int marks() { return sql("SELECT count(mark) FROM calls").value<int>(); }
+#endif
+
   Versioned() {
+#ifdef SCHEMA
+    sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER, mark INTEGER)");
+#else
     sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER)");
+#endif
     sql("CREATE TABLE IF NOT EXISTS steps (step INTEGER, version TEXT)");
   }
 
   static void methods(hearth::Methods<Versioned>& m) {
     m.add("version", &Versioned::version);
     m.add("add", &Versioned::add);
+#ifdef SCHEMA
+    m.add("marks", &Versioned::marks);
+#endif
     m.add("slow", &Versioned::slow);
     m.add("work", &Versioned::work);
     m.add("steps", &Versioned::steps);
@@ -53,7 +75,7 @@ class Versioned : public hearth::Agent {
 
   std::string version() { return VERSION; }
   int add() {
-    sql("INSERT INTO calls VALUES (1)");
+    sql("INSERT INTO calls (n) VALUES (1)");
     return sql("SELECT count(*) FROM calls").value<int>();
   }
   hearth::Task<std::string> slow(int ms) {

@@ -186,6 +186,49 @@ TEST_F(ReloadTest, AVersionOnWhichAgentsFailIsTakenBack) {
   EXPECT_EQ(client.call("add"), 2);
 }
 
+TEST_F(ReloadTest, DataAreMigratedAndTheVersionBeforeCannotComeBack) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("add"), 1);
+  replace_and_wait("schema");
+  EXPECT_EQ(client.call("marks"), 1);
+  EXPECT_EQ(client.call("add"), 2);
+  EXPECT_EQ(client.call("marks"), 1) << "the new row is none that was brought over";
+  replace("1");
+  server_->wait_for_log("reload.taken_back");
+  EXPECT_EQ(client.call("version"), "5.0.0");
+  EXPECT_EQ(client.call("add"), 3);
+}
+
+TEST_F(ReloadTest, AVersionThatCannotMigrateIsTakenBackAndHasChangedNothing) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("add"), 1);
+  replace("schema-bad");
+  server_->wait_for_log("reload.taken_back");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  EXPECT_EQ(client.call("add"), 2);
+  EXPECT_NE(server_->log().find("this version cannot migrate"), std::string::npos);
+}
+
+TEST_F(ReloadTest, ClientsOfAnAgentWithNewerDataAreToldSo) {
+  replace_and_wait("schema");
+  {
+    Client client(*server_, "a");
+    EXPECT_EQ(client.call("add"), 1);
+  }
+  server_->stop();
+  replace("1");
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  Client client(*server_, "a");
+  const Frame end = client.close_frame();
+  EXPECT_EQ(end.close_code(), 1011);
+  EXPECT_NE(end.payload.find("the agent's data has schema version 2, but this version of the "
+                             "class has none"),
+            std::string::npos)
+      << end.payload;
+  Client other(*server_, "b");
+  EXPECT_EQ(other.call("add"), 1) << "other agents of the class are served";
+}
+
 TEST_F(ReloadTest, RemovedAndPutBackClientsNoticeOnlyAWait) {
   put("hearth.yaml", "reload: {quiet_time: 50ms, removal_grace: 1m}\n");
   server_->stop();
@@ -238,12 +281,15 @@ TEST_F(ReloadTest, ManyVersionsLeaveNoLibraryMapped) {
     }
     return count;
   };
+  const auto staged = [this] {
+    return std::distance(std::filesystem::directory_iterator(root_ / "data" / "staged"), {});
+  };
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (mapped() > 1 && std::chrono::steady_clock::now() < deadline)
+  while ((mapped() > 1 || staged() > 1) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(
         milliseconds(5));  // unloading follows soon; this only spares the processor
   EXPECT_EQ(mapped(), 1);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_ / "data" / "staged"), {}), 1);
+  EXPECT_EQ(staged(), 1);
 }
 
 }  // namespace

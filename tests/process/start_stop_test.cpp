@@ -1,11 +1,19 @@
 #include "process/process_fixture.hpp"
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
 
 namespace hearth::testing {
@@ -100,6 +108,72 @@ TEST_F(StartStopTest, TheEchoOfASignalIsNoSecondOne) {
   EXPECT_EQ(frame.close_code(), 1001);
   client.send(RawClient::close_frame(1001));
   EXPECT_EQ(server->wait(), kClean);
+}
+
+TEST_F(StartStopTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {
+  ::signal(SIGCHLD, SIG_IGN);  // inherited
+  const auto server = serve();
+  ::signal(SIGCHLD, SIG_DFL);
+  server->wait_until_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})") << "the trial of its library has ended well";
+}
+
+// A server with a terminal of its own, that ignores SIGHUP as under nohup(1).
+class ServerOnTerminal {
+ public:
+  explicit ServerOnTerminal(const std::filesystem::path& directory) {
+    std::array<int, 2> log{};
+    if (::pipe2(log.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (pid_ == 0) {
+      ::signal(SIGHUP, SIG_IGN);
+      ::dup2(log[1], STDERR_FILENO);
+      if (::chdir(directory.c_str()) == 0)
+        ::execl(HEARTH_BINARY, "hearth", "serve", "--listen", "127.0.0.1:0", nullptr);
+      ::_exit(127);
+    }
+    ::close(log[1]);
+    log_pipe_ = log[0];
+  }
+  ~ServerOnTerminal() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(log_pipe_);
+    close_terminal();
+  }
+  ServerOnTerminal(const ServerOnTerminal&) = delete;
+  ServerOnTerminal& operator=(const ServerOnTerminal&) = delete;
+
+  void close_terminal() {
+    if (terminal_ >= 0) ::close(std::exchange(terminal_, -1));
+  }
+  // False: its log ended, or nothing came for too long.
+  bool logs(const std::string& text) {
+    std::array<char, 4096> part{};
+    while (log_.find(text) == std::string::npos) {
+      pollfd news{.fd = log_pipe_, .events = POLLIN, .revents = 0};
+      if (::poll(&news, 1, 20'000) <= 0) return false;
+      const ssize_t size = ::read(log_pipe_, part.data(), part.size());
+      if (size <= 0) return false;
+      log_.append(part.data(), static_cast<std::size_t>(size));
+    }
+    return true;
+  }
+  [[nodiscard]] const std::string& log() const { return log_; }
+
+ private:
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+  int log_pipe_ = -1;
+  std::string log_;
+};
+
+TEST_F(StartStopTest, AServerThatIgnoresHangupsOutlivesItsTerminal) {
+  ServerOnTerminal server(root_);
+  ASSERT_TRUE(server.logs("server.ready")) << server.log();
+  server.close_terminal();
+  EXPECT_TRUE(server.logs("server.reload")) << server.log();
+  EXPECT_EQ(server.log().find("server.stopping"), std::string::npos) << server.log();
 }
 
 TEST_F(StartStopTest, WorkThatDoesNotEndIsCutAfterTheGrace) {

@@ -106,6 +106,26 @@ TEST_F(SupervisedTest, RepeatedCrashesArePacedAndASignalEndsTheWait) {
   EXPECT_EQ(supervisor->wait(), kClean);
 }
 
+TEST_F(SupervisedTest, AHangupBeforeTheServerListensForItDoesNotEndIt) {
+  const auto supervisor = supervise();
+  supervisor->wait_for_log("supervisor.started");
+  supervisor->signal(SIGHUP);
+  wait_for_server(*supervisor, 1);
+  supervisor->wait_for_log("server.reload");
+  EXPECT_EQ(supervisor->stop(), kClean);
+  EXPECT_EQ(supervisor->log().find("supervisor.restart"), std::string::npos) << supervisor->log();
+}
+
+TEST_F(SupervisedTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {
+  ::signal(SIGCHLD, SIG_IGN);  // inherited
+  const auto supervisor = supervise();
+  ::signal(SIGCHLD, SIG_DFL);
+  wait_for_server(*supervisor, 1);
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  wait_for_server(*supervisor, 2);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
 TEST_F(SupervisedTest, TheServerStopsWhenItsSupervisorIsKilled) {
   const auto supervisor = supervise();
   wait_for_server(*supervisor, 1);

@@ -169,6 +169,7 @@ struct Script {
   std::function<Result<void>(AgentHost&)> on_create;
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
+  std::uint32_t schema_version = 0;
   bool checks_state = false;
   bool watches_state = false;
   int alive = 0;
@@ -208,6 +209,7 @@ class ScriptedClass final : public AgentClass {
   [[nodiscard]] std::string_view name() const override { return "Counter"; }
   [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
   [[nodiscard]] std::string_view origin() const override { return "test"; }
+  [[nodiscard]] std::uint32_t schema_version() const override { return script_.schema_version; }
   [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
   [[nodiscard]] bool watches_state() const override { return script_.watches_state; }
   Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view,

@@ -351,5 +351,58 @@ TEST_F(AgentDatabaseTest, UsedBytesCountsWhatIsStored) {
   EXPECT_LT(database->used_bytes(), 20'000);
 }
 
+// ---- the version of what the class keeps ---------------------------------------------------------
+
+TEST_F(AgentDatabaseTest, ANewAgentGetsTheSchemaVersionOfItsClassWithItsFirstWrite) {
+  AgentDatabaseOptions options;
+  options.class_schema = 3;
+  auto database = open(options);
+  EXPECT_EQ(database->class_schema(), 0U);
+  database->store_state("1");
+  EXPECT_EQ(database->class_schema(), 3U);
+  database->commit();
+  database->close();
+  options.class_schema = 4;
+  EXPECT_EQ(open(options)->class_schema(), 3U) << "only a new one";
+}
+
+TEST_F(AgentDatabaseTest, AClassWithoutVersionsStoresNone) {
+  auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->close();
+  EXPECT_EQ(open()->class_schema(), 0U);
+}
+
+TEST_F(AgentDatabaseTest, TheSchemaVersionIsPartOfTheTransaction) {
+  auto database = open();
+  database->store_state("1");
+  database->store_class_schema(1);
+  database->commit();
+  database->store_state("2");
+  database->store_class_schema(2);
+  EXPECT_EQ(database->class_schema(), 2U);
+  database->close();
+  database = open();
+  EXPECT_EQ(database->class_schema(), 1U);
+  EXPECT_EQ(database->load_state(), "1");
+}
+
+TEST_F(AgentDatabaseTest, ADamagedSchemaVersionIsAStorageError) {
+  for (const char* const value : {"-1", "4294967296"}) {
+    {
+      auto database = open();
+      database->store_class_schema(1);
+      const std::string damage =
+          std::string("UPDATE cf_agents_meta SET value = ") + value + " WHERE key = 'class_schema'";
+      Statement(database->connection(), damage).execute();
+      database->commit();
+      database->close();
+    }
+    EXPECT_NE(error_of([&] { open(); }).find("damaged"), std::string::npos) << value;
+    std::filesystem::remove(path_);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::storage

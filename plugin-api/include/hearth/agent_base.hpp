@@ -71,6 +71,11 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // The state to show until one is set. Not stored.
   virtual Json initial_state() { return nullptr; }
+  // For a class with `static constexpr unsigned schema_version = 2;` that finds data of an older version; `from` is 0 if a class without
+  // versions wrote them. Before on_start, in a transaction that on_migrate itself cannot end: if it fails, nothing has changed, waiting
+  // events get an error, and the next one tries again. Fibers, schedules and the queue have to wait for on_start. Not overridden:
+  // nothing is to be done from 0, and any other version is an error.
+  virtual Task<void> on_migrate(unsigned /*from*/, unsigned /*to*/) { return {}; }
   // Before the first event. If it fails, waiting events get the error, and the next one tries again.
   virtual Task<void> on_start() { return {}; }
   // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it with 1011.

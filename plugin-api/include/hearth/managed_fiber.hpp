@@ -5,7 +5,7 @@
 //     const auto started = start_fiber("charge", work, {.idempotency_key = order.id, .input = order});
 //     if (started.accepted) log.info("order ", order.id, " is being charged");   // else somebody has asked before
 //     const hearth::FiberRecord record = co_await wait_fiber(started.record.id);
-//     return record.result_as<Receipt>();
+//     co_return record.result_as<Receipt>();
 //
 // Promises  All that fiber.hpp promises of a fiber. The record is there before the work begins; its end is written in the
 //           transaction of the work's last writes, and nothing undoes it: finished work is never offered again, a late end

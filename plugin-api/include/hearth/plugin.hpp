@@ -23,6 +23,7 @@ template <class T>
 constexpr std::uint32_t hooks_of() {
   std::uint32_t hooks = 0;
   if constexpr (!HEARTH_INHERITS(initial_state)) hooks |= kInitialState;
+  if constexpr (!HEARTH_INHERITS(on_migrate)) hooks |= kOnMigrate;
   if constexpr (!HEARTH_INHERITS(on_start)) hooks |= kOnStart;
   if constexpr (!HEARTH_INHERITS(on_connecting)) hooks |= kOnConnecting;
   if constexpr (!HEARTH_INHERITS(on_connect)) hooks |= kOnConnect;
@@ -127,8 +128,25 @@ hearth_status create(const hearth_class* self, const hearth_host* host, hearth_a
   }
 }
 
-inline const void* class_extension(const hearth_class*, const char* id) noexcept {
-  return std::string_view(id) == HEARTH_EXT_OFFLOAD ? &kOffloadTable : nullptr;
+template <class T>
+concept HasSchema = requires { T::schema_version; };
+
+template <class T>
+constexpr hearth_schema_v1 schema_table() {
+  static_assert(T::schema_version >= 1,
+                "schema_version counts from 1: static constexpr unsigned schema_version = 1;");
+  return {sizeof(hearth_schema_v1), std::uint32_t{T::schema_version}};
+}
+template <HasSchema T>
+inline constexpr hearth_schema_v1 kSchemaTable = schema_table<T>();
+
+template <class T>
+const void* class_extension(const hearth_class*, const char* id) noexcept {
+  if (std::string_view(id) == HEARTH_EXT_OFFLOAD) return &kOffloadTable;
+  if constexpr (HasSchema<T>) {
+    if (std::string_view(id) == HEARTH_EXT_SCHEMA) return &kSchemaTable<T>;
+  }
+  return nullptr;
 }
 
 template <class T>
@@ -139,9 +157,18 @@ constexpr hearth_class class_table(const char* name, const char* version) {
   const std::uint32_t flags =
       ((hooks & kValidateState) != 0 ? std::uint32_t{HEARTH_CLASS_CHECKS_STATE} : 0U) |
       ((hooks & kOnStateChanged) != 0 ? std::uint32_t{HEARTH_CLASS_WATCHES_STATE} : 0U);
-  return {sizeof(hearth_class), flags,           name,      version,
-          &create<T>,           &destroy,        &on_event, &on_cancel,
-          &on_result,           &class_extension};
+  static_assert(HasSchema<T> || (hooks & kOnMigrate) == 0,
+                "a class with on_migrate says which version it migrates to: schema_version");
+  return {sizeof(hearth_class),
+          flags,
+          name,
+          version,
+          &create<T>,
+          &destroy,
+          &on_event,
+          &on_cancel,
+          &on_result,
+          &class_extension<T>};
 }
 
 // "Counter" of "Counter, my::ChatRoom" for 0, "ChatRoom" for 1.

@@ -113,6 +113,10 @@ class QueueCalls {
   // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). should_retry is not for what is stored.
   QueueItem queue(std::string_view callback, const Json& payload = nullptr,
                   const std::optional<RetryOptions>& retry = std::nullopt);
+  // So that braces will do: queue("send_mail", mail, {.max_attempts = 5}).
+  QueueItem queue(std::string_view callback, const Json& payload, const RetryOptions& retry) {
+    return queue(callback, payload, std::optional<RetryOptions>(retry));
+  }
 
   [[nodiscard]] std::optional<QueueItem> get_queue(std::string_view id) {
     return find_queue_item(activation_of_self(), id);

@@ -3,6 +3,7 @@
  * CMakeLists.txt beside this file lists them, and tests/loader/check_zoo_test.cpp says what `hearth check` finds.
  *
  *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;  note(text) -> rows in the database
+ *            stay() -> as wait(), after 700 ms;  mistake() -> what the database says to SQL that is none
  *   events   MESSAGE is taken, REQUEST is answered "ok"
  */
 #include <hearth/abi.h>
@@ -198,8 +199,8 @@ static void send_errand(const zoo* self, uint64_t call) {
 #endif
 
 /* A wait that ends with the result of an operation. */
-static hearth_status wait_for_result(zoo* self, uint64_t call) {
-  const hearth_sleep_request request = {1};
+static hearth_status wait_for_result(zoo* self, uint64_t call, uint64_t milliseconds) {
+  const hearth_sleep_request request = {milliseconds};
   const hearth_bytes slice = {&request, sizeof request};
   uint64_t id = 0, token = 0;
   while (token < MAX_WAITS && self->waits[token] != 0) ++token;
@@ -222,7 +223,10 @@ static hearth_status on_call(zoo* self, const hearth_event* event) {
   while (*at != ']') ++at;
 #endif
   if (is(event->name, "echo")) return complete(self, event->call, HEARTH_OK, bytes("\"echo\""));
-  if (is(event->name, "wait")) return wait_for_result(self, event->call);
+  if (is(event->name, "wait")) return wait_for_result(self, event->call, 1);
+  if (is(event->name, "stay")) return wait_for_result(self, event->call, 700);
+  if (is(event->name, "mistake"))
+    return complete(self, event->call, execute(self, "no statement"), bytes(""));
   if (is(event->name, "note")) {
     execute(self, "CREATE TABLE IF NOT EXISTS notes (n INTEGER)");
     const hearth_status status = execute(self, "INSERT INTO notes VALUES (1)");

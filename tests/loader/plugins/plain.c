@@ -4,6 +4,7 @@
  */
 #include <hearth/abi.h>
 #include <hearth/ext/offload.h>
+#include <hearth/ext/schema.h>
 
 #include <unistd.h>
 
@@ -140,6 +141,10 @@ static const hearth_offload_v1 offload = {.run = run_job};
 
 MAYBE_UNUSED static const void* get_extension(const hearth_class* self, const char* id) {
   (void)self;
+#ifdef WITH_SCHEMA
+  static const hearth_schema_v1 schema = {sizeof schema, WITH_SCHEMA};
+  if (strcmp(id, HEARTH_EXT_SCHEMA) == 0) return &schema;
+#endif
   return strcmp(id, HEARTH_EXT_OFFLOAD) == 0 ? &offload : 0;
 }
 

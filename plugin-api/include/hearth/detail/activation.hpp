@@ -38,6 +38,7 @@ struct Context {
   const char* unheard = nullptr;  // the hook, if nobody but the log hears of its failure
   std::uint64_t fiber = 0;        // the SDK's number of the fiber that runs; 0: none
   Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
+  bool retried = false;           // the host gives the event again if it fails
 };
 
 // An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
@@ -373,7 +374,11 @@ inline void Activation::complete_with_exception(const Context& context) const no
   if (context.unheard) {
     log(HEARTH_LOG_ERROR, std::string(context.unheard) + " failed: " + failure.text);
   }
-  complete(context.call, failure.status, failure.text);
+  // For events that are given again these two say that the class has nothing to call. It had, and that threw.
+  const bool misleading =
+      failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
+  complete(context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,
+           failure.text);
 }
 
 }  // namespace detail

@@ -28,6 +28,7 @@ enum Hook : std::uint32_t {
   kOnFiberRecovered = 1U << 10,
   kOnFiberComplete = 1U << 11,
   kOnFibersRecovered = 1U << 12,
+  kOnMigrate = 1U << 13,
 };
 
 struct ClassTraits {
@@ -106,16 +107,19 @@ inline bool resume_kept(Activation& activation, const Context& context,
   return true;
 }
 
-inline void dispatch_recovery(Activation& activation, Context context, const hearth_event& event) {
+// A class without the hook refuses the event: for a host only that means that the class recovers no fibers, and not that
+// the hook has failed.
+inline hearth_status dispatch_recovery(Activation& activation, Context context,
+                                       const hearth_event& event) {
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
-  if (resume_kept(activation, context, recovery->fiber)) return;
-  if ((activation.traits().hooks & kOnFiberRecovered) == 0)
-    return activation.complete(context.call, HEARTH_E_UNSUPPORTED, "the class recovers no fibers");
+  if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
+  if ((activation.traits().hooks & kOnFiberRecovered) == 0) return HEARTH_E_UNSUPPORTED;
   context.recovery = recovery.get();
   const RecoveredFiber& fiber = recovery->fiber;
   const Activation::Scope scope(activation, context);
   drive(activation, context, activation.agent().on_fiber_recovered(fiber),
         DeliverRecovered(std::move(recovery)));
+  return HEARTH_OK;
 }
 
 inline void dispatch_plan(Activation& activation, const Context& context,
@@ -138,11 +142,21 @@ inline void dispatch_settled(Activation& activation, const Context& context,
         DeliverSettled(std::move(fiber)));
 }
 
+inline void dispatch_migration(Activation& activation, const Context& context,
+                               const hearth_event& event) {
+  const Json body = parse_record(view(event.body));
+  drive(
+      activation, context,
+      activation.agent().on_migrate(body.at("from").get<unsigned>(), body.at("to").get<unsigned>()),
+      DeliverNothing());
+}
+
 // An asynchronous event whose hook is overridden. Exceptions before the first wait come out of here.
 inline void dispatch(Activation& activation, const Context& context, const hearth_event& event) {
   Agent& agent = activation.agent();
   const Connection client(activation, event.connection);
   switch (event.kind) {
+    case HEARTH_EVENT_MIGRATE: return dispatch_migration(activation, context, event);
     case HEARTH_EVENT_START: return drive(activation, context, agent.on_start(), DeliverNothing());
     case HEARTH_EVENT_CONNECT:
       return drive(activation, context, agent.on_connect(client), DeliverNothing());
@@ -165,7 +179,6 @@ inline void dispatch(Activation& activation, const Context& context, const heart
     case HEARTH_EVENT_EVICT:
       return drive(activation, context, agent.on_evict(static_cast<EvictReason>(event.flags)),
                    DeliverNothing());
-    case HEARTH_EVENT_FIBER_RECOVERED: return dispatch_recovery(activation, context, event);
     case HEARTH_EVENT_FIBERS_RECOVERED: return dispatch_plan(activation, context, event);
     case HEARTH_EVENT_FIBER_SETTLED: return dispatch_settled(activation, context, event);
     case HEARTH_EVENT_SCHEDULE:
@@ -188,6 +201,7 @@ inline std::uint32_t hook_of(std::uint32_t kind) noexcept {
     case HEARTH_EVENT_EVICT: return kOnEvict;
     case HEARTH_EVENT_FIBER_RECOVERED: return kOnFiberRecovered;
     case HEARTH_EVENT_FIBERS_RECOVERED: return kOnFibersRecovered;
+    case HEARTH_EVENT_MIGRATE: return kOnMigrate;
     case HEARTH_EVENT_FIBER_SETTLED: return kOnFiberComplete;
     default: return 0;
   }
@@ -219,6 +233,17 @@ inline const char* unheard_hook(std::uint32_t kind) noexcept {
   }
 }
 
+// Events that the host gives again if they fail.
+inline bool is_retried(std::uint32_t kind) noexcept {
+  switch (kind) {
+    case HEARTH_EVENT_FIBER_RECOVERED:
+    case HEARTH_EVENT_FIBER_SETTLED:
+    case HEARTH_EVENT_SCHEDULE:
+    case HEARTH_EVENT_QUEUE_ITEM: return true;
+    default: return false;
+  }
+}
+
 // CONNECTING and STATE_CHECK: over when this returns.
 inline hearth_status dispatch_synchronous(Activation& activation,
                                           const hearth_event& event) noexcept {
@@ -235,7 +260,8 @@ inline hearth_status dispatch_synchronous(Activation& activation,
   } catch (...) {
     const Failure failure = current_failure();
     activation.complete(0, failure.status, failure.text);  // the text of what is returned
-    return failure.status;
+    // UNSUPPORTED would mean that the class has no objection.
+    return failure.status == HEARTH_E_UNSUPPORTED ? HEARTH_E_PLUGIN : failure.status;
   }
 }
 
@@ -243,25 +269,31 @@ inline hearth_status dispatch_synchronous(Activation& activation,
 inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   Activation& activation = *static_cast<Activation*>(instance);
   const std::uint32_t kind = event->kind;
-  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_FIBERS_RECOVERED)
-    return HEARTH_E_UNSUPPORTED;
+  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_MIGRATE) return HEARTH_E_UNSUPPORTED;
 
   const bool wanted = (activation.traits().hooks & hook_of(kind)) != 0;
+  if (kind == HEARTH_EVENT_MIGRATE && !wanted) return HEARTH_E_UNSUPPORTED;  // it changes nothing
   if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
   if (!wanted && !always_wanted(kind)) {
     activation.complete(event->call, HEARTH_OK, {});
     return HEARTH_OK;
   }
 
-  const Context context{event->call, event->connection,
+  const Context context{event->call,
+                        event->connection,
                         kind == HEARTH_EVENT_CALL || kind == HEARTH_EVENT_MESSAGE,
-                        unheard_hook(kind)};
+                        unheard_hook(kind),
+                        0,
+                        nullptr,
+                        is_retried(kind)};
   const Activation::Entry entry(activation, context);
   try {
     if (kind == HEARTH_EVENT_CALL) {
       dispatch_call(activation, context, view(event->name), view(event->body));
     } else if (kind == HEARTH_EVENT_REQUEST) {
       dispatch_request(activation, context, *event);
+    } else if (kind == HEARTH_EVENT_FIBER_RECOVERED) {
+      return dispatch_recovery(activation, context, *event);
     } else {
       dispatch(activation, context, *event);
     }

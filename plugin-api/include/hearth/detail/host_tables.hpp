@@ -15,6 +15,7 @@
 #include <hearth/ext/queue.h>
 #include <hearth/ext/random.h>
 #include <hearth/ext/schedule.h>
+#include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
 #include <hearth/ext/state.h>

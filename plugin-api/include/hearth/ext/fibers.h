@@ -13,7 +13,7 @@
  * Completed with OK: recovered, the row goes, unless a fiber that replaces it was started. An error, or no answer before
  * the class's fibers.recovery_timeout: the row stays and is offered again later, after growing waits, at most
  * fibers.max_attempts times; then it is dead: kept, listed, and offered again only after retry.
- * UNSUPPORTED: the class recovers nothing; the row goes, with a warning in the log.
+ * Refused with UNSUPPORTED (by on_event): the class recovers nothing; the row goes, with a warning in the log.
  */
 /*
  * Tables: cf_agents_runs(id, name, snapshot, created_at, ...) in the agent's database may be read with SQL.

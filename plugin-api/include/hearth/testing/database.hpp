@@ -106,6 +106,13 @@ class Database {
 
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
 
+  // ---- what a migration writes, over several turns: not while the plugin's savepoints are open
+  void begin_migration() { execute("SAVEPOINT migration", true); }
+  void end_migration(bool keep) {
+    if (!keep) execute("ROLLBACK TO migration", true);
+    execute("RELEASE migration", true);
+  }
+
   // ---- the host's own rows: NULL for an empty optional
   void write_own(const std::string& sql, const std::vector<std::optional<std::string>>& values) {
     own_ = true;

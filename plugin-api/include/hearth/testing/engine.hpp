@@ -64,6 +64,13 @@ class Engine {
   // Makes the instance and sends START. Throws what went wrong.
   void wake(AgentRecord& agent) {
     if (agent.instance) return;
+    const std::uint32_t known = schema_of(*agent.definition);
+    if (agent.schema > known)
+      throw std::runtime_error("the agent's data has schema version " +
+                               std::to_string(agent.schema) + ", but the class knows only " +
+                               std::to_string(known));
+    const bool migrates = agent.has_lived && agent.schema < known;
+    if (!agent.has_lived) agent.schema = known;
     agent.id = ++last_agent_;
     agent.started = agent.closing = agent.evict_requested = agent.destroy_requested = false;
     by_id_[agent.id] = &agent;
@@ -82,9 +89,21 @@ class Engine {
     }
     agent.instance = instance;
     ++agent.activations;
+    if (migrates) {
+      migrate(agent, known);
+    } else {
+      start(agent);
+    }
+  }
+
+  // Sends START. Throws what it failed with.
+  void start(AgentRecord& agent) {
     auto start = std::make_shared<CallRecord>();
     start->kind = HEARTH_EVENT_START;
-    start->then = [&agent](CallRecord& call) { agent.started = call.status == HEARTH_OK; };
+    start->then = [&agent](CallRecord& call) {
+      agent.started = call.status == HEARTH_OK;
+      agent.has_lived = agent.has_lived || agent.started;
+    };
     dispatch(agent, start, {}, {}, 0);
     if (start->done && !agent.started) {
       destroy(agent);
@@ -92,6 +111,48 @@ class Engine {
                                    ? "on_start: " + std::string(status_name(start->status))
                                    : start->body);
     }
+  }
+
+  // Sends MIGRATE, and START when it has ended well. Throws what it failed with, if that is at once.
+  void migrate(AgentRecord& agent, std::uint32_t to) {
+    agent.migrates_from = agent.state;
+    agent.database.begin_migration();
+    auto call = std::make_shared<CallRecord>();
+    const auto waits = std::make_shared<bool>(false);
+    call->kind = HEARTH_EVENT_MIGRATE;
+    call->then = [this, &agent, to, waits](CallRecord& done) {
+      const bool nothing_to_do = done.refused && done.status == HEARTH_E_UNSUPPORTED;
+      const bool kept = done.status == HEARTH_OK || (nothing_to_do && agent.schema == 0);
+      end_migration(agent, kept);
+      if (kept) agent.schema = to;
+      if (!*waits) return;
+      soon_.push_back([this, &agent, kept] {
+        if (kept && agent.instance)
+          start(agent);
+        else
+          destroy(agent);
+      });
+    };
+    dispatch(agent, call, {},
+             "{\"from\":" + std::to_string(agent.schema) + ",\"to\":" + std::to_string(to) + "}",
+             0);
+    *waits = !call->done;
+    if (*waits) return;
+    if (agent.schema == to) return start(agent);
+    destroy(agent);
+    throw std::runtime_error(
+        call->body.empty() ? "on_migrate: " + std::string(status_name(call->status)) : call->body);
+  }
+  static void end_migration(AgentRecord& agent, bool keep) {
+    agent.database.end_migration(keep);
+    if (!keep) agent.state = *agent.migrates_from;
+    agent.migrates_from.reset();
+  }
+  [[nodiscard]] static std::uint32_t schema_of(const hearth_class& definition) {
+    if (!HEARTH_HAS(&definition, hearth_class, get_extension)) return 0;
+    const auto* const schema = static_cast<const hearth_schema_v1*>(
+        definition.get_extension(&definition, HEARTH_EXT_SCHEMA));
+    return schema ? schema->version : 0;
   }
 
   void destroy(AgentRecord& agent) {
@@ -102,6 +163,7 @@ class Engine {
     agent.calls.clear();
     agent.default_state.reset();
     agent.database.finalize_all();
+    if (agent.migrates_from) end_migration(agent, false);
     agent.column_bytes.clear();
     agent.keep_alive = 0;
     interrupt_durable(agent);
@@ -127,6 +189,8 @@ class Engine {
     }
     agent.waiting.clear();
     agent.state.reset();
+    agent.has_lived = false;
+    agent.schema = 0;
     agent.fibers.clear();
     agent.durable = DurableRows();
     agent.database.clear();

@@ -99,6 +99,10 @@ inline Call start_call(Engine& engine, AgentRecord& agent, std::uint64_t connect
   return Call(engine, agent, call);
 }
 
+template <class T>
+inline constexpr hearth_class kClassUnderTest =
+    hearth::detail::class_table<T>("AgentUnderTest", "0.0.0");
+
 template <class... Arguments>
 Json argument_list(const Arguments&... arguments) {
   Json list = Json::array();
@@ -270,6 +274,14 @@ class AgentHandle {
     agent_->clients.clear();
     evict();
   }
+  // Its library is replaced: out of memory, and from the next event on an agent of T.
+  template <class T>
+  void become() {
+    evict();
+    agent_->definition = &detail::kClassUnderTest<T>;
+  }
+  // The schema version of its data; 0: none.
+  [[nodiscard]] std::uint32_t schema_version() const { return agent_->schema; }
   // Into memory, as by an event that does nothing.
   void wake() {
     engine_->wake(*agent_);
@@ -327,9 +339,7 @@ class Host {
   // An agent of a class that is compiled into the test. Throws what create or on_start failed with.
   template <class T>
   AgentHandle create(std::string name, const Json& options = Json::object()) {
-    static constexpr hearth_class kClass =
-        hearth::detail::class_table<T>("AgentUnderTest", "0.0.0");
-    return create(kClass, std::move(name), options);
+    return create(detail::kClassUnderTest<T>, std::move(name), options);
   }
   // An agent of a class out of a library, see load().
   AgentHandle create(const hearth_class& definition, std::string name,

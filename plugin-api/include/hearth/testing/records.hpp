@@ -135,11 +135,15 @@ struct AgentRecord {
   std::deque<std::function<void()>> waiting;        // until START has ended
   std::size_t keep_alive = 0;
   RecoveryState recovery;
+  // While it migrates: the state before.
+  std::optional<std::optional<std::string>> migrates_from;
 
   // what stays
   Database database;
   std::optional<std::string> state;
   std::map<std::uint64_t, std::shared_ptr<ClientRecord>> clients;
+  bool has_lived = false;    // an instance has started
+  std::uint32_t schema = 0;  // the version of its data; 0: none
   int activations = 0;
   int destructions = 0;
   std::vector<FiberRecord> fibers;  // in order of creation; the table is their copy for readers

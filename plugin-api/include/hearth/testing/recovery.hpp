@@ -38,7 +38,8 @@ inline void end_recovery(Engine& engine, AgentRecord& agent, const std::string& 
   FiberRecord* const row = Engine::find_row(agent, id);
   if (!row || !row->recovering) return;  // it goes on, or was cancelled
   ManagedRow* const managed = find_managed_row(agent, id, {});
-  const bool unsupported = ended.status == HEARTH_E_UNSUPPORTED;
+  // Refused; a hook that answers so has failed.
+  const bool unsupported = ended.refused && ended.status == HEARTH_E_UNSUPPORTED;
   std::string problem = ended.body;
   if (ended.status == HEARTH_OK || unsupported) {
     if (unsupported)

@@ -1,0 +1,62 @@
+// The schema version of an agent's data, and its way to the one of its class. See hearth/ext/schema.h.
+#include "runtime/agent_slot.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/shard_services.hpp"
+
+namespace hearth::runtime {
+
+Result<void> LiveAgent::check_schema() const {
+  const std::uint32_t stored = database_.class_schema();
+  const std::uint32_t known = class_->schema_version();
+  if (stored <= known) return {};
+  const std::string what =
+      known == 0 ? std::string("has none") : "knows only " + std::to_string(known);
+  return Error{Errc::kUnavailable, "the agent's data has schema version " + std::to_string(stored) +
+                                       ", but this version of the class " + what};
+}
+
+bool LiveAgent::must_migrate() const {
+  // A new agent is given the class's version by its first write.
+  return database_.exists() && database_.class_schema() < class_->schema_version();
+}
+
+void LiveAgent::deliver_migrate() {
+  migrating_ = true;
+  const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
+                           ",\"to\":" + std::to_string(class_->schema_version()) + "}";
+  const auto [id, call] = calls_.emplace();
+  call.kind = EventKind::kMigrate;
+  AgentEvent event;
+  event.kind = EventKind::kMigrate;
+  event.call = id;
+  event.body = body;
+  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
+  accept_call(id, event);
+}
+
+Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
+  if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
+  const std::uint32_t from = database_.class_schema();
+  const std::uint32_t to = class_->schema_version();
+  const bool ignored = failure && failure->code == Errc::kUnsupported;
+  // Data of a class that had no versions need not be changed; between two versions something must have been.
+  if (failure && !(ignored && from == 0)) {
+    const std::string why = ignored ? "the class does not say how" : failure->message;
+    return Error{ignored ? Errc::kPlugin : failure->code,
+                 "the agent's data could not be brought from schema version " +
+                     std::to_string(from) + " to " + std::to_string(to) + ": " + why};
+  }
+  database_.store_class_schema(to);
+  migrating_ = false;
+  flush();
+  if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
+  services_.logger().write(LogLevel::kInfo, "agent.migrated",
+                           {{"class", class_->name()},
+                            {"agent", slot_.key().name},
+                            {"from", std::to_string(from)},
+                            {"to", std::to_string(to)}});
+  deliver_start();
+  return {};
+}
+
+}  // namespace hearth::runtime

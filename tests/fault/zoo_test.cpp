@@ -1,0 +1,315 @@
+// What a server does with each library of the zoo (plugins/), and that the agents of other classes go on meanwhile: they share
+// the only shard with those of the library, and a client of theirs calls all the time. `hearth check` finds all of these
+// libraries wrong but the good ones (tests/loader/check_zoo_test.cpp); here are those that are served all the same.
+//
+//   kRefused   by the rule given, when the server meets the file; nothing of it runs in the server
+//   kServed    what a good library answers is answered, and the rest with the error given; nobody else notices
+//   kCrashes   the server ends in the call given, is started again, and says which library and class it was
+//   kHangs     as kCrashes, once the call has taken hard_hang
+
+#include "fault/zoo_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iostream>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace hearth::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HEARTH_SANITIZED
+#endif
+#endif
+#ifdef HEARTH_SANITIZED
+constexpr bool kSanitized = true;
+constexpr milliseconds kLongestWait{3000};
+#else
+constexpr bool kSanitized = false;
+constexpr milliseconds kLongestWait{1000};
+#endif
+constexpr milliseconds kHardHang{1000};
+
+enum class Fate { kServed, kCrashes, kHangs };
+
+// What a visitor does more than usual, or less.
+enum class Visit {
+  kUsual,
+  kStay,       // a call that takes longer than a call may
+  kMistake,    // SQL that is wrong
+  kFirstLife,  // the agents are not looked at again after they were evicted
+};
+
+struct Row {
+  const char* library;
+  Fate fate = Fate::kServed;
+  // kServed: a part of what is answered otherwise than by a good library; empty: nothing is.
+  // Otherwise: the reason and the call that server.crashed_before names.
+  const char* what = "";
+  const char* call = "";
+  Visit visit = Visit::kUsual;
+};
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.library;
+}
+
+// In an instrumented build these are found by the instruments, which end the server or its exit with a report.
+bool left_out(std::string_view library) {
+  for (const std::string_view each : {
+           "keeps_a_slice",       // reads memory that was freed
+           "leaks_agents",        // memory that nobody frees
+           "leaks_loads",         // the same
+           "calls_for_the_dead",  // reads an agent that it never frees
+       }) {
+    if (library == each) return kSanitized;
+  }
+  return false;
+}
+
+class ZooTest : public SupervisedTest {
+ protected:
+  ZooTest() {
+    install(bundled("counter"), "counter.so");
+    put("hearth.yaml",
+        "limits: {soft_hang: 200ms, hard_hang: 1s, call_timeout: 600ms, start_timeout: 1s}\n"
+        "reload: {quiet_time: 50ms}\n");
+    put("classes/zoo.yaml", "class: zoo\nidle_timeout: 200ms\n");
+    put("classes/zoo-cpp.yaml", "class: zoo-cpp\nidle_timeout: 200ms\n");
+  }
+
+  static std::filesystem::path zoo(const std::string& name) {
+    return std::filesystem::path(HEARTH_ZOO) / (name + ".so");
+  }
+  [[nodiscard]] std::string installed(const std::string& name) const {
+    return (root_ / "plugins" / (name + ".so")).string();
+  }
+  // As `mv` does, while a server looks.
+  void drop_in(const std::filesystem::path& library, const std::string& name) const {
+    install(library, ".new");
+    std::filesystem::rename(root_ / "plugins/.new", installed(name));
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
+    return supervise({"--config", "hearth.yaml", "--shards", "1", "--log-level", "debug"});
+  }
+
+  // The rest of the line of the log that begins so.
+  static std::string line(const ServerProcess& server, const std::string& begin) {
+    const std::string& log = server.log();
+    const std::size_t at = log.find(begin);
+    return at == std::string::npos ? "" : log.substr(at, log.find('\n', at) - at);
+  }
+
+  static void expect_undisturbed(const Neighbour::Account& account, int interruptions,
+                                 milliseconds bound) {
+    EXPECT_EQ(account.errors, "");
+    EXPECT_EQ(account.interruptions, interruptions);
+    EXPECT_LT(account.longest_wait, bound);
+    std::cout << "  the neighbour: " << account.calls << " calls, the longest wait "
+              << account.longest_wait.count() << " ms\n";
+  }
+};
+
+// ---- those that are refused -------------------------------------------------------------------------------
+
+struct Refused {
+  const char* library;
+  const char* rule;
+};
+
+class ZooRefusalTest : public ZooTest {
+ protected:
+  static void expect_refused(ServerProcess& server, const std::string& file,
+                             const std::string& rule) {
+    server.wait_for_log("plugin.refused file=" + file + " rule=" + rule);
+  }
+};
+
+TEST_F(ZooRefusalTest, LibrariesThatAreThereWhenTheServerStarts) {
+  constexpr Refused kRows[] = {
+      {"wrong_magic", "L2"},      {"smaller_entry", "L2"}, {"no_deinit", "L2"},
+      {"undefined_symbol", "L1"}, {"hidden_entry", "E7"},  {"run_path", "E6"},
+      {"no_note", "N1"},          {"needs_more", "N6"},    {"two_announced", "L3"},
+      {"fail_in_init", "L4"},     {"exit_in_init", "P1"},  {"crash_in_constructor", "P1"}};
+  for (const Refused& row : kRows)
+    install(made_for_tests(row.library), std::string(row.library) + ".so");
+  const auto supervisor = start();
+  Neighbour neighbour(wait_for_server(*supervisor, 1));
+  for (const Refused& row : kRows) expect_refused(*supervisor, installed(row.library), row.rule);
+  neighbour.be_answered();
+  expect_undisturbed(neighbour.stop(), 0, kLongestWait);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(ZooRefusalTest, LibrariesThatAreDroppedIn) {
+  const auto supervisor = start();
+  Neighbour neighbour(wait_for_server(*supervisor, 1));
+  for (const Refused& row :
+       {Refused{"executable_stack", "E4"}, Refused{"crashes_in_deinit", "P1"},
+        Refused{"crashes_in_get_class", "P1"}, Refused{"crashes_in_get_extension", "P1"},
+        Refused{"hangs_in_deinit", "P2"}, Refused{"hangs_in_get_class", "P2"}}) {
+    drop_in(zoo(row.library), row.library);
+    expect_refused(*supervisor, installed(row.library), row.rule);
+  }
+  for (const unsigned percent : {1U, 10U, 50U, 90U, 99U}) {
+    const std::filesystem::path cut = temporary_.path() / "cut.so";
+    std::filesystem::copy_file(zoo("good"), cut, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(cut, std::filesystem::file_size(cut) * percent / 100);
+    drop_in(cut, "cut" + std::to_string(percent));
+    expect_refused(*supervisor, installed("cut" + std::to_string(percent)), "E");
+  }
+  neighbour.be_answered();
+  expect_undisturbed(neighbour.stop(), 0, kLongestWait);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+// ---- those that are served --------------------------------------------------------------------------------
+
+class ZooServedTest : public ZooTest, public ::testing::WithParamInterface<Row> {
+ protected:
+  // zoo.cpp has no methods and no requests.
+  static bool is_cpp(std::string_view library) {
+    return library.find("cpp") != library.npos || library.find("throws") != library.npos ||
+           library.find("thread_local") != library.npos;
+  }
+
+  static void visit(Visitor& visitor, const Row& row) {
+    const bool answers = !is_cpp(row.library);
+    visitor.connect(visitor.a, "a");
+    Visitor::say(visitor.a);
+    if (answers) {
+      visitor.call(visitor.a, "echo", R"("echo")");
+      visitor.call(visitor.a, "wait", R"("waited")");
+      visitor.call(visitor.a, "note", "null");
+      visitor.request("a");
+    }
+    visitor.connect(visitor.b, "b");
+    Visitor::say(visitor.b);
+    if (answers) {
+      visitor.call(visitor.b, "echo", R"("echo")");
+      visitor.call(visitor.a, "echo", R"("echo")");
+    }
+    if (row.visit == Visit::kStay) visitor.call(visitor.a, "stay", R"("waited")");
+    if (row.visit == Visit::kMistake) visitor.call(visitor.a, "mistake", "");
+    visitor.a.reset();
+    visitor.b.reset();
+  }
+  static void visit_again(Visitor& visitor, const Row& row) {
+    visitor.connect(visitor.a, "a");
+    if (!is_cpp(row.library)) visitor.call(visitor.a, "echo", R"("echo")");
+    visitor.a.reset();
+  }
+
+  // The server goes on.
+  static void expect_served(ServerProcess& supervisor, Visitor& visitor, const Row& row) {
+    EXPECT_TRUE(visitor.lives([&row](Visitor& visitor) { visit(visitor, row); }));
+    if (row.visit != Visit::kFirstLife) {
+      supervisor.wait_for_log("agent.evicted class=Zoo", 2);
+      EXPECT_TRUE(visitor.lives([&row](Visitor& visitor) { visit_again(visitor, row); }));
+    }
+    const std::string& told = visitor.complaints();
+    if (row.what[0] == '\0') EXPECT_EQ(told, "");
+    EXPECT_NE(told.find(row.what), std::string::npos) << told;
+  }
+  // The server ends, at the latest when the agents are evicted, and another one knows why.
+  static void expect_restart(ServerProcess& supervisor, Visitor& visitor, Neighbour& neighbour,
+                             const Row& row, const std::string& file) {
+    static_cast<void>(visitor.lives([&row](Visitor& visitor) { visit(visitor, row); }));
+    neighbour.move_to(wait_for_server(supervisor, 2));
+    const std::string told = line(supervisor, "server.crashed_before ");
+    const std::string agent_class = is_cpp(row.library) ? "ZooCpp" : "Zoo";
+    for (const std::string& part :
+         {"reason=" + std::string(row.what), "library=" + file, "class=" + agent_class + " ",
+          std::string(" agent=a "), "call=" + std::string(row.call) + " "}) {
+      EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
+    }
+  }
+};
+
+TEST_P(ZooServedTest, HasItsFateAndTheOthersGoOn) {
+  const Row& row = GetParam();
+  if (!std::filesystem::exists(zoo(row.library))) GTEST_SKIP() << "there is no g++ 12 here";
+  if (left_out(row.library)) GTEST_SKIP() << "the instruments of this build end the server";
+  // About half of them are there at the start; the others come while the server runs.
+  const bool is_there = std::string_view(row.library).size() % 2 == 0;
+  if (is_there) install(zoo(row.library), "zoo.so");
+  const auto supervisor = start();
+  const std::uint16_t port = wait_for_server(*supervisor, 1);
+  Neighbour neighbour(port);
+  neighbour.be_answered();
+  if (!is_there) {
+    drop_in(zoo(row.library), "zoo");
+    supervisor->wait_for_log("reload.done");
+  }
+  Visitor visitor(port, is_cpp(row.library) ? "zoo-cpp" : "zoo");
+  if (row.fate == Fate::kServed) {
+    expect_served(*supervisor, visitor, row);
+  } else {
+    expect_restart(*supervisor, visitor, neighbour, row, installed("zoo"));
+  }
+  neighbour.be_answered();
+  expect_undisturbed(neighbour.stop(), row.fate == Fate::kServed ? 0 : 1,
+                     row.fate == Fate::kHangs ? kHardHang + kLongestWait : kLongestWait);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Row>& each) {
+  return each.param.library;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Works, ZooServedTest,
+    ::testing::Values(
+        Row{"good"}, Row{"good_cpp"}, Row{"joins_its_thread"}, Row{"lazily_bound"},
+        Row{"no_build_id"}, Row{"odd_dependency"}, Row{"slow_constructor"}, Row{"handles_a_signal"},
+        Row{"leaves_a_thread"}, Row{"changes_the_locale"}, Row{"changes_the_environment"},
+        Row{"changes_the_directory"}, Row{"changes_the_umask"}, Row{"leaves_a_descriptor"},
+        Row{"leaves_a_key"}, Row{"trusts_the_table"}, Row{"trusts_extensions"},
+        Row{"thread_local_destructor"}, Row{"shares_a_variable"}, Row{"leaks_loads"},
+        Row{"large_index"}, Row{"throws_in_event"}, Row{"leaks_agents"}, Row{"trusts_options"},
+        Row{"is_slow"}, Row{"calls_for_the_dead"}, Row{"accepts_everything"}, Row{"odd_status"},
+        Row{"completes_twice"}, Row{"never_completes"}, Row{"refuses_and_completes"},
+        Row{"calls_from_a_thread"}, Row{"trusts_tokens"}, Row{"trusts_results"},
+        Row{"trusts_arguments"}, Row{"ignores_failed_submits"}, Row{"keeps_a_slice"},
+        Row{"gcc_good"}, Row{"gcc_good_cpp"}, Row{"gcc_completes_twice"}, Row{"gcc_keeps_a_slice"},
+        Row{"gcc_throws_in_event"}, Row{"gcc_thread_local_destructor"}),
+    name_of);
+
+constexpr const char* kLate = "echo: the agent did not answer in time";
+INSTANTIATE_TEST_SUITE_P(
+    AnswersWithAnError, ZooServedTest,
+    ::testing::Values(Row{"never_starts", Fate::kServed, "failed to start", "", Visit::kFirstLife},
+                      Row{"no_second_life", Fate::kServed, "failed to start"},
+                      Row{"one_agent_for_all", Fate::kServed, kLate, "", Visit::kFirstLife},
+                      Row{"remembers_its_thread", Fate::kServed, kLate, "", Visit::kFirstLife}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Ends, ZooServedTest,
+    ::testing::Values(
+        Row{"crashes_in_create", Fate::kCrashes, "SIGSEGV", "create"},
+        Row{"crashes_in_start", Fate::kCrashes, "SIGSEGV", "start"},
+        Row{"crashes_in_message", Fate::kCrashes, "SIGSEGV", "message"},
+        Row{"crashes_in_result", Fate::kCrashes, "SIGSEGV", "on_result"},
+        Row{"crashes_in_cancel", Fate::kCrashes, "SIGSEGV", "on_cancel", Visit::kStay},
+        Row{"crashes_in_destroy", Fate::kCrashes, "SIGSEGV", "destroy"},
+        Row{"exits_in_message", Fate::kCrashes, "exit", "message"},
+        Row{"overflows_its_stack", Fate::kCrashes, "SIGSEGV", "message"},
+        Row{"trusts_deadlines", Fate::kCrashes, "SIGSEGV", "on_result", Visit::kStay},
+        Row{"trusts_the_database", Fate::kCrashes, "SIGABRT", "call", Visit::kMistake},
+        Row{"gcc_crashes_in_result", Fate::kCrashes, "SIGSEGV", "on_result"},
+        Row{"hangs_in_create", Fate::kHangs, "hung", "create"},
+        Row{"hangs_in_message", Fate::kHangs, "hung", "message"},
+        Row{"hangs_in_result", Fate::kHangs, "hung", "on_result"},
+        Row{"hangs_in_cancel", Fate::kHangs, "hung", "on_cancel", Visit::kStay},
+        Row{"hangs_in_destroy", Fate::kHangs, "hung", "destroy"}),
+    name_of);
+
+}  // namespace
+}  // namespace hearth::testing

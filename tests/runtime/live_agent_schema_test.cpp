@@ -1,0 +1,257 @@
+// The schema version of an agent's data: its class brings older ones up, and never meets newer ones.
+#include "runtime/fakes.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::runtime::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kFailed[] =
+    "error unavailable: the agent failed to start; the server's log says why";
+
+void run_sql(AgentHost& host, const std::string& text) {
+  const auto handle = host.sql().prepare(text);
+  ASSERT_TRUE(handle) << text;
+  EXPECT_TRUE(host.sql().step(*handle)) << text;
+  EXPECT_TRUE(host.sql().finalize(*handle));
+}
+
+class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
+ protected:
+  LiveAgentSchemaTest() : shard_({}, settings()) {
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kMigrate) return on_migrate_(host, event);
+      if (event.kind == EventKind::kCall) {
+        if (event.name == "write") EXPECT_TRUE(host.set_state(0, std::string(event.body)));
+        const std::string state(host.state().value_or("null"));
+        return host.complete(event.call, std::string_view(state));
+      }
+      if (event.call != 0) return host.complete(event.call, std::string_view());
+      return {};
+    };
+  }
+  static ClassSettings settings() {
+    ClassSettings settings;
+    settings.durability = GetParam();
+    return settings;
+  }
+
+  // What an agent of `version` leaves behind.
+  void leave_data_of(std::uint32_t version) {
+    shard_.script.schema_version = version;
+    EXPECT_EQ(call("write", "[1]"), "ok [1]");
+    wake_as(version);
+  }
+  // The next wake is on code of `version`.
+  void wake_as(std::uint32_t version) {
+    shard_.restart({}, settings());
+    shard_.script.schema_version = version;
+    shard_.script.history.clear();
+  }
+  // What a client of an agent that may be cold is answered.
+  std::string call(const std::string& method, const std::string& arguments = "[]") {
+    const auto client = shard_.connect();
+    const auto answer = shard_.call(client, method, arguments);
+    EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
+    return answer->end.value_or("nothing");
+  }
+  [[nodiscard]] std::vector<std::string> migrations() const {
+    std::vector<std::string> found;
+    std::ranges::copy_if(shard_.script.history, std::back_inserter(found),
+                         [](const std::string& line) { return line.starts_with("migrate"); });
+    return found;
+  }
+
+  ShardFixture shard_;
+  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_migrate_ =
+      [](AgentHost& host, const AgentEvent& event) {
+        EXPECT_TRUE(host.set_state(0, "[2]"));
+        return host.complete(event.call, std::string_view());
+      };
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, LiveAgentSchemaTest,
+                         ::testing::Values(Durability::kProcess, Durability::kPower));
+
+TEST_P(LiveAgentSchemaTest, ANewAgentHasNothingToMigrate) {
+  leave_data_of(2);
+  EXPECT_EQ(call("read"), "ok [1]");
+  EXPECT_EQ(migrations(), std::vector<std::string>{});
+}
+
+TEST_P(LiveAgentSchemaTest, OlderDataAreMigratedOnceAndBeforeStart) {
+  leave_data_of(1);
+  wake_as(3);
+  EXPECT_EQ(call("read"), "ok [2]");
+  ASSERT_GE(shard_.script.history.size(), 2U);
+  EXPECT_EQ(shard_.script.history[0], R"(migrate |{"from":1,"to":3})");
+  EXPECT_EQ(shard_.script.history[1], "start |");
+  EXPECT_TRUE(shard_.logger.contains("agent.migrated"));
+  wake_as(3);
+  EXPECT_EQ(call("read"), "ok [2]");
+  EXPECT_EQ(migrations(), std::vector<std::string>{});
+}
+
+TEST_P(LiveAgentSchemaTest, WhatCreateWritesDoesNotHideThatDataAreOld) {
+  leave_data_of(1);
+  wake_as(2);
+  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+    run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
+    return {};
+  };
+  EXPECT_EQ(call("read"), "ok [2]");
+  EXPECT_EQ(migrations().size(), 1U);
+}
+
+TEST_P(LiveAgentSchemaTest, ANewAgentWhoseCreateWritesIsNotMigrated) {
+  shard_.script.schema_version = 2;
+  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+    run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
+    return {};
+  };
+  EXPECT_EQ(call("read"), "ok null");
+  wake_as(2);
+  EXPECT_EQ(call("read"), "ok null");
+  EXPECT_EQ(migrations(), std::vector<std::string>{});
+}
+
+TEST_P(LiveAgentSchemaTest, OlderCodeIsRefusedAndClientsAreToldWhy) {
+  leave_data_of(3);
+  wake_as(2);
+  const std::string why =
+      "the agent's data has schema version 3, but this version of the class knows only 2";
+  EXPECT_EQ(call("write", "[9]"), "error unavailable: " + why);
+  EXPECT_TRUE(shard_.logger.contains(why));
+  EXPECT_EQ(shard_.script.history, std::vector<std::string>{}) << "no instance is made";
+  wake_as(0);
+  EXPECT_EQ(call("read"),
+            "error unavailable: the agent's data has schema version 3, but this version of the "
+            "class has none");
+  wake_as(3);
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
+  leave_data_of(1);
+  wake_as(2);
+  const auto migrate = on_migrate_;
+  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    run_sql(host, "CREATE TABLE half(a)");
+    EXPECT_TRUE(host.set_state(0, "[5]"));
+    return host.complete(event.call, Error{Errc::kPlugin, "no such column"});
+  };
+  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_TRUE(
+      shard_.logger.contains("could not be brought from schema version 1 to 2: no such column"));
+  on_migrate_ = [migrate](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_EQ(host.state(), "[1]");
+    run_sql(host, "CREATE TABLE half(a)");
+    return migrate(host, event);
+  };
+  EXPECT_EQ(call("read"), "ok [2]");
+  EXPECT_EQ(migrations().size(), 2U);
+}
+
+TEST_P(LiveAgentSchemaTest, OlderCodeGoesOnAfterAMigrationThatFailed) {
+  leave_data_of(1);
+  wake_as(2);
+  on_migrate_ = [](AgentHost& host, const AgentEvent&) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "[5]"));
+    return Error{Errc::kPlugin, "no"};
+  };
+  EXPECT_EQ(call("read"), kFailed);
+  wake_as(1);
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
+  leave_data_of(1);
+  wake_as(2);
+  CallId open = 0;
+  on_migrate_ = [&open](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "[4]"));
+    const std::uint64_t job = 1;
+    std::string request(sizeof job, '\0');
+    std::memcpy(request.data(), &job, sizeof job);
+    EXPECT_TRUE(host.submit(2, request, 7)) << "a job runs though what was written is not durable";
+    open = event.call;
+    return {};
+  };
+  bool job_is_done = false;
+  shard_.script.on_result = [&](AgentHost& host, const OperationResult& result) {
+    EXPECT_TRUE(result.outcome);
+    run_sql(host, "CREATE TABLE later(a)");
+    job_is_done = true;
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "read");
+  EXPECT_TRUE(shard_.loop.settle_until([&] { return job_is_done; }));
+  EXPECT_FALSE(answer->end);
+  // As if the server had died here, but that the WAL is closed in order.
+  wake_as(1);
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
+  leave_data_of(1);
+  wake_as(2);
+  on_migrate_ = [](AgentHost& host, const AgentEvent&) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "[4]"));
+    return {};
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "read");
+  shard_.loop.advance(RuntimeLimits().start_timeout);
+  EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
+  EXPECT_EQ(answer->end, kFailed);
+  wake_as(1);
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+TEST_P(LiveAgentSchemaTest, UnsupportedCountsOnlyForDataWithoutAVersion) {
+  on_migrate_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kUnsupported, "no"};
+  };
+  leave_data_of(0);
+  wake_as(1);
+  EXPECT_EQ(call("read"), "ok [1]");
+  EXPECT_EQ(migrations(), std::vector<std::string>{R"(migrate |{"from":0,"to":1})"});
+  wake_as(2);
+  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_TRUE(shard_.logger.contains("from schema version 1 to 2: the class does not say how"));
+}
+
+TEST_P(LiveAgentSchemaTest, AMigrationThatBeganAndSaysUnsupportedHasFailed) {
+  leave_data_of(0);
+  wake_as(1);
+  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "[4]"));
+    return host.complete(event.call, Error{Errc::kUnsupported, "not this"});
+  };
+  EXPECT_EQ(call("read"), kFailed);
+  wake_as(0);
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+TEST_P(LiveAgentSchemaTest, DurableWorkHasToWaitForStart) {
+  leave_data_of(1);
+  wake_as(2);
+  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_EQ(host.start_fiber("work", "").error().code, Errc::kInvalidArgument);
+    return host.complete(event.call, std::string_view());
+  };
+  EXPECT_EQ(call("read"), "ok [1]");
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing
