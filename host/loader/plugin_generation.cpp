@@ -1,22 +1,13 @@
 #include "loader/plugin_generation.hpp"
 
 #include "base/assert.hpp"
+#include "base/forgive_leak.hpp"
 #include "loader/abi_class.hpp"
 #include "loader/call_records.hpp"
 #include "loader/plugin_library.hpp"
 
 #include <optional>
 #include <utility>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/lsan_interface.h>
-#define HEARTH_FORGIVE_LEAK(pointer) __lsan_ignore_object(pointer)
-#endif
-#endif
-#ifndef HEARTH_FORGIVE_LEAK
-#define HEARTH_FORGIVE_LEAK(pointer) static_cast<void>(pointer)
-#endif
 
 namespace hearth::loader {
 namespace {

@@ -205,8 +205,10 @@ TEST_F(RecoveryLoadTest, AllAreRecoveredWithinBoundsWhileOthersAreServed) {
 
   EXPECT_EQ(finished("LedgerAgent", agents / 2), agents / 2);
   EXPECT_EQ(finished("SecondLedger", agents - agents / 2), agents - agents / 2);
-  // Loose: a machine that builds and tests at the same time passes.
+  // Loose: a machine that builds and tests at the same time passes. A sanitizer's memory is its own.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
   EXPECT_LT(peak_kib - idle_kib, 64L * 1024 + 128L * agents);
+#endif
   EXPECT_LT(percentile(loaded, 0.5), 250.0);
 }
 
