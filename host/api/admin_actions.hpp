@@ -35,16 +35,21 @@ struct RefusedFile {
 struct PluginList {
   std::vector<PluginVersion> versions;  // oldest first
   std::vector<RefusedFile> refused;
+  std::vector<std::string> moving =
+      {};  // classes whose agents are on their way to another version, or to other settings
 };
 
 // What came of one file when the directories were looked at.
 struct ReloadedFile {
   std::string file;
-  std::string
-      outcome;  // "unchanged", "new_version" (agents are on their way to it), "refused" or "removed"
-  std::string version;           // of new_version
-  std::uint64_t generation = 0;  // of new_version
-  std::string reason;            // of refused
+  // "unchanged", "new_version" or "new_settings" (agents are on their way to it), "refused" or "removed"
+  std::string outcome;
+  std::string version = {};            // of new_version
+  std::uint64_t generation = 0;        // of new_version
+  std::string reason = {};             // of refused
+  std::string agent_class = {};        // of new_settings
+  std::vector<std::string> keys = {};  // of new_settings: what is different
+  std::string note = {};               // what else is to be known; mostly empty
 };
 
 struct ClassView {
@@ -55,6 +60,22 @@ struct ClassView {
   std::string refusal;       // not empty: no agent of it is woken, and why
   std::uint64_t agents = 0;  // that exist
   std::uint64_t live = 0;    // in memory
+};
+
+// A class of one version of a library that is not served, because its code has ended the server too often.
+struct QuarantinedView {
+  std::string agent_class;
+  std::string sha256;         // of the library
+  std::string library;        // its file, when it happened
+  std::string reason;         // of the last crash: "SIGSEGV", "hung"
+  std::string call;           // in which that was
+  std::int64_t since_ms = 0;  // Unix
+};
+
+struct ReleasedClass {
+  std::string agent_class;
+  std::vector<ReloadedFile>
+      files;  // what came of its library when it was tried again; empty: it is not there
 };
 
 // Names one agent. Nothing of it was checked.
@@ -102,9 +123,14 @@ class AdminActions {
 
   virtual void plugins(Answer<PluginList> answer) = 0;
 
-  // Looks at the plugin directories, or, if a class is named, at the file that serves it. Answers when the files were read and
-  // tried; agents may still be on their way to a new version then.
+  // Looks at the plugin directories and the class files, or, if a class is named, at the file that serves it and at its settings.
+  // Answers when the files were read and tried; agents may still be on their way to a new version then.
   virtual void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) = 0;
+
+  virtual void quarantined(Answer<std::vector<QuarantinedView>> answer) = 0;  // oldest first
+
+  // The class is served again, at once, as if it had never crashed. kNotFound: it is not in quarantine.
+  virtual void release(std::string agent_class, Answer<ReleasedClass> answer) = 0;
 
   virtual void classes(Answer<std::vector<ClassView>> answer) = 0;
   virtual void agents(AgentPageRequest request, Answer<AgentPage> answer) = 0;

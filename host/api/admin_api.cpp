@@ -7,6 +7,7 @@
 #include "json/json.hpp"
 #include "protocol/request_query.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -99,7 +100,15 @@ Json to_json(const ReloadedFile& file) {
   if (!file.version.empty()) json["version"] = file.version;
   if (file.generation != 0) json["generation"] = file.generation;
   if (!file.reason.empty()) json["reason"] = file.reason;
+  if (!file.agent_class.empty()) json["class"] = file.agent_class;
+  if (!file.keys.empty()) json["keys"] = file.keys;
+  if (!file.note.empty()) json["note"] = file.note;
   return json;
+}
+
+Json to_json(const QuarantinedView& view) {
+  return {{"class", view.agent_class}, {"library", view.library}, {"sha256", view.sha256},
+          {"reason", view.reason},     {"call", view.call},       {"since_ms", view.since_ms}};
 }
 
 Json to_json(const ClassView& view) {
@@ -131,7 +140,9 @@ Json current_versions(const PluginList& list) {
   for (const PluginVersion& version : list.versions) {
     if (version.current) plugins.push_back(to_json(version));
   }
-  return {{"plugins", std::move(plugins)}, {"refused", all_to_json(list.refused)}};
+  return {{"plugins", std::move(plugins)},
+          {"refused", all_to_json(list.refused)},
+          {"moving", list.moving}};
 }
 
 Json page_to_json(const AgentPage& page) {
@@ -140,10 +151,10 @@ Json page_to_json(const AgentPage& page) {
           {"next", page.more && !page.agents.empty() ? Json(page.agents.back().name) : Json()}};
 }
 
-// The class that the body of a reload names; "" for all.
-Result<std::string> class_to_reload(const std::string& body) {
-  const Error wrong{Errc::kInvalidArgument,
-                    R"(expected no body, or a JSON object such as {"class":"counter"})"};
+// The class that a body names; "" if there is none.
+Result<std::string> named_class(const std::string& body) {
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected no body, or a JSON object such as {"class":"counter"})"};
   if (body.empty()) return std::string();
   if (body.size() > AdminApi::kMaxBody) return wrong;
   const auto json = parse_json(body, 4);
@@ -210,10 +221,8 @@ bool AdminApi::admits(const Exchange& exchange) {
 void AdminApi::on_request(const Exchange& exchange) {
   if (!admits(exchange)) return;
   const std::string_view target = exchange->request().target;
-  const std::size_t question = target.find('?');
-  const std::string_view path = target.substr(0, question);
-  const std::string_view query =
-      question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
+  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
   if (path == "/admin/plugins") {
     if (has_method(*exchange, "GET"))
       actions_.plugins(answer_to<PluginList>(exchange, current_versions));
@@ -224,6 +233,12 @@ void AdminApi::on_request(const Exchange& exchange) {
     }));
   } else if (path == "/admin/plugins/reload") {
     if (has_method(*exchange, "POST")) reload(exchange);
+  } else if (path == "/admin/quarantine") {
+    if (!has_method(*exchange, "GET")) return;
+    actions_.quarantined(answer_to<std::vector<QuarantinedView>>(
+        exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
+  } else if (path == "/admin/quarantine/release") {
+    if (has_method(*exchange, "POST")) release(exchange);
   } else if (path == "/admin/classes") {
     if (!has_method(*exchange, "GET")) return;
     actions_.classes(answer_to<std::vector<ClassView>>(
@@ -238,13 +253,25 @@ void AdminApi::on_request(const Exchange& exchange) {
 }
 
 void AdminApi::reload(const Exchange& exchange) {
-  auto name = class_to_reload(exchange->request().body);
+  auto name = named_class(exchange->request().body);
   if (!name) return refuse(*exchange, name.error());
   log("admin.reload", exchange, {*name, ""});
   actions_.reload(*std::move(name), answer_to<std::vector<ReloadedFile>>(
                                         exchange, [](const std::vector<ReloadedFile>& files) {
                                           return Json{{"files", all_to_json(files)}};
                                         }));
+}
+
+void AdminApi::release(const Exchange& exchange) {
+  auto name = named_class(exchange->request().body);
+  if (!name) return refuse(*exchange, name.error());
+  if (name->empty())
+    return refuse(*exchange, 400, "invalid_argument", R"(name a class: {"class":"counter"})");
+  log("admin.release", exchange, {*name, ""});
+  actions_.release(
+      *std::move(name), answer_to<ReleasedClass>(exchange, [](const ReleasedClass& released) {
+        return Json{{"released", released.agent_class}, {"files", all_to_json(released.files)}};
+      }));
 }
 
 void AdminApi::list_agents(const Exchange& exchange, std::string_view query) {

@@ -17,6 +17,8 @@ namespace hearth::api {
 //  POST   /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
 //  GET    /admin/generations                   {"generations":[...]}: all versions that are loaded
 //  GET    /admin/classes                       {"classes":[...]}
+//  GET    /admin/quarantine                    {"quarantined":[...]}: classes that are not served because they ended the server too often
+//  POST   /admin/quarantine/release            {"released":"...","files":[...]}; body: {"class":"..."}
 //  GET    /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page; `next` is the `after` of the next one
 //  GET    /admin/agents/{class}/{name}         one agent
 //  POST   /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
@@ -31,7 +33,7 @@ namespace hearth::api {
 //  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no answer has a header that would let
 //                 it read one.
 //  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused unread.
-//  P4 Logged      What changes something is logged (admin.reload, admin.evict, admin.destroy), the token never.
+//  P4 Logged      What changes something is logged (admin.reload, admin.release, admin.evict, admin.destroy), the token never.
 //
 // Threads    As net::HttpHandler: any loop, concurrently.
 // Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's connections.
@@ -55,6 +57,7 @@ class AdminApi {
   // Who may not ask has been told so.
   [[nodiscard]] bool admits(const Exchange& exchange);
   void reload(const Exchange& exchange);
+  void release(const Exchange& exchange);
   void list_agents(const Exchange& exchange, std::string_view query);
   void one_agent(const Exchange& exchange, std::string_view path);
   void log(std::string_view event, const Exchange& exchange, const AgentName& name);

@@ -1,10 +1,13 @@
 #include "app/admin_command.hpp"
 
 #include "app/admin_client.hpp"
+#include "app/confirmation.hpp"
 #include "app/text_table.hpp"
 #include "base/escape.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
+
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -30,10 +33,10 @@ std::string text_in(const Json& object, const char* key) {
 }
 
 const Json& list_in(const Json& object, const char* key) {
-  static const Json kNone = Json::array();
-  if (!object.is_object()) return kNone;
+  static const Json none = Json::array();
+  if (!object.is_object()) return none;
   const auto found = object.find(key);
-  return found != object.end() && found->is_array() ? *found : kNone;
+  return found != object.end() && found->is_array() ? *found : none;
 }
 
 std::string moment_in(const Json& object, const char* key) {
@@ -57,11 +60,25 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
+// A sentence that quotes something, on one line, with its quotes as they are.
+std::string sentence(const std::string& text) {
+  const std::string safe = escaped(text);
+  std::string shown;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+    shown += safe[i];
+  }
+  return shown;
+}
+
 // ---- the commands -------------------------------------------------------------------------------------------
 
 std::string refused_file(const Json& file) {
+  const std::string reason = text_in(file, "reason");
+  // A mistake in a class file says itself where it is.
+  if (text_in(file, "rule") == "config") return sentence(reason) + "\n";
   return escaped(text_in(file, "file") + " is refused by rule " + text_in(file, "rule") + ": " +
-                 text_in(file, "reason")) +
+                 reason) +
          "\n";
 }
 
@@ -92,12 +109,18 @@ std::string reloaded_text(const Json& file) {
   if (outcome == "new_version") {
     text += "version " + text_in(file, "version") + " (generation " + text_in(file, "generation") +
             ") is coming in";
+  } else if (outcome == "new_settings") {
+    text += "new settings of " + text_in(file, "class") + " (" + joined(list_in(file, "keys")) +
+            ") are coming in";
   } else if (outcome == "refused") {
-    text += "REFUSED: " + text_in(file, "reason");
+    const std::string reason = text_in(file, "reason");
+    const bool says_where = reason.starts_with(text_in(file, "file") + ":");
+    text = says_where ? "REFUSED: " + reason : text + "REFUSED: " + reason;
   } else {
     text += outcome;
   }
-  return escaped(text) + "\n";
+  if (const std::string note = text_in(file, "note"); !note.empty()) text += " (" + note + ")";
+  return sentence(text) + "\n";
 }
 
 // What became of a version that was coming in: empty while that is open.
@@ -115,15 +138,33 @@ std::string fate_of(const Json& file, const Json& generations) {
   return others_drain ? "" : "all agents have it";
 }
 
-// Waits until no version that was coming in is on its way any more.
+// The same of settings.
+std::string fate_of_settings(const Json& file, const Json& plugins) {
+  for (const Json& each : list_in(plugins, "moving")) {
+    if (each == text_in(file, "class")) return "";
+  }
+  for (const Json& each : list_in(plugins, "refused")) {
+    if (text_in(each, "rule") == "R1" && text_in(each, "file") == text_in(file, "file"))
+      return "FAILED: " + text_in(each, "reason");
+  }
+  return "all agents have them";
+}
+
+// Waits until no version that was coming in is on its way any more, and no settings are.
 void wait_for_agents(const AdminClient& client, const Json& files, AdminOutput& output) {
   for (const Json& file : files) {
-    if (text_in(file, "outcome") != "new_version") continue;
+    const std::string outcome = text_in(file, "outcome");
+    const bool is_settings = outcome == "new_settings";
+    if (outcome != "new_version" && !is_settings) continue;
     std::string fate;
     while (fate.empty()) {
-      const auto answer = client.ask("GET", "/admin/generations");
-      fate = answer ? fate_of(file, list_in(*answer, "generations"))
-                    : "FAILED: " + answer.error().message;
+      const auto answer = client.ask("GET", is_settings ? "/admin/plugins" : "/admin/generations");
+      if (!answer) {
+        fate = "FAILED: " + answer.error().message;
+      } else {
+        fate = is_settings ? fate_of_settings(file, *answer)
+                           : fate_of(file, list_in(*answer, "generations"));
+      }
       if (fate.empty()) std::this_thread::sleep_for(kLookAgain);
     }
     output.out += escaped(text_in(file, "file") + ": " + fate) + "\n";
@@ -182,6 +223,30 @@ AdminOutput evict(const AdminClient& client, const AdminCommand& command) {
           .err = {}};
 }
 
+AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
+  const std::string name = name_in_url(command.name);
+  const std::string target = "/admin/agents/" + url_encoded(command.agent_class) + "/" + name;
+  const std::string who = escaped(command.agent_class) + "/" + name;
+  // A name that is misspelled is said before anybody is asked.
+  if (const auto found = client.ask("GET", target); !found) return failed(found.error().message);
+  if (!command.yes) {
+    const std::string question =
+        "Destroy " + who +
+        " with its database, and close its clients? This cannot be undone [y/N] ";
+    switch (ask_person(question, STDIN_FILENO, STDERR_FILENO)) {
+      case Confirmation::kYes: break;
+      case Confirmation::kNo: return failed("nothing was done");
+      case Confirmation::kNobody:
+        return {.status = kExitBadUsage,
+                .out = {},
+                .err = "hearth: nobody can be asked here: say --yes to destroy " + who + "\n"};
+    }
+  }
+  const auto answer = client.ask("DELETE", target);
+  if (!answer) return failed(answer.error().message);
+  return {.out = command.json ? dump_json(*answer) + "\n" : who + " is destroyed\n", .err = {}};
+}
+
 }  // namespace
 
 AdminOutput ask_server(const AdminCommand& command) {
@@ -189,14 +254,14 @@ AdminOutput ask_server(const AdminCommand& command) {
   if (command.data) {
     data = std::filesystem::absolute(*command.data);
   } else {
-    const config::LoadResult loaded = config::load_config(command.config);
+    const config::ServerFileResult loaded = config::load_server_file(command.config);
     if (!loaded) {
       AdminOutput output{.status = kExitBadUsage, .out = {}, .err = {}};
       for (const config::Diagnostic& mistake : loaded.error())
         output.err += to_string(mistake) + "\n";
       return output;
     }
-    data = loaded->server.data;
+    data = loaded->data;
   }
   const auto client = AdminClient::on(data);
   if (!client) return failed(client.error().message);
@@ -205,6 +270,7 @@ AdminOutput ask_server(const AdminCommand& command) {
     case AdminCommand::What::kReload: return reload(*client, command);
     case AdminCommand::What::kAgents: return show_agents(*client, command);
     case AdminCommand::What::kEvict: return evict(*client, command);
+    case AdminCommand::What::kDestroy: return destroy(*client, command);
   }
   return failed("this is not known");
 }

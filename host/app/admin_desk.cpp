@@ -80,6 +80,7 @@ std::string word(PluginReloader::Outcome::What what) {
   switch (what) {
     case What::kUnchanged: return "unchanged";
     case What::kNewVersion: return "new_version";
+    case What::kNewSettings: return "new_settings";
     case What::kRefused: return "refused";
     case What::kRemoved: return "removed";
   }
@@ -93,7 +94,10 @@ std::vector<api::ReloadedFile> told(const PluginReloader::Outcomes& outcomes) {
                      .outcome = word(each.what),
                      .version = each.version,
                      .generation = each.generation,
-                     .reason = each.reason});
+                     .reason = each.reason,
+                     .agent_class = each.agent_class,
+                     .keys = each.keys,
+                     .note = each.note});
   }
   return files;
 }
@@ -109,11 +113,12 @@ void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing
 }  // namespace
 
 AdminDesk::AdminDesk(runtime::Runtime& runtime, loader::PluginLoader& loader,
-                     const storage::DataDirectory& data, Logger& logger,
+                     const storage::DataDirectory& data, Containment& containment, Logger& logger,
                      std::chrono::milliseconds shard_patience)
     : runtime_(runtime),
       loader_(loader),
       data_(data),
+      containment_(containment),
       logger_(logger),
       shard_patience_(shard_patience),
       pool_(1, kMaxWaiting) {}
@@ -175,6 +180,7 @@ Result<api::PluginList> AdminDesk::list_plugins() {
   if (reloader_ == nullptr) return list;
   for (const loader::Refusal& each : reloader_->refusals())
     list.refused.push_back({.file = each.file.native(), .rule = each.rule, .reason = each.reason});
+  list.moving = reloader_->moving();
   return list;
 }
 
@@ -197,6 +203,56 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
     }
   }
   (*shared)(Error{Errc::kUnavailable, why_not});
+}
+
+// ---- quarantine ---------------------------------------------------------------------------------------------
+
+void AdminDesk::quarantined(Answer<std::vector<api::QuarantinedView>> answer) {
+  std::vector<api::QuarantinedView> views;
+  for (const QuarantinedClass& each : containment_.quarantined()) {
+    views.push_back({.agent_class = each.agent_class,
+                     .sha256 = each.sha256,
+                     .library = each.library,
+                     .reason = each.reason,
+                     .call = each.call,
+                     .since_ms = each.since_ms});
+  }
+  answer(std::move(views));
+}
+
+void AdminDesk::release(std::string agent_class, Answer<api::ReleasedClass> answer) {
+  using Released = std::vector<QuarantinedClass>;
+  const Answer<Released> then = [this,
+                                 answer = std::move(answer)](const Result<Released>& released) {
+    if (!released) return answer(released.error());
+    serve_again(*released, answer);
+  };
+  ask<Released>(then,
+                [this, given = std::move(agent_class)] { return containment_.release(given); });
+}
+
+void AdminDesk::serve_again(const std::vector<QuarantinedClass>& released,
+                            const Answer<api::ReleasedClass>& answer) {
+  const std::string name = released.front().agent_class;
+  std::vector<std::string> hashes;
+  hashes.reserve(released.size());
+  for (const QuarantinedClass& each : released) hashes.push_back(each.sha256);
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto told_of = [answer, name](const Result<PluginReloader::Outcomes>& outcomes) {
+      // kNotFound: no library has the class now. It is served when one comes.
+      if (!outcomes && outcomes.error().code != Errc::kNotFound) return answer(outcomes.error());
+      api::ReleasedClass all{.agent_class = name, .files = {}};
+      if (outcomes) all.files = told(*outcomes);
+      answer(std::move(all));
+    };
+    const bool accepted =
+        reloader_ != nullptr &&
+        reloader_->serve_again(protocol::kebab_case(name), std::move(hashes), told_of);
+    if (accepted) return;
+  }
+  answer(Error{Errc::kUnavailable,
+               "the class is released, but the server is busy, starting or stopping: reload it"});
 }
 
 // ---- classes ------------------------------------------------------------------------------------------------

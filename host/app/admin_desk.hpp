@@ -2,6 +2,7 @@
 // What administrators ask, answered by the runtime, the loader and the directory of agents.
 
 #include "api/admin_actions.hpp"
+#include "app/containment.hpp"
 #include "app/plugin_reloader.hpp"
 #include "base/logger.hpp"
 #include "loader/plugin_loader.hpp"
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth::app {
 
@@ -29,7 +31,7 @@ class AdminDesk final : public api::AdminActions {
   static constexpr std::chrono::milliseconds kShardPatience{5000};
 
   AdminDesk(runtime::Runtime& runtime, loader::PluginLoader& loader,
-            const storage::DataDirectory& data, Logger& logger,
+            const storage::DataDirectory& data, Containment& containment, Logger& logger,
             std::chrono::milliseconds shard_patience = kShardPatience);
 
   // Who replaces libraries from now on; null: nobody. When this has returned the one before is not used any more.
@@ -40,6 +42,8 @@ class AdminDesk final : public api::AdminActions {
 
   void plugins(Answer<api::PluginList> answer) override;
   void reload(std::string agent_class, Answer<std::vector<api::ReloadedFile>> answer) override;
+  void quarantined(Answer<std::vector<api::QuarantinedView>> answer) override;
+  void release(std::string agent_class, Answer<api::ReleasedClass> answer) override;
   void classes(Answer<std::vector<api::ClassView>> answer) override;
   void agents(api::AgentPageRequest request, Answer<api::AgentPage> answer) override;
   void agent(api::AgentName name, Answer<api::AgentView> answer) override;
@@ -53,6 +57,8 @@ class AdminDesk final : public api::AdminActions {
   void ask(Answer<T> answer, std::function<Result<T>()> work);
 
   // ---- on the pool's thread ----
+  void serve_again(const std::vector<QuarantinedClass>& released,
+                   const Answer<api::ReleasedClass>& answer);
   storage::Directory& directory();
   [[nodiscard]] Result<std::string> class_name(const std::string& given);
   [[nodiscard]] Result<storage::AgentKey> existing(const api::AgentName& name);
@@ -65,6 +71,7 @@ class AdminDesk final : public api::AdminActions {
   runtime::Runtime& runtime_;
   loader::PluginLoader& loader_;
   const storage::DataDirectory& data_;
+  Containment& containment_;
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
   std::atomic<bool> stopping_ = false;

@@ -44,8 +44,8 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
       add(app, command, What::kPlugins, "plugins", "Which libraries a running server has");
   plugins.add_flag("--all", command.all, "Also versions on their way out, or that cannot go");
 
-  CLI::App& reload =
-      add(app, command, What::kReload, "reload", "Make a running server look at its libraries now");
+  CLI::App& reload = add(app, command, What::kReload, "reload",
+                         "Make a running server look at its libraries and class files now");
   add_class(reload, command, false);
   reload.add_flag("--wait", command.wait,
                   "Until all agents have the new code, or it was taken back (then status 1)");
@@ -70,10 +70,15 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
 
   CLI::App& evict =
       add(app, command, What::kEvict, "evict", "Take an agent out of memory; its clients stay");
-  add_class(evict, command, true);
-  evict.add_option("NAME", command.name, "As it stands in the agent's URL")
-      ->required()
-      ->type_name("");
+  CLI::App& destroy = add(app, command, What::kDestroy, "destroy",
+                          "Remove an agent with all that it has stored, for ever");
+  destroy.add_flag("--yes", command.yes, "Do not ask; needed where there is no terminal");
+  for (CLI::App* const each : {&evict, &destroy}) {
+    add_class(*each, command, true);
+    each->add_option("NAME", command.name, "As it stands in the agent's URL")
+        ->required()
+        ->type_name("");
+  }
 }
 
 }  // namespace hearth::app

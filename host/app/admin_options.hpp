@@ -3,13 +3,13 @@
 
 #include "app/command_line.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 
 namespace hearth::app {
 
-// Adds `plugins`, `reload`, `agents` and `evict`. Parsing fills `command`, and sets its `what` to the one that was given; both
+// Adds `plugins`, `reload`, `agents`, `evict` and `destroy`. Parsing fills `command`, and sets its `what` to the one that was given; both
 // outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 

@@ -43,6 +43,7 @@ int check(const CheckCommand& command) {
   if (command.options) options.options = *command.options;
   options.methods = command.methods;
   options.may_call = command.may_call;
+  if (command.older) options.older = *command.older;
   options.excluded = command.excluded;
   options.only = command.only;
   const bool to_people = !command.json;

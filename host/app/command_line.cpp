@@ -82,7 +82,9 @@ constexpr const char* kQuarantineNotes =
     "not served from then\n"
     "on: its agents keep their data, clients are answered 503, other classes go on. A library with "
     "other content in its\n"
-    "place is served at once. `release` needs the server to be stopped.";
+    "place is served at once, and so is the class when it is released. Both commands ask the "
+    "server that runs on the data\n"
+    "directory, and without one look into the directory itself.";
 
 constexpr unsigned kMaxShards = 256;  // as in the configuration file
 
@@ -205,6 +207,10 @@ void add_check(CLI::App& app, CheckCommand& check) {
                   "A method to call, instead of those that are found; may be given more than once")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  command
+      .add_option("--older", check.older,
+                  "The version before: its agents' data must be brought to this one's")
+      ->type_name("LIB");
   command.add_flag_callback("--no-calls", [&check] { check.may_call = false; }, "Call no methods");
   command
       .add_option("--exclude", check.excluded,
@@ -225,9 +231,10 @@ void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
   command.require_subcommand(1);
   CLI::App& list = *command.add_subcommand("list", "Say which, since when and why");
   CLI::App& release =
-      *command.add_subcommand("release", "Serve one again, from the next start of the server on");
+      *command.add_subcommand("release", "Serve one again, at once if a server runs");
   release.add_option("CLASS", quarantine.release, "As `list` names it")->required()->type_name("");
   for (CLI::App* const each : {&list, &release}) {
+    each->add_flag("--json", quarantine.json, "As one JSON object");
     each->add_option("--config", quarantine.config, "Server file, which says where data is kept")
         ->type_name("FILE");
     each->add_option("--data", quarantine.data, "Where databases are kept (data)")
@@ -275,7 +282,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (fresh.directory.empty()) fresh.directory = fresh.name;
     return fresh;
   }
-  for (const char* const each : {"plugins", "reload", "agents", "evict"}) {
+  for (const char* const each : {"plugins", "reload", "agents", "evict", "destroy"}) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;

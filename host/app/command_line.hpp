@@ -54,8 +54,9 @@ struct CheckCommand {
   std::optional<std::string> options;            // JSON for create()
   std::vector<std::string> methods;              // to call; empty: those that are found
   bool may_call = true;
-  std::vector<std::string> excluded;  // ids
-  std::vector<std::string> only;      // ids
+  std::optional<std::filesystem::path> older;  // the version of the library before
+  std::vector<std::string> excluded;           // ids
+  std::vector<std::string> only;               // ids
 };
 
 // hearth quarantine
@@ -63,11 +64,12 @@ struct QuarantineCommand {
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;
   std::string release;  // a class; empty: list
+  bool json = false;
 };
 
-// hearth plugins, reload, agents, evict: what they ask a running server.
+// hearth plugins, reload, agents, evict, destroy: what they ask a running server.
 struct AdminCommand {
-  enum class What { kPlugins, kReload, kAgents, kEvict };
+  enum class What { kPlugins, kReload, kAgents, kEvict, kDestroy };
   What what = What::kPlugins;
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;
@@ -75,7 +77,8 @@ struct AdminCommand {
   bool all = false;         // of plugins: old versions, too
   bool wait = false;        // of reload: until the agents have moved
   std::string agent_class;  // of reload: may be empty
-  std::string name;         // of evict
+  std::string name;         // of evict and destroy
+  bool yes = false;         // of destroy: nobody is asked
   std::string after;        // of agents
   unsigned limit = 100;     // of agents
 };

@@ -21,10 +21,11 @@ Quarantine load(const std::filesystem::path& data, Logger& logger) {
 Containment::Containment(const std::filesystem::path& data, Logger& logger)
     : logger_(logger), quarantine_(load(data, logger)) {
   CrashHistory history(data);
-  const auto before = history.take_pending();
-  if (!before) tell_unknown(logger_, before.error().message);
-  if (before && *before) {
-    const CrashRecord& crash = **before;
+  const auto pending = history.take_pending();
+  if (!pending) tell_unknown(logger_, pending.error().message);
+  const std::optional<CrashRecord> before = pending ? *pending : std::nullopt;
+  if (before) {
+    const CrashRecord& crash = *before;
     tell(crash);
     if (quarantine_.count(crash)) {
       logger_.write(
@@ -33,9 +34,8 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
            {"library", crash.library},
            {"sha256", crash.sha256},
            {"advice",
-            "it ended the server too often and is not served: replace the library, or stop "
-            "the server and run `hearth quarantine release " +
-                crash.agent_class + "`"}});
+            "it ended the server too often and is not served: replace the library, or run "
+            "`hearth quarantine release` for the class"}});
     }
     if (const auto saved = quarantine_.save(); !saved) tell_unknown(logger_, saved.error().message);
   }
@@ -45,9 +45,39 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
 }
 
 std::string Containment::refusal(const runtime::AgentClass& agent_class) const {
+  const std::scoped_lock lock(mutex_);
   if (!quarantine_.holds(agent_class.name(), agent_class.sha256())) return {};
   return "the class " + std::string(agent_class.name()) +
          " is in quarantine: its code ended the server too often";
+}
+
+std::vector<QuarantinedClass> Containment::quarantined() const {
+  const std::scoped_lock lock(mutex_);
+  return quarantine_.all();
+}
+
+Quarantine Containment::current() const {
+  const std::scoped_lock lock(mutex_);
+  return quarantine_;
+}
+
+void Containment::replace(Quarantine quarantine) {
+  const std::scoped_lock lock(mutex_);
+  quarantine_ = std::move(quarantine);
+}
+
+Result<std::vector<QuarantinedClass>> Containment::release(const std::string& given) {
+  const std::scoped_lock one_at_a_time(releasing_);
+  Quarantine after = current();
+  auto released = release_class(after, given);
+  if (!released) return released.error();
+  if (const auto saved = after.save(); !saved) return saved.error();
+  replace(std::move(after));
+  logger_.write(LogLevel::kInfo, "class.released",
+                {{"class", released->front().agent_class},
+                 {"library", released->front().library},
+                 {"versions", released->size()}});
+  return released;
 }
 
 void Containment::tell(const CrashRecord& crash) const {

@@ -4,17 +4,22 @@
 #include "app/crash_history.hpp"
 #include "app/crash_recorder.hpp"
 #include "app/quarantine.hpp"
+#include "base/error.hpp"
 #include "base/logger.hpp"
 #include "runtime/agent_class.hpp"
 
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth::app {
 
 // Logged at the start: server.crashed_before (the server before has crashed, and in whose code), class.quarantined (a class
 // is in quarantine from now on), server.crashes_unknown (why crashes cannot be recorded or counted; they are no reason not to serve).
+//
+// What is released is logged as well (class.released).
 //
 // Threads    Made and destroyed on the main one; the rest from any.
 // Lifetime   The logger outlives it. Outlived by the lock on the data directory, and outlives every call into a library.
@@ -26,14 +31,29 @@ class Containment {
   // Why no agent of the class may be woken, in words for a client; empty: they may.
   [[nodiscard]] std::string refusal(const runtime::AgentClass& agent_class) const;
 
+  // Oldest first.
+  [[nodiscard]] std::vector<QuarantinedClass> quarantined() const;
+
+  // Every version of the class goes, whose name was given as it is or as URLs spell it, and its crashes are forgotten: refusal() says
+  // nothing against it from now on. What was in quarantine.
+  //   Failure   kNotFound: it is not in quarantine. Else the list cannot be written, and nothing has changed.
+  [[nodiscard]] Result<std::vector<QuarantinedClass>> release(const std::string& given);
+
   // For a call that does not return: the process ends, as if it had crashed in it.
-  [[noreturn]] void end_as_hung(const loader::RunningCall& call) { recorder_->end_as_hung(call); }
+  [[noreturn]] void end_as_hung(const loader::RunningCall& call) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): made by the constructor
+    recorder_->end_as_hung(call);
+  }
 
  private:
   void tell(const CrashRecord& crash) const;
+  [[nodiscard]] Quarantine current() const;
+  void replace(Quarantine quarantine);
 
   Logger& logger_;
-  Quarantine quarantine_;
+  std::mutex releasing_;  // taken first, and held while the list is written: nobody else changes it
+  mutable std::mutex mutex_;  // never held while anything waits: event loops take it
+  Quarantine quarantine_;     // guarded by mutex_
   std::optional<CrashRecorder> recorder_;
 };
 

@@ -106,7 +106,7 @@ std::string_view describe_crash(const CrashReport& report,
   writer.add(report.reason);
   writer.add(")");
   if (!report.library.empty()) {
-    writer.add(" in a call into ");
+    writer.add(report.call == kOwnThread ? " on a thread of " : " in a call into ");
     writer.add_foreign(report.library);
     if (!report.agent_class.empty()) {
       writer.add(", class ");
@@ -116,8 +116,10 @@ std::string_view describe_crash(const CrashReport& report,
       writer.add(", agent ");
       writer.add_foreign(report.agent);
     }
-    writer.add(", call ");
-    writer.add(report.call);
+    if (report.call != kOwnThread) {
+      writer.add(", call ");
+      writer.add(report.call);
+    }
   }
   writer.add("\n");
   return writer.text();

@@ -22,13 +22,16 @@ struct CrashFacts {
   Text library;  // its file
   Text sha256;   // of that file
   std::uint64_t generation = 0;
-  Text agent_class;
+  Text agent_class;             // of kOwnThread: all of the library's, with commas between them
   Text agent;                   // the beginning of its name
   Text call;                    // "message", "create", "offload"
   std::int64_t running_ms = 0;  // since the call began
 };
 using CrashReport = CrashFacts<std::string_view>;
 using CrashRecord = CrashFacts<std::string>;
+
+// The call of a crash outside of any call, in code of the library: on a thread that it has started, as a rule.
+inline constexpr std::string_view kOwnThread = "own_thread";
 
 inline constexpr std::size_t kMaxCrashRecord = 8192;
 

@@ -2,17 +2,25 @@
 
 #include "app/command_line.hpp"
 #include "app/crash_record.hpp"
+#include "loader/call_stack.hpp"
+#include "loader/code_ranges.hpp"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
 #include <utility>
+
+#include <ucontext.h>
 
 namespace hearth::app {
 namespace {
@@ -79,10 +87,60 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
   return true;
 }
 
-void on_crash(int signal, siginfo_t* info, void*) {
+struct Registers {
+  std::uintptr_t code;
+  std::uintptr_t stack;
+};
+
+Registers registers_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto& registers = context.uc_mcontext.gregs;
+  return {.code = static_cast<std::uintptr_t>(registers[REG_RIP]),
+          .stack = static_cast<std::uintptr_t>(registers[REG_RSP])};
+#elif defined(__aarch64__)
+  return {.code = context.uc_mcontext.pc, .stack = context.uc_mcontext.sp};
+#endif
+}
+
+// The library to whose code the stack leads back: the first word that is an address in one. Read through the system, which
+// answers with an error where there is no memory.
+const loader::CallOwner* owner_of_stack(std::uintptr_t stack) {
+  constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+  std::array<std::uintptr_t, 64> words{};
+  stack &= ~(sizeof(std::uintptr_t) - 1);
+  for (std::size_t at = 0; at < kMaxBytes; at += sizeof words) {
+    const iovec ours{.iov_base = words.data(), .iov_len = sizeof words};
+    const iovec theirs{
+        .iov_base = reinterpret_cast<void*>(stack + at),  // NOLINT(performance-no-int-to-ptr)
+        .iov_len = sizeof words};
+    const ssize_t size = ::process_vm_readv(::getpid(), &ours, 1, &theirs, 1, 0);
+    if (size <= 0) return nullptr;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size) / sizeof(std::uintptr_t); ++i) {
+      if (const loader::CallOwner* const owner = loader::find_code_owner(words[i])) return owner;
+    }
+  }
+  return nullptr;
+}
+
+// A crash outside of any call.
+bool find_owner(const ucontext_t& context, loader::RunningCall& into) {
+  const Registers registers = registers_of(context);
+  const loader::CallOwner* owner = loader::find_code_owner(registers.code);
+  // What has returned leaves its addresses behind on the stacks of our own threads: only those of a library say something.
+  if (owner == nullptr && !loader::has_call_record()) owner = owner_of_stack(registers.stack);
+  if (owner == nullptr) return false;
+  into.owner = owner;
+  into.call = kOwnThread;
+  into.since = loader::call_clock();
+  return true;
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  loader::leave_stack_walk(*info);
   const int kept_errno = errno;
   loader::RunningCall call;
-  const bool in_call = loader::find_running_call(call);
+  const bool in_call =
+      loader::find_running_call(call) || find_owner(*static_cast<const ucontext_t*>(context), call);
   if (!record(name_of(signal), in_call ? &call : nullptr) && is_wanted()) {
     // Another thread crashes at this moment: it ends the process when it has written.
     for (;;) ::pause();

@@ -14,6 +14,8 @@ namespace hearth::app {
 //   SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT   then the signal does what it does without us: a core, and the end
 //   exit() from inside a call into a library   then the process ends with kExitPluginLeft
 //   end_as_hung()                              then the process ends with kExitHung
+// Outside of calls a crash is a library's if the code that crashed is (loader/code_ranges.hpp); and on a thread that the host calls no
+// libraries on, if the stack leads back to such code: abort() is the C library's.
 // The first of them is recorded, if more than one thread crashes at once.
 //
 // State      A handler is the process's: what it needs is private to crash_recorder.cpp, and belongs to the one object there is.

@@ -1,6 +1,9 @@
 #include "app/plugin_reloader.hpp"
 
+#include "config/parse.hpp"
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace hearth::app {
@@ -15,9 +18,32 @@ constexpr milliseconds kRetireTick{500};
 // Each is somebody who waits for an answer.
 constexpr std::size_t kMaxErrands = 64;
 
-constexpr std::size_t kMaxFiles = loader::PluginLoader::kMaxFiles;
+bool is_library(const std::filesystem::path& file) {
+  return file.extension() == ".so";
+}
+
+// Between being noticed and being looked at it may have gone again: what has become of it then is news of its own.
+bool is_there(const std::filesystem::path& file) {
+  std::error_code failure;
+  return std::filesystem::symlink_status(file, failure).type() !=
+         std::filesystem::file_type::not_found;
+}
 
 }  // namespace
+
+std::vector<loader::WatchedDirectory> directories_of(
+    const std::vector<std::filesystem::path>& plugins, const std::filesystem::path& class_files) {
+  std::vector<loader::WatchedDirectory> directories;
+  directories.reserve(plugins.size() + 1);
+  for (const auto& path : plugins)
+    directories.push_back({.path = path, .max_files = loader::PluginLoader::kMaxFiles});
+  // Followed: where configuration is mounted, files are links that lead elsewhere all at once.
+  directories.push_back({.path = class_files,
+                         .extensions = {".yaml", ".yml"},
+                         .max_files = config::kMaxClassFiles,
+                         .follows_links = true});
+  return directories;
+}
 
 PluginReloader::PluginReloader(const loader::LoadReport& report, loader::PluginLoader& loader,
                                runtime::Runtime& runtime, const Clock& clock, Logger& logger,
@@ -32,13 +58,23 @@ PluginReloader::PluginReloader(const loader::LoadReport& report, loader::PluginL
       refusals_(metrics.counter("hearth_reloads_refused_total",
                                 "Changed files that were not loaded; the log says why.")),
       rollbacks_(metrics.counter("hearth_reloads_taken_back_total",
-                                 "Versions that were taken back because agents failed on them.")) {
+                                 "Versions that were taken back because agents failed on them.")),
+      settings_changes_(metrics.counter("hearth_config_changes_total",
+                                        "Classes that were given other settings.")),
+      settings_refusals_(
+          metrics.counter("hearth_config_refused_total",
+                          "Changes of class files with a mistake in them; the log says where.")),
+      settings_rollbacks_(
+          metrics.counter("hearth_config_taken_back_total",
+                          "Settings that were taken back because agents failed on them.")) {
   for (const loader::LoadedPlugin& plugin : report.plugins) {
     Library& library = libraries_[plugin.file];
     library.generation = plugin.generation;
     for (const auto& agent_class : plugin.classes) {
-      const std::string segment = settings_.describe(agent_class).segment;
-      if (Served served = runtime_.classes().find(segment)) library.classes[segment] = served;
+      Version version = version_of(agent_class);
+      const std::string segment = version.served->segment;
+      version.served = runtime_.classes().find(segment);
+      if (version.served) library.classes[segment] = std::move(version);
     }
   }
   for (const loader::Refusal& refusal : report.refusals) refused_[refusal.file] = refusal;
@@ -46,15 +82,8 @@ PluginReloader::PluginReloader(const loader::LoadReport& report, loader::PluginL
   if (!settings_.watch) return;
   watcher_ = std::make_unique<loader::DirectoryWatcher>(
       loader::WatchOptions{.directories = settings_.directories,
-                           .max_files = kMaxFiles,
                            .quiet_time = settings_.quiet_time},
-      settings_.known,
-      [this](const loader::FileChanges& changes) {
-        Errand errand;
-        errand.changes = changes;
-        send(std::move(errand));
-      },
-      logger_);
+      settings_.known, [this](const loader::FileChanges& changes) { notice(changes); }, logger_);
 }
 
 PluginReloader::~PluginReloader() {
@@ -91,17 +120,52 @@ bool PluginReloader::reload(std::string segment, std::function<void(Result<Outco
   return true;
 }
 
-void PluginReloader::send(Errand errand) {
+bool PluginReloader::serve_again(std::string segment, std::vector<std::string> hashes,
+                                 std::function<void(Result<Outcomes>)> answer) {
+  Errand errand;
+  errand.all = true;
+  errand.segment = std::move(segment);
+  errand.released = std::move(hashes);
+  errand.answer = std::move(answer);
   const std::scoped_lock lock(mutex_);
+  if (errands_.size() >= kMaxErrands) return false;
   errands_.push_back(std::move(errand));
+  news_.notify_one();
+  return true;
+}
+
+void PluginReloader::notice(const loader::FileChanges& changes) {
+  const std::scoped_lock lock(mutex_);
+  noticed_ = loader::merged(noticed_, changes);
   news_.notify_one();
 }
 
 std::vector<loader::Refusal> PluginReloader::refusals() {
   const std::scoped_lock lock(mutex_);
   std::vector<loader::Refusal> list;
+  list.reserve(refused_.size());
   for (const auto& [file, refusal] : refused_) list.push_back(refusal);
+  for (const auto* more : {&mistakes_, &settings_taken_back_})
+    list.insert(list.end(), more->begin(), more->end());
   return list;
+}
+
+std::vector<std::string> PluginReloader::moving() {
+  const std::scoped_lock lock(mutex_);
+  return moving_;
+}
+
+PluginReloader::Version PluginReloader::version_of(
+    const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+  return {.served = std::make_shared<const runtime::ServedClass>(settings_.describe(agent_class)),
+          .settings = settings_.configuration->of(agent_class->name())};
+}
+
+// Others may have put something else into the registry for the same code.
+PluginReloader::Served PluginReloader::served_now(const Version& version) {
+  const Served now = runtime_.classes().find(version.served->segment);
+  const bool is_same_code = now && now->agent_class == version.served->agent_class;
+  return is_same_code ? now : version.served;
 }
 
 void PluginReloader::serve() {
@@ -109,7 +173,7 @@ void PluginReloader::serve() {
     Errand errand;
     {
       std::unique_lock lock(mutex_);
-      const auto is_news = [this] { return stopping_ || !errands_.empty(); };
+      const auto is_news = [this] { return stopping_ || !errands_.empty() || !noticed_.none(); };
       if (busy()) {
         news_.wait_for(lock, kBusyTick, is_news);
       } else if (retiring_) {
@@ -122,71 +186,152 @@ void PluginReloader::serve() {
         errand = std::move(errands_.front());
         errands_.pop_front();
       }
+      // Who looks at everything sees it all: then no change is news any more.
+      const bool sees_all = errand.all && errand.segment.empty();
+      if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
     }
     run(errand);
     drive();
+    publish();
   }
 }
 
 bool PluginReloader::busy() const {
-  return !removed_.empty() || std::ranges::any_of(libraries_, [](const auto& each) {
-    return !each.second.rollouts.empty();
-  });
+  return !removed_.empty() || !moves_.empty() ||
+         std::ranges::any_of(libraries_,
+                             [](const auto& each) { return !each.second.rollouts.empty(); });
+}
+
+void PluginReloader::publish() {
+  std::vector<std::string> moving;
+  const auto add = [&moving](const runtime::ClassRollout& rollout) {
+    moving.emplace_back(rollout.next().agent_class->name());
+  };
+  for (const auto& [file, library] : libraries_) {
+    for (const auto& rollout : library.rollouts) add(*rollout);
+  }
+  for (const auto& [segment, move] : moves_) add(*move.rollout);
+  std::vector<loader::Refusal> taken_back;
+  for (const auto& each : settings_.configuration->taken_back()) {
+    taken_back.push_back({.file = each.file,
+                          .rule = "R1",
+                          .reason = "class " + each.agent_class +
+                                    " goes on with the settings before: " + each.reason});
+  }
+  const std::scoped_lock lock(mutex_);
+  moving_ = std::move(moving);
+  settings_taken_back_ = std::move(taken_back);
 }
 
 void PluginReloader::run(const Errand& errand) {
-  const Result<loader::FileChanges> changes = changes_of(errand);
-  if (!changes) {
-    if (errand.answer) errand.answer(changes.error());
-    return;
-  }
-  Outcomes outcomes = take(*changes);
-  if (errand.answer) errand.answer(std::move(outcomes));
+  Result<Outcomes> outcomes = look(errand);
+  if (!errand.answer) return;
+  publish();  // who has the answer may look at once what has become of it
+  errand.answer(std::move(outcomes));
 }
 
-Result<loader::FileChanges> PluginReloader::changes_of(const Errand& errand) const {
+std::size_t PluginReloader::awaited_of(const Library& library, const std::string& segment) {
+  const auto found = library.awaited.find(segment);
+  return found == library.awaited.end() ? 0 : found->second;
+}
+
+// A class that was held back is served by the code that it has; no agent of it is in memory.
+void PluginReloader::release(const Errand& errand) {
+  for (const std::string& hash : errand.released) loader_.forgive(hash);
+  for (auto& [file, library] : libraries_) {
+    const auto found = library.classes.find(errand.segment);
+    if (found == library.classes.end() || found->second.served->refusal.empty()) continue;
+    Version next = version_of(found->second.served->agent_class);
+    if (!next.served->refusal.empty()) continue;
+    found->second = next;
+    runtime_.classes().put(next.served);
+    runtime_.class_is_back(errand.segment);
+    logger_.write(LogLevel::kInfo, "class.served",
+                  {{"class", next.served->agent_class->name()},
+                   {"version", next.served->agent_class->version()},
+                   {"library", next.served->agent_class->origin()},
+                   {"path", "/agents/" + errand.segment}});
+  }
+}
+
+Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
+  silence_.clear();
+  if (!errand.released.empty()) release(errand);
+  Result<loader::FileChanges> changes = changes_of(errand);
+  if (!changes) return changes.error();
+  Outcomes outcomes;
+  const auto is_class_file = [](const auto& file) { return !is_library(file); };
+  // First: a library that comes at the same time is served with what they say.
+  if (errand.all || std::ranges::any_of(changes->changed, is_class_file) ||
+      std::ranges::any_of(changes->gone, is_class_file)) {
+    forgive(errand, read_class_files(errand, outcomes), *changes);
+  }
+  take(*changes, outcomes);
+  begin_moves(outcomes);
+  return outcomes;
+}
+
+void PluginReloader::forgive(const Errand& errand, const std::set<std::string>& segments,
+                             loader::FileChanges& changes) {
+  std::erase_if(condemned_, [&](const Condemned& each) {
+    const bool is_meant = std::ranges::any_of(each.segments, [&](const std::string& segment) {
+      return errand.all ? errand.segment.empty() || segment == errand.segment
+                        : segments.contains(segment);
+    });
+    if (!is_meant) return false;
+    loader_.forgive(each.hash);
+    if (std::ranges::find(changes.changed, each.file) == changes.changed.end())
+      changes.changed.push_back(each.file);
+    return true;
+  });
+}
+
+Result<loader::FileChanges> PluginReloader::changes_of(const Errand& errand) {
   if (!errand.all) return errand.changes;
   // All files there are; those with the bytes that are served make no new version.
-  loader::DirectoryImage served;
-  for (const auto& [file, library] : libraries_) served.emplace(file, loader::FileStamp{});
-  const loader::DirectoryImage image =
-      loader::look_at(settings_.directories, ".so", kMaxFiles, served);
-  const auto is_meant = [&](const Library& library) {
-    return errand.segment.empty() || library.classes.contains(errand.segment);
+  loader::DirectoryImage seen;
+  for (const auto& [file, library] : libraries_) seen.emplace(file, loader::FileStamp{});
+  if (errand.segment.empty()) {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [file, refusal] : refused_) seen.emplace(file, loader::FileStamp{});
+  }
+  const loader::DirectoryImage image = loader::look_at(settings_.directories, seen);
+  const auto is_meant = [&](const std::filesystem::path& file) {
+    const auto found = libraries_.find(file);
+    return errand.segment.empty() ||
+           (found != libraries_.end() && found->second.classes.contains(errand.segment));
   };
   loader::FileChanges changes;
   bool found = errand.segment.empty();
-  for (const auto& [file, library] : libraries_) {
-    if (!is_meant(library)) continue;
+  for (const auto& [file, stamp] : seen) {
+    if (!is_meant(file)) continue;
     found = true;
     if (!image.contains(file)) changes.gone.push_back(file);
   }
   for (const auto& [file, stamp] : image) {
-    const auto known = libraries_.find(file);
-    if (known == libraries_.end() ? errand.segment.empty() : is_meant(known->second))
-      changes.changed.push_back(file);
+    if (is_library(file) && is_meant(file)) changes.changed.push_back(file);
   }
   if (!found) return Error{Errc::kNotFound, "no library that is served has a class of this name"};
   return changes;
 }
 
-PluginReloader::Outcomes PluginReloader::take(const loader::FileChanges& changes) {
-  Outcomes outcomes;
+void PluginReloader::take(const loader::FileChanges& changes, Outcomes& outcomes) {
   // What is gone first: a file that was renamed gives its classes up before the new name claims them.
   for (const auto& file : changes.gone) {
+    if (!is_library(file)) continue;
     gone(file);
-    outcomes.push_back(
-        {.file = file, .what = Outcome::What::kRemoved, .version = {}, .reason = {}});
+    outcomes.push_back({.file = file, .what = Outcome::What::kRemoved});
   }
-  for (const auto& file : changes.changed) outcomes.push_back(changed(file));
-  return outcomes;
+  for (const auto& file : changes.changed) {
+    if (is_library(file) && is_there(file)) outcomes.push_back(changed(file));
+  }
 }
 
 // ---- a file has changed -----------------------------------------------------------------------------------
 
 PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& file) {
   loader::VersionReport report = loader_.load_version(file);
-  if (report.plugin && libraries_.contains(file)) refuse_what_may_not_run(report);
+  if (libraries_.contains(file)) refuse_what_may_not_run(report);
   if (report.refusal) refusals_.add();
   {
     const std::scoped_lock lock(mutex_);
@@ -204,16 +349,25 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   outcome.version = report.plugin->version;
   outcome.generation = report.plugin->generation;
   Library& library = libraries_[file];
+  put_off_trials(file, library);
+  overtake(file, library);
+  removed_.erase(file);
+  begin(file, library, *report.plugin, outcome.note);
+  return outcome;
+}
+
+// What is on its way gets there at once, and nobody looks how.
+void PluginReloader::overtake(const std::filesystem::path& file, Library& library) {
+  end_moves(file);
   for (const auto& rollout : library.rollouts) rollout->hurry();
+  if (!library.rollouts.empty() && !library.classes_before.empty()) reloads_.add();
   library.rollouts.clear();
   library.classes_before.clear();
-  removed_.erase(file);
-  begin(file, library, *report.plugin);
-  return outcome;
 }
 
 // Agents that run must not move to a version that may not: the one before goes on.
 void PluginReloader::refuse_what_may_not_run(loader::VersionReport& report) {
+  if (!report.plugin) return;
   std::string why;
   for (const auto& agent_class : report.plugin->classes) {
     if (why.empty()) why = settings_.describe(agent_class).refusal;
@@ -231,18 +385,23 @@ void PluginReloader::refuse_what_may_not_run(loader::VersionReport& report) {
 }
 
 void PluginReloader::begin(const std::filesystem::path& file, Library& library,
-                           const loader::LoadedPlugin& plugin) {
+                           const loader::LoadedPlugin& plugin, std::string& note) {
   library.generation_before = std::exchange(library.generation, plugin.generation);
   library.classes_before = std::exchange(library.classes, {});
-  std::map<std::string, Served> left_out = library.classes_before;
+  library.hash = plugin.sha256;
+  Versions left_out = library.classes_before;
   for (const auto& agent_class : plugin.classes) {
-    const auto next = std::make_shared<const runtime::ServedClass>(settings_.describe(agent_class));
-    left_out.erase(next->segment);
-    library.classes[next->segment] = next;
-    const auto old = library.classes_before.find(next->segment);
+    const Version next = version_of(agent_class);
+    const std::string& segment = next.served->segment;
+    left_out.erase(segment);
+    library.classes[segment] = next;
+    const auto old = library.classes_before.find(segment);
+    runtime::RolloutSettings rollout = rollout_settings();
+    rollout.awaited = awaited_of(library, segment);
     library.rollouts.push_back(std::make_unique<runtime::ClassRollout>(
-        runtime_, old == library.classes_before.end() ? nullptr : old->second, next,
-        settings_.rollout, clock_));
+        runtime_, old == library.classes_before.end() ? nullptr : served_now(old->second),
+        next.served, rollout, clock_));
+    if (note.empty()) note = tell_silence(*library.rollouts.back());
     logger_.write(LogLevel::kInfo, "reload.begun",
                   {{"class", agent_class->name()},
                    {"version", agent_class->version()},
@@ -250,7 +409,8 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
                    {"generation", plugin.generation},
                    {"trying", library.rollouts.back()->tried()}});
   }
-  if (!left_out.empty()) remove(file, std::move(left_out));
+  library.awaited.clear();
+  if (!left_out.empty()) remove(file, left_out);
 }
 
 // ---- a file is gone ---------------------------------------------------------------------------------------
@@ -263,21 +423,21 @@ void PluginReloader::gone(const std::filesystem::path& file) {
   const auto found = libraries_.find(file);
   if (found == libraries_.end()) return;
   loader_.forget_file(file);
-  std::map<std::string, Served> classes = std::move(found->second.classes);
+  overtake(file, found->second);
+  const Versions classes = std::move(found->second.classes);
   libraries_.erase(found);
-  remove(file, std::move(classes));
+  remove(file, classes);
 }
 
-void PluginReloader::remove(const std::filesystem::path& file,
-                            std::map<std::string, Served> classes) {
+void PluginReloader::remove(const std::filesystem::path& file, const Versions& classes) {
   Removed& removed = removed_[file];
   removed.give_up_at = clock_.steady_now() + settings_.removal_grace;
-  for (const auto& [segment, served] : classes) {
+  for (const auto& [segment, version] : classes) {
     runtime_.classes().remove(segment);
-    runtime_.leave_version(served->agent_class, runtime::EvictReason::kPluginRemoved, false);
+    runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
     removed.segments.push_back(segment);
     logger_.write(LogLevel::kWarn, "reload.removed",
-                  {{"class", served->agent_class->name()},
+                  {{"class", version.served->agent_class->name()},
                    {"file", file.native()},
                    {"advice", "its agents keep their data; put the library back to serve them"}});
   }
@@ -288,6 +448,7 @@ void PluginReloader::remove(const std::filesystem::path& file,
 
 void PluginReloader::drive() {
   for (auto& [file, library] : libraries_) drive(file, library);
+  drive_moves();
   const SteadyTime now = clock_.steady_now();
   std::erase_if(removed_, [&](const auto& each) {
     if (now < each.second.give_up_at) return false;
@@ -324,6 +485,9 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
                    {"generation", library.generation}});
   }
   if (!library.classes_before.empty()) reloads_.add();
+  // What the code before could not live with, this one may.
+  for (const auto& rollout : library.rollouts)
+    settings_.configuration->try_again(rollout->next().agent_class->name());
   library.rollouts.clear();
   library.classes_before.clear();
   retiring_ = true;
@@ -342,20 +506,25 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
                  {"reason", reason},
                  {"advice", "the version before it goes on; agent.start_failed tells more"}});
   rollbacks_.add();
+  Condemned condemned{.file = file, .hash = library.hash, .segments = {}};
+  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
+  condemned_.push_back(std::move(condemned));
+  // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
+  for (const auto& rollout : library.rollouts)
+    library.awaited[rollout->next().segment] = std::max(rollout->tried(), rollout->failed());
   library.rollouts.clear();
   library.generation = library.generation_before;
-  std::map<std::string, Served> added =
-      std::exchange(library.classes, std::exchange(library.classes_before, {}));
+  Versions added = std::exchange(library.classes, std::exchange(library.classes_before, {}));
   std::erase_if(library.classes, [&](const auto& each) {
-    const auto& [segment, served] = each;
+    const auto& [segment, version] = each;
     added.erase(segment);
     if (const Served now = runtime_.classes().find(segment))
-      return now != served;          // left out by the version, and another library has it by now
-    runtime_.classes().put(served);  // the version had left it out
+      return now != version.served;  // left out by the version, and another library has it by now
+    runtime_.classes().put(version.served);  // the version had left it out
     runtime_.class_is_back(segment);
     return false;
   });
-  if (!added.empty()) remove(file, std::move(added));  // nothing else serves these
+  if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Replaces libraries while the server runs.
+// Replaces libraries and the settings of classes while the server runs.
 
+#include "app/class_configuration.hpp"
 #include "base/clock.hpp"
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
@@ -18,35 +19,54 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace hearth::app {
 
+// The files that say what is served: libraries, and class files.
+[[nodiscard]] std::vector<loader::WatchedDirectory> directories_of(
+    const std::vector<std::filesystem::path>& plugins, const std::filesystem::path& class_files);
+
 struct ReloadSettings {
-  std::vector<std::filesystem::path> directories;
-  loader::DirectoryImage known;  // what they held when the loader read them
-  bool watch = true;             // else only reload() looks
+  std::vector<loader::WatchedDirectory> directories;  // directories_of()
+  loader::DirectoryImage known;                       // what they held when it was read
+  bool watch = true;                                  // else only reload() looks
   std::chrono::milliseconds quiet_time{300};
   // How long the clients of a library that was removed wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
-  // A class of a library as it is to be served: its segment, and its settings as the configuration has them.
+  // What the class files say; from now on it is the reloader's thread's.
+  ClassConfiguration* configuration = nullptr;
+  // A class of a library as it is to be served: its segment, and its settings as that has them.
   std::function<runtime::ServedClass(const std::shared_ptr<const runtime::AgentClass>&)> describe;
 };
 
 // file           its classes
 // changed        the new version is checked and tried as at the start of the server; if that fails the old one goes on. Else a rollout
-//                begins for each class (runtime/class_rollout.hpp). If one is taken back all of the library are.
+//                begins for each class (runtime/class_rollout.hpp). If one is taken back all of the library are, until the file or
+//                the settings of its classes change, or somebody asks for a reload.
 // new            are served
 // gone           new wakes are refused (503), live agents are evicted, clients wait for removal_grace and are then closed (1012)
+//
+// class files    all are read anew. A mistake in one of them, and nothing changes; it is logged (config.refused) and told. Else a rollout
+//                begins for each class whose settings are others now (config.changed), as for a new version of its code, but each for
+//                itself: if agents fail on them the settings before go on (config.taken_back), until the file changes, a new version
+//                of the library is in, or somebody asks for a reload
 //
 // Promises
 //  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of the second, and moves what is left
 //                  of the first at once.
 //  P2 Unmapped     A version is unloaded as soon as no agent of it is left, or pinned with a reason.
 //  P3 Told         Each step is logged: reload.begun, reload.done, reload.taken_back, reload.removed, and what the loader tells.
+//                  Of settings: config.refused, config.changed, config.done, config.taken_back.
+//  P4 The newest   Of changes that come while it is busy the last state of each file counts. Settings that change while a version of
+//                  the library comes in follow when it is in, or taken back. Settings that are on trial when a version comes go on
+//                  trial with it; if that is taken back, again without it.
+//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together; its
+//                  agents follow when it goes on.
 //
 // Threads    The constructor starts one of its own. The rest from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
@@ -63,14 +83,17 @@ class PluginReloader {
   // Looks at the directories now, whether anything was noticed or not.
   void reload();
 
-  // What came of one file.
+  // What came of one file. Of class files only those that are refused or change something are told.
   struct Outcome {
-    enum class What { kUnchanged, kNewVersion, kRefused, kRemoved };
+    enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
     std::filesystem::path file;
     What what{};
-    std::string version;           // of the new one, whose rollout has begun
-    std::uint64_t generation = 0;  // the same
-    std::string reason;            // why it was refused
+    std::string version = {};            // of the new one, whose rollout has begun
+    std::uint64_t generation = 0;        // the same
+    std::string reason = {};             // why it was refused
+    std::string agent_class = {};        // whose settings are new
+    std::vector<std::string> keys = {};  // the same: what is different
+    std::string note = {};               // what else is to be known: that a shard does not answer
   };
   using Outcomes = std::vector<Outcome>;
   // As reload(), and answers when each file was read and tried, once, on the reloader's thread. With a segment only the file that
@@ -78,23 +101,54 @@ class PluginReloader {
   // False: too many wait for an answer, and this one gets none.
   bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
-  // The files that are there and not served as they are, with the reason.
+  // The same for a class that was in quarantine, as describe() says from now on whether it is: it is served again if it was held back,
+  // and content with these hashes is tried again.
+  bool serve_again(std::string segment, std::vector<std::string> hashes,
+                   std::function<void(Result<Outcomes>)> answer);
+
+  // The files that are there and not served as they are, with the reason; a class file stands once for each mistake in it.
   [[nodiscard]] std::vector<loader::Refusal> refusals();
+
+  // The names of classes whose agents are on their way to another version or to other settings.
+  [[nodiscard]] std::vector<std::string> moving();
 
  private:
   using Served = std::shared_ptr<const runtime::ServedClass>;
+  // A class as it is served, and where its settings are from.
+  struct Version {
+    Served served;
+    ClassConfiguration::Settings settings;
+  };
+  using Versions = std::map<std::string, Version>;  // by segment
   // One library, by its file.
   struct Library {
     std::uint64_t generation = 0;
-    std::map<std::string, Served> classes;  // by segment
+    Versions classes;
     // While a new version comes in: the classes on their way, and what to go back to.
     std::vector<std::unique_ptr<runtime::ClassRollout>> rollouts;
-    std::map<std::string, Served> classes_before;
+    Versions classes_before;
     std::uint64_t generation_before = 0;
+    std::string hash;  // of what comes in
+    // How many agents were on trial with what was put off or taken back a moment ago, and are to judge what follows, by segment.
+    std::map<std::string, std::size_t> awaited;
+  };
+  // Content that was taken back.
+  struct Condemned {
+    std::filesystem::path file;
+    std::string hash;
+    std::vector<std::string> segments;
   };
   struct Removed {
     std::vector<std::string> segments;
     SteadyTime give_up_at;
+  };
+
+  // A class on its way to other settings, on the same code.
+  struct Move {
+    std::filesystem::path library;
+    Version before;
+    Version next;
+    std::unique_ptr<runtime::ClassRollout> rollout;
   };
 
   // What the thread is to look at.
@@ -102,24 +156,54 @@ class PluginReloader {
     loader::FileChanges changes;
     bool all = false;     // all files there are, whatever changed
     std::string segment;  // not empty: of those only the one that serves this class
+    std::vector<std::string>
+        released;  // not empty: hashes of what was in quarantine, with a class of this segment
     std::function<void(Result<Outcomes>)> answer;  // may be absent
   };
 
   void serve();
-  void send(Errand errand);
+  void notice(const loader::FileChanges& changes);
   void run(const Errand& errand);
-  [[nodiscard]] Result<loader::FileChanges> changes_of(const Errand& errand) const;
-  Outcomes take(const loader::FileChanges& changes);
+  Result<Outcomes> look(const Errand& errand);
+  [[nodiscard]] Result<loader::FileChanges> changes_of(const Errand& errand);
+  [[nodiscard]] Version version_of(const std::shared_ptr<const runtime::AgentClass>& agent_class);
+  [[nodiscard]] Served served_now(const Version& version);
+  [[nodiscard]] runtime::RolloutSettings rollout_settings() const;
+  [[nodiscard]] static std::size_t awaited_of(const Library& library, const std::string& segment);
+  void release(const Errand& errand);
+  // Content that was taken back is looked at again if a person asks, or its settings (of these classes) are others now.
+  void forgive(const Errand& errand, const std::set<std::string>& segments,
+               loader::FileChanges& changes);
+  void take(const loader::FileChanges& changes, Outcomes& outcomes);
   Outcome changed(const std::filesystem::path& file);
   void gone(const std::filesystem::path& file);
   void refuse_what_may_not_run(loader::VersionReport& report);
   void begin(const std::filesystem::path& file, Library& library,
-             const loader::LoadedPlugin& plugin);
-  void remove(const std::filesystem::path& file, std::map<std::string, Served> classes);
+             const loader::LoadedPlugin& plugin, std::string& note);
+  void overtake(const std::filesystem::path& file, Library& library);
+  void remove(const std::filesystem::path& file, const Versions& classes);
   void drive();  // what is under way
   void drive(const std::filesystem::path& file, Library& library);
   void take_back(const std::filesystem::path& file, Library& library);
   [[nodiscard]] bool busy() const;
+  void publish();
+
+  // ---- settings of classes (plugin_reloader_settings.cpp) ----
+  // The segments of classes whose files say something else now.
+  std::set<std::string> read_class_files(const Errand& errand, Outcomes& outcomes);
+  void refuse_class_files(const config::Diagnostics& mistakes, Outcomes& outcomes);
+  // For each class that is not served with the settings that hold for it, unless its library is busy.
+  void begin_moves(Outcomes& outcomes);
+  void begin_move(const std::filesystem::path& file, const std::string& segment, Version& version,
+                  const std::vector<std::string>& keys, Outcomes& outcomes);
+  void drive_moves();
+  void take_back(const std::string& segment, const Move& move);
+  // Nobody is waited for any more: something newer comes, or the library goes.
+  void end_moves(const std::filesystem::path& library);
+  // A version of the library comes in: settings that are still on trial are not proven by that. The way back leads behind them.
+  void put_off_trials(const std::filesystem::path& file, Library& library);
+  // What is to be known of a rollout that has just begun. Logs it once an errand, after which nobody waits for shards any more.
+  [[nodiscard]] std::string tell_silence(const runtime::ClassRollout& rollout);
 
   loader::PluginLoader& loader_;
   runtime::Runtime& runtime_;
@@ -129,17 +213,27 @@ class PluginReloader {
   Counter& reloads_;
   Counter& refusals_;
   Counter& rollbacks_;
+  Counter& settings_changes_;
+  Counter& settings_refusals_;
+  Counter& settings_rollbacks_;
 
   // The thread's.
   std::map<std::filesystem::path, Library> libraries_;
+  std::map<std::string, Move> moves_;  // by segment
   std::map<std::filesystem::path, Removed> removed_;
+  std::vector<Condemned> condemned_;
+  std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload
 
   std::mutex mutex_;
   std::condition_variable news_;
-  std::deque<Errand> errands_;                                // guarded by mutex_
-  bool stopping_ = false;                                     // guarded by mutex_
+  loader::FileChanges noticed_;  // guarded by mutex_: since it looked last
+  std::deque<Errand> errands_;   // guarded by mutex_
+  bool stopping_ = false;        // guarded by mutex_
   std::map<std::filesystem::path, loader::Refusal> refused_;  // guarded by mutex_
+  std::vector<loader::Refusal> mistakes_;                     // guarded by mutex_: of class files
+  std::vector<loader::Refusal> settings_taken_back_;          // guarded by mutex_
+  std::vector<std::string> moving_;                           // guarded by mutex_
 
   std::thread thread_;
   std::unique_ptr<loader::DirectoryWatcher> watcher_;  // last: it calls us

@@ -1,7 +1,9 @@
 #include "app/quarantine.hpp"
 
+#include "base/escape.hpp"
 #include "base/files.hpp"
 #include "json/json.hpp"
+#include "protocol/class_segment.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -68,16 +70,27 @@ bool Quarantine::count(const CrashRecord& crash) {
   std::erase_if(crashes_, [&crash](const Crash& each) {
     return each.time_ms > crash.time_ms || each.time_ms < crash.time_ms - kWindowMs;
   });
+  bool is_new = false;
+  for (std::size_t from = 0; from <= crash.agent_class.size();) {
+    const std::size_t end = std::min(crash.agent_class.find(',', from), crash.agent_class.size());
+    is_new = count(crash, crash.agent_class.substr(from, end - from)) || is_new;
+    from = end + 1;
+  }
+  return is_new;
+}
+
+bool Quarantine::count(const CrashRecord& crash, const std::string& agent_class) {
+  if (agent_class.empty()) return false;
   crashes_.push_back(
-      {.agent_class = crash.agent_class, .sha256 = crash.sha256, .time_ms = crash.time_ms});
-  const auto is_same = [&crash](const Crash& each) {
-    return each.agent_class == crash.agent_class && each.sha256 == crash.sha256;
+      {.agent_class = agent_class, .sha256 = crash.sha256, .time_ms = crash.time_ms});
+  const auto is_same = [&](const Crash& each) {
+    return each.agent_class == agent_class && each.sha256 == crash.sha256;
   };
   const auto times = static_cast<std::size_t>(std::ranges::count_if(crashes_, is_same));
-  if (times <= kMaxCrashes || holds(crash.agent_class, crash.sha256)) return false;
+  if (times <= kMaxCrashes || holds(agent_class, crash.sha256)) return false;
   std::erase_if(crashes_, is_same);  // whoever releases it gives it a new chance
   if (held_.size() >= kMaxEntries) held_.erase(held_.begin());
-  held_.push_back({.agent_class = crash.agent_class,
+  held_.push_back({.agent_class = agent_class,
                    .sha256 = crash.sha256,
                    .library = crash.library,
                    .reason = crash.reason,
@@ -117,6 +130,21 @@ Result<void> Quarantine::save() const {
   }
   const Json file = {{"crashes", std::move(crashes)}, {"quarantined", std::move(held)}};
   return write_file_atomically(file_, dump_json(file) + "\n", std::filesystem::perms{0600});
+}
+
+Result<std::vector<QuarantinedClass>> release_class(Quarantine& quarantine,
+                                                    const std::string& given) {
+  constexpr std::size_t kMaxShown = 128;
+  const std::string segment = protocol::kebab_case(given);
+  std::vector<QuarantinedClass> held;
+  for (const QuarantinedClass& each : quarantine.all()) {
+    if (protocol::kebab_case(each.agent_class) == segment) held.push_back(each);
+  }
+  if (held.empty())
+    return Error{Errc::kNotFound,
+                 "the class " + quote_text(given, kMaxShown) + " is not in quarantine"};
+  for (const QuarantinedClass& each : held) quarantine.release(each.agent_class);
+  return held;
 }
 
 }  // namespace hearth::app

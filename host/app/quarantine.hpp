@@ -46,7 +46,8 @@ class Quarantine {
     return Quarantine(data / "quarantine.json");
   }
 
-  // Counts a crash. True: its class is in quarantine from now on, and was not before. One that names no class or no hash is nobody's.
+  // Counts a crash. True: its class is in quarantine from now on, and was not before. One that names no class or no hash is nobody's;
+  // one that names several, with commas between them, is each one's.
   bool count(const CrashRecord& crash);
 
   [[nodiscard]] bool holds(std::string_view agent_class, std::string_view sha256) const;
@@ -64,11 +65,18 @@ class Quarantine {
     std::int64_t time_ms = 0;
   };
 
+  bool count(const CrashRecord& crash, const std::string& agent_class);
+
   explicit Quarantine(std::filesystem::path file) : file_(std::move(file)) {}
 
   std::filesystem::path file_;
   std::vector<Crash> crashes_;
   std::vector<QuarantinedClass> held_;  // oldest first
 };
+
+// Releases the class that a person names, as it is or as URLs spell it (`ChatRoom` and `chat-room` are one), and gives what was held.
+//   Failure  kNotFound: it is not in quarantine. A sentence for a person.
+[[nodiscard]] Result<std::vector<QuarantinedClass>> release_class(Quarantine& quarantine,
+                                                                  const std::string& given);
 
 }  // namespace hearth::app

@@ -1,16 +1,18 @@
 #include "app/quarantine_command.hpp"
 
+#include "app/admin_client.hpp"
 #include "app/quarantine.hpp"
+#include "app/server_record.hpp"
+#include "app/text_table.hpp"
 #include "base/escape.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
-#include "protocol/class_segment.hpp"
+#include "json/json.hpp"
 #include "storage/data_directory.hpp"
 
-#include <chrono>
-#include <ctime>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace hearth::app {
 namespace {
@@ -21,27 +23,95 @@ Answer failed(const std::string& why) {
   return Answer{kExitFailed, "hearth: " + why + "\n"};
 }
 
-// "2026-01-02T12:00:00Z"
-std::string moment(std::int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  char text[32] = "";
-  if (::gmtime_r(&seconds, &parts) != nullptr)
-    (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::string list(const Quarantine& quarantine) {
-  if (quarantine.all().empty()) return "no class is in quarantine\n";
-  std::string text;
+// As the server lists them.
+Json list_of(const Quarantine& quarantine) {
+  Json list = Json::array();
   for (const QuarantinedClass& each : quarantine.all()) {
-    std::string line = each.agent_class + "  since " + moment(each.since_ms) + "  " + each.reason +
-                       " in " + each.call + "  " + each.library + "  sha256 " + each.sha256;
+    list.push_back({{"class", each.agent_class},
+                    {"library", each.library},
+                    {"sha256", each.sha256},
+                    {"reason", each.reason},
+                    {"call", each.call},
+                    {"since_ms", each.since_ms}});
+  }
+  return {{"quarantined", std::move(list)}};
+}
+
+Answer listed(const QuarantineCommand& command, const Json& answer) {
+  if (command.json) return Answer{kExitClean, dump_json(answer) + "\n"};
+  const auto list = answer.find("quarantined");
+  if (list == answer.end() || !list->is_array() || list->empty())
+    return Answer{kExitClean, "no class is in quarantine\n"};
+  std::string text;
+  for (const Json& each : *list) {
+    const auto since = each.is_object() ? each.find("since_ms") : each.end();
+    const bool is_known = since != each.end() && since->is_number_integer();
+    const std::string line = text_in(each, "class") + "  since " +
+                             moment_text(is_known ? since->get<std::int64_t>() : 0) + "  " +
+                             text_in(each, "reason") + " in " + text_in(each, "call") + "  " +
+                             text_in(each, "library") + "  sha256 " + text_in(each, "sha256");
     append_escaped(text, line, EscapeStyle::kHuman);
     text += '\n';
   }
-  return text;
+  return Answer{kExitClean, std::move(text)};
 }
+
+// ---- with a server ----
+
+std::string fate(const Json& file) {
+  std::string text;
+  append_escaped(text, text_in(file, "file"), EscapeStyle::kHuman);
+  const std::string outcome = text_in(file, "outcome");
+  if (outcome == "new_version")
+    return text + ": version " + text_in(file, "version") + " is coming in\n";
+  if (outcome != "refused") return {};
+  text += ": REFUSED: ";
+  append_escaped(text, text_in(file, "reason"), EscapeStyle::kHuman);
+  return text + "\n";
+}
+
+// What a server says about the libraries of a class that it has released.
+Answer released(const QuarantineCommand& command, const Json& answer) {
+  const auto found = answer.find("files");
+  const Json files = found != answer.end() && found->is_array() ? *found : Json::array();
+  bool is_refused = false;
+  bool is_served = false;
+  for (const Json& file : files) {
+    const std::string outcome = text_in(file, "outcome");
+    is_refused = is_refused || outcome == "refused";
+    is_served = is_served || (outcome != "refused" && outcome != "removed");
+  }
+  const int status = is_refused ? kExitFailed : kExitClean;
+  if (command.json) return Answer{status, dump_json(answer) + "\n"};
+  std::string text =
+      "the class " + quote_text(text_in(answer, "released"), kMaxShown) + " is released";
+  if (is_served) {
+    text += " and served again\n";
+  } else {
+    text += is_refused ? "; its library is refused\n" : "; no library has it now\n";
+  }
+  for (const Json& each : files) text += fate(each);
+  return Answer{status, std::move(text)};
+}
+
+Answer ask(const QuarantineCommand& command, const AdminClient& client) {
+  if (command.release.empty()) {
+    const auto answer = client.ask("GET", "/admin/quarantine");
+    if (!answer) return failed(answer.error().message);
+    return listed(command, *answer);
+  }
+  const auto answer =
+      client.ask("POST", "/admin/quarantine/release", dump_json({{"class", command.release}}));
+  if (!answer) return failed(answer.error().message);
+  return released(command, *answer);
+}
+
+// ---- without one ----
 
 Answer release(const QuarantineCommand& command, const std::filesystem::path& data) {
   // Nobody else has it, and nobody takes it, until the file is written.
@@ -49,16 +119,14 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
   if (!held) return failed(held.error().message);
   auto quarantine = Quarantine::load(data);
   if (!quarantine) return failed(quarantine.error().message);
-  const std::string name = quote_text(command.release, kMaxShown);
-  // As URLs spell it, too: `ChatRoom` and `chat-room` are one class here.
-  const std::string segment = protocol::kebab_case(command.release);
-  std::string found;
-  for (const QuarantinedClass& each : quarantine->all()) {
-    if (protocol::kebab_case(each.agent_class) == segment) found = each.agent_class;
-  }
-  if (!quarantine->release(found)) return failed("the class " + name + " is not in quarantine");
+  const auto released = release_class(*quarantine, command.release);
+  if (!released) return failed(released.error().message);
   if (const auto saved = quarantine->save(); !saved) return failed(saved.error().message);
-  return Answer{kExitClean, "the class " + name + " is served from the next start on\n"};
+  const std::string& name = released->front().agent_class;
+  if (command.json)
+    return Answer{kExitClean, dump_json({{"released", name}, {"files", Json::array()}}) + "\n"};
+  return Answer{kExitClean,
+                "the class " + quote_text(name, kMaxShown) + " is served from the next start on\n"};
 }
 
 }  // namespace
@@ -68,22 +136,28 @@ Answer answer(const QuarantineCommand& command) {
   if (command.data) {
     data = std::filesystem::absolute(*command.data);
   } else {
-    const config::LoadResult loaded = config::load_config(command.config);
+    // Class files may have mistakes: those are no reason to keep anybody from this.
+    const config::ServerFileResult loaded = config::load_server_file(command.config);
     if (!loaded) {
       std::string mistakes;
       for (const config::Diagnostic& mistake : loaded.error())
         mistakes += to_string(mistake) + "\n";
       return Answer{kExitBadUsage, mistakes};
     }
-    data = loaded->server.data;
+    data = loaded->data;
   }
   std::error_code failure;
   if (!std::filesystem::is_directory(data, failure))
     return failed("there is no data directory " + quote_text(data.native(), kMaxShown));
+  if (const auto server = find_server(data)) {
+    const auto client = AdminClient::on(data);
+    if (!client) return failed(client.error().message);
+    return ask(command, *client);
+  }
   if (!command.release.empty()) return release(command, data);
   const auto quarantine = Quarantine::load(data);
   if (!quarantine) return failed(quarantine.error().message);
-  return Answer{kExitClean, list(*quarantine)};
+  return listed(command, list_of(*quarantine));
 }
 
 }  // namespace hearth::app

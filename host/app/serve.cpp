@@ -1,13 +1,14 @@
 #include "app/serve.hpp"
 
+#include "app/descriptor_budget.hpp"
 #include "app/server.hpp"
 #include "app/stop_signals.hpp"
 #include "app/supervisor.hpp"
 #include "base/stop_point.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
+#include "protocol/class_segment.hpp"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ constexpr std::chrono::seconds kStopSlack{20};
 
 // The file's values, or the defaults, with the flags over them.
 config::LoadResult load(const ServeCommand& command) {
-  config::LoadResult loaded = config::load_config(command.config);
+  config::LoadResult loaded = config::load_config(command.config, ".", protocol::kebab_case);
   if (!loaded) return loaded;
   config::ServerConfig& server = loaded->server;
   if (command.listen) server.listen = *command.listen;
@@ -57,22 +58,6 @@ int report_mistakes(const config::Diagnostics& mistakes) {
   print(stderr, "hearth: " + std::to_string(mistakes.size()) +
                     (mistakes.size() == 1 ? " mistake" : " mistakes") + " in the configuration");
   return kExitBadUsage;
-}
-
-// Each connection is a descriptor and each live agent two; the system's default of 1024 is soon used up.
-void raise_descriptor_limit(const config::ServerLimits& limits, Logger& logger) {
-  rlimit descriptors{};
-  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
-  descriptors.rlim_cur = descriptors.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
-  const rlim_t wanted = limits.max_connections + rlim_t{2} * limits.max_live_agents;
-  if (descriptors.rlim_max >= wanted) return;
-  logger.write(LogLevel::kWarn, "server.few_descriptors",
-               {{"limit", static_cast<std::int64_t>(descriptors.rlim_max)},
-                {"wanted", static_cast<std::int64_t>(wanted)},
-                {"advice",
-                 "raise the limit of open files (LimitNOFILE), or lower "
-                 "limits.max_connections and limits.max_live_agents"}});
 }
 
 // Ends the process if stopping does not: a library whose code never returns must not hold it for ever.
@@ -117,7 +102,7 @@ int serve_supervised(const ServeCommand& command) {
 
 int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
   StopSignals signals;  // before the first thread
-  raise_descriptor_limit(config.server.limits, logger);
+  claim_descriptors(config, logger);
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
   auto started = Server::start(std::move(config), logger);
   if (!started) {

@@ -44,18 +44,6 @@ void wait_for(const std::function<void(std::function<void()> done)>& begin) {
   answered->get_future().wait();
 }
 
-// The class file for a class, and the name it is filed under; without one, the defaults under "". A file may name
-// its class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
-std::pair<std::string, config::ClassConfig> settings_for(const config::Config& config,
-                                                         std::string_view name) {
-  if (const auto exact = config.classes.find(name); exact != config.classes.end()) return *exact;
-  const std::string segment = protocol::kebab_case(name);
-  for (const auto& each : config.classes) {
-    if (protocol::kebab_case(each.first) == segment) return each;
-  }
-  return {"", config.defaults};
-}
-
 std::string how_to_listen(const Error& error) {
   return error.message + (error.code == Errc::kUnavailable
                               ? ". Stop what uses this address, or choose another: "
@@ -67,7 +55,10 @@ std::string how_to_listen(const Error& error) {
 
 // Fields in the order in which they are made; each stands on those before it and is destroyed before them.
 struct Server::Parts {
-  Parts(config::Config given, Logger& log) : config(std::move(given)), logger(log) {}
+  Parts(config::Config given, Logger& log)
+      : config(std::move(given)),
+        configuration(config.server.classes, config.classes),
+        logger(log) {}
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
@@ -91,6 +82,7 @@ struct Server::Parts {
   void unload_plugins();
 
   const config::Config config;
+  ClassConfiguration configuration;  // the reloader's, once there is one
   Logger& logger;
   SystemClock clock;
   SystemRandom random;
@@ -102,7 +94,7 @@ struct Server::Parts {
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<Watchdog> watchdog;
   std::unique_ptr<loader::PluginLoader> plugins;
-  std::set<std::string, std::less<>> used_settings;  // names in config.classes
+  std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
   std::unique_ptr<AdminDesk> admin_desk;
@@ -190,7 +182,7 @@ Result<void> Server::Parts::load_plugins() {
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const loader::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<loader::PluginLoader>(services, std::move(options));
-  plugin_files = loader::look_at(config.server.plugins, ".so", loader::PluginLoader::kMaxFiles);
+  plugin_files = loader::look_at(directories_of(config.server.plugins, {}));
   auto report = plugins->load_directories(config.server.plugins);
   if (!report) return report.error();
   for (const loader::LoadedPlugin& plugin : report->plugins) {
@@ -210,15 +202,20 @@ runtime::ServedClass Server::Parts::describe(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   return {.segment = protocol::kebab_case(agent_class->name()),
           .agent_class = agent_class,
-          .settings = class_settings(settings_for(config, agent_class->name()).second),
+          .settings = class_settings(*configuration.of(agent_class->name())),
           .refusal = containment->refusal(*agent_class)};
 }
 
 void Server::Parts::watch_plugins() {
   const config::ReloadConfig& reload = config.server.reload;
   ReloadSettings settings;
-  settings.directories = config.server.plugins;
+  settings.directories = directories_of(config.server.plugins, config.server.classes);
   settings.known = std::move(plugin_files);
+  // Without what tells their contents apart, so that they are read once more: they may have changed since they were.
+  for (const auto& [name, agent_class] : config.classes) {
+    const std::filesystem::path file(agent_class.file);
+    settings.known.emplace(config.server.classes / file.filename(), loader::FileStamp{});
+  }
   settings.watch = reload.watch;
   settings.quiet_time = reload.quiet_time;
   settings.removal_grace = reload.removal_grace;
@@ -227,6 +224,7 @@ void Server::Parts::watch_plugins() {
   settings.rollout.trial_agents = reload.trial_agents;
   settings.rollout.max_failed_percent = reload.max_failed_percent;
   settings.rollout.trial_time = reload.trial_time;
+  settings.configuration = &configuration;
   settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
   reloader = std::make_unique<PluginReloader>(std::exchange(loaded, {}), *plugins, *runtime, clock,
                                               logger, metrics, std::move(settings));
@@ -235,8 +233,8 @@ void Server::Parts::watch_plugins() {
 
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   const std::string segment = protocol::kebab_case(agent_class->name());
-  const auto& [file_name, settings] = settings_for(config, agent_class->name());
-  used_settings.insert(file_name);
+  const std::string file = configuration.of(agent_class->name())->file;
+  used_settings.insert(file);
   const runtime::ServedClass served = describe(agent_class);
   const bool added = runtime->classes().add(served);
   // The loader refuses a library whose class has another one's segment.
@@ -254,12 +252,12 @@ void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>
                 {"version", agent_class->version()},
                 {"library", agent_class->origin()},
                 {"path", "/agents/" + segment},
-                {"settings", settings.file.empty() ? "defaults" : settings.file}});
+                {"settings", file.empty() ? "defaults" : file}});
 }
 
 void Server::Parts::warn_of_unused_settings() {
   for (const auto& [name, settings] : config.classes) {
-    if (used_settings.contains(name)) continue;
+    if (used_settings.contains(settings.file)) continue;
     logger.write(LogLevel::kWarn, "class.not_found",
                  {{"class", name},
                   {"file", settings.file},
@@ -285,7 +283,7 @@ Result<void> Server::Parts::open_admin() {
                    "other users of this machine can read the administrators' token: "
                    "chmod 600 the file"}});
   }
-  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, logger);
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *containment, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
   return {};
 }

@@ -32,7 +32,7 @@ class Server {
   // The URL segments of the classes that are served, sorted.
   [[nodiscard]] std::vector<std::string> classes() const;
 
-  // Looks at the plugin directories now: what has changed is replaced, while clients stay. What comes of it is in the log.
+  // Looks at the plugin directories and the class files now: what has changed is replaced, while clients stay. What comes of it is in the log.
   void reload();
 
   // Takes no new work, lets running work finish within limits.shutdown_grace, closes clients (1001) and databases.

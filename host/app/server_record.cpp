@@ -99,8 +99,8 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
   }
   if (!is_held(file)) return no_server(data);
   const auto json = parse_json(*text);
-  const Error wrong{Errc::kInvalidArgument,
-                    quote_text(file.native(), kMaxShownPath) + " is not what a server writes"};
+  Error wrong{Errc::kInvalidArgument,
+              quote_text(file.native(), kMaxShownPath) + " is not what a server writes"};
   if (!json || !json->is_object()) return wrong;
   ServerRecord record;
   const auto address = json->find("address");

@@ -27,6 +27,7 @@ runtime::RuntimeLimits runtime_limits(const config::ServerConfig& server) {
   runtime::RuntimeLimits result;
   result.max_live_agents = limits.max_live_agents;
   result.max_waiting = limits.max_waiting;
+  result.recovery_share = static_cast<int>(limits.recovery_share);
   result.start_timeout = limits.start_timeout;
   result.event_timeout = limits.call_timeout;
   return result;

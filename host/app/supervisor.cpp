@@ -48,9 +48,9 @@ class AwaitedSignals {
   AwaitedSignals() {
     ::sigemptyset(&set_);
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) ::sigaddset(&set_, number);
-    ::sigprocmask(SIG_BLOCK, &set_, &before_);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
-  ~AwaitedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~AwaitedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   AwaitedSignals(const AwaitedSignals&) = delete;
   AwaitedSignals& operator=(const AwaitedSignals&) = delete;
 
@@ -186,9 +186,10 @@ class Supervisor {
       return stopping_ ? std::optional(128 + WTERMSIG(status)) : std::nullopt;
     }
     const int code = WEXITSTATUS(status);
-    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that is full.
+    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that is full, a class file that
+    // somebody was changing when the server crashed.
     const bool by_library = code == kExitHung || code == kExitPluginLeft;
-    const bool is_crash = by_library || (code != kExitClean && code != kExitBadUsage && was_ready_);
+    const bool is_crash = by_library || (code != kExitClean && was_ready_);
     return is_crash && !stopping_ ? std::nullopt : std::optional(code);
   }
 

@@ -15,7 +15,8 @@ namespace hearth::app {
 //
 // Promises   SIGTERM and SIGINT are passed on, and what the child then ends with is the end. While it waits for a restart they
 //            end it with kExitClean. SIGHUP is passed on.
-//            Mistakes are not repeated: kExitBadUsage, and a failure before the server was ever ready, are the end.
+//            Mistakes are not repeated: a failure before the server was ever ready is the end. Once it was, every failure is tried
+//            again: files may have been changed while it ran, and will be mended.
 //            A server that ends cleanly without being asked to stop (somebody has signalled it directly) is the end, too.
 //            The child is told to stop (SIGTERM) when this process is gone: it never goes on unnoticed.
 //            Each start and restart is logged (supervisor.started, supervisor.restart with its cause).

@@ -1,5 +1,7 @@
 #include "app/watchdog.hpp"
 
+#include "loader/code_symbols.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,8 +11,13 @@ namespace hearth::app {
 using loader::RunningCall;
 using std::chrono::milliseconds;
 
-SlowCalls::SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up)
-    : limits_(limits), logger_(logger), metrics_(metrics), give_up_(std::move(give_up)) {}
+SlowCalls::SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up,
+                     StackOf stack_of)
+    : limits_(limits),
+      logger_(logger),
+      metrics_(metrics),
+      give_up_(std::move(give_up)),
+      stack_of_(std::move(stack_of)) {}
 
 void SlowCalls::look(std::chrono::nanoseconds now) {
   const auto step = std::clamp<std::chrono::nanoseconds>(now - std::exchange(last_look_, now),
@@ -40,7 +47,8 @@ void SlowCalls::judge(const RunningCall& call, Seen& seen) {
                    {"agent", call.agent()},
                    {"call", call.call},
                    {"library", call.owner->library},
-                   {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()}});
+                   {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()},
+                   {"stack", stack_of_ ? stack_of_(call) : std::string()}});
   }
   if (limits_.hard.count() != 0 && seen.time >= limits_.hard) give_up_(call);
 }
@@ -56,7 +64,9 @@ Counter& SlowCalls::counter(const std::string& agent_class) {
 }
 
 Watchdog::Watchdog(HangLimits limits, Logger& logger, Metrics& metrics, SlowCalls::GiveUp give_up)
-    : calls_(limits, logger, metrics, std::move(give_up)), thread_([this] { watch(); }) {}
+    : calls_(limits, logger, metrics, std::move(give_up),
+             [this](const RunningCall& call) { return stack_text(stacks_.capture(call)); }),
+      thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -65,6 +75,13 @@ Watchdog::~Watchdog() {
   }
   over_.notify_one();
   thread_.join();
+}
+
+std::string stack_text(const std::vector<std::uintptr_t>& frames) {
+  std::string text;
+  for (const std::string& each : loader::name_addresses(frames))
+    text += (text.empty() ? "" : " < ") + each;
+  return text;
 }
 
 void Watchdog::watch() {

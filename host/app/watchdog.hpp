@@ -4,6 +4,7 @@
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
 #include "loader/call_records.hpp"
+#include "loader/call_stack.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -25,7 +26,7 @@ struct HangLimits {
 // What to say and do about the calls that run now. A call stands still while its shard does: that is what is wrong with one that takes long,
 // while jobs ("offload") may take as long as they like, and are left alone.
 //
-// past soft    agent.call_slow is logged, once, and hearth_slow_calls_total{class} counts it
+// past soft    agent.call_slow is logged, once, with the stack of the call, and hearth_slow_calls_total{class} counts it
 // past hard    `give_up` is called, which need not return
 //
 // A call's time is what passed between looks, at most kMaxStep of each: a process that was stopped, by a debugger or by the
@@ -37,7 +38,11 @@ class SlowCalls {
   static constexpr std::chrono::milliseconds kMaxStep{1'000};
   using GiveUp = std::function<void(const loader::RunningCall&)>;
 
-  SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up);
+  // In which functions a call is, innermost first; empty: unknown.
+  using StackOf = std::function<std::string(const loader::RunningCall&)>;
+
+  SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up,
+            StackOf stack_of = {});
 
   // `now`: of a clock that only goes forward.
   void look(std::chrono::nanoseconds now);
@@ -58,6 +63,7 @@ class SlowCalls {
   Logger& logger_;
   Metrics& metrics_;
   const GiveUp give_up_;
+  const StackOf stack_of_;
   std::chrono::nanoseconds last_look_{0};
   std::vector<Seen> seen_;  // as many as threads are in calls
   std::map<std::string, Counter*> counters_;
@@ -77,11 +83,15 @@ class Watchdog {
  private:
   void watch();
 
-  SlowCalls calls_;  // the thread's
+  loader::CallStacks stacks_;  // the thread's
+  SlowCalls calls_;            // the thread's
   std::mutex mutex_;
   std::condition_variable over_;
   bool is_over_ = false;  // guarded by mutex_
   std::thread thread_;
 };
+
+// `inner+0x8 (room.so+0x11f8) < outer+0x1c (room.so+0x12f4)`: the stack of a call in a line.
+[[nodiscard]] std::string stack_text(const std::vector<std::uintptr_t>& frames);
 
 }  // namespace hearth::app

@@ -47,6 +47,12 @@ class StorageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The same, because this process may open no more files: a state that passes once others have been closed.
+class OutOfDescriptors : public StorageError {
+ public:
+  using StorageError::StorageError;
+};
+
 // boost::system::result asks how to throw when value() is called on an error.
 [[noreturn]] inline void throw_exception_from_error(const Error& error,
                                                     const boost::source_location&) {

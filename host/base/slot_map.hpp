@@ -64,7 +64,7 @@ class SlotMap {
 
   // Visits every value; `visit(Id, T&)` may erase the value it is given, and may not add any.
   template <class Visit>
-  void for_each(Visit&& visit) {
+  void for_each(const Visit& visit) {
     for (std::uint32_t index = 0; index < places_.size(); ++index) {
       Place& place = places_[index];
       if (place.value) visit(Id{place.generation} << 32 | index, *place.value);

@@ -13,6 +13,10 @@ namespace {
 
 constexpr const char* kVariable = "HEARTH_STOP_AT";
 
+const char* asked_for() {
+  return std::getenv(kVariable);  // NOLINT(concurrency-mt-unsafe): nothing changes the environment
+}
+
 std::string known_names() {
   std::string names;
   for (const std::string_view name : kStopPoints) names.append("\n  ").append(name);
@@ -30,8 +34,9 @@ Result<StopRequest> parse_stop_request(std::string_view text) {
   }
   if (request.name.size() == text.size()) return request;
   const std::string_view number = text.substr(request.name.size() + 1);
-  const char* const end = number.data() + number.size();
-  const auto [stopped_at, error] = std::from_chars(number.data(), end, request.visit);
+  const char* const begin = number.data();
+  const char* const end = begin + number.size();
+  const auto [stopped_at, error] = std::from_chars(begin, end, request.visit);
   if (error != std::errc() || stopped_at != end || request.visit == 0) {
     return Error{Errc::kInvalidArgument, std::string(kVariable) + ": \"" + std::string(number) +
                                              "\" is no number of a visit, which counts from 1"};
@@ -40,7 +45,7 @@ Result<StopRequest> parse_stop_request(std::string_view text) {
 }
 
 Result<void> check_stop_request() {
-  const char* const text = std::getenv(kVariable);
+  const char* const text = asked_for();
   if (text == nullptr) return {};
   if (const auto request = parse_stop_request(text); request.has_error()) return request.error();
   return {};
@@ -48,12 +53,11 @@ Result<void> check_stop_request() {
 
 namespace detail {
 
-const bool kStopRequested = std::getenv(kVariable) != nullptr;
+const bool kStopRequested = asked_for() != nullptr;
 
 void stop_here(std::string_view name) {
-  // Made by the first visit; nothing changes the environment.
-  static const StopRequest request = [] {
-    const auto parsed = parse_stop_request(std::getenv(kVariable));
+  static const StopRequest request = [] {  // made by the first visit
+    const auto parsed = parse_stop_request(asked_for());
     return parsed ? *parsed : StopRequest{};  // what makes no sense was refused at the start
   }();
   if (name != request.name) return;

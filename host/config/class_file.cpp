@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 namespace hearth::config {
 namespace {
@@ -99,12 +101,63 @@ void read_options(MappingReader& reader, Json& options, Report& report) {
   if (node->kind == YamlNode::Kind::kMapping) {
     options = to_json(*node, "options", report);
   } else if (node->kind != YamlNode::Kind::kRefused) {
+    // Not the value: options may be secret.
+    const bool is_scalar = node->kind == YamlNode::Kind::kScalar;
     reader.complain("options", node->at,
-                    "expected a mapping (lines of \"key: value\"), found " + describe(*node));
+                    "expected a mapping (lines of \"key: value\"), found " +
+                        (is_scalar ? "a single value" : describe(*node)));
   }
 }
 
+// Numbers that are equal and written in another way (1, 1.0) may mean different things to a plugin.
+bool is_same(const Json& options, const std::string& key, const Json& value) {
+  const auto found = options.find(key);
+  return found != options.end() && dump_json(*found) == dump_json(value);
+}
+
+std::vector<std::string> changed_options(const Json& before, const Json& after) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : after.items()) {
+    if (!is_same(before, key, value)) keys.push_back("options." + key);
+  }
+  for (const auto& [key, value] : before.items()) {
+    if (!after.contains(key)) keys.push_back("options." + key);
+  }
+  return keys;
+}
+
 }  // namespace
+
+std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConfig& after) {
+  std::vector<std::string> keys;
+  const auto compare = [&](std::string_view key, const auto& value_in) {
+    if (value_in(before) != value_in(after)) keys.emplace_back(key);
+  };
+  using Class = ClassConfig;
+  compare("idle_timeout", [](const Class& c) { return c.idle_timeout; });
+  compare("evict_grace", [](const Class& c) { return c.evict_grace; });
+  compare("durability", [](const Class& c) { return c.durability; });
+  compare("limits.max_value", [](const Class& c) { return c.limits.max_value_bytes; });
+  compare("limits.max_sql", [](const Class& c) { return c.limits.max_sql_bytes; });
+  compare("limits.max_variables", [](const Class& c) { return c.limits.max_variables; });
+  compare("limits.sql_time", [](const Class& c) { return c.limits.sql_time; });
+  compare("limits.max_events", [](const Class& c) { return c.limits.max_events; });
+  compare("fibers.recovery_timeout", [](const Class& c) { return c.fibers.recovery_timeout; });
+  compare("fibers.max_attempts", [](const Class& c) { return c.fibers.max_attempts; });
+  compare("fibers.retry_base", [](const Class& c) { return c.fibers.retry_base; });
+  compare("fibers.max_running", [](const Class& c) { return c.fibers.max_running; });
+  compare("fibers.keep_completed", [](const Class& c) { return c.fibers.keep_completed; });
+  compare("fibers.keep_failed", [](const Class& c) { return c.fibers.keep_failed; });
+  compare("fibers.max_records", [](const Class& c) { return c.fibers.max_records; });
+  compare("schedules.timeout", [](const Class& c) { return c.schedules.timeout; });
+  compare("schedules.max_schedules", [](const Class& c) { return c.schedules.max_schedules; });
+  compare("schedules.max_running", [](const Class& c) { return c.schedules.max_running; });
+  compare("queue.timeout", [](const Class& c) { return c.queue.timeout; });
+  compare("queue.max_items", [](const Class& c) { return c.queue.max_items; });
+  compare("keep_alive_interval", [](const Class& c) { return c.keep_alive_interval; });
+  std::ranges::move(changed_options(before.options, after.options), std::back_inserter(keys));
+  return keys;
+}
 
 ClassFile read_class_file(const YamlNode& root, Report& report) {
   ClassFile file;

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::config {
 
@@ -20,5 +21,10 @@ struct ClassFile {
 // The values of a tree, with the default for each key that is missing or wrong; what is wrong goes to
 // `report`.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);
+
+// The keys whose values are different, as files spell them: "limits.max_sql", "options.start". Of options the topmost ones. Which
+// file the values are from is no difference.
+[[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
+                                                    const ClassConfig& after);
 
 }  // namespace hearth::config

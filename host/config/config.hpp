@@ -60,6 +60,10 @@ struct ServerLimits {
   // Events that wait for one agent to start; past it they are refused.
   std::uint32_t max_waiting = 1000;
 
+  // Percent of an event loop's time in which interrupted work is recovered while clients use the loop. It is theirs otherwise: the
+  // smaller the share, the less they notice of a restart, and the longer it takes until the last fiber goes on.
+  std::uint32_t recovery_share = 4;
+
   // How long turns in progress may go on once the server is told to stop. A service manager kills
   // after 90 s by default, a container runtime after 10 s: this is for what comes before the kill.
   std::chrono::milliseconds shutdown_grace{10'000};
@@ -91,7 +95,7 @@ enum class ReloadPolicy {
 
 // What happens when a library is replaced while the server runs.
 struct ReloadConfig {
-  // Whether the plugin directories are watched; else only SIGHUP makes the server look.
+  // Whether the plugin directories and the class files are watched; else the server looks only when it is told to.
   bool watch = true;
 
   // How long all must have been quiet in a directory before a change counts: copying takes steps.
@@ -237,11 +241,13 @@ struct ClassConfig {
   std::string file;
 };
 
+using ClassConfigs = std::map<std::string, ClassConfig, std::less<>>;  // by class name
+
 // All that the files say.
 struct Config {
   ServerConfig server;
-  std::map<std::string, ClassConfig, std::less<>> classes;  // by class name
-  ClassConfig defaults;                                     // for a class without a file
+  ClassConfigs classes;
+  ClassConfig defaults;  // for a class without a file
 
   // What holds for a class: its own file's values, or the defaults.
   [[nodiscard]] const ClassConfig& for_class(std::string_view name) const {

@@ -62,8 +62,9 @@ bool is_float(std::string_view text) {
   return is_all(text, is_decimal);
 }
 
-Error does_not_fit(std::string_view text, std::string_view into) {
-  std::string message = "the number " + quote_text(text) + " does not fit into ";
+// What stands there is not named, here and below: options may be secret.
+Error does_not_fit(std::string_view into) {
+  std::string message = "a number that does not fit into ";
   message += into;
   message += "; quote it to keep it as text";
   return Error{Errc::kInvalidArgument, std::move(message)};
@@ -82,11 +83,11 @@ Result<Json> integer(std::string_view text, std::string_view digits, int base, b
   // from_chars takes a minus, which is the one way to the smallest integer.
   if (negative) {
     const auto value = parsed<std::int64_t>(text, base);
-    if (!value) return does_not_fit(text, "64 bits");
+    if (!value) return does_not_fit("64 bits");
     return Json(*value);
   }
   const auto value = parsed<std::uint64_t>(digits, base);
-  if (!value) return does_not_fit(text, "64 bits");
+  if (!value) return does_not_fit("64 bits");
   return Json(*value);
 }
 
@@ -111,13 +112,13 @@ Result<Json> core_schema_value(std::string_view text) {
   if (is_one_of(unsigned_text, {".inf", ".Inf", ".INF"}) ||
       (!has_sign && is_one_of(text, {".nan", ".NaN", ".NAN"}))) {
     return Error{Errc::kInvalidArgument,
-                 "JSON has no " + quote_text(text) + "; quote it to keep it as text"};
+                 "JSON has neither infinities nor .nan; quote it to keep it as text"};
   }
   if (is_float(text)) {
     const std::string_view digits = text.front() == '+' ? unsigned_text : text;
     double value = 0;
     const auto error = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec;
-    if (error != std::errc{}) return does_not_fit(text, "a double");
+    if (error != std::errc{}) return does_not_fit("a double");
     return Json(value);
   }
   return Json(std::string(text));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -37,13 +38,12 @@ bool is_class_file(const fs::path& path) {
 }
 
 // The class files, by name: the same tree gives the same diagnostics on every machine.
-std::vector<fs::path> list_class_files(const fs::path& directory, Position named_at,
-                                       Report& report) {
+std::vector<fs::path> list_class_files(const fs::path& directory, bool must_exist,
+                                       Position named_at, Report& report) {
   std::error_code error;
   std::vector<fs::path> files;
   fs::directory_iterator entry(directory, error);
-  const bool is_default = named_at.line == 0;
-  if (error == std::errc::no_such_file_or_directory && is_default) return files;
+  if (error == std::errc::no_such_file_or_directory && !must_exist) return files;
   while (!error && entry != fs::directory_iterator()) {
     if (is_class_file(entry->path())) files.push_back(entry->path());
     if (files.size() > kMaxClassFiles) {
@@ -61,17 +61,31 @@ std::vector<fs::path> list_class_files(const fs::path& directory, Position named
   return files;
 }
 
-void load_class_file(const fs::path& path, Config& config, Diagnostics& all) {
+// What the class files have said so far.
+struct ReadClasses {
+  const ClassSegment& segment;
+  ClassConfigs classes;
+  std::map<std::string, std::string> names;  // of those, by segment
+};
+
+void add_class(ClassFile file, ReadClasses& read, Report& report) {
+  const auto [known, is_new] =
+      read.names.try_emplace(read.segment ? read.segment(file.name) : file.name, file.name);
+  if (is_new) {
+    read.classes.emplace(std::move(file.name), std::move(file.config));
+    return;
+  }
+  const bool is_same = known->second == file.name;
+  report.add(file.name_at, "class: " + quote_text(file.name) + " already has a file, " +
+                               quote_text(read.classes.at(known->second).file, 300) +
+                               (is_same ? "" : ", as " + quote_text(known->second)));
+}
+
+void load_class_file(const fs::path& path, ReadClasses& read, Diagnostics& all) {
   Report report(path.string());
   if (const auto root = read_yaml_file(path, report)) {
     ClassFile file = read_class_file(*root, report);
-    const auto known = config.classes.find(file.name);
-    if (known != config.classes.end()) {
-      report.add(file.name_at, "class: " + quote_text(file.name) + " already has a file, " +
-                                   quote_text(known->second.file, 300));
-    } else if (!file.name.empty()) {
-      config.classes.emplace(std::move(file.name), std::move(file.config));
-    }
+    if (!file.name.empty()) add_class(std::move(file), read, report);
   }
   append(all, report);
 }
@@ -86,7 +100,7 @@ void make_absolute(ServerConfig& server) {
 }  // namespace
 
 LoadResult load_config(const std::optional<fs::path>& server_file,
-                       const fs::path& current_directory) {
+                       const fs::path& current_directory, const ClassSegment& segment) {
   Diagnostics all;
   Config config;
   Report report(server_file ? server_file->string() : current_directory.string());
@@ -97,15 +111,48 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
     const fs::path directory = server_file ? server_file->parent_path() : current_directory;
     ServerFile file = read_server_file(*root, directory, report);
     config.server = std::move(file.config);
-    const auto class_files = list_class_files(config.server.classes, file.classes_at, report);
+    const bool is_named = file.classes_at.line != 0;
+    const auto class_files =
+        list_class_files(config.server.classes, is_named, file.classes_at, report);
     append(all, report);
-    for (const fs::path& path : class_files) load_class_file(path, config, all);
+    ReadClasses read{.segment = segment, .classes = {}, .names = {}};
+    for (const fs::path& path : class_files) load_class_file(path, read, all);
+    config.classes = std::move(read.classes);
   } else {
     append(all, report);
   }
   if (!all.empty()) return all;
   make_absolute(config.server);
   return config;
+}
+
+ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
+                                  const fs::path& current_directory) {
+  Report report(server_file ? server_file->string() : current_directory.string());
+  std::optional<YamlNode> root = YamlNode{};
+  if (server_file) root = read_yaml_file(*server_file, report);
+  ServerConfig server;
+  if (root) {
+    const fs::path directory = server_file ? server_file->parent_path() : current_directory;
+    server = read_server_file(*root, directory, report).config;
+  }
+  Diagnostics all;
+  append(all, report);
+  if (!all.empty()) return all;
+  make_absolute(server);
+  return server;
+}
+
+ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
+                                  const ClassSegment& segment) {
+  Diagnostics all;
+  ReadClasses read{.segment = segment, .classes = {}, .names = {}};
+  Report report(directory.string());
+  const auto files = list_class_files(directory, must_exist, {}, report);
+  append(all, report);
+  for (const fs::path& path : files) load_class_file(path, read, all);
+  if (!all.empty()) return all;
+  return std::move(read.classes);
 }
 
 }  // namespace hearth::config

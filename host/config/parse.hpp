@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace hearth::config {
 
@@ -15,6 +18,9 @@ inline constexpr std::size_t kMaxConfigFileBytes = 1U << 20U;
 
 // Files in the directory of class files.
 inline constexpr std::size_t kMaxClassFiles = 4096;
+
+// How a class name is spelled in URLs. Names with one spelling are one class, which has one file. Empty: as they are.
+using ClassSegment = std::function<std::string(std::string_view)>;
 
 // All that the files say, or all that is wrong with them.
 using LoadResult = boost::system::result<Config, Diagnostics>;
@@ -32,6 +38,21 @@ using LoadResult = boost::system::result<Config, Diagnostics>;
 //   Bounded   kMaxConfigFileBytes a file, kMaxClassFiles, kMaxYamlDepth, Report::kMaxDiagnostics a file.
 //   Threads   Blocks on the disk.
 [[nodiscard]] LoadResult load_config(const std::optional<std::filesystem::path>& server_file,
-                                     const std::filesystem::path& current_directory = ".");
+                                     const std::filesystem::path& current_directory = ".",
+                                     const ClassSegment& segment = {});
+
+// Reads the server file alone, for those who want to know where a server is: a mistake in a class file must not keep them from it.
+using ServerFileResult = boost::system::result<ServerConfig, Diagnostics>;
+[[nodiscard]] ServerFileResult load_server_file(
+    const std::optional<std::filesystem::path>& server_file,
+    const std::filesystem::path& current_directory = ".");
+
+// What all class files say, or all that is wrong with them.
+using ClassFilesResult = boost::system::result<ClassConfigs, Diagnostics>;
+
+// Reads the class files of a directory alone: as load_config() does, and with the same limits. A directory that does not exist has
+// none, unless it `must_exist`.
+[[nodiscard]] ClassFilesResult load_class_files(const std::filesystem::path& directory,
+                                                bool must_exist, const ClassSegment& segment = {});
 
 }  // namespace hearth::config

@@ -31,6 +31,7 @@ constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(10)};
 constexpr Bounds<milliseconds> kInterval{seconds(0), hours(1)};
 constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
 constexpr Bounds<std::uint32_t> kPercent{0, 100};
+constexpr Bounds<std::uint32_t> kShare{1, 100};
 constexpr std::uint64_t kMaxShards = 256;
 
 void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
@@ -44,6 +45,7 @@ void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
   reader.read_duration("start_timeout", limits.start_timeout, kTimeout);
   reader.read_duration("call_timeout", limits.call_timeout, kCall);
   reader.read_count("max_waiting", limits.max_waiting, kPopulation);
+  reader.read_count("recovery_share", limits.recovery_share, kShare);
   reader.read_duration("shutdown_grace", limits.shutdown_grace, kGrace);
   reader.read_duration("ping_interval", limits.ping_interval, kInterval);
   reader.read_duration("ping_timeout", limits.ping_timeout, kTimeout);

@@ -89,7 +89,8 @@ class TreeBuilder final : public YAML::EventHandler {
       return false;
     }
     if (!tag.empty() && tag != "?" && tag != "!") {
-      refuse(at, "tags (" + quote_text(tag) + ") are not supported; quote a value that is text");
+      // Neither this nor the name of an alias is repeated: it may be a secret that nobody has quoted.
+      refuse(at, "tags (!name) are not supported; quote a value that is text");
       return false;
     }
     return true;
@@ -203,6 +204,13 @@ std::string with_end_marker(std::string_view text) {
   return marked;
 }
 
+// What the parser complains of, without what it has found there: that may be a secret.
+std::string kind_of(const std::string& message) {
+  if (message.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR))
+    return "aliases (*name) are not supported; write the value again";
+  return message.substr(0, message.find(": "));
+}
+
 }  // namespace
 
 std::optional<YamlNode> parse_yaml(std::string_view text, Report& report) {
@@ -224,7 +232,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, Report& report) {
     if (!builder.gave_up()) {
       std::string message = "not valid YAML: ";
       const bool open_quote = error.msg == YAML::ErrorMsg::DOC_IN_SCALAR;
-      append_escaped(message, open_quote ? "a string has no closing quote" : error.msg,
+      append_escaped(message, open_quote ? "a string has no closing quote" : kind_of(error.msg),
                      EscapeStyle::kHuman);
       report.add(position_of(error.mark), std::move(message));
     }

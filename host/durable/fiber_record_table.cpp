@@ -194,11 +194,16 @@ std::optional<std::int64_t> FiberRecordTable::seq_of(std::string_view id) {
 void FiberRecordTable::walk(const RecordQuery& query,
                             const std::function<bool(FiberRecord&)>& see) {
   if (!has_table()) return;
+  // Those that are open have an index of their own, and what is settled may be much more.
   Statement select(database_.connection(),
-                   "SELECT " HEARTH_RECORD_COLUMNS
-                   " FROM cf_agents_fibers WHERE seq < ?5 AND "
-                   "((?6 = 1 AND completed_at IS NULL) OR (" HEARTH_SETTLED_CONDITION
-                   ")) AND " HEARTH_COMMON_CONDITION " ORDER BY seq DESC");
+                   query.settled == 0
+                       ? "SELECT " HEARTH_RECORD_COLUMNS
+                         " FROM cf_agents_fibers WHERE completed_at IS NULL AND ?1 = 0 AND "
+                         "seq < ?5 AND ?6 = 1 AND " HEARTH_COMMON_CONDITION " ORDER BY seq DESC"
+                       : "SELECT " HEARTH_RECORD_COLUMNS
+                         " FROM cf_agents_fibers WHERE seq < ?5 AND "
+                         "((?6 = 1 AND completed_at IS NULL) OR (" HEARTH_SETTLED_CONDITION
+                         ")) AND " HEARTH_COMMON_CONDITION " ORDER BY seq DESC");
   const std::array params{
       Param(std::int64_t{query.settled}), Param(query.name),  Param(query.before_ms),
       Param(dead_filter(query)),          Param(query.after), Param(std::int64_t{query.open})};

@@ -1,6 +1,7 @@
 #include "durable/fiber_table.hpp"
 
 #include <array>
+#include <utility>
 
 namespace hearth::durable {
 
@@ -8,35 +9,13 @@ using storage::Param;
 using storage::Rows;
 using storage::Statement;
 
-bool FiberTable::has_table() {
-  if (has_table_ || !database_.exists()) return has_table_;
-  Statement find(database_.connection(),
-                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_runs'");
-  has_table_ = find.query().next();
-  return has_table_;
-}
+namespace {
 
-void FiberTable::prepare_write() {
-  database_.begin_write();
-  if (has_table()) return;
-  Statement(database_.connection(),
-            "CREATE TABLE IF NOT EXISTS cf_agents_runs("
-            "id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot TEXT, created_at INTEGER "
-            "NOT NULL, "
-            "attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, "
-            "dead INTEGER NOT NULL DEFAULT 0, last_error TEXT) WITHOUT ROWID")
-      .execute();
-  // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look
-  // finds it.
-}
+#define HEARTH_ROW_COLUMNS "id, name, created_at, attempts, next_at, dead, last_error IS NOT NULL"
 
-std::vector<FiberRow> FiberTable::load() {
+std::vector<FiberRow> read(Rows rows) {
   std::vector<FiberRow> result;
-  if (!has_table()) return result;
-  Statement all(database_.connection(),
-                "SELECT id, name, created_at, attempts, next_at, dead, last_error IS NOT NULL "
-                "FROM cf_agents_runs ORDER BY created_at, id");
-  for (Rows rows = all.query(); rows.next();) {
+  while (rows.next()) {
     FiberRow row;
     row.id = rows.text(0);
     row.name = rows.text(1);
@@ -48,6 +27,74 @@ std::vector<FiberRow> FiberTable::load() {
     result.push_back(std::move(row));
   }
   return result;
+}
+
+}  // namespace
+
+bool FiberTable::has_table() {
+  if (has_table_ || !database_.exists()) return has_table_;
+  Statement find(database_.connection(),
+                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_runs'");
+  has_table_ = find.query().next();
+  return has_table_;
+}
+
+void FiberTable::prepare_write() {
+  database_.begin_write();
+  const bool had_table = has_table();
+  if (had_table && has_index_) return;
+  Statement(database_.connection(),
+            "CREATE TABLE IF NOT EXISTS cf_agents_runs("
+            "id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot TEXT, created_at INTEGER "
+            "NOT NULL, "
+            "attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, "
+            "dead INTEGER NOT NULL DEFAULT 0, last_error TEXT) WITHOUT ROWID")
+      .execute();
+  Statement(database_.connection(),
+            "CREATE INDEX IF NOT EXISTS cf_agents_runs_order "
+            "ON cf_agents_runs(dead, created_at, id)")
+      .execute();
+  // That the table is there is not remembered here: a savepoint that the plugin rolls back could take it away again. The next
+  // look finds it. An older table gets the index with the first write of each life, if it has none.
+  has_index_ = had_table;
+}
+
+std::vector<FiberRow> FiberTable::load() {
+  if (!has_table()) return {};
+  Statement alive(database_.connection(), "SELECT " HEARTH_ROW_COLUMNS
+                                          " FROM cf_agents_runs WHERE dead = 0 "
+                                          "ORDER BY created_at, id");
+  return read(alive.query());
+}
+
+std::optional<FiberRow> FiberTable::find_dead(std::string_view id) {
+  if (!has_table()) return std::nullopt;
+  Statement find(database_.connection(),
+                 "SELECT " HEARTH_ROW_COLUMNS " FROM cf_agents_runs WHERE id = ? AND dead <> 0");
+  const std::array params{Param(id)};
+  std::vector<FiberRow> found = read(find.query(params));
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
+}
+
+std::vector<FiberRow> FiberTable::dead_after(const std::optional<FiberRow>& after,
+                                             std::size_t limit) {
+  if (!has_table()) return {};
+  Statement page(database_.connection(),
+                 "SELECT " HEARTH_ROW_COLUMNS
+                 " FROM cf_agents_runs WHERE dead = 1 AND "
+                 "(created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?");
+  const std::array params{Param(after ? after->created_at_ms : INT64_MIN),
+                          Param(after ? std::string_view(after->id) : std::string_view()),
+                          Param(static_cast<std::int64_t>(limit))};
+  return read(page.query(params));
+}
+
+std::size_t FiberTable::count_dead() {
+  if (!has_table()) return 0;
+  Statement count(database_.connection(), "SELECT count(*) FROM cf_agents_runs WHERE dead = 1");
+  Rows rows = count.query();
+  return rows.next() ? static_cast<std::size_t>(rows.integer(0)) : 0;
 }
 
 std::optional<std::string> FiberTable::snapshot(std::string_view id) {

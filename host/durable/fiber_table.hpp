@@ -4,6 +4,7 @@
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,9 @@ namespace hearth::durable {
 //                  next_at INTEGER NOT NULL DEFAULT 0,   recovery is not begun before this moment
 //                  dead INTEGER NOT NULL DEFAULT 0,      recovery was given up
 //                  last_error TEXT)
+//
+//   index cf_agents_runs_order(dead, created_at, id): what is dead costs those that are not nothing. A database that has none gets
+//   it with its next write.
 //
 // Times are Unix milliseconds. The first four columns are what agents' authors know; they read the table with SQL.
 struct FiberRow {
@@ -40,8 +44,14 @@ class FiberTable {
  public:
   explicit FiberTable(storage::AgentDatabase& database) : database_(database) {}
 
-  // All rows, oldest first. Makes nothing: an agent without the table has none.
+  // Those that are not dead, oldest first, without their snapshots. Makes nothing: an agent without the table has none.
   [[nodiscard]] std::vector<FiberRow> load();
+  // The dead one of this id; without its snapshot.
+  [[nodiscard]] std::optional<FiberRow> find_dead(std::string_view id);
+  // At most `limit` dead ones, oldest first: those after `after`, or from the first on. Without their snapshots.
+  [[nodiscard]] std::vector<FiberRow> dead_after(const std::optional<FiberRow>& after,
+                                                 std::size_t limit);
+  [[nodiscard]] std::size_t count_dead();
   [[nodiscard]] std::optional<std::string> snapshot(std::string_view id);
   [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
 
@@ -64,6 +74,7 @@ class FiberTable {
 
   storage::AgentDatabase& database_;
   bool has_table_ = false;
+  bool has_index_ = false;
   std::unique_ptr<storage::Statement> stash_;  // the one that runs often
 };
 

@@ -29,7 +29,7 @@ void Fibers::load() {
   // No wait that we would set is longer: one that is was written by a clock that has been set back since.
   const std::int64_t latest = now_ms() + (settings_.retry_cap + settings_.retry_cap / 4).count();
   for (FiberRow& row : table_.load()) {
-    if (!row.dead) left_over_.push_back(LeftOver{row.id, row.name, !row.has_failed});
+    left_over_.push_back(LeftOver{row.id, row.name, !row.has_failed});
     const std::int64_t next_at_ms = std::min(row.next_at_ms, latest);
     wait_until(waiting_.emplace_back(Waiting{std::move(row)}), next_at_ms);
   }
@@ -140,8 +140,13 @@ void Fibers::interrupt_on_purpose() {
 
 // ---- recovery ---------------------------------------------------------------------------------------------
 
+void Fibers::forget_dead() {
+  std::erase_if(waiting_, [](const Waiting& each) { return each.row.dead; });
+}
+
 std::optional<Interrupted> Fibers::begin_recovery() {
   const Now now(clock_);
+  std::optional<Interrupted> found;
   for (Waiting& each : waiting_) {
     FiberRow& row = each.row;
     if (!is_due(each, now)) continue;
@@ -161,9 +166,11 @@ std::optional<Interrupted> Fibers::begin_recovery() {
         now_ms() +
             back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
     table_.note_attempt(row.id, row.attempts, row.next_at_ms);
-    return Interrupted{row.id, row.name, table_.snapshot(row.id), row.created_at_ms, row.attempts};
+    found = Interrupted{row.id, row.name, table_.snapshot(row.id), row.created_at_ms, row.attempts};
+    break;
   }
-  return std::nullopt;
+  forget_dead();
+  return found;
 }
 
 std::vector<Interrupted> Fibers::due_list() const {
@@ -211,42 +218,36 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
       now_ms() +
           back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
   table_.note_failure(id, error.substr(0, kMaxErrorBytes), row.next_at_ms, row.dead);
-  return Failure{row.dead, row.next_at_ms};
+  const Failure failure{row.dead, row.next_at_ms};
+  forget_dead();
+  return failure;
 }
 
 Result<void> Fibers::retry(std::string_view id) {
-  const auto found = find_waiting(id);
-  if (found == waiting_.end() || !found->row.dead)
-    return Error{Errc::kNotFound, "no dead fiber has this id"};
+  std::optional<FiberRow> row = table_.find_dead(id);
+  if (!row) return Error{Errc::kNotFound, "no dead fiber has this id"};
   table_.revive(id);
-  found->row.dead = false;
-  found->row.attempts = 0;
-  wait_until(*found, 0);
+  row->dead = false;
+  row->attempts = 0;
+  Waiting waiting{.row = std::move(*row)};
+  wait_until(waiting, 0);
+  add_waiting(std::move(waiting));
   return {};
 }
 
 Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit) {
   if (limit > kMostListed) return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
   if (limit == 0) limit = kListedByDefault;
-  // From memory: the table has the checkpoints of all the others between them.
-  std::vector<const FiberRow*> dead;
-  for (const Waiting& each : waiting_) {
-    if (each.row.dead && !each.managed) dead.push_back(&each.row);
-  }
-  std::ranges::sort(dead, {}, [](const FiberRow* row) {
-    return std::tuple(row->created_at_ms, std::string_view(row->id));
-  });
-  auto next = dead.begin();
+  std::optional<FiberRow> last;
   if (!after.empty()) {
-    next = std::ranges::find(dead, after,
-                             [](const FiberRow* row) -> std::string_view { return row->id; });
-    if (next == dead.end()) return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
-    ++next;
+    last = table_.find_dead(after);
+    if (!last) return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
   }
   std::string page = "[";
-  for (; next != dead.end() && limit > 0 && page.size() < kMaxPageBytes; ++next, --limit) {
+  for (const FiberRow& row : table_.dead_after(last, limit)) {
+    if (page.size() >= kMaxPageBytes) break;
     if (page.size() > 1) page += ',';
-    page += dead_json(**next);
+    page += dead_json(row);
   }
   return page + "]";
 }
@@ -265,8 +266,7 @@ std::string Fibers::dead_json(const FiberRow& row) {
 }
 
 bool Fibers::is_due(const Waiting& each, const Now& now) const {
-  return !each.recovering && !each.row.dead && each.due.reached(now) &&
-         !in_hook_.contains(each.row.id);
+  return !each.recovering && each.due.reached(now) && !in_hook_.contains(each.row.id);
 }
 
 bool Fibers::due() const {
@@ -279,7 +279,6 @@ Wake Fibers::wake() const {
   wake.working = !running_.empty();
   const Now now(clock_);
   for (const Waiting& each : waiting_) {
-    if (each.row.dead) continue;
     // Without its hook's end nothing happens to it, whatever the time is.
     const bool in_hook = each.recovering || in_hook_.contains(each.row.id);
     wake.working = wake.working || in_hook;
@@ -353,7 +352,7 @@ void Fibers::mark_managed(std::string_view id, std::int64_t next_at_ms) {
   for (LeftOver& each : left_over_) each.was_running = each.was_running && each.id != id;
 }
 
-std::optional<FiberStanding> Fibers::find(std::string_view id) const {
+std::optional<FiberStanding> Fibers::find(std::string_view id) {
   for (const auto& [handle, each] : running_) {
     if (each.row.id == id)
       return FiberStanding{handle, false, false, each.managed, each.row.attempts, 0};
@@ -361,8 +360,10 @@ std::optional<FiberStanding> Fibers::find(std::string_view id) const {
   for (const Waiting& each : waiting_) {
     if (each.row.id == id)
       return FiberStanding{
-          0, each.recovering, each.row.dead, each.managed, each.row.attempts, each.row.next_at_ms};
+          0, each.recovering, false, each.managed, each.row.attempts, each.row.next_at_ms};
   }
+  if (const auto dead = table_.find_dead(id))
+    return FiberStanding{0, false, true, false, dead->attempts, dead->next_at_ms};
   return std::nullopt;
 }
 
@@ -374,15 +375,13 @@ const std::string* Fibers::managed_id(FiberHandle fiber) const {
 
 std::vector<std::string> Fibers::waiting_ids() const {
   std::vector<std::string> ids;
+  ids.reserve(waiting_.size());
   for (const Waiting& each : waiting_) ids.push_back(each.row.id);
   return ids;
 }
 
-Fibers::Counts Fibers::counts() const {
-  Counts counts;
-  counts.running = running_.size();
-  for (const Waiting& each : waiting_) ++(each.row.dead ? counts.dead : counts.interrupted);
-  return counts;
+Fibers::Counts Fibers::counts() {
+  return Counts{running_.size(), waiting_.size(), table_.count_dead()};
 }
 
 }  // namespace hearth::durable

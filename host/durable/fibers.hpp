@@ -57,7 +57,7 @@ struct FiberStanding {
   FiberHandle running = 0;  // 0: its work does not run in this instance
   bool recovering = false;  // it is being offered
   bool dead = false;
-  bool managed = false;
+  bool managed = false;         // not known of a dead one
   int attempts = 0;             // recoveries begun since the last progress
   std::int64_t next_at_ms = 0;  // not offered before
 };
@@ -84,6 +84,9 @@ struct FiberStanding {
 // Managed    A row may belong to a record (ManagedFibers). Its end is the record's business: start(replaces), finish() and recovered()
 //            leave such a row alone.
 //
+// Bounded    Dead fibers cost nothing but their rows until somebody asks for them: neither memory nor time at a wake or in a turn,
+//            however many there are.
+//
 // Durable    Methods write into the agent's implicit transaction. The caller commits: before start(), stash() and
 //            begin_recovery() take effect outside, with the turn for the others.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
@@ -95,7 +98,7 @@ class Fibers {
   // What an earlier instance left. Once, before anything else.
   void load();
 
-  // Gives up what holds the database; only wake() and counts() may be called afterwards.
+  // Gives up what holds the database; only wake() may be called afterwards.
   void close() { table_.close(); }
 
   // ---- work ----
@@ -152,10 +155,10 @@ class Fibers {
   void restore(const FiberRow& row);
   // After load(): this row has a record. `next_at_ms` not 0: its work had failed, and waits until then.
   void mark_managed(std::string_view id, std::int64_t next_at_ms);
-  [[nodiscard]] std::optional<FiberStanding> find(std::string_view id) const;
+  [[nodiscard]] std::optional<FiberStanding> find(std::string_view id);
   // The managed fiber that has this handle; or null.
   [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
-  // The ids of all rows whose work does not run.
+  // The ids of all rows whose work does not run and which are not dead.
   [[nodiscard]] std::vector<std::string> waiting_ids() const;
   [[nodiscard]] std::optional<std::string> snapshot(std::string_view id) {
     return table_.snapshot(id);
@@ -172,9 +175,9 @@ class Fibers {
   struct Counts {
     std::size_t running = 0;
     std::size_t interrupted = 0;
-    std::size_t dead = 0;
+    std::size_t dead = 0;  // counted on disk
   };
-  [[nodiscard]] Counts counts() const;
+  [[nodiscard]] Counts counts();
 
  private:
   static constexpr std::size_t kUnplanned = SIZE_MAX;
@@ -198,6 +201,7 @@ class Fibers {
   void add_waiting(Waiting waiting);
   FiberHandle add_running(FiberRow row, bool managed);
   [[nodiscard]] std::string dead_json(const FiberRow& row);
+  void forget_dead();  // those that have just died leave waiting_
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   FiberTable table_;
@@ -206,7 +210,7 @@ class Fibers {
   const FiberSettings settings_;
   std::map<FiberHandle, Running> running_;
   FiberHandle last_handle_ = 0;
-  std::vector<Waiting> waiting_;  // interrupted, recovering and dead; as planned, then oldest first
+  std::vector<Waiting> waiting_;  // interrupted and recovering; as planned, then oldest first
   std::set<std::string, std::less<>>
       in_hook_;                           // ids that were offered and whose hooks have not ended
   std::vector<std::string> passed_over_;  // ids

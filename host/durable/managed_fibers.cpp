@@ -326,7 +326,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
 // ---- recovery ---------------------------------------------------------------------------------------------
 
 bool ManagedFibers::is_managed(std::string_view id) {
-  if (const auto standing = fibers_.find(id)) return standing->managed;
+  if (const auto standing = fibers_.find(id); standing && !standing->dead) return standing->managed;
   return table_.seq_of(id).has_value();
 }
 

@@ -67,7 +67,7 @@ struct ManagedChange {
 //
 // Promises
 //  P1 One unit     A record and its row change together. load() repairs what a foreign hand left: an unsettled record without a row gets
-//                  one and is recovered; a row whose record is settled goes, without being offered.
+//                  one and is recovered; a row whose record is settled goes, without being offered (a dead one stays until it is erased).
 //  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
 //  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
 //                  or removed on purpose. Retention does not touch it before.

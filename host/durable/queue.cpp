@@ -105,7 +105,7 @@ Result<Queue::Pushed> Queue::push(const QueueRequest& request) {
   row.retry = *retry;
   if (!request.payload.empty()) row.payload = request.payload;
   row.seq = table_.append(row);
-  ++*size_;
+  if (size_) ++*size_;
   if (!running_ && !head_) {
     head_ = Head{QueueHead{row.seq, 0, 0, row.retry.cap.count()}, DueTime()};
   }
@@ -238,6 +238,7 @@ Result<void> Queue::retry(std::string_view id) {
 
 std::optional<QueueDelivery> Queue::begin_next() {
   while (due()) {
+    HEARTH_ASSERT(head_, "something is due, and the queue has no head");
     std::optional<QueueRow> row = table_.find(head_->row.seq);
     HEARTH_ASSERT(row, "the head of the queue is not in its table");
     if (row->interruptions >= settings_.max_interruptions) {
@@ -274,7 +275,8 @@ std::optional<QueueDelivery> Queue::begin_next() {
 
 QueueEnd Queue::ended(bool done, bool missing, std::string_view error) {
   HEARTH_ASSERT(running_, "the end of a delivery that was not begun");
-  const Running running = *std::exchange(running_, std::nullopt);
+  const Running running = *running_;
+  running_.reset();
   QueueEnd end;
   if (running.removed) {
     end.next = QueueEnd::Next::kRemoved;

@@ -7,6 +7,7 @@
 
 #include <hearth/ext/schema.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -146,6 +147,10 @@ std::string_view AbiClass::version() const {
 }
 std::string_view AbiClass::origin() const {
   return generation_->origin();
+}
+
+bool AbiClass::is_idempotent(std::string_view method) const {
+  return std::ranges::binary_search(entry_.idempotent_methods, method);
 }
 
 bool AbiClass::checks_state() const {

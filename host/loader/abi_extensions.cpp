@@ -1,5 +1,6 @@
 #include "loader/abi_extensions.hpp"
 
+#include <hearth/ext/methods.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
 
@@ -23,7 +24,8 @@ const void* find_extension(std::string_view id) noexcept {
 }
 
 bool knows_extension(std::string_view id) noexcept {
-  return id == HEARTH_EXT_OFFLOAD || id == HEARTH_EXT_SCHEMA || find_extension(id) != nullptr;
+  return id == HEARTH_EXT_METHODS || id == HEARTH_EXT_OFFLOAD || id == HEARTH_EXT_SCHEMA ||
+         find_extension(id) != nullptr;
 }
 
 }  // namespace hearth::loader

@@ -2,6 +2,8 @@
 
 #include "base/forgive_leak.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -29,6 +31,7 @@ constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 // it, acquire loads keep the reading between the two looks.
 struct alignas(64) CallSlot {
   std::atomic<std::uint64_t> number{0};
+  std::atomic<pid_t> system_thread{0};
   std::atomic<bool> taken{false};
   std::atomic<const CallOwner*> owner{nullptr};
   std::atomic<const char*> call{nullptr};
@@ -58,6 +61,7 @@ class ThreadRecord {
     ::sigaltstack(&fresh, &before_);
     for (CallSlot& slot : slots) {
       if (slot.taken.exchange(true, std::memory_order_acquire)) continue;
+      slot.system_thread.store(::gettid(), std::memory_order_relaxed);
       slot_of_thread = &slot;
       return;
     }
@@ -99,6 +103,7 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   for (std::size_t i = 0; i < words.size(); ++i)
     words[i] = slot.agent[i].load(std::memory_order_acquire);
   std::memcpy(into.agent_bytes.data(), words.data(), into.agent_bytes.size());
+  into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
   into.thread = static_cast<std::uint64_t>(&slot - slots.data());
   into.number = number;
   if (slot.number.load(std::memory_order_relaxed) != number) return false;
@@ -139,6 +144,7 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call,
     return;
   }
   slot_->owner.store(&owner, std::memory_order_release);
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its size is stored beside it
   slot_->call.store(call.data(), std::memory_order_release);
   slot_->call_bytes.store(call.size(), std::memory_order_release);
   slot_->since_ns.store(call_clock().count(), std::memory_order_release);
@@ -160,6 +166,10 @@ std::string_view RunningCall::agent() const {
 
 bool find_running_call(RunningCall& into) noexcept {
   return slot_of_thread != nullptr && read(*slot_of_thread, into);
+}
+
+bool has_call_record() noexcept {
+  return slot_of_thread != nullptr;
 }
 
 void for_each_call(const std::function<void(const RunningCall&)>& look) {

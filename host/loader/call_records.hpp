@@ -7,6 +7,8 @@
 // Cost     Some ten nanoseconds a call, on a cache line of the thread's own: no lock, and nothing is made.
 // Bounded  512 threads at once. A thread beyond that is not seen.
 
+#include <sys/types.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -70,6 +72,7 @@ struct RunningCall {
   std::array<char, AgentLabel::kBytes> agent_bytes{};
   std::chrono::nanoseconds since{0};  // CLOCK_MONOTONIC, to some milliseconds
   std::uint64_t thread = 0;           // tells threads apart
+  pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is about none
@@ -78,6 +81,11 @@ struct RunningCall {
 // The call that this thread is in. False: it is in none.
 //   Safety    Async-signal-safe. The owner is valid until the call returns.
 bool find_running_call(RunningCall& into) noexcept;
+
+// Whether this thread has ever called into a library on the host's behalf. One that has not is no thread on which the host runs
+// libraries' code.
+//   Safety    Async-signal-safe.
+[[nodiscard]] bool has_call_record() noexcept;
 
 // Shows every call that runs now, of any thread. The owners are valid inside `look` only.
 //   Threads   Any. Blocks whoever unloads a class meanwhile, and nobody who calls one.

@@ -32,7 +32,7 @@ using std::chrono::steady_clock;
 
 // What is judged of the file itself, and by the probe. Rules of a server's start (F4, F6, S1, C1, ...) are not of a library alone.
 constexpr std::array<std::string_view, 4> kOfTheFile = {"F1", "F2", "F3", "F5"};
-constexpr std::array<std::string_view, 6> kOfTheProbe = {"P1", "P2", "L1", "L2", "L3", "L4"};
+constexpr std::array<std::string_view, 7> kOfTheProbe = {"P1", "P2", "L1", "L2", "L3", "L4", "L5"};
 
 bool is_static_rule(std::string_view id) {
   return id.starts_with('E') || id.starts_with('N') ||
@@ -42,6 +42,8 @@ bool is_static_rule(std::string_view id) {
 bool is_probe_rule(std::string_view id) {
   return std::ranges::find(kOfTheProbe, id) != kOfTheProbe.end();
 }
+
+constexpr const char* kOlderLibrary = "older.so";
 
 // A directory of ours alone that goes when the check ends, whatever its children have left in it.
 class WorkDirectory {
@@ -159,9 +161,11 @@ class Checker {
         findings.push_back(*std::move(broken));
     }
     const auto took = duration_cast<milliseconds>(steady_clock::now() - before);
+    // What it has changed in the process keeps a server from serving it, and nobody from trying more.
+    possible = possible && (findings.empty() || findings.front().rule == "L5");
     for (const Rule& each : rules()) {
       if (!is_probe_rule(each.id)) continue;
-      add_rule(each, findings, possible && findings.empty());
+      add_rule(each, findings, possible);
       CheckResult& last = report_.results.back();
       if (last.id != each.id) continue;
       last.took = took;
@@ -170,7 +174,7 @@ class Checker {
       if (last.verdict == CheckVerdict::kFailed && each.id == "P2")
         last.verdict = CheckVerdict::kTimedOut;
     }
-    return possible && findings.empty();
+    return possible;
   }
 
   void try_case(const CheckCase& one, const fs::path& copy, const fs::path& work, bool possible) {
@@ -190,7 +194,8 @@ class Checker {
                                .options = options_.options,
                                .methods = options_.methods,
                                .may_call = options_.may_call,
-                               .time = options_.time_limit};
+                               .time = options_.time_limit,
+                               .older = options_.older.empty() ? fs::path() : work / kOlderLibrary};
     const auto before = steady_clock::now();
     const TrialOutcome trial =
         run_trial({.program = options_.program,
@@ -345,6 +350,13 @@ Result<CheckReport> check_library(const fs::path& file, const CheckOptions& opti
   constexpr fs::perms kOwnersOnly = fs::perms::owner_read | fs::perms::owner_write;
   if (auto written = write_file_atomically(copy, bytes, kOwnersOnly); !written)
     return written.error();
+
+  if (!options.older.empty()) {
+    const auto older = read_file(options.older, kMaxLibraryBytes);
+    if (!older) return older.error();
+    const auto written = write_file_atomically(work->path() / kOlderLibrary, *older, kOwnersOnly);
+    if (!written) return written.error();
+  }
 
   Checker checker(options, report);
   checker.look_at_file(file);

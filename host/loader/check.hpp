@@ -63,9 +63,11 @@ struct CheckOptions {
   // Of one case; those that could go on for ever use half of it.
   std::chrono::milliseconds time_limit{10'000};
   std::uint64_t seed = 1;
-  std::string options = "{}";         // for create()
-  std::vector<std::string> methods;   // to call; empty: those that are found in the library
-  bool may_call = true;               // false: none
+  std::string options = "{}";        // for create()
+  std::vector<std::string> methods;  // to call; empty: those that are found in the library
+  bool may_call = true;              // false: none
+  std::filesystem::path
+      older;  // the version of the library before, for what it has stored; empty: none
   std::vector<std::string> excluded;  // ids of rules and cases that are skipped
   std::vector<std::string> only;      // ids of cases that are tried; empty: all
   // Called with each result as it comes, for whoever wants to show progress.
@@ -74,7 +76,7 @@ struct CheckOptions {
 
 // Promises  The library's code runs in children only, which are gone when this returns. The file is read once: what is tried is a
 //           private copy of what was hashed.
-// Failure   kNotFound, kForbidden, kInvalidArgument: there is no such file, or it cannot be read. kUnavailable, kInternal: no place for
+// Failure   kNotFound, kForbidden, kInvalidArgument: there is no such file, or no older one, or it cannot be read. kUnavailable, kInternal: no place for
 //           the copy. Everything that is wrong with the library is in the report.
 // Bounded   512 MiB of file; time_limit for each case.
 // Threads   Any. Blocks.

@@ -63,6 +63,7 @@ void CheckAgent::load() {
 void CheckAgent::end_turn() {
   try {
     if (sql_) sql_->end_turn();
+    if (migrating) return;
     if (broken.empty()) database_.commit();
     stops_.committed();
   } catch (const StorageError& failure) {
@@ -127,6 +128,8 @@ Result<void> CheckAgent::complete(runtime::CallId id, const Result<std::string_v
   if (call.state == State::kCancelled) return gone("it was cancelled");
   call.state = State::kCompleted;
   call.ok = outcome.has_value();
+  constexpr std::size_t kMaxKept = 4096;
+  if (call.ok) call.body = outcome->substr(0, kMaxKept);
   if (!call.ok) call.code = outcome.error().code;
   const bool is_json_kind = call.kind == EventKind::kCall;
   if (call.ok && is_json_kind && !outcome->empty() && !is_json(*outcome)) {
@@ -304,6 +307,7 @@ Result<void> CheckAgent::close(runtime::ConnectionId id, std::uint32_t /*code*/,
 // ---- durable work: as LiveAgent's, without a log ---------------------------------------------------------------
 
 std::optional<Error> CheckAgent::work_refusal() const {
+  if (migrating) return Error{Errc::kInvalidArgument, "not while the agent's data are migrated"};
   if (in_transaction())
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   return std::nullopt;

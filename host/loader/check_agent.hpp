@@ -33,8 +33,9 @@ struct CheckCall {
     kCancelled,  // on_cancel was called
   };
   State state = State::kOffered;
-  bool ok = false;                         // how it was completed
-  Errc code{};                             // if it was not ok
+  bool ok = false;   // how it was completed
+  Errc code{};       // if it was not ok
+  std::string body;  // with which it was completed; the beginning of a long one
   std::unique_ptr<runtime::DueWork> work;  // set if it is durable work of the agent's own
 };
 
@@ -78,6 +79,7 @@ class CheckAgent final : public runtime::AgentHost {
 
   bool creating = false;    // submit() is forbidden
   bool destroying = false;  // functions answer CLOSING
+  bool migrating = false;   // durable work cannot be changed, and nothing is committed
   bool wants_eviction = false;
   std::string broken;  // why its storage does not work any more; empty: it does
 

@@ -65,6 +65,14 @@ constexpr std::array kCases = {
     CheckCase{"T207", "Each call may come from another thread.",
               "Keep nothing in thread-local storage between calls: the server has several threads.",
               check_migration},
+    CheckCase{"T208", "Data of an older schema version are brought to the newest.",
+              "Answer MIGRATE (on_migrate) for every version since the first; change only the "
+              "database in it, so that it can be tried again after a crash.",
+              check_schema_migration},
+    CheckCase{"T209", "An agent that comes back answers as if it had never been away.",
+              "Memory goes with every eviction: keep what must last in the database or in the "
+              "state, and read it in START.",
+              check_memory_of_lives},
     CheckCase{"T301",
               "Every kind of event is answered with a status; unknown ones with UNSUPPORTED.",
               "Have a default case that returns HEARTH_E_UNSUPPORTED.", check_every_kind},

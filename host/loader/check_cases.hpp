@@ -43,6 +43,10 @@ CaseOutcome check_second_life(CheckRun& run);
 CaseOutcome check_sudden_end(CheckRun& run);
 CaseOutcome check_migration(CheckRun& run);
 
+// ---- T2, check_cases_state.cpp ----
+CaseOutcome check_schema_migration(CheckRun& run);
+CaseOutcome check_memory_of_lives(CheckRun& run);
+
 // ---- T3, check_cases_events.cpp ----
 CaseOutcome check_every_kind(CheckRun& run);
 CaseOutcome check_longer_events(CheckRun& run);

@@ -82,7 +82,7 @@ CaseOutcome check_growth(CheckRun& run) {
                                  std::to_string(least / kRound) + " bytes");
     }
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -146,7 +146,7 @@ CaseOutcome check_two_agents(CheckRun& run) {
     one.destroy();
     two.go_through({.kind = HEARTH_EVENT_MESSAGE, .name = {}, .body = "still here?"});
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -164,7 +164,7 @@ CaseOutcome check_second_life(CheckRun& run) {
                                  " for an agent that has lived before");
     }
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -185,7 +185,7 @@ CaseOutcome check_migration(CheckRun& run) {
     if (made == HEARTH_OK)
       play(subject, *table, "nomad", {.methods = find_methods(subject, *table)});
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -210,7 +210,7 @@ CaseOutcome check_sudden_end(CheckRun& run) {
     CheckInstance unborn(subject, *table, "unborn");
     unborn.create();
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }

@@ -30,7 +30,7 @@ CaseOutcome with_each_class(CheckSubject& subject, const WithAgent& body) {
     instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
     body(instance);
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -106,7 +106,7 @@ CaseOutcome check_completion(CheckRun& run) {
   for (const hearth_class* const table : subject.classes()) {
     made = play(subject, *table, "complete", {.methods = {}}, blame_unfinished(subject));
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }
@@ -276,7 +276,7 @@ CaseOutcome check_call_times(CheckRun& run) {
       return CaseOutcome::warned("it took " + std::to_string(best.took.count()) + " ms " +
                                  best.what);
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }

@@ -95,7 +95,7 @@ CaseOutcome check_lent_memory(CheckRun& run) {
       play(subject, *table, "lent", {.methods = script.methods, .pumps = false}, let_end);
     }
   }
-  const CaseOutcome outcome = outcome_of(subject);
+  CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
 }

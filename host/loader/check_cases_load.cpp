@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstddef>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +21,7 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-CaseOutcome outcome_of(std::vector<std::string> traces) {
+CaseOutcome outcome_of(const std::vector<std::string>& traces) {
   if (traces.empty()) return CaseOutcome::passed();
   std::string text;
   for (const std::string& each : traces) text += (text.empty() ? "afterwards " : ", and ") + each;
@@ -77,17 +76,17 @@ CaseOutcome try_host(CheckRun& run, HostVariant variant) {
 CaseOutcome check_load_time(CheckRun& run) {
   constexpr milliseconds kLimit{100};
   constexpr int kTries = 5;  // the fastest counts: another program may have had the processor
-  std::optional<milliseconds> best;
+  auto best = milliseconds::max();
   for (int attempt = 0; attempt < kTries; ++attempt) {
     CheckSubject subject(run);
     const auto before = steady_clock::now();
     if (!subject.load()) return not_started();
     const auto took = duration_cast<milliseconds>(steady_clock::now() - before);
-    best = std::min(best.value_or(took), took);
+    best = std::min(best, took);
     subject.unload();
-    if (*best < kLimit) return CaseOutcome::passed();
+    if (best < kLimit) return CaseOutcome::passed();
   }
-  return CaseOutcome::failed("its constructors took " + std::to_string(best->count()) + " ms");
+  return CaseOutcome::failed("its constructors took " + std::to_string(best.count()) + " ms");
 }
 
 CaseOutcome check_traces_of_init(CheckRun& run) {

@@ -42,6 +42,7 @@ std::string to_argument(const CheckSetting& setting) {
                         {"options", setting.options},
                         {"methods", setting.methods},
                         {"may_call", setting.may_call},
+                        {"older", setting.older.native()},
                         {"time_ms", setting.time.count()}});
 }
 
@@ -56,6 +57,7 @@ Result<CheckSetting> parse_setting(std::string_view argument) {
     setting.seed = json->at("seed").get<std::uint64_t>();
     setting.options = json->at("options").get<std::string>();
     setting.methods = json->at("methods").get<std::vector<std::string>>();
+    setting.older = json->at("older").get<std::string>();
     setting.may_call = json->at("may_call").get<bool>();
     setting.time = std::chrono::milliseconds(json->at("time_ms").get<std::int64_t>());
   } catch (const std::exception& failure) {

@@ -9,6 +9,7 @@
 #include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
+#include <hearth/ext/schema.h>
 
 #include <array>
 #include <cstring>
@@ -50,19 +51,20 @@ CheckSubject::CheckSubject(CheckRun& run, SubjectOptions options)
     : run_(run),
       guarded_(options.guarded),
       migrates_(options.migrates),
+      file_(options.library.empty() ? run.setting.library : options.library),
       host_(run.setting.library.filename().native(), std::move(options.host), run.memory,
             guarded_ ? &run.memory : nullptr) {}
 
 CheckSubject::~CheckSubject() {
   if (!initialised_ || deinit() == HEARTH_OK) return;
   // Something of it still runs: what is mapped must stay, until the child ends.
-  static_cast<void>(library_.release());
+  static_cast<void>(library_.release());  // NOLINT(bugprone-unused-return-value): left mapped
 }
 
 bool CheckSubject::load() {
   copy_ = run_.setting.directory / ("copy-" + std::to_string(++run_.copies) + ".so");
   std::error_code failure;
-  std::filesystem::copy_file(run_.setting.library, copy_, failure);
+  std::filesystem::copy_file(file_, copy_, failure);
   if (failure) return false;
   run_.voice.doing("while it was loaded and its constructors ran");
   auto opened = PluginLibrary::open(copy_);
@@ -397,6 +399,7 @@ std::string event_name(std::uint32_t kind) {
     case HEARTH_EVENT_QUEUE_ITEM: return "QUEUE_ITEM";
     case HEARTH_EVENT_FIBER_SETTLED: return "FIBER_SETTLED";
     case HEARTH_EVENT_FIBERS_RECOVERED: return "FIBERS_RECOVERED";
+    case HEARTH_EVENT_MIGRATE: return "MIGRATE";
     default: return "the unknown kind " + std::to_string(kind);
   }
 }

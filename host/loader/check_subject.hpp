@@ -35,6 +35,7 @@ struct CheckSetting {
   std::vector<std::string> methods;        // to call; empty: those that are found
   bool may_call = true;                    // false: no method but one that does not exist
   std::chrono::milliseconds time{10'000};  // until the parent loses patience
+  std::filesystem::path older = {};        // an older version of the library; empty: none
 };
 
 // Lifetime  One in a child, as long as its case.  Threads  The child's first.
@@ -61,8 +62,9 @@ class CheckRun {
 
 struct SubjectOptions {
   HostVariant host;
-  bool guarded = false;   // what is lent is taken back after each call
-  bool migrates = false;  // each call comes from another thread
+  bool guarded = false;                // what is lent is taken back after each call
+  bool migrates = false;               // each call comes from another thread
+  std::filesystem::path library = {};  // empty: that of the setting
 };
 
 // A copy of the library of its own, from dlopen to dlclose.
@@ -113,6 +115,7 @@ class CheckSubject {
   CheckRun& run_;
   const bool guarded_;
   const bool migrates_;
+  const std::filesystem::path file_;
   bool initialised_ = false;
   Longest longest_;
   CheckHost host_;

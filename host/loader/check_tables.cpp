@@ -285,6 +285,7 @@ const hearth_host& watched_host() noexcept {
 
 std::vector<std::string_view> extension_names() {
   std::vector<std::string_view> names;
+  names.reserve(kKnown.size());
   for (const Known& each : kKnown) names.push_back(each.id);
   return names;
 }

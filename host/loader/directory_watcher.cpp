@@ -36,18 +36,29 @@ FileStamp stamp_of(const struct stat& status) {
                    .changed_ns = status.st_ctim.tv_sec * kNanoseconds + status.st_ctim.tv_nsec};
 }
 
+bool is_of_interest(const std::filesystem::path& path, const WatchedDirectory& directory) {
+  return !path.filename().native().starts_with('.') &&
+         std::ranges::find(directory.extensions, path.extension().native()) !=
+             directory.extensions.end();
+}
+
+// A link that leads nowhere is an image of itself in any case.
+bool examine(const std::filesystem::path& path, bool follows_links, struct stat& status) {
+  return (follows_links && ::stat(path.c_str(), &status) == 0) ||
+         ::lstat(path.c_str(), &status) == 0;
+}
+
 // False: it is there and could not be listed, or only in part.
-bool look_at_one(const std::filesystem::path& directory, const std::string& extension,
-                 std::size_t max_files, DirectoryImage& image) {
+bool look_at_one(const WatchedDirectory& directory, DirectoryImage& image) {
   std::error_code failure;
-  std::filesystem::directory_iterator entry(directory, failure);
+  std::filesystem::directory_iterator entry(directory.path, failure);
   std::size_t found = 0;
   for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
     const std::filesystem::path& path = entry->path();
-    if (path.extension() != extension || path.filename().native().starts_with('.')) continue;
+    if (!is_of_interest(path, directory)) continue;
     struct stat status{};
-    if (::lstat(path.c_str(), &status) != 0) continue;  // gone again
-    if (++found > max_files) return true;
+    if (!examine(path, directory.follows_links, status)) continue;  // gone again
+    if (++found > directory.max_files) return true;
     image.emplace(path, stamp_of(status));
   }
   return !failure || failure == std::errc::no_such_file_or_directory ||
@@ -56,14 +67,14 @@ bool look_at_one(const std::filesystem::path& directory, const std::string& exte
 
 }  // namespace
 
-DirectoryImage look_at(const std::vector<std::filesystem::path>& directories,
-                       const std::string& extension, std::size_t max_files,
+DirectoryImage look_at(const std::vector<WatchedDirectory>& directories,
                        const DirectoryImage& known) {
   DirectoryImage image;
-  for (const auto& directory : directories) {
-    if (look_at_one(directory, extension, max_files, image)) continue;
+  for (const WatchedDirectory& directory : directories) {
+    if (look_at_one(directory, image)) continue;
     for (const auto& [path, stamp] : known) {
-      if (directory / path.filename() == path) image.emplace(path, stamp);
+      const bool is_here = directory.path / path.filename() == path;
+      if (is_here && is_of_interest(path, directory)) image.emplace(path, stamp);
     }
   }
   return image;
@@ -79,6 +90,17 @@ FileChanges difference(const DirectoryImage& before, const DirectoryImage& after
     if (!after.contains(path)) changes.gone.push_back(path);
   }
   return changes;
+}
+
+FileChanges merged(const FileChanges& first, const FileChanges& then) {
+  std::map<std::filesystem::path, bool> is_there;
+  for (const FileChanges* each : {&first, &then}) {
+    for (const auto& path : each->changed) is_there[path] = true;
+    for (const auto& path : each->gone) is_there[path] = false;
+  }
+  FileChanges all;
+  for (const auto& [path, there] : is_there) (there ? all.changed : all.gone).push_back(path);
+  return all;
 }
 
 DirectoryWatcher::DirectoryWatcher(WatchOptions options, DirectoryImage known, OnChange on_change,
@@ -116,12 +138,7 @@ void DirectoryWatcher::give_order(std::uint64_t order) const {
 void DirectoryWatcher::serve() {
   while (!stopping_) {
     // What happened in a directory before it was watched made no news.
-    const bool heard = watch_directories() || wait(options_.poll_time);
-    // Once something moves, until all is quiet.
-    const Moment latest = std::chrono::steady_clock::now() + options_.longest_wait;
-    while (heard && !stopping_ && !hurry_ && std::chrono::steady_clock::now() < latest &&
-           wait(options_.quiet_time)) {
-    }
+    if (!watch_directories()) wait(options_.poll_time);
     if (!stopping_) compare();
     hurry_ = false;
   }
@@ -130,7 +147,8 @@ void DirectoryWatcher::serve() {
 bool DirectoryWatcher::watch_directories() {
   if (!news_.is_open()) return false;
   bool any_new = false;
-  for (const auto& directory : options_.directories) {
+  for (const WatchedDirectory& each : options_.directories) {
+    const std::filesystem::path& directory = each.path;
     // Also when it is watched: another directory may have taken its place, and for the same one this changes nothing.
     const int watch = ::inotify_add_watch(news_.get(), directory.c_str(), kInteresting);
     int& known = watched_.try_emplace(directory, -1).first->second;
@@ -157,8 +175,17 @@ bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
 }
 
 void DirectoryWatcher::compare() {
-  DirectoryImage now =
-      look_at(options_.directories, options_.extension, options_.max_files, known_);
+  DirectoryImage now = look_at(options_.directories, known_);
+  if (now == known_) return;
+  // Once something moves, until all is quiet: without news, as what a link leads to makes none, and to look at.
+  const Moment latest = std::chrono::steady_clock::now() + options_.longest_wait;
+  for (bool quiet = false; !quiet && !hurry_ && std::chrono::steady_clock::now() < latest;) {
+    const bool heard = wait(options_.quiet_time);
+    if (stopping_) return;
+    DirectoryImage next = look_at(options_.directories, known_);
+    quiet = !heard && next == now;
+    now = std::move(next);
+  }
   const FileChanges changes = difference(known_, now);
   known_ = std::move(now);
   if (!changes.none()) on_change_(changes);

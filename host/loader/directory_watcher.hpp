@@ -37,21 +37,29 @@ struct FileChanges {
   [[nodiscard]] bool none() const { return changed.empty() && gone.empty(); }
 };
 
-// The files with `extension` (".so") in `directories`, hidden ones left out. A directory that is absent has none. One that is there
-// and cannot be listed (no descriptor is left, no permission) has those that `known` has of it: that nobody can look does not mean
-// that files are gone. Symbolic links are images of themselves: they are refused later, by the rules of loading.
+// Which files of a directory are of interest. Hidden ones never are.
+struct WatchedDirectory {
+  std::filesystem::path path;
+  std::vector<std::string> extensions = {".so"};
+  std::size_t max_files = 1024;
+  // Whether a symbolic link stands for what it leads to. Else it is an image of itself: the rules of loading refuse it later.
+  bool follows_links = false;
+};
+
+// The files of interest. A directory that is absent has none. One that is there and cannot be listed (no descriptor is left, no
+// permission) has those that `known` has of it: that nobody can look does not mean that files are gone.
 //   Bounded   At most `max_files` of each directory.
-DirectoryImage look_at(const std::vector<std::filesystem::path>& directories,
-                       const std::string& extension, std::size_t max_files,
+DirectoryImage look_at(const std::vector<WatchedDirectory>& directories,
                        const DirectoryImage& known = {});
 
 // What leads from `before` to `after`.
 FileChanges difference(const DirectoryImage& before, const DirectoryImage& after);
 
+// Both, one after the other: of each file the last state counts.
+FileChanges merged(const FileChanges& first, const FileChanges& then);
+
 struct WatchOptions {
-  std::vector<std::filesystem::path> directories;
-  std::string extension = ".so";
-  std::size_t max_files = 1024;  // of one directory
+  std::vector<WatchedDirectory> directories;
   // How long everything must have been quiet before a change is told: copying tools and linkers write in steps.
   std::chrono::milliseconds quiet_time{300};
   // Though something is always changing, changes are told at last after this.
@@ -64,7 +72,8 @@ struct WatchOptions {
 // last. So lost news (a queue overflow, a directory that was moved away and back) cost time and no change.
 //
 // Promises
-//  P1 Told once     Each difference is told once, after quiet_time, in one call for all files that changed together.
+//  P1 Told once     Each difference is told once, after quiet_time without news in which nothing became different either, in one call for all
+//                   files that changed together. So also of what makes no news: the targets of links, a network's file systems.
 //  P2 Since when    The first difference is to `known`, what the caller has read before.
 //  P3 Absence       A directory that is absent, replaced or cannot be read is looked at again every poll_time.
 //
@@ -90,6 +99,7 @@ class DirectoryWatcher {
   bool watch_directories();
   // Waits for news, an order or `limit`. True: something was heard.
   bool wait(std::chrono::milliseconds limit);
+  // Tells what is different, once it is quiet.
   void compare();
   void give_order(std::uint64_t order) const;
 

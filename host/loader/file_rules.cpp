@@ -63,6 +63,7 @@ constexpr std::array kRules = {
     Rule{"L2", kRefusal, "The entry symbol is the library's own and well-formed."},
     Rule{"L3", kRefusal, "The entry symbol agrees with the note."},
     Rule{"L4", kRefusal, "init() succeeds."},
+    Rule{"L5", kRefusal, "Loading and init() leave the process as it was."},
     Rule{"C1", kRefusal, "No other library has the same class."},
     Rule{"R1", kRefusal, "This version was not taken back before, because its agents failed."},
     Rule{"R2", kRefusal, "No class of a version that replaces another one is in quarantine."},

@@ -22,6 +22,8 @@ struct EntryClass {
   const hearth_class* table;  // the library's
   std::string name;
   std::string version;
+  std::vector<std::string> idempotent_methods =
+      {};  // class_methods.hpp; not read_classes()'s to fill
 };
 
 // The classes of a library whose init() has succeeded, in the library's order. Calls get_class() for each

@@ -4,6 +4,8 @@
 #include "base/forgive_leak.hpp"
 #include "loader/abi_class.hpp"
 #include "loader/call_records.hpp"
+#include "loader/class_methods.hpp"
+#include "loader/code_ranges.hpp"
 #include "loader/plugin_library.hpp"
 
 #include <optional>
@@ -29,6 +31,23 @@ hearth_status call_plugin(const std::string& origin, std::string_view function,
   }
 }
 
+// Asks each class what it promises of its methods. One that throws promises nothing, and AbiClass reports it.
+std::optional<Finding> read_methods(const std::string& origin, std::vector<EntryClass>& classes) {
+  for (EntryClass& each : classes) {
+    const hearth_class& table = *each.table;
+    if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
+    const void* found = nullptr;
+    call_plugin(origin, "get_extension", [&] {
+      found = table.get_extension(&table, HEARTH_EXT_METHODS);
+      return hearth_status{HEARTH_OK};
+    });
+    auto names = read_idempotent_methods(static_cast<const hearth_methods_v1*>(found), each.name);
+    if (!names) return names.error();
+    each.idempotent_methods = *std::move(names);
+  }
+  return std::nullopt;
+}
+
 hearth_bytes empty_config() {
   static constexpr std::string_view kEmpty = "{}";
   return {kEmpty.data(), kEmpty.size()};
@@ -39,9 +58,54 @@ hearth_bytes empty_config() {
 struct PluginGeneration::Mapped {
   Mapped(const AbiServices& services, const std::string& origin) : host(services, origin) {}
 
+  // Whoever crashes in its code from now on is known, on whatever thread.
+  void publish(const std::string& origin, const PluginNote& note, const std::string& sha256,
+               std::uint64_t number) {
+    std::string classes;
+    for (const std::string& each : note.manifest.classes)
+      classes += (classes.empty() ? "" : ",") + each;
+    auto published = std::make_unique<PublishedCode>(origin, sha256, number, std::move(classes),
+                                                     &library->plugin());
+    code = std::move(published);
+  }
+
+  // The calls that must succeed before it serves.
+  Checked<std::vector<EntryClass>> start(const std::string& origin, const PluginNote& note,
+                                         const Progress& progress);
+
+  // False: its deinit() is busy.
+  bool end(const std::string& origin, const BeforeUnmapping& before_unmapping) {
+    const hearth_plugin& plugin = library->plugin();
+    const bool is_over =
+        !has_started || call_plugin(origin, "deinit", [&] { return plugin.deinit(); }) == HEARTH_OK;
+    if (before_unmapping) before_unmapping(find_code_range(&plugin));
+    return is_over;
+  }
+
   AbiHost host;
+  bool has_started = false;                // init() has succeeded: deinit() must be called
   std::unique_ptr<PluginLibrary> library;  // after the host: destroyed first
+  std::unique_ptr<PublishedCode> code;     // not longer than the library
 };
+
+Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const std::string& origin,
+                                                                 const PluginNote& note,
+                                                                 const Progress& progress) {
+  const hearth_plugin& plugin = library->plugin();
+  if (auto broken = check_entry(plugin, note)) return *std::move(broken);
+
+  tell(progress, "init");
+  const hearth_status started =
+      call_plugin(origin, "init", [&] { return plugin.init(host.table(), empty_config()); });
+  if (auto broken = check_init(started)) return *std::move(broken);
+  has_started = true;
+
+  tell(progress, "classes");
+  auto classes = read_classes(plugin, note);
+  if (!classes) return classes;
+  if (auto broken = read_methods(origin, *classes)) return *std::move(broken);
+  return classes;
+}
 
 PluginGeneration::PluginGeneration(std::string origin, PluginNote note)
     : origin_(std::move(origin)), note_(std::move(note)) {}
@@ -58,30 +122,21 @@ const AbiHost& PluginGeneration::host() const {
   return mapped_->host;
 }
 
-Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(const std::filesystem::path& path,
-                                                                  std::string origin,
-                                                                  PluginNote note,
-                                                                  const AbiServices& services,
-                                                                  const Progress& progress) {
+Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
+    const std::filesystem::path& path, std::string origin, PluginNote note,
+    const AbiServices& services, const Progress& progress,
+    const BeforeUnmapping& before_unmapping) {
   // Everything is undone by hand on failure: leaving it to the destructor would leave the library mapped.
   auto mapped = std::make_unique<Mapped>(services, origin);
   tell(progress, "load");
   auto library = PluginLibrary::open(path);
   if (!library) return library.error();
   mapped->library = *std::move(library);
-  const hearth_plugin& plugin = mapped->library->plugin();
-  if (auto broken = check_entry(plugin, note)) return *std::move(broken);
-
-  tell(progress, "init");
-  const hearth_status started = call_plugin(
-      origin, "init", [&] { return plugin.init(mapped->host.table(), empty_config()); });
-  if (auto broken = check_init(started)) return *std::move(broken);
-
-  tell(progress, "classes");
-  auto classes = read_classes(plugin, note);
+  mapped->publish(origin, note, {}, 0);
+  auto classes = mapped->start(origin, note, progress);
   if (!classes) {
-    // init() has run, so deinit() must; if it is busy, the library stays mapped for ever.
-    if (call_plugin(origin, "deinit", [&] { return plugin.deinit(); }) != HEARTH_OK) {
+    // If its deinit() is busy, the library stays mapped for ever.
+    if (!mapped->end(origin, before_unmapping)) {
       const Mapped* const kept = mapped.release();
       HEARTH_FORGIVE_LEAK(kept);
     }
@@ -96,6 +151,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(const std::fil
 
 std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes(
     const std::string& sha256, std::uint64_t number) {
+  mapped_->publish(origin_, note_, sha256, number);
   std::vector<std::shared_ptr<const runtime::AgentClass>> made;
   made.reserve(classes_.size());
   for (const EntryClass& entry : classes_) {
@@ -104,15 +160,15 @@ std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_c
   return made;
 }
 
-Retirement PluginGeneration::retire(const Progress& progress) {
+Retirement PluginGeneration::retire(const Progress& progress,
+                                    const BeforeUnmapping& before_unmapping) {
   if (mapped_ == nullptr) return Retirement::kUnloaded;
   // Pairs with remove_user(): what the last user did happened before this.
   if (users_.load(std::memory_order_acquire) != 0) return Retirement::kInUse;
   tell(progress, "deinit");
-  const hearth_plugin& plugin = mapped_->library->plugin();
-  if (call_plugin(origin_, "deinit", [&] { return plugin.deinit(); }) != HEARTH_OK)
-    return Retirement::kBusy;
+  if (!mapped_->end(origin_, before_unmapping)) return Retirement::kBusy;
   classes_.clear();  // they point into the library
+  mapped_->code.reset();
   const bool unmapped = mapped_->library->close();
   mapped_.reset();
   return unmapped ? Retirement::kUnloaded : Retirement::kStillMapped;

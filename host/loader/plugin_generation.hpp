@@ -2,6 +2,7 @@
 // One loaded version of one library, from dlopen to dlclose.
 
 #include "loader/abi_host.hpp"
+#include "loader/code_ranges.hpp"
 #include "loader/file_rules.hpp"
 #include "loader/plugin_entry.hpp"
 #include "loader/plugin_note.hpp"
@@ -36,13 +37,17 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
  public:
   // Called before each step with its name: "load" (constructors run), "init", "classes", "deinit".
   using Progress = std::function<void(std::string_view step)>;
+  // Called with the addresses of the library's code when the host calls none of it any more, and before it is unmapped, which runs
+  // its destructors.
+  using BeforeUnmapping = std::function<void(const CodeRange& library)>;
 
   // Loads the library at `path` (absolute, a private copy, never loaded before), which carries `note`.
   // `origin` names it in logs: the file that the person knows.
-  //   Failure  L1 to L4. The library is unloaded again.
+  //   Failure  L1 to L4. The library is unloaded again; `before_unmapping` is called if it had an entry symbol.
   [[nodiscard]] static Checked<std::shared_ptr<PluginGeneration>> load(
       const std::filesystem::path& path, std::string origin, PluginNote note,
-      const AbiServices& services, const Progress& progress = {});
+      const AbiServices& services, const Progress& progress = {},
+      const BeforeUnmapping& before_unmapping = {});
   ~PluginGeneration();
   PluginGeneration(const PluginGeneration&) = delete;
   PluginGeneration& operator=(const PluginGeneration&) = delete;
@@ -57,8 +62,9 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes(
       const std::string& sha256 = {}, std::uint64_t number = 0);
 
-  // Calls deinit() and unmaps the library, if no AbiClass of it lives.
-  [[nodiscard]] Retirement retire(const Progress& progress = {});
+  // Calls deinit() and unmaps the library, if no AbiClass of it lives. `before_unmapping` is called after deinit(), also if that is busy.
+  [[nodiscard]] Retirement retire(const Progress& progress = {},
+                                  const BeforeUnmapping& before_unmapping = {});
 
   // An AbiClass of it lives. Any thread; once false it stays so, if make_classes() is not called again.
   [[nodiscard]] bool in_use() const noexcept { return users_.load(std::memory_order_acquire) != 0; }

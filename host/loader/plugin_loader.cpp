@@ -77,6 +77,7 @@ Result<LoadReport> PluginLoader::load_directories(
         return;
       }
       staging_ = *std::move(area);
+      first_ = ProcessSettings::take();
     }
     for (const auto& directory : directories) load_directory(directory, *outcome);
   });
@@ -235,6 +236,10 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
   });
 }
 
+void PluginLoader::forgive(const std::string& sha256) {
+  thread_.run([&] { known_bad_.erase(sha256); });
+}
+
 void PluginLoader::forget_file(const std::filesystem::path& file) {
   thread_.run([&] {
     if (Loaded* const served = current_of(file)) served->current = false;
@@ -295,7 +300,27 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
     if (!is_untried(*broken)) known_bad_.emplace(candidate.sha256, *broken);
     return *std::move(broken);
   }
-  return PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_);
+  ProcessGuard guard;
+  // If it fails, this comes before it is unmapped: what it has left in the process may be code of its own.
+  const auto restore = [&] { tell_restored(guard.restore(), candidate.file); };
+  auto generation =
+      PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_, {},
+                             [&restore](const CodeRange& /*library*/) { restore(); });
+  restore();
+  return generation;
+}
+
+// The trial refuses what changes the process (L5): this is for a library that does it only here.
+void PluginLoader::tell_restored(const std::vector<std::string>& changed,
+                                 const std::filesystem::path& file) {
+  if (changed.empty()) return;
+  std::string text;
+  for (const std::string& each : changed) text += (text.empty() ? "" : ", ") + each;
+  services_.logger.write(
+      LogLevel::kWarn, "plugin.process_restored",
+      {{"file", file.native()},
+       {"changed", text},
+       {"advice", "the library changed what belongs to the whole process; it was put back"}});
 }
 
 UnloadReport PluginLoader::unload_all() {
@@ -312,7 +337,13 @@ UnloadReport PluginLoader::unload_all() {
 }
 
 bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
-  const Retirement outcome = loaded.generation->retire();
+  HEARTH_ASSERT(first_.has_value(), "it was taken before any library was loaded");
+  std::optional<ProcessGuard> guard(std::in_place);
+  const Retirement outcome = loaded.generation->retire({}, [&](const CodeRange& library) {
+    tell_restored(guard->restore_without(library, *first_), loaded.file);
+    guard.emplace();  // for what its destructors do; holds nothing of the library's
+  });
+  tell_restored(guard->restore(), loaded.file);
   if (outcome == Retirement::kUnloaded) {
     ++report.unloaded;
     return true;

@@ -9,6 +9,7 @@
 #include "loader/loader_thread.hpp"
 #include "loader/plugin_generation.hpp"
 #include "loader/probe.hpp"
+#include "loader/process_guard.hpp"
 #include "loader/staging.hpp"
 #include "runtime/agent_class.hpp"
 
@@ -114,7 +115,8 @@ struct UnloadReport {
 //
 // Promises  One bad file costs only itself. Each refusal, warning and load is logged (plugin.refused,
 //           plugin.warning, plugin.loaded, plugin.directory) and reported. A library whose bytes have failed before in this process is
-//           refused without a trial.
+//           refused without a trial. What loading, init(), deinit() or unloading have changed in the process (process_guard.hpp) is put back,
+//           and logged (plugin.process_restored), as are handlers and a locale of a library that goes, whenever it has set them.
 // Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
 // Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services outlive it.
 // Bounded   kMaxFiles in a directory; a file and a trial as candidate.hpp and probe.hpp say.
@@ -140,6 +142,9 @@ class PluginLoader {
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
   // is there, is current again, without the classes that another file has claimed meanwhile. The hash is remembered as bad, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation, std::string reason);
+
+  // Content with this hash may be tried again, whatever was wrong with it before.
+  void forgive(const std::string& sha256);
 
   // The file is gone: no generation of it is current any more, and other files may have its classes.
   void forget_file(const std::filesystem::path& file);
@@ -174,6 +179,8 @@ class PluginLoader {
   Loaded* current_of(const std::filesystem::path& file);
   Checked<std::shared_ptr<PluginGeneration>> try_and_load(const Candidate& candidate,
                                                           const StagedFile& copy, PluginNote note);
+  // Logs what was put back.
+  void tell_restored(const std::vector<std::string>& changed, const std::filesystem::path& file);
   // True if it went.
   bool retire(Loaded& loaded, UnloadReport& report);
 
@@ -181,6 +188,7 @@ class PluginLoader {
   LoaderOptions options_;
   // From here on: the loader's thread only.
   std::optional<StagingArea> staging_;
+  std::optional<ProcessSettings> first_;  // before any library; set with staging_
   ClassClaims claims_;
   std::vector<Loaded> loaded_;
   std::map<std::string, Finding> known_bad_;    // by hash: what the trial or the load said

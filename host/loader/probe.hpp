@@ -28,7 +28,7 @@ struct ProbeOptions {
   std::chrono::milliseconds time_limit{10'000};
 };
 
-// What the trial found: nothing, or the rule that is broken (L1 to L4; P1 crashed or ended without a verdict;
+// What the trial found: nothing, or the rule that is broken (L1 to L5; P1 crashed or ended without a verdict;
 // P2 took too long). `library` is a private copy that nobody changes.
 //
 // Promises  The child and what it started are gone when this returns. The child has no descriptor of ours but its

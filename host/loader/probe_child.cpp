@@ -8,6 +8,7 @@
 #include "json/json.hpp"
 #include "loader/plugin_generation.hpp"
 #include "loader/probe.hpp"
+#include "loader/process_guard.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -18,6 +19,7 @@
 #include <csignal>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::loader {
 namespace {
@@ -64,6 +66,13 @@ void be_a_probe() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) std::signal(signal, SIG_DFL);
 }
 
+Finding changed_process(const std::vector<std::string>& changes) {
+  std::string text;
+  for (const std::string& each : changes) text += (text.empty() ? "" : ", and ") + each;
+  return finding(
+      "L5", "after its init() " + text + ": that belongs to the server and to all libraries in it");
+}
+
 std::optional<Finding> try_library(const std::filesystem::path& library, VerdictStream& verdict) {
   const auto bytes = read_file(library, kMaxLibraryBytes);
   if (!bytes) return finding("F7", bytes.error().message);
@@ -77,13 +86,16 @@ std::optional<Finding> try_library(const std::filesystem::path& library, Verdict
   const auto logger = make_stderr_logger(LogLevel::kInfo, LogFormat::kHuman);
   const AbiServices services{.agents = agents, .clock = clock, .random = random, .logger = *logger};
   const auto progress = [&verdict](std::string_view step) { verdict.step(step); };
+  const ProcessGuard guard;
   auto generation = PluginGeneration::load(library, library.filename().native(),
                                            *std::move(inspection.note), services, progress);
   if (!generation) return generation.error();
+  const auto changes = guard.changes();
   // A class is asked for its extensions when it is made, before any agent: that must not happen in the server first.
   static_cast<void>((*generation)->make_classes());
   // Whether it lets itself be unloaded is not a question of this trial; whether it survives the attempt is.
   static_cast<void>((*generation)->retire(progress));
+  if (!changes.empty()) return changed_process(changes);
   return std::nullopt;
 }
 

@@ -1,16 +1,15 @@
 #include "loader/process_state.hpp"
 
 #include "base/escape.hpp"
-#include "loader/trial_process.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
-#include <clocale>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -57,12 +56,6 @@ unsigned next_thread_key() {
   return key;
 }
 
-const void* handler_of(int signal) {
-  struct sigaction action{};
-  if (::sigaction(signal, nullptr, &action) != 0) return nullptr;
-  return reinterpret_cast<const void*>(action.sa_handler);
-}
-
 }  // namespace
 
 std::size_t count_threads() {
@@ -82,18 +75,7 @@ ProcessState ProcessState::take(std::size_t threads) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   state.threads = count_threads();
   state.children = count_children();
-  for (int signal = 1; signal < static_cast<int>(kSignals); ++signal)
-    state.handlers[static_cast<std::size_t>(signal)] = handler_of(signal);
-  state.on_terminate = std::get_terminate();
-  state.on_new = std::get_new_handler();
-  std::error_code failure;
-  state.directory = fs::current_path(failure).native();
-  state.mask = ::umask(0);
-  ::umask(state.mask);
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
-    state.environment.emplace_back(*variable);
-  const char* const locale = std::setlocale(LC_ALL, nullptr);  // NOLINT(concurrency-mt-unsafe)
-  state.locale = locale != nullptr ? locale : "";
+  state.settings = ProcessSettings::take();
   state.descriptors = open_descriptors();
   state.next_key = next_thread_key();
   return state;
@@ -107,19 +89,8 @@ std::vector<std::string> differences(const ProcessState& before, const ProcessSt
                     " more threads run: join them in deinit(), and set HEARTH_PLUGIN_THREADS");
   }
   if (after.children > before.children) found.emplace_back("a child process runs");
-  for (std::size_t signal = 1; signal < ProcessState::kSignals; ++signal) {
-    if (before.handlers[signal] == after.handlers[signal]) continue;
-    found.push_back(signal_name(static_cast<int>(signal)) + " is handled differently");
-  }
-  if (before.on_terminate != after.on_terminate)
-    found.emplace_back("std::set_terminate was called");
-  if (before.on_new != after.on_new) found.emplace_back("std::set_new_handler was called");
-  if (before.directory != after.directory) {
-    found.push_back("the current directory is " + quote_text(after.directory));
-  }
-  if (before.mask != after.mask) found.emplace_back("the umask is another");
-  if (before.environment != after.environment) found.emplace_back("the environment was changed");
-  if (before.locale != after.locale) found.push_back("the locale is " + quote_text(after.locale));
+  std::ranges::move(loader::differences(before.settings, after.settings),
+                    std::back_inserter(found));
   for (const auto& [number, target] : after.descriptors) {
     const auto old = before.descriptors.find(number);
     if (old != before.descriptors.end() && old->second == target) continue;

@@ -1,14 +1,11 @@
 #pragma once
 // What a library may have changed in the process that it was loaded into.
 
-#include <sys/types.h>
+#include "loader/process_guard.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -16,21 +13,13 @@ namespace hearth::loader {
 
 // A picture of it at one moment. Values; nothing is held open.
 struct ProcessState {
-  static constexpr std::size_t kSignals = 65;
-
   // `threads`: how many there should be; for a moment it is waited until there are no more.
   //   Threads  The process's first, while nobody else changes what is looked at.
   [[nodiscard]] static ProcessState take(std::size_t threads = SIZE_MAX);
 
   std::size_t threads = 0;
   std::size_t children = 0;
-  std::array<const void*, kSignals> handlers{};  // by signal number
-  std::terminate_handler on_terminate = nullptr;
-  std::new_handler on_new = nullptr;
-  std::string directory;
-  mode_t mask = 0;
-  std::vector<std::string> environment;
-  std::string locale;
+  ProcessSettings settings;
   std::map<int, std::string> descriptors;  // number -> what it is
   unsigned next_key = 0;                   // the number that pthread_key_create would give
 };

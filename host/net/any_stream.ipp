@@ -22,13 +22,14 @@ namespace hearth::net {
 // frame that the read answers with is appended whole, before or after ours.
 class AnyStream {
  public:
-  using executor_type = ByteStream::Executor;
+  using executor_type = ByteStream::Executor;  // NOLINT(readability-identifier-naming): Asio's name
 
   explicit AnyStream(std::shared_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
 
   executor_type get_executor() const noexcept { return stream_->executor(); }
   ByteStream& bytes() { return *stream_; }
 
+  // NOLINTBEGIN(cppcoreguidelines-missing-std-forward): Asio takes a token by reference, and moves it
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(
@@ -48,6 +49,7 @@ class AnyStream {
         },
         token, append(buffers));
   }
+  // NOLINTEND(cppcoreguidelines-missing-std-forward)
 
   template <class Buffers>
   std::size_t write_some(const Buffers& buffers, error_code& error) {

@@ -2,6 +2,7 @@
 
 #include "net/beast_web_socket.hpp"
 
+#include "base/assert.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
 
@@ -88,7 +89,7 @@ class BeastWebSocket final : public WebSocket,
   void resume_reading() override;
   [[nodiscard]] std::size_t buffered() const override { return stream_ ? stream_->buffered() : 0; }
   [[nodiscard]] bool is_open() const override {
-    return state_ == State::kOpen && beast_->is_open();
+    return state_ == State::kOpen && beast_ && beast_->is_open();
   }
   [[nodiscard]] std::uint64_t sends() const override { return stream_ ? stream_->sends() : 0; }
 
@@ -105,6 +106,10 @@ class BeastWebSocket final : public WebSocket,
     kGone,     // out of the table; nothing is left but this shell
   };
 
+  websocket::stream<AnyStream, false>& socket() {
+    HEARTH_ASSERT(beast_, "a WebSocket is used after its end");
+    return *beast_;
+  }
   void read();
   void on_read(error_code error, std::size_t bytes);
   void deliver();
@@ -148,13 +153,13 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
                 find_header(request.headers, "Sec-WebSocket-Key").value_or(""));
   if (!subprotocol.empty() &&
       header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol)) {
-    beast_->set_option(
+    socket().set_option(
         websocket::stream_base::decorator([subprotocol](websocket::response_type& response) {
           response.set(http::field::sec_websocket_protocol, subprotocol);
         }));
   }
   error_code error;
-  beast_->accept(handshake, error);  // only appends: the stream never blocks
+  socket().accept(handshake, error);  // only appends: the stream never blocks
   return !error;
 }
 
@@ -174,8 +179,8 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
 void BeastWebSocket::read() {
   reading_ = true;
   // While a message is incomplete, the hint is exactly what its frame still lacks.
-  const auto room = incoming_.prepare(beast_->read_size_hint(kFirstRead));
-  beast_->async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
+  const auto room = incoming_.prepare(socket().read_size_hint(kFirstRead));
+  socket().async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
     self->on_read(error, bytes);
   });
 }
@@ -185,7 +190,7 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
   incoming_.commit(bytes);
   if (error) return on_read_failed(error);
   if (state_ != State::kOpen) return;
-  if (!beast_->is_message_done()) return read();
+  if (!socket().is_message_done()) return read();
   if (paused_) {
     held_ = true;
     stream_->flush_soon();  // the answers to what came before it
@@ -198,7 +203,7 @@ void BeastWebSocket::deliver() {
   const auto message = incoming_.cdata();
   delivering_ = true;
   listener_->on_message({static_cast<const char*>(message.data()), message.size()},
-                        beast_->got_text());
+                        socket().got_text());
   delivering_ = false;
 
   incoming_.consume(incoming_.size());
@@ -239,7 +244,7 @@ void BeastWebSocket::resume_reading() {
 
 void BeastWebSocket::on_read_failed(error_code error) {
   if (error == websocket::error::closed) {
-    const websocket::close_reason& peers = beast_->reason();
+    const websocket::close_reason& peers = socket().reason();
     const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
     return end(code, {peers.reason.data(), peers.reason.size()}, true);
   }
@@ -257,8 +262,8 @@ void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
   error_code error;
-  beast_->text(is_text);
-  beast_->write(asio::buffer(payload), error);
+  socket().text(is_text);
+  socket().write(asio::buffer(payload), error);
   if (stream_->buffered() > share_.options.send_queue) {
     stream_->flush();
     if (others_wait && stream_->buffered() > share_.options.send_queue) return overflow();
@@ -286,14 +291,14 @@ void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
   state_ = State::kClosing;
   held_ = false;
   deadline_ = std::chrono::steady_clock::now() + limit;
-  beast_->async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
+  socket().async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
     self->on_close_done(error);
   });
 }
 
 void BeastWebSocket::on_close_done(error_code error) {
   if (error) return end(close_code::kAbnormal, "connection lost", false);
-  const websocket::close_reason& peers = beast_->reason();
+  const websocket::close_reason& peers = socket().reason();
   const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
   end(code, {peers.reason.data(), peers.reason.size()}, true);
 }
@@ -359,7 +364,7 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
   }
   if (!pinged_ && silence >= share_.options.ping_interval) {
     error_code error;
-    beast_->ping({}, error);
+    socket().ping({}, error);
     stream_->flush();
     pinged_ = true;
     heard_at_ = now;

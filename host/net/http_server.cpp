@@ -175,7 +175,7 @@ class HttpServer::Door {
     if (!loose) return from.connection_ended();
     asio::post(to.loop, [&to, loose = std::move(*loose), leftover = std::move(leftover),
                          request = std::move(request), plan = std::move(plan)]() mutable {
-      auto arrived = adopt_tcp_stream(std::move(loose), to.loop, to.buffers);
+      auto arrived = adopt_tcp_stream(loose, to.loop, to.buffers);
       if (arrived == nullptr) return to.connection_ended();
       arrived->preload(std::move(leftover));
       open_web_socket(to, std::move(arrived), request, plan);

@@ -1,5 +1,6 @@
 #include "net/http_session.hpp"
 
+#include "base/assert.hpp"
 #include "base/http_token.hpp"
 #include "net/http_answer.hpp"
 #include "net/http_parser.hpp"
@@ -71,6 +72,10 @@ class HttpSession final : public Session,
     return number == number_ && (state_ == State::kAnswering || state_ == State::kStreaming);
   }
   [[nodiscard]] bool is_ending() const { return state_ >= State::kEnding; }
+  HttpParser& parser() {
+    HEARTH_ASSERT(parser_, "a session parses before it has run");
+    return *parser_;
+  }
   void set_deadline(std::chrono::milliseconds from_now) {
     deadline_ = std::chrono::steady_clock::now() + from_now;
   }
@@ -148,7 +153,7 @@ void HttpSession::parse() {
       set_deadline(share_.options.handshake_timeout);
     }
     std::size_t used = 0;
-    const HttpParser::Step step = parser_->feed(incoming_, used);
+    const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
     switch (step) {
       case HttpParser::Step::kMore:
@@ -163,7 +168,7 @@ void HttpSession::parse() {
         dispatch();
         more = false;
         break;
-      case HttpParser::Step::kRefused: return refuse(parser_->refusal());
+      case HttpParser::Step::kRefused: return refuse(parser().refusal());
     }
   }
   // While an answer is due, a read tells when the client leaves. What it says meanwhile waits in
@@ -174,17 +179,17 @@ void HttpSession::parse() {
 void HttpSession::want_more() {
   if (state_ != State::kBody) return;
   set_deadline(share_.options.handshake_timeout);
-  if (parser_->expects_continue() && incoming_.empty() && !continued_) {
+  if (parser().expects_continue() && incoming_.empty() && !continued_) {
     continued_ = true;
     stream_->append("HTTP/1.1 100 Continue\r\n\r\n");  // read() sends it
   }
 }
 
 void HttpSession::dispatch() {
-  const bool is_1_0 = parser_->is_http_1_0();
-  keep_alive_ = parser_->keep_alive() && !share_.table.stopping();
+  const bool is_1_0 = parser().is_http_1_0();
+  keep_alive_ = parser().keep_alive() && !share_.table.stopping();
   framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
-  HttpRequest request = parser_->take();
+  HttpRequest request = parser().take();
   request.peer = peer_;
   is_head_ = request.method == "HEAD";
   ++number_;
@@ -206,7 +211,7 @@ void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
 
 void HttpSession::upgrade(HttpRequest request) {
   if (auto fault = upgrade_fault(request)) return refuse(*fault);
-  if (parser_->is_http_1_0()) {
+  if (parser().is_http_1_0()) {
     return refuse(error_response(400, "bad_request", "a WebSocket handshake is HTTP/1.1"));
   }
   UpgradePlan plan;

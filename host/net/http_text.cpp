@@ -161,8 +161,8 @@ std::optional<HttpResponse> upgrade_fault(const HttpRequest& request) {
     return response;
   }
   // RFC 6455 11.3.1: the key stands once.
-  if (count_headers(headers, "Sec-WebSocket-Key") != 1 ||
-      !is_web_socket_key(*find_header(headers, "Sec-WebSocket-Key"))) {
+  const auto key = find_header(headers, "Sec-WebSocket-Key");
+  if (count_headers(headers, "Sec-WebSocket-Key") != 1 || !key || !is_web_socket_key(*key)) {
     return error_response(400, "bad_request", "the header 'Sec-WebSocket-Key' is not valid");
   }
   return std::nullopt;

@@ -92,7 +92,7 @@ std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool) 
   return std::make_shared<TcpStream>(std::move(socket), pool);
 }
 
-std::shared_ptr<ByteStream> adopt_tcp_stream(LooseSocket loose, asio::io_context& loop,
+std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& loose, asio::io_context& loop,
                                              BufferPool& pool) {
   TcpSocket socket(loop.get_executor());
   error_code error;
@@ -101,7 +101,9 @@ std::shared_ptr<ByteStream> adopt_tcp_stream(LooseSocket loose, asio::io_context
     ::close(loose.descriptor);
     return nullptr;
   }
-  return make_tcp_stream(std::move(socket), pool);
+  auto stream = make_tcp_stream(std::move(socket), pool);
+  if (!loose.unsent.empty()) stream->append(loose.unsent);
+  return stream;
 }
 
 std::string peer_of(const TcpSocket& socket) {

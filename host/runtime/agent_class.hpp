@@ -75,6 +75,8 @@ class AgentClass {
   [[nodiscard]] virtual std::string_view sha256() const { return {}; }
   // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for EventKind::kMigrate.
   [[nodiscard]] virtual std::uint32_t schema_version() const { return 0; }
+  // A call of `method` that an eviction cuts off may be begun again: its second run does what the first left undone, and no more.
+  [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.

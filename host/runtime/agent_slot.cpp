@@ -9,18 +9,11 @@
 namespace hearth::runtime {
 namespace {
 
-// A connection with so many undelivered events is not read from until it has few again.
-constexpr std::size_t kPauseReadingAt = 16;
-constexpr std::size_t kResumeReadingAt = 4;
-// Nor one with so many bytes in them. One frame more may have been read already.
-constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
-
 // An agent that was idle for so long gives back caches; it stays in memory until its idle timeout.
 constexpr std::chrono::milliseconds kTrimAfter{1000};
 
 // An agent that should be awake and cannot be is looked at again after so long.
 constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
-constexpr std::chrono::milliseconds kNoRoomRetry{1'000};
 
 }  // namespace
 
@@ -29,6 +22,8 @@ AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
+  shard_.loop().cancel_timer(interrupted_timer_);
+  HEARTH_ASSERT(!room_place_, "slot destroyed while it waits for room");
 }
 
 // ---- events in ------------------------------------------------------------------------------------------
@@ -44,52 +39,12 @@ void AgentSlot::accept(Incoming incoming) {
     return;
   }
   enqueue(std::move(incoming));
+  hurry_end();
   if (leave_for_ && !leave_when_idle_) leave_now(false);  // and meets the other version
   if (state_ == AgentState::kCold) {
     wake();
   } else if (state_ == AgentState::kLive) {
     after_turn();  // what waits may be another client's, held up by its CONNECT
-  }
-}
-
-void AgentSlot::enqueue(Incoming incoming) {
-  const std::size_t bytes = incoming.name.size() + incoming.body.size();
-  const bool full = queue_.size() >= shard_.limits().max_waiting ||
-                    queue_bytes_ + bytes > shard_.limits().max_waiting_bytes;
-  if (full && incoming.sink != nullptr) {
-    incoming.sink->finish(ResponseHead{503, {}},
-                          Error{Errc::kUnavailable, "too many requests wait for this agent"});
-    return;
-  }
-  queue_.push_back(PendingEvent{incoming.kind, incoming.connection, std::string(incoming.name),
-                                std::string(incoming.body), incoming.flags,
-                                std::move(incoming.sink), std::move(incoming.request)});
-  queue_bytes_ += bytes;
-  Connection* client = shard_.find_connection(incoming.connection);
-  if (client == nullptr) return;
-  ++client->waiting_events;
-  client->waiting_bytes += bytes;
-  const bool crowded = full || client->waiting_events >= kPauseReadingAt ||
-                       client->waiting_bytes >= kPauseReadingAtBytes;
-  if (crowded && !client->reading_paused && client->state != ConnectionState::kClosed) {
-    client->reading_paused = true;
-    client->port->set_reading(false);
-  }
-}
-
-// Takes an event off the books of the queue, which it leaves.
-void AgentSlot::note_removed(const PendingEvent& event) {
-  const std::size_t bytes = event.name.size() + event.body.size();
-  queue_bytes_ -= bytes;
-  Connection* client = shard_.find_connection(event.connection);
-  if (client == nullptr) return;
-  --client->waiting_events;
-  client->waiting_bytes -= bytes;
-  const bool has_room = client->waiting_events <= kResumeReadingAt &&
-                        client->waiting_bytes <= kPauseReadingAtBytes / 2;
-  if (client->reading_paused && has_room && client->state != ConnectionState::kClosed) {
-    client->reading_paused = false;
-    client->port->set_reading(true);
   }
 }
 
@@ -114,14 +69,28 @@ bool AgentSlot::deliver_next() {
 }
 
 void AgentSlot::deliver(PendingEvent event) {
+  const bool again = event.interruptions.count > 0;
+  if (again && shard_.loop().clock().steady_now() >= event.interruptions.due) {
+    give_up(std::move(event));
+    return;
+  }
+  Incoming incoming;
   if (event.kind == EventKind::kConnect) {
     Connection* client = shard_.find_connection(event.connection);
     if (client == nullptr) return;
     client->connect_in_progress = true;
-    if (!live_->admit(*client)) client->connect_in_progress = false;
-    return;
+    if (!again) {
+      if (!live_->admit(*client)) client->connect_in_progress = false;
+      return;
+    }
+    event.name = client->target;  // it was let in before, and has its handshake
   }
-  Incoming incoming;
+  const Connection* client = shard_.find_connection(event.connection);
+  const bool is_closed = client != nullptr && client->state == ConnectionState::kClosed;
+  if (again && event.kind == EventKind::kCall && client != nullptr &&
+      (is_closed || client->closing))
+    return;  // it has run once, and nobody reads what comes of a second time
+  incoming.interruptions = event.interruptions;
   incoming.kind = event.kind;
   incoming.connection = event.connection;
   incoming.name = event.name;
@@ -129,10 +98,7 @@ void AgentSlot::deliver(PendingEvent event) {
   incoming.flags = event.flags;
   incoming.sink = std::move(event.sink);
   incoming.request = std::move(event.request);
-  const Connection* client = shard_.find_connection(event.connection);
-  if (client != nullptr && client->state == ConnectionState::kClosed) {
-    incoming.sink.reset();  // what it asked for is done; there is nobody to tell
-  }
+  if (is_closed) incoming.sink.reset();  // what it asked for is done; there is nobody to tell
   live_->deliver(std::move(incoming));
 }
 
@@ -174,14 +140,6 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   accept(std::move(incoming));
 }
 
-void AgentSlot::drop_waiting(ConnectionId id) {
-  std::erase_if(queue_, [this, id](const PendingEvent& event) {
-    if (event.connection != id) return false;
-    note_removed(event);
-    return true;
-  });
-}
-
 void AgentSlot::forget(ConnectionId id) {
   if (live_) live_->forget_connection(id);
   std::erase(connections_, id);
@@ -216,18 +174,9 @@ void AgentSlot::wake() {
     refuse_waiting(why, kCloseTryAgainLater);
     return;
   }
-  if (!shard_.make_room()) {
-    shard_.look_again(*this, kNoRoomRetry);
-    if (has_permit_ || has_waking_permit_) {
-      shard_.room_again_ = shard_.loop().clock().steady_now() + kNoRoomRetry;
-      shard_.durable_events_.report(DurableEvent::kAlarmNoRoom, key_.agent_class, key_.name, "");
-    }
-    served_.reset();  // a cold agent keeps no code
-    refuse_waiting(Error{Errc::kUnavailable, "too many agents are busy; try again later"},
-                   kCloseTryAgainLater);
-    return;
-  }
+  if (lacks_room()) return;
   state_ = AgentState::kWaking;
+  ++served_->starts->agents;
   handle_ = shard_.admit(*this);
   shard_.metrics_.of_class(key_.agent_class).live_agents.add(1);
   settling_ = true;  // what START causes is looked at below, once it is on its way
@@ -237,6 +186,13 @@ void AgentSlot::wake() {
     live_ = std::make_unique<LiveAgent>(*this, services, served_->agent_class, served_->settings,
                                         handle_);
     starting = live_->start();
+  } catch (const OutOfDescriptors& failure) {  // agent boundary
+    // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for others.
+    shard_.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
+                          {{"class", key_.agent_class},
+                           {"agent", key_.name},
+                           {"error", std::string_view(failure.what())}});
+    lost_descriptors_ = true;
   } catch (const StorageError& failure) {  // agent boundary
     shard_.logger().write(LogLevel::kError, "agent.storage_failed",
                           {{"class", key_.agent_class},
@@ -245,7 +201,9 @@ void AgentSlot::wake() {
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;
-  if (starting.has_error()) {
+  if (lost_descriptors_) {
+    schedule_end(EvictReason::kAdmin, std::nullopt);
+  } else if (starting.has_error()) {
     tells_start_failure_ = live_ && live_->check_schema().has_error();
     schedule_end(EvictReason::kAdmin, starting.error());
   } else {
@@ -260,8 +218,13 @@ void AgentSlot::migrated(const Completion& completion) {
 }
 
 void AgentSlot::started(const Completion& completion) {
-  if (completion.error) {
-    schedule_end(EvictReason::kAdmin, completion.error);
+  // One that ends whenever it starts must not be made again and again for an event that waits.
+  std::optional<Error> failure = completion.error;
+  if (!failure && live_->broken()) failure = if_waking("the agent's storage failed");
+  if (!failure && live_->eviction_requested())
+    failure = if_waking("the agent evicted itself as it started");
+  if (failure) {
+    schedule_end(EvictReason::kAdmin, std::move(failure));
     return;
   }
   if (state_ != AgentState::kWaking) return;
@@ -284,7 +247,8 @@ void AgentSlot::look() {
   if (state_ != AgentState::kLive || std::exchange(pump_posted_, true)) return;
   // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its own.
   if (has_permit_ || has_waking_permit_) {
-    shard_.steps_.add([&shard = shard_, key = key_] { shard.pump(key); });
+    PacedSteps& steps = has_permit_ ? shard_.recoveries_ : shard_.steps_;
+    steps.add([&shard = shard_, key = key_] { shard.pump(key); });
     return;
   }
   shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
@@ -325,28 +289,12 @@ void AgentSlot::settle() {
   do {
     if (!live_) return;
     touch();
-    if (live_->destruction_requested()) {
-      // One that destroys itself whenever it starts must not be made again and again for an event that waits.
-      schedule_end(EvictReason::kDestroyed,
-                   state_ == AgentState::kWaking
-                       ? std::optional(Error{Errc::kInternal, "the agent destroyed itself"})
-                       : std::nullopt);
-    }
-    for (const Completion& completion : live_->take_completions()) {
-      if (ClassMetrics::is_timed(completion.kind))
-        live_->figures().event_took(last_activity_ - completion.began);
-      if (completion.kind == EventKind::kMigrate) migrated(completion);
-      if (completion.kind == EventKind::kStart) started(completion);
-      if (completion.kind == EventKind::kConnect) connected(completion);
-      if (completion.kind == EventKind::kClose) forget(completion.connection);
-      if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
-      if (is_durable_work(completion.kind)) look();
-    }
+    // One that destroys itself whenever it starts must not be made again and again for an event that waits.
+    if (live_->destruction_requested())
+      schedule_end(EvictReason::kDestroyed, if_waking("the agent destroyed itself"));
+    for (const Completion& completion : live_->take_completions()) completed(completion);
     if (live_->broken()) {
-      schedule_end(EvictReason::kAdmin,
-                   state_ == AgentState::kWaking
-                       ? std::optional(Error{Errc::kInternal, "the agent's storage failed"})
-                       : std::nullopt);
+      schedule_end(EvictReason::kAdmin, if_waking("the agent's storage failed"));
     } else if (live_->eviction_requested()) {
       evict(EvictReason::kAdmin);
     }
@@ -361,24 +309,24 @@ void AgentSlot::settle() {
       (live_->work_due() || (has_permit_ && live_->recovery_due()))) {
     look();
   }
+  if (shard_.none_idle_until_ != SteadyTime{} && can_be_evicted_for_room())
+    shard_.none_idle_until_ = {};
 }
 
-void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
-  for (PendingEvent& event : std::exchange(queue_, {})) {
-    note_removed(event);  // and reads on from a client that waited and stays
-    Connection* client = shard_.find_connection(event.connection);
-    if (event.sink) {
-      if (event.connection == 0 || client != nullptr)
-        event.sink->finish(ResponseHead{503, {}}, error);
-    } else if (event.kind == EventKind::kClose) {
-      forget(event.connection);
-    } else if (client != nullptr && !client->closing) {
-      // Nothing can be answered to a frame that asks nothing: the client is told by the end of its connection.
-      client->closing = true;
-      client->port->close(close_code, error.message);
-    }
-  }
-  shard_.remove_if_unused(*this);
+void AgentSlot::completed(const Completion& completion) {
+  if (ClassMetrics::is_timed(completion.kind))
+    live_->figures().event_took(last_activity_ - completion.began);
+  if (completion.kind == EventKind::kMigrate) migrated(completion);
+  if (completion.kind == EventKind::kStart) started(completion);
+  if (completion.kind == EventKind::kConnect) connected(completion);
+  if (completion.kind == EventKind::kClose) forget(completion.connection);
+  if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
+  if (is_durable_work(completion.kind)) look();
+}
+
+std::optional<Error> AgentSlot::if_waking(const char* why) const {
+  if (state_ != AgentState::kWaking) return std::nullopt;
+  return Error{Errc::kInternal, why};
 }
 
 // ---- idleness -----------------------------------------------------------------------------------------------

@@ -10,12 +10,14 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hearth::runtime {
 
+class PacedSteps;
 class Shard;
 
 // state      what is true                                  leaves it
@@ -26,15 +28,28 @@ class Shard;
 //            the end is posted
 enum class AgentState { kCold, kWaking, kLive, kEvicting };
 
+// What keeps a cold agent from coming in.
+enum class RoomLack { kNothing, kAgents, kFiles };
+
 // Promises
 //  P1 One path   There is one way in (wake) and one way out (finish_eviction), whatever the reason.
 //  P2 Order      Events of one connection are delivered in the order received, after its CONNECT is over; events of
 //                no connection in the order received.
 //  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused. A
 //                connection with too much waiting is not read from, so that at most a few frames of each wait as well.
-//  P4 Answered   Whoever waits behind a start that fails is told.
+//  P4 Answered   Whoever waits behind a start that fails is told. One that evicts itself before its START is over has failed to start.
 //  P5 Destroyed  After an agent has asked to be destroyed it gets no event; what it answered before leaves, its clients are
 //                closed with 4410, and requests and clients that it never knew meet a new, empty agent of its name.
+//  P6 Again      What an eviction cuts off is delivered again to the next instance, if it is a CONNECT, or a call of a method that the
+//                evicted code had exported as idempotent and of whose answer no part was emitted. It comes before what waits, in the
+//                order of the first delivery, and the client's handshake is not sent again. All other calls are answered kClosing, "try
+//                again"; so are these after kHung or when storage has failed (then as P4 of LiveAgent says), and those for
+//                which P3 leaves no room. After kShutdown and kDestroyed nothing comes again.
+//                Its time goes on: limits.event_timeout counts from the first delivery, also while it waits for its class; then a
+//                call is answered kTimeout, and a client closed with 1012. What was delivered again Interruptions::kMost times and is
+//                cut off once more does not come again either: a call is answered kClosing, and a client closed with 1012. A call
+//                of which nobody can read the answer any more is not repeated.
+//                While it waits it is one of those who wait: P4, a class that stays away, the end of the server.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
 class AgentSlot {
@@ -70,6 +85,9 @@ class AgentSlot {
   void must_leave(EvictReason reason, bool when_idle);
   // Goes now if it must, and with `wake_again` comes back at once.
   void leave_now(bool wake_again);
+  // The same from a task of the loop's own, with nothing of the agent on the stack: a sudden eviction is over when this returns, but
+  // for closing files elsewhere. So who paces many of them knows what each costs.
+  void leave_here();
   // The class that it waited for is back, or is waited for no longer: then its clients are told to come again later.
   void class_is_back();
   void class_is_gone();
@@ -96,12 +114,29 @@ class AgentSlot {
     std::string name;
     std::string body;
     std::uint32_t flags = 0;
-    std::unique_ptr<CallSink> sink;
+    std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
+    Interruptions interruptions;
   };
 
   void wake();
+  [[nodiscard]] bool is_unused() const {
+    return state_ == AgentState::kCold && connections_.empty() && queue_.empty() && !room_place_;
+  }
+  // ---- room (agent_slot_room.cpp) ----
+  bool lacks_room();
+  void join_room_line(bool is_first);
+  // It had its turn, and somebody else took the descriptors that were there.
+  void rejoin_room_line();
+  // Does nothing if it is not in it. Whoever waits for the agent's time asks again.
+  void leave_room_line();
+  // It is the first of the line. False: it still is.
+  bool take_turn_for_room();
+  void refuse_for_room(RoomLack lack);
   void settle();
+  // What events that wait for the agent's start are told; nothing once it has started.
+  [[nodiscard]] std::optional<Error> if_waking(const char* why) const;
+  void completed(const Completion& completion);
   void migrated(const Completion& completion);
   void started(const Completion& completion);
   void connected(const Completion& completion);
@@ -109,17 +144,34 @@ class AgentSlot {
   void deliver(PendingEvent event);
   [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
   void enqueue(Incoming incoming);
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const;
+  void note_added(const PendingEvent& event, bool is_full);
   void note_removed(const PendingEvent& event);
   void drop_waiting(ConnectionId id);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   void refuse_strangers();
   void schedule_end(EvictReason reason, std::optional<Error> start_failure);
+  void post_end();
+  // The end of an idle one is a step among others, so it may take its time.
+  void end_in_turn(PacedSteps& steps);
+  // Somebody waits for it now.
+  void hurry_end();
   void finish_eviction();
   // The rest of it, once the database is closed; `trouble` is what closing met with, or empty.
   struct Ending;
   void closed(const Ending& ending, const std::string& trouble);
   void part_with_the_known();
+  // What a call in progress is told. Nobody should try again by himself after a destruction: he would meet a new agent.
+  [[nodiscard]] static Error why_it_ended(EvictReason reason);
   void forget(ConnectionId id);
+  // ---- what was cut off (agent_slot_interrupted.cpp) ----
+  void put_back(std::vector<InterruptedEvent> events);
+  // The time of some that wait may be over.
+  void expire_interrupted();
+  void watch_interrupted();
+  // It will not be delivered again.
+  void give_up(PendingEvent event);
+  void part_with_unconnected(Connection& client);
   void touch();
   void arm_idle_timer(SteadyTime due);
   void idle_timer_fired();
@@ -133,6 +185,8 @@ class AgentSlot {
   AgentHandle handle_ = 0;
   std::list<PendingEvent> queue_;
   std::size_t queue_bytes_ = 0;            // of names and bodies in queue_
+  std::size_t interrupted_waiting_ = 0;    // in queue_
+  TimerId interrupted_timer_ = 0;          // for the first of those whose time is over
   std::vector<ConnectionId> connections_;  // in the order of arrival
   EvictReason reason_ = EvictReason::kIdle;
   std::optional<Error> start_failure_;    // while evicting: why the start failed
@@ -141,6 +195,8 @@ class AgentSlot {
   bool leave_when_idle_ = false;
   bool wake_again_ = false;
   bool end_posted_ = false;
+  bool end_waits_ = false;  // for its turn: end_in_turn()
+  bool ends_here_ = false;  // leave_here()
   bool settling_ = false;
   bool trimmed_ = false;
   bool has_permit_ = false;         // one of the shard's permits to recover
@@ -148,6 +204,11 @@ class AgentSlot {
   bool pump_posted_ = false;
   SteadyTime last_activity_;
   TimerId idle_timer_ = 0;
+  std::optional<std::list<AgentSlot*>::iterator> room_place_;  // in the shard's line, while cold
+  std::optional<SteadyTime> room_lacked_since_;  // until it has started, or what waits is refused
+  bool room_for_events_ = false;                 // events waited when it joined the line
+  bool has_room_ = false;                        // found for it by its turn in the line
+  bool lost_descriptors_ = false;
   std::list<AgentSlot*>::iterator recency_;  // in the shard's list, while not cold
 };
 

@@ -6,16 +6,12 @@
 #include <utility>
 
 namespace hearth::runtime {
-namespace {
 
-// What a call in progress is told. Nobody should try again by himself after a destruction: he would meet a new agent.
-Error why_it_ended(EvictReason reason) {
+Error AgentSlot::why_it_ended(EvictReason reason) {
   if (reason == EvictReason::kDestroyed) return Error{Errc::kNotFound, "the agent was destroyed"};
   return Error{Errc::kClosing,
                "the agent was evicted (" + std::string(to_string(reason)) + "); try again"};
 }
-
-}  // namespace
 
 bool AgentSlot::can_be_evicted_for_room() const {
   // One that was just woken for its work is about to do it.
@@ -25,6 +21,7 @@ bool AgentSlot::can_be_evicted_for_room() const {
 void AgentSlot::evict(EvictReason reason, bool sudden) {
   if (state_ != AgentState::kLive) return;
   state_ = AgentState::kEvicting;
+  ++shard_.leaving_;
   reason_ = reason;
   const std::chrono::milliseconds grace = served_->settings.evict_grace;
   if (sudden || grace.count() <= 0 || live_->broken()) {
@@ -38,17 +35,38 @@ void AgentSlot::evict(EvictReason reason, bool sudden) {
 void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
   if (end_posted_) return;
   end_posted_ = true;
-  state_ = AgentState::kEvicting;
+  ++shard_.ending_;
+  if (std::exchange(state_, AgentState::kEvicting) != AgentState::kEvicting) ++shard_.leaving_;
   reason_ = reason;
   start_failure_ = std::move(start_failure);
+  if (ends_here_) return;
   // Nobody waits for the end of an idle one, and after a recovery there are thousands.
-  if (reason == EvictReason::kIdle) {
-    shard_.steps_.add([this] { finish_eviction(); });
-    return;
+  if (reason == EvictReason::kIdle && !shard_.stopping_) {
+    end_in_turn(shard_.departures_);
+  } else {
+    post_end();
   }
-  shard_.loop().post([alive = shard_.alive_, this] {
+}
+
+void AgentSlot::post_end() {
+  shard_.loop().post([alive = shard_.alive_, this] {  // until then it is not cold, so it is there
     if (*alive) finish_eviction();
   });
+}
+
+void AgentSlot::end_in_turn(PacedSteps& steps) {
+  end_waits_ = true;
+  // By name: the end may be over when its turn comes, and the slot gone.
+  steps.add([&shard = shard_, key = key_] {
+    const auto found = shard.slots_.find(key);
+    if (found == shard.slots_.end()) return;
+    AgentSlot& slot = *found->second;
+    if (std::exchange(slot.end_waits_, false)) slot.finish_eviction();
+  });
+}
+
+void AgentSlot::hurry_end() {
+  if (std::exchange(end_waits_, false)) post_end();
 }
 
 // What must be known of the instance when it is gone.
@@ -64,7 +82,7 @@ void AgentSlot::finish_eviction() {
   idle_timer_ = 0;
   // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is
   // ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
-  const bool failed = start_failure_ || !live_ || live_->broken();
+  const bool failed = start_failure_ || lost_descriptors_ || !live_ || live_->broken();
   Ending ending;
   ending.next_wake = live_ ? live_->wake() : durable::Wake{};
   if (live_) ending.next_look = live_->next_look_ms();
@@ -72,7 +90,8 @@ void AgentSlot::finish_eviction() {
   if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
   if (failed) {
     ending.next_wake = durable::either(ending.next_wake, shard_.known_wake(key_));
-    if (!ending.next_wake.none()) ending.at_least = shard_.wait_after_failure(key_);
+    if (!ending.next_wake.none() && !lost_descriptors_)
+      ending.at_least = shard_.wait_after_failure(key_);
     if (ending.next_wake.working)
       ending.at_least = std::min(ending.at_least, served_->settings.keep_alive_interval);
   }
@@ -83,6 +102,7 @@ void AgentSlot::finish_eviction() {
   settling_ = true;
   live_->shut(reason_, why_it_ended(reason_));
   settling_ = false;
+  put_back(live_->take_interrupted());
   // Events that come meanwhile wait, as during any eviction.
   const bool elsewhere = live_->may_close_elsewhere() &&
                          shard_.close_elsewhere(*live_, [this, ending](const std::string& trouble) {
@@ -100,15 +120,19 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   }
   live_.reset();
   if (start_failure_) ++served_->starts->failed;
+  --served_->starts->agents;
   served_.reset();
   leave_for_.reset();
   leave_when_idle_ = false;
   const bool wake_again = std::exchange(wake_again_, false);
+  const bool waits_for_room =
+      std::exchange(lost_descriptors_, false) && !destroyed && !shard_.stopping_;
+  if (!waits_for_room) room_lacked_since_.reset();
   shard_.release(*this);
   ClassMetrics& figures = shard_.metrics_.of_class(key_.agent_class);
   figures.live_agents.add(-1);
-  if (!start_failure_) figures.evicted(reason_);
-  if (has_permit_ || has_waking_permit_) shard_.give_back_permits(*this);
+  if (!start_failure_ && !waits_for_room) figures.evicted(reason_);
+  if ((has_permit_ || has_waking_permit_) && !waits_for_room) shard_.give_back_permits(*this);
   if (destroyed) {
     (void)shard_.finish_destruction(key_);
     part_with_the_known();
@@ -120,24 +144,18 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   shard_.logger().write(
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
-  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection.
+  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection. Nor would the new
+  // instance know a client whose CONNECT the old one never finished, and which does not come again.
   for (const ConnectionId id : std::vector(connections_)) {
-    const bool closed = shard_.find_connection(id)->state == ConnectionState::kClosed;
+    Connection* client = shard_.find_connection(id);
+    const bool closed = client->state == ConnectionState::kClosed;
     const bool waits = std::ranges::any_of(queue_, [id](const PendingEvent& event) {
       return event.kind == EventKind::kClose && event.connection == id;
     });
-    if (closed && !waits) forget(id);
-  }
-  // The new instance would not know a client whose CONNECT the old one never finished.
-  for (const ConnectionId id : std::vector(connections_)) {
-    Connection* client = shard_.find_connection(id);
-    if (!client->connect_in_progress) continue;
-    client->connect_in_progress = false;
-    client->state =
-        client->state == ConnectionState::kClosed ? client->state : ConnectionState::kOpen;
-    if (!client->closing) {
-      client->closing = true;
-      client->port->close(kCloseServiceRestart, "the agent restarted while you connected");
+    if (closed && !waits) {
+      forget(id);
+    } else if (client->connect_in_progress) {
+      part_with_unconnected(*client);
     }
   }
   if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
@@ -150,6 +168,8 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
         Error{Errc::kUnavailable,
               is_told ? failure->message : "the agent failed to start; the server's log says why"},
         kCloseInternalError);
+  } else if (waits_for_room) {
+    rejoin_room_line();  // with its permit
   } else if (!queue_.empty() || (wake_again && !destroyed)) {
     wake();
   }
@@ -190,6 +210,7 @@ void AgentSlot::begin_shutdown() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
+  hurry_end();
   if (state_ == AgentState::kLive && !settling_ && live_->events_in_progress() == 0 &&
       !live_->awaits_durability())
     evict(EvictReason::kShutdown);

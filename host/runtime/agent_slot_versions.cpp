@@ -21,12 +21,20 @@ void AgentSlot::leave_now(bool wake_again) {
   evict(*leave_for_);
 }
 
+void AgentSlot::leave_here() {
+  if (state_ != AgentState::kLive) return;  // started() looks again
+  ends_here_ = true;
+  leave_now(false);
+  ends_here_ = false;
+  if (end_posted_) finish_eviction();
+}
+
 // While its class is awaited, what the clients of the agent have sent waits with them, and that they have left. Nobody else does.
 void AgentSlot::refuse_strangers() {
   const auto is_known = [this](const PendingEvent& event) {
     const Connection* client = shard_.find_connection(event.connection);
     return client != nullptr && (client->state == ConnectionState::kClosed ||
-                                 (client->state == ConnectionState::kOpen && !client->closing));
+                                 (client->state != ConnectionState::kWaiting && !client->closing));
   };
   std::list<PendingEvent> known;
   for (auto at = queue_.begin(); at != queue_.end();) {

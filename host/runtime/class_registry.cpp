@@ -56,6 +56,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view 
 std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::shared_ptr<const ServedClass>> result;
+  result.reserve(classes_.size());
   for (const auto& [segment, served] : classes_) result.push_back(served);
   return result;
 }

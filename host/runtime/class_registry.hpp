@@ -16,13 +16,15 @@
 
 namespace hearth::runtime {
 
-// How agents of one version of a class have started. Threads  Any.
+// Agents of one version of a class: how they have started, and how many are in memory. Threads  Any.
 struct StartCounts {
   std::atomic<std::uint32_t> started{0};
   std::atomic<std::uint32_t> failed{0};
+  std::atomic<std::uint32_t> agents{0};  // not cold
 };
 
-// One class that is served. Immutable but for the counts; whoever uses it holds it.
+// One class that is served: its code and its settings. Each change of one of them is another version of it, and agents know
+// theirs by this object's address. Immutable but for the counts; whoever uses it holds it.
 struct ServedClass {
   std::string segment;  // "chat-room": how clients name it
   std::shared_ptr<const AgentClass> agent_class;

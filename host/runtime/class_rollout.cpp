@@ -37,19 +37,34 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
 
 void ClassRollout::begin_trial() {
   if (settings_.trial_agents == 0) return move_others();
-  tried_ = runtime_.try_version(before_->agent_class, settings_.trial_agents);
+  trial_ = runtime_.try_version(before_, settings_.trial_agents);
+  const bool all_answered = trial_->answers.wait_for(settings_.patience);
   // Nobody lives who could try: the next ones that are woken have no other version to fall back from.
-  if (tried_ == 0) move_others();
+  if (all_answered && tried() == 0 && settings_.awaited == 0) move_others();
+}
+
+std::size_t ClassRollout::tried() const {
+  return trial_ ? trial_->tried.load() : 0;
+}
+
+std::vector<unsigned> ClassRollout::silent_shards() const {
+  if (leaving_) return leaving_->missing();
+  return trial_ ? trial_->answers.missing() : std::vector<unsigned>{};
+}
+
+void ClassRollout::leave(bool when_idle) {
+  if (trial_) trial_->places = 0;
+  leaving_ = runtime_.leave_version(before_, EvictReason::kCodeUpdate, when_idle);
 }
 
 RolloutState ClassRollout::look() {
   if (state_ == RolloutState::kTrying) judge();
   if (state_ == RolloutState::kMoving) {
     const bool late = clock_.steady_now() - moving_since_ >= settings_.drain_deadline;
-    if (settings_.drain && late && !std::exchange(forced_, true))
-      runtime_.leave_version(before_->agent_class, EvictReason::kCodeUpdate, false);
+    if (settings_.drain && late && !std::exchange(forced_, true)) leave(false);
     // The old version is kept until this is dropped: another class of the library may still fail, and take this one with it.
-    if (runtime_.count_agents(before_->agent_class) == 0) state_ = RolloutState::kDone;
+    // Answers first: a shard that has not answered may just be waking an agent on the old version.
+    if (leaving_->complete() && before_->starts->agents == 0) state_ = RolloutState::kDone;
   }
   return state_;
 }
@@ -57,12 +72,13 @@ RolloutState ClassRollout::look() {
 void ClassRollout::judge() {
   const std::size_t failed = next_->starts->failed;
   const std::size_t seen = next_->starts->started + failed;
-  const bool too_many = failed * 100 > std::max(tried_, seen) * settings_.max_failed_percent;
+  const std::size_t expected = std::max({tried(), seen, settings_.awaited});
+  const bool too_many = failed * 100 > expected * settings_.max_failed_percent;
   const bool over = clock_.steady_now() - began_ >= settings_.trial_time;
   if (too_many && failed > 0) {
-    roll_back(std::to_string(failed) + " of the first " + std::to_string(std::max(tried_, seen)) +
+    roll_back(std::to_string(failed) + " of the first " + std::to_string(expected) +
               " agents could not start on it");
-  } else if (seen >= tried_ || over) {
+  } else if ((seen >= expected && trial_->answers.complete()) || over) {
     move_others();
   }
 }
@@ -70,13 +86,12 @@ void ClassRollout::judge() {
 void ClassRollout::move_others() {
   state_ = RolloutState::kMoving;
   moving_since_ = clock_.steady_now();
-  runtime_.leave_version(before_->agent_class, EvictReason::kCodeUpdate, settings_.drain);
+  leave(settings_.drain);
 }
 
 void ClassRollout::hurry() {
   if (state_ == RolloutState::kTrying) move_others();
-  if (state_ == RolloutState::kMoving)
-    runtime_.leave_version(before_->agent_class, EvictReason::kCodeUpdate, false);
+  if (state_ == RolloutState::kMoving) leave(false);
 }
 
 void ClassRollout::roll_back(std::string why) {
@@ -85,7 +100,8 @@ void ClassRollout::roll_back(std::string why) {
   state_ = RolloutState::kRolledBack;
   runtime_.classes().put(before_);
   runtime_.class_is_back(before_->segment);
-  runtime_.leave_version(next_->agent_class, EvictReason::kCodeUpdate, false);
+  if (trial_) trial_->places = 0;
+  runtime_.leave_version(next_, EvictReason::kCodeUpdate, false);
 }
 
 }  // namespace hearth::runtime

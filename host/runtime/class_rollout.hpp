@@ -1,18 +1,21 @@
 #pragma once
-// A class on its way from one version of its code to another.
+// A class on its way from one version to another: of its code, its settings, or both.
 
 #include "base/clock.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/shard_answers.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::runtime {
 
 class Runtime;
+struct VersionTrial;
 
 struct RolloutSettings {
   bool drain = false;  // agents move at their next idle moment; else at once
@@ -20,6 +23,9 @@ struct RolloutSettings {
   std::size_t trial_agents = 5;      // so many try the new version before the others; 0: no trial
   unsigned max_failed_percent = 20;  // of those; more, and the new version is taken back
   std::chrono::milliseconds trial_time{30'000};  // at most; then what was seen decides
+  std::chrono::milliseconds patience{1'000};     // how long the shards are waited for
+  // Agents that are on their way from yet another version: the trial is not over before so many have started, or failed.
+  std::size_t awaited = 0;
 };
 
 // state        what is true                                                        leaves it by
@@ -38,7 +44,9 @@ std::string_view to_string(RolloutState state) noexcept;
 //  P3 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
 //                  It is kept until this object goes, for roll_back().
 //
-// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called again and again.
+// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called again and again. The constructor
+//            waits for the shards at most settings.patience; one that is held up takes part in the trial if it comes in time, and
+//            the rollout is not done before it has answered.
 // Lifetime   The runtime outlives it. Dropped before its end it leaves the agents where they are.
 class ClassRollout {
  public:
@@ -61,13 +69,16 @@ class ClassRollout {
   // Why it was taken back.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // Agents that were moved for the trial, and how many of those that started on the new version could not.
-  [[nodiscard]] std::size_t tried() const { return tried_; }
+  [[nodiscard]] std::size_t tried() const;
   [[nodiscard]] std::size_t failed() const { return next_->starts->failed; }
+  // Shards that have not answered what they were asked last: some agent's code holds them up.
+  [[nodiscard]] std::vector<unsigned> silent_shards() const;
 
  private:
   void begin_trial();
   void judge();
   void move_others();
+  void leave(bool when_idle);
 
   Runtime& runtime_;
   std::shared_ptr<const ServedClass> before_;
@@ -77,8 +88,9 @@ class ClassRollout {
   RolloutState state_ = RolloutState::kTrying;
   SteadyTime began_;
   SteadyTime moving_since_{};
-  std::size_t tried_ = 0;
-  bool forced_ = false;  // the deadline of draining has passed
+  std::shared_ptr<VersionTrial> trial_;          // null: there was none
+  std::shared_ptr<const ShardAnswers> leaving_;  // what was asked last
+  bool forced_ = false;                          // the deadline of draining has passed
   std::string reason_;
 };
 

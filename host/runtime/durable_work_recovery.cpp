@@ -20,15 +20,16 @@ constexpr std::size_t kMaxParallel = 100;
 
 std::optional<Interrupted> DurableWork::next_interrupted() {
   if (!held_) return fibers_.begin_recovery();
+  const std::string held_id = held_->id;
   // The one that was claimed before the plan was known has its place in it like the others.
   const auto place = [this](std::string_view id) { return std::ranges::find(order_, id); };
   const std::vector<Interrupted> due = fibers_.due_list();
-  if (!due.empty() && place(due.front().id) < place(held_->id)) return fibers_.begin_recovery();
+  if (!due.empty() && place(due.front().id) < place(held_id)) return fibers_.begin_recovery();
   order_ = {};
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
-  const auto standing = fibers_.find(held->id);
+  const auto standing = fibers_.find(held_id);
   if (standing && standing->recovering) return held;
-  fibers_.recovered(held->id);  // it was cancelled meanwhile: there is no hook to wait for
+  fibers_.recovered(held_id);  // it was cancelled meanwhile: there is no hook to wait for
   return fibers_.begin_recovery();
 }
 
@@ -53,6 +54,7 @@ std::optional<DueWork> DurableWork::next_recovery() {
 }
 
 DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
+  HEARTH_ASSERT(held_, "a plan is asked for while nothing waits for one");
   planned_ = true;
   planning_ = true;
   std::string body = "[";

@@ -73,6 +73,7 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       known_wake_(services.known_wake(slot.key())),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
+      interruptible_(services.limits().max_waiting, services.limits().max_waiting_bytes),
       recorded_(database_.exists()),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
@@ -121,6 +122,7 @@ void LiveAgent::deliver(Incoming incoming) {
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
+  call.interruptions = incoming.interruptions;
   call.began = slot_.last_activity();
   AgentEvent event;
   event.kind = incoming.kind;
@@ -129,7 +131,7 @@ void LiveAgent::deliver(Incoming incoming) {
   event.name = incoming.name;
   event.body = incoming.body;
   event.flags = incoming.flags;
-  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().event_timeout.count());
+  event.deadline_ms = static_cast<std::uint64_t>(time_for(incoming.interruptions).count());
   accept_call(id, event);
 }
 
@@ -149,6 +151,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
     } else {
       // Most events are over by now. Only one that suspended pays for a timer.
       arm_deadline(id, *call, std::chrono::milliseconds(event.deadline_ms));
+      keep_if_interruptible(*call, event);
     }
   }
   leave();
@@ -278,8 +281,10 @@ void LiveAgent::write_state_of_client(Incoming& incoming) {
 }
 
 void LiveAgent::forget_connection(ConnectionId id) {
-  calls_.for_each([id](CallId, Call& call) {
-    if (call.connection == id) call.sink.reset();
+  calls_.for_each([this, id](CallId, Call& call) {
+    if (call.connection != id) return;
+    call.sink.reset();
+    if (call.kind == EventKind::kCall) forbid_another_try(call);
   });
 }
 
@@ -436,6 +441,7 @@ void LiveAgent::time_out(CallId id) {
 
 void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& outcome) {
   services_.loop().cancel_timer(call.deadline);
+  forbid_another_try(call);
   const EventKind kind = call.kind;
   const ConnectionId connection = call.connection;
   if (call.sink) {
@@ -467,42 +473,41 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
 }
 
 void LiveAgent::apply(Effect& effect) {
-  std::visit(
-      [this](auto& each) {
-        using Kind = std::decay_t<decltype(each)>;
-        if constexpr (std::is_same_v<Kind, FrameEffect>) {
-          // Also to a client that is closing: the frame was sent before the close.
-          for (const ConnectionId to : each.to) {
-            if (Connection* client = find_connection(to)) {
-              client->port->send(each.payload, each.kind);
-            }
-          }
-        } else if constexpr (std::is_same_v<Kind, CloseEffect>) {
-          if (Connection* client = find_connection(each.connection)) {
-            client->port->close(each.code, each.reason);
-          }
-        } else if constexpr (std::is_same_v<Kind, HandshakeEffect>) {
-          if (Connection* client = find_connection(each.connection)) {
-            client->port->send_handshake(Handshake{
-                slot_.segment(), slot_.key().name,
-                each.state ? std::optional<std::string_view>(*each.state) : std::nullopt});
-          }
-        } else if constexpr (std::is_same_v<Kind, PartEffect>) {
-          if (each.connection == 0 || find_connection(each.connection) != nullptr) {
-            each.sink->part(each.head, each.body);
-          }
-        } else if constexpr (std::is_same_v<Kind, JobEffect>) {
-          start_held_job(each);
-        } else {
-          if (each.connection != 0 && find_connection(each.connection) == nullptr) return;
-          if (each.outcome.has_error()) {
-            each.sink->finish(each.head, each.outcome.error());
-          } else {
-            each.sink->finish(each.head, std::string_view(each.outcome.value()));
-          }
-        }
-      },
-      effect);
+  std::visit([this](const auto& each) { let_out(each); }, effect);
+}
+
+void LiveAgent::let_out(const FrameEffect& frame) {
+  // Also to a client that is closing: the frame was sent before the close.
+  for (const ConnectionId to : frame.to) {
+    if (Connection* client = find_connection(to)) client->port->send(frame.payload, frame.kind);
+  }
+}
+
+void LiveAgent::let_out(const CloseEffect& close) {
+  if (Connection* client = find_connection(close.connection))
+    client->port->close(close.code, close.reason);
+}
+
+void LiveAgent::let_out(const HandshakeEffect& handshake) {
+  Connection* client = find_connection(handshake.connection);
+  if (client == nullptr) return;
+  std::optional<std::string_view> state;
+  if (handshake.state) state = *handshake.state;
+  client->port->send_handshake(Handshake{slot_.segment(), slot_.key().name, state});
+}
+
+void LiveAgent::let_out(const PartEffect& part) {
+  if (part.connection == 0 || find_connection(part.connection) != nullptr)
+    part.sink->part(part.head, part.body);
+}
+
+void LiveAgent::let_out(const FinishEffect& answer) {
+  if (answer.connection != 0 && find_connection(answer.connection) == nullptr) return;
+  if (answer.outcome.has_error()) {
+    answer.sink->finish(answer.head, answer.outcome.error());
+  } else {
+    answer.sink->finish(answer.head, std::string_view(answer.outcome.value()));
+  }
 }
 
 void LiveAgent::discard(Effect& effect) {
@@ -539,10 +544,13 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   abandon_operations();
   // Answers that are held back for durability would be lost with us, though what they report is committed.
   if (broken_) outbox_.discard_all();
+  const bool again = may_try_again(reason);
   calls_.for_each([&](CallId id, Call& call) {
     (void)id;
     figures_.event_ended(call.kind, EventOutcome::kEvicted);
     services_.loop().cancel_timer(call.deadline);
+    if (again && interrupt(call)) return;
+    forbid_another_try(call);
     if (call.sink && (call.connection == 0 || find_connection(call.connection) != nullptr)) {
       call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
     }
@@ -558,7 +566,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
 }
 
 bool LiveAgent::may_close_elsewhere() const {
-  return gate_ == nullptr && !broken_;
+  return !broken_;
 }
 
 std::string LiveAgent::close_database() {

@@ -10,6 +10,7 @@
 #include "runtime/class_settings.hpp"
 #include "runtime/durable_events.hpp"
 #include "runtime/durable_work.hpp"
+#include "runtime/interruptible_events.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
@@ -41,8 +42,9 @@ struct Incoming {
   std::string_view name;
   std::string_view body;
   std::uint32_t flags = 0;
-  std::unique_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
+  std::shared_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
   std::unique_ptr<RequestHead> request;  // kRequest only
+  Interruptions interruptions = {};      // kConnect, kCall: it was begun before
 };
 
 // What became of internal events; the slot acts on it once no plugin code is on the stack.
@@ -103,14 +105,21 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
 
-  // Commits, answers every call in progress with `why`, cancels everything and destroys the instance. After it only
-  // close_database() and the destructor may be called.
+  // Commits, answers every call in progress with `why` but those that come again, cancels everything and destroys the instance.
+  // After it only take_interrupted(), close_database() and the destructor may be called.
   void shut(EvictReason reason, const Error& why);
+  // After shut(): what was cut off and comes again, in the order in which it was delivered. CONNECT; and a call of a method that is
+  // idempotent (AgentClass::is_idempotent), if somebody waits for it and has seen no part of its answer. Nothing after kHung, kShutdown and
+  // kDestroyed, nor when storage has failed.
+  [[nodiscard]] std::vector<InterruptedEvent> take_interrupted() {
+    return interruptible_.take_interrupted();
+  }
   // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread, if
   // may_close_elsewhere() said so after shut(); nothing else may be called meanwhile but what a client's events come to. Gives what
   // went wrong, or "".
   std::string close_database();
-  // Durability `power` and files that have failed are the shard's own to close.
+  // Files that have failed are the shard's own to close. With durability `power` closing waits for the device all the more; the
+  // sync service answers any thread, and since shut() its answers change nothing here.
   [[nodiscard]] bool may_close_elsewhere() const;
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
@@ -206,6 +215,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     ResponseHead head;
     std::unique_ptr<DueWork> work;  // what it stands for, if dispatch() delivered it
     bool part_sent = false;
+    InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
+    Interruptions interruptions;
     TimerId deadline = 0;
     SteadyTime began;  // if ClassMetrics times its kind
   };
@@ -237,6 +248,12 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void commit() override;
   void apply(Effect& effect) override;
   void discard(Effect& effect) override;
+  void let_out(const FrameEffect& frame);
+  void let_out(const CloseEffect& close);
+  void let_out(const HandshakeEffect& handshake);
+  void let_out(const PartEffect& part);
+  void let_out(const FinishEffect& answer);
+  void let_out(const JobEffect& job) { start_held_job(job); }
   void all_durable() override;
   void durability_lost() override;
 
@@ -265,6 +282,14 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // The error with the text that the instance has given for it, if it has.
   Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
+  // ---- events that are delivered again (live_agent_interrupted.cpp) ----
+  [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
+  // It goes on beyond its first turn.
+  void keep_if_interruptible(Call& call, const AgentEvent& event);
+  void forbid_another_try(Call& call);
+  [[nodiscard]] bool may_try_again(EvictReason reason) const;
+  // The end of the instance cuts it off. False: it must be answered now.
+  bool interrupt(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
@@ -298,6 +323,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
 
   SlotMap<Call> calls_;
   std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
+  InterruptibleEvents interruptible_;
   SlotMap<Operation> operations_;
   std::vector<Completion> completions_;
 

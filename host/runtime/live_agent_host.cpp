@@ -42,7 +42,7 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   }
   const std::string_view body = outcome.value();
   if (body.size() > services_.limits().max_answer_bytes) {
-    const Error error{Errc::kLimitExceeded, "the agent's answer is too large"};
+    Error error{Errc::kLimitExceeded, "the agent's answer is too large"};
     finish(id, *call, error);
     return error;
   }
@@ -69,6 +69,7 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
     return Error{Errc::kInvalidArgument, "a part of a call's answer must be JSON"};
   }
   call->part_sent = true;
+  forbid_another_try(*call);
   if (call->deadline != 0) arm_deadline(id, *call, services_.limits().event_timeout);
   if (outbox_.open()) {
     call->sink->part(call->head, part);

@@ -1,9 +1,15 @@
 #include "runtime/paced_steps.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace hearth::runtime {
+
+PacedSteps::PacedSteps(ShardLoop& loop, int share) : loop_(loop), share_(share) {
+  HEARTH_ASSERT(share >= 1 && share <= 100, "a share is a percentage");
+}
 
 void PacedSteps::add(std::function<void()> step) {
   steps_.push_back(std::move(step));
@@ -32,7 +38,8 @@ void PacedSteps::run_one() {
   if (std::exchange(clients_seen_, clients_) != clients_) busy_until_ = ended + kBusyFor;
   not_before_ = ended;
   if (ended < busy_until_)
-    not_before_ += std::min<SteadyTime::duration>((ended - began) * kPauses, kMaxPause);
+    not_before_ +=
+        std::min<SteadyTime::duration>((ended - began) * (100 - share_) / share_, kMaxPause);
   scheduled_ = false;
   schedule();
 }

@@ -19,20 +19,21 @@ namespace hearth::runtime {
 // Promises
 //  P1 One at a time  Steps run in the order in which they were added, each from the loop. Between two of them everything else that
 //                    is ready on the loop runs, so that a call waits for one step at most.
-//  P2 A share        While clients use the shard, and kBusyFor longer, the loop is theirs for kPauses times as long as the last
-//                    step took, at most kMaxPause. While no client does, steps follow one another at once.
+//  P2 A share        While clients use the shard, and kBusyFor longer, steps have `share` percent of the loop's time: the rest of
+//                    it, but at most kMaxPause after one step, is for what else there is. While no client does, steps follow one
+//                    another at once.
 //  P3 No limit       of its own: what adds steps is bounded elsewhere (permits).
 //
 // Threads    The loop's.
 // Lifetime   The loop outlives it. Steps that are left when it is destroyed are dropped.
 class PacedSteps {
  public:
-  static constexpr int kPauses = 4;
   static constexpr std::chrono::milliseconds kBusyFor{200};
   static constexpr std::chrono::milliseconds kMaxPause{
       100};  // one slow step must not stop the others for long
 
-  explicit PacedSteps(ShardLoop& loop) : loop_(loop) {}
+  // `share`: 1 to 100.
+  PacedSteps(ShardLoop& loop, int share);
   ~PacedSteps() { *alive_ = false; }
   PacedSteps(const PacedSteps&) = delete;
   PacedSteps& operator=(const PacedSteps&) = delete;
@@ -49,6 +50,7 @@ class PacedSteps {
   void run_one();
 
   ShardLoop& loop_;
+  const int share_;
   std::deque<std::function<void()>> steps_;
   bool scheduled_ = false;
   std::uint64_t clients_ = 0;

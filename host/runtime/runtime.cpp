@@ -3,7 +3,6 @@
 #include "base/assert.hpp"
 
 #include <atomic>
-#include <future>
 #include <utility>
 
 namespace hearth::runtime {
@@ -81,42 +80,28 @@ unsigned Runtime::shard_index(const storage::AgentKey& key) const {
 
 // ---- another version of a class ---------------------------------------------------------------------------
 
-void Runtime::ask_shards(const std::function<bool(Shard&)>& ask) {
+std::shared_ptr<const ShardAnswers> Runtime::leave_version(
+    const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle) {
+  auto answers = std::make_shared<ShardAnswers>(shard_count());
   for (unsigned index = 0; index < shard_count(); ++index) {
-    // Shared: the shard is still inside set_value() when the wait is over.
-    const auto answer = std::make_shared<std::promise<bool>>();
-    loops_[index]->post(
-        [&ask, answer, shard = shards_[index].get()] { answer->set_value(ask(*shard)); });
-    if (!answer->get_future().get()) return;
-  }
-}
-
-void Runtime::leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
-                            bool when_idle) {
-  for (unsigned index = 0; index < shard_count(); ++index) {
-    loops_[index]->post([shard = shards_[index].get(), version, reason, when_idle] {
+    loops_[index]->post([shard = shards_[index].get(), index, version, reason, when_idle, answers] {
       shard->leave_version(version, reason, when_idle);
+      answers->add(index);
     });
   }
+  return answers;
 }
 
-std::size_t Runtime::try_version(const std::shared_ptr<const AgentClass>& before,
-                                 std::size_t at_most) {
-  std::size_t trying = 0;
-  ask_shards([&](Shard& shard) {
-    trying += shard.try_version(*before, at_most - trying);
-    return trying < at_most;
-  });
-  return trying;
-}
-
-std::size_t Runtime::count_agents(const std::shared_ptr<const AgentClass>& version) {
-  std::size_t count = 0;
-  ask_shards([&](Shard& shard) {
-    count += shard.count_agents(*version);
-    return true;
-  });
-  return count;
+std::shared_ptr<VersionTrial> Runtime::try_version(const std::shared_ptr<const ServedClass>& before,
+                                                   std::size_t at_most) {
+  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most);
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), index, before, trial] {
+      shard->try_version(*before, *trial);
+      trial->answers.add(index);
+    });
+  }
+  return trial;
 }
 
 void Runtime::class_is_back(const std::string& segment) {

@@ -57,11 +57,13 @@ class Runtime final : public AgentDirectory {
   // How well agents share the wait for the device. Any thread.
   [[nodiscard]] storage::SyncService::Counts sync_counts() const { return sync_.counts(); }
 
-  // ---- another version of a class: see Shard. Any thread but a loop's, while the loops run; those that count wait for the shards ----
-  void leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
-                     bool when_idle);
-  std::size_t try_version(const std::shared_ptr<const AgentClass>& before, std::size_t at_most);
-  [[nodiscard]] std::size_t count_agents(const std::shared_ptr<const AgentClass>& version);
+  // ---- another version of a class: see Shard. Any thread, while the loops run. Each shard does it when it comes to it; nobody waits ----
+  // When all have answered, and something else serves the class, no agent will get this version any more: those that have it are
+  // version->starts->agents.
+  std::shared_ptr<const ShardAnswers> leave_version(
+      const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle);
+  std::shared_ptr<VersionTrial> try_version(const std::shared_ptr<const ServedClass>& before,
+                                            std::size_t at_most);
   void class_is_back(const std::string& segment);
   void class_is_gone(const std::string& segment);
 
@@ -82,8 +84,6 @@ class Runtime final : public AgentDirectory {
   bool post(AgentHandle handle, std::uint64_t token) override;
 
  private:
-  // Asks the shards one after the other, on their threads, until `ask` says false.
-  void ask_shards(const std::function<bool(Shard&)>& ask);
   [[nodiscard]] std::optional<unsigned> shard_of(AgentHandle handle) const;
   void publish_syncs(Metrics& metrics);
 

@@ -14,6 +14,9 @@ namespace {
 // Files that cannot be removed wait for a person: no need to hurry.
 constexpr std::chrono::minutes kDestructionRetry{1};
 
+// Percent of the loop's time for those who wake because a time has come, and as much for those who leave, while clients use it.
+constexpr int kStepsShare = 20;
+
 // One shard's part of a limit of the whole server.
 std::size_t share_of(std::size_t limit, unsigned count) {
   return std::max<std::size_t>(1, (limit + count - 1) / count);
@@ -35,6 +38,9 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       directory_(environment.data.directory_path()),
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
+      steps_(loop, kStepsShare),
+      departures_(loop, kStepsShare),
+      recoveries_(loop, environment.limits.recovery_share),
       recovery_(share_of(environment.limits.max_recovering, count)),
       waking_(share_of(environment.limits.max_waking, count)) {
   const auto mine = [index, count](const storage::AgentKey& key) {
@@ -48,11 +54,17 @@ Shard::~Shard() {
   *alive_ = false;
 }
 
+void Shard::client_came() {
+  steps_.client_came();
+  departures_.client_came();
+  recoveries_.client_came();
+}
+
 // ---- what clients do ------------------------------------------------------------------------------------
 
 ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segment,
                             ConnectRequest request, std::unique_ptr<ConnectionPort> port) {
-  steps_.client_came();
+  client_came();
   const auto [id, client] = connections_.emplace();
   metrics_.connections.set(std::ssize(connections_));
   client.id = id;
@@ -66,7 +78,7 @@ ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segme
 }
 
 void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
-  steps_.client_came();
+  client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -79,7 +91,7 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
 
 void Shard::call(ConnectionId id, std::string_view method, std::string_view arguments,
                  std::unique_ptr<CallSink> sink) {
-  steps_.client_came();
+  client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -92,7 +104,7 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
 }
 
 void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink) {
-  steps_.client_came();
+  client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
   Incoming incoming;
@@ -113,7 +125,7 @@ void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view r
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
-  steps_.client_came();
+  client_came();
   Incoming incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
@@ -133,29 +145,14 @@ AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segmen
 }
 
 void Shard::remove_if_unused(AgentSlot& slot) {
-  if (slot.state() != AgentState::kCold || !slot.connections().empty() || !slot.queue_.empty())
-    return;
+  if (!slot.is_unused()) return;
   loop_.post([alive = alive_, this, key = slot.key()] {
     if (!*alive) return;
     const auto found = slots_.find(key);
-    if (found == slots_.end()) return;
-    const AgentSlot& unused = *found->second;
-    if (unused.state() == AgentState::kCold && unused.connections().empty() &&
-        unused.queue_.empty()) {
-      slots_.erase(found);
-      metrics_.slots.set(std::ssize(slots_));
-    }
+    if (found == slots_.end() || !found->second->is_unused()) return;
+    slots_.erase(found);
+    metrics_.slots.set(std::ssize(slots_));
   });
-}
-
-bool Shard::make_room() {
-  if (recent_.size() < max_live_) return true;
-  for (AgentSlot* slot : recent_) {
-    if (!slot->can_be_evicted_for_room()) continue;
-    slot->evict(EvictReason::kLimit, true);
-    return true;  // it leaves a moment later; the limit is exceeded by one until then
-  }
-  return false;
 }
 
 AgentHandle Shard::admit(AgentSlot& slot) {
@@ -168,6 +165,9 @@ void Shard::release(AgentSlot& slot) {
   recent_.erase(slot.recency_);
   handles_.erase(slot.handle_ & ((AgentHandle{1} << 56) - 1));
   slot.handle_ = 0;
+  --leaving_;
+  --ending_;
+  if (!room_line_.empty()) serve_room_line_in(std::chrono::milliseconds(0));
 }
 
 LiveAgent* Shard::find_agent(AgentHandle handle) {
@@ -245,6 +245,7 @@ void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   std::vector<AgentSlot*> slots;
+  slots.reserve(slots_.size());
   for (const auto& [key, slot] : slots_) slots.push_back(slot.get());
   for (AgentSlot* slot : slots) slot->begin_shutdown();
   stop_timer_ = loop_.call_at(deadline, [this] {
@@ -262,6 +263,7 @@ void Shard::check_stopped() {
   if (!stopped_ || !recent_.empty()) return;
   loop_.cancel_timer(stop_timer_);
   loop_.cancel_timer(alarm_);
+  loop_.cancel_timer(room_timer_);
   loop_.cancel_timer(destruction_timer_);
   const std::function<void()> done = std::exchange(stopped_, {});
   done();

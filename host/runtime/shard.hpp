@@ -14,12 +14,15 @@
 #include "runtime/durable_events.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/permits.hpp"
+#include "runtime/shard_answers.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
 #include "storage/directory.hpp"
 #include "storage/sync_service.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -53,6 +56,25 @@ struct ShardEnvironment {
   std::function<std::string(std::string_view state_json)> state_frame;
   storage::SyncService& sync;                          // for classes of durability `power`
   std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
+};
+
+// A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.
+// Threads  Any. Lifetime  Shared by who asks and by what was posted to the shards.
+struct VersionTrial {
+  VersionTrial(unsigned shards, std::size_t at_most) : places(at_most), answers(shards) {}
+
+  // False: there is none.
+  bool take_place() {
+    std::size_t left = places.load();
+    while (left > 0 && !places.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left > 0) ++tried;
+    return left > 0;
+  }
+
+  std::atomic<std::size_t> places;  // that are left; 0 closes the trial
+  std::atomic<std::size_t> tried{0};
+  ShardAnswers answers;  // who has looked for agents that may try
 };
 
 // Threads    The loop's own, but for the constructor.
@@ -93,17 +115,16 @@ class Shard final : private ShardServices {
   void start_alarms();
 
   // ---- another version of a class (shard_versions.cpp) ----
-  // Live agents whose code is `version` leave it, for `reason`: each with its next event, and all of them as soon as the loop has
+  // Agents in memory that have `version` leave it, for `reason`: each with its next event, and all of them as soon as the loop has
   // time (PacedSteps), or, with `when_idle`, at their next idle moment. How many there are.
-  std::size_t leave_version(const std::shared_ptr<const AgentClass>& version, EvictReason reason,
+  std::size_t leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
                             bool when_idle);
-  // At most `at_most` of them leave now, and are woken again at once: they try the version that serves their class now. How many.
-  std::size_t try_version(const AgentClass& before, std::size_t at_most);
+  // As many live ones as the trial has places for leave now, and are woken again at once: they try the version that serves their
+  // class now.
+  void try_version(const ServedClass& before, VersionTrial& trial);
   // What waited for the class goes on, or is told that it has waited in vain.
   void class_is_back(std::string_view segment);
   void class_is_gone(std::string_view segment);
-  // Live agents whose code is `version`.
-  [[nodiscard]] std::size_t count_agents(const AgentClass& version) const;
 
   // ---- what an administrator asks (shard_admin.cpp) ----
   // What is to be said of an agent, which need not exist.
@@ -164,7 +185,8 @@ class Shard final : private ShardServices {
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake) override;
 
   // ---- alarms (shard_alarms.cpp): who must be awake, who may recover; permits.hpp says who needs a permit for what ----
-  // Thousands may be due at once. Waking one is a step of steps_, and so is each piece of the work of an agent that holds a permit.
+  // Thousands may be due at once. Waking one is a step of steps_ or recoveries_, and so is each piece of the work of an agent that
+  // holds a permit.
   // Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold up the one of another. Agents
   // that failed together come back apart: durable/back_off.hpp adds a random part to each wait.
   // Begins one thing that is due in a live agent, and comes back while there is more: one event in each round of the
@@ -180,10 +202,10 @@ class Shard final : private ShardServices {
   // How long an agent that has failed is left alone: longer each time, until it has started.
   std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
   void run_alarms();
-  // Those that wait for a permit come in one by one, each a step of steps_, which leaves most of the loop's time to clients.
+  // Those that wait for a permit come in one by one, each a step, which leaves most of the loop's time to clients.
   void admit_waiting();
-  // The next one, if a permit is left for him. False: none.
-  bool admit_next();
+  void admit_to_wake();
+  void admit_to_recover();
   void look_at(const storage::AgentKey& key, std::int64_t now_ms);
   void let_recover(const storage::AgentKey& key);
   void let_wake(const storage::AgentKey& key);
@@ -196,13 +218,22 @@ class Shard final : private ShardServices {
   bool finish_destruction(const storage::AgentKey& key);
   void finish_destructions_later();
 
-  // The slots that are not cold and have this code.
-  [[nodiscard]] std::vector<AgentSlot*> slots_of(const AgentClass& version) const;
+  // The slots that are not cold and have this version.
+  [[nodiscard]] std::vector<AgentSlot*> slots_of(const ServedClass& version) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
 
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
-  // Room for one more live agent: evicts the least recently used idle one if need be. False: all are busy.
-  bool make_room();
+
+  // ---- room (agent_slot_room.cpp) ----
+  // Cold agents for which there is no room stand in one line, in the order in which they came. Only the first is looked at: every few
+  // milliseconds, by one timer, and whenever an agent has left. Permits bound how many wait there because a time has come.
+  // For one more live agent. If need be, idle ones are asked to go.
+  RoomLack find_room();
+  // The least recently used idle agent leaves. False: there is none. All are looked at for that only if somebody may have become idle.
+  bool evict_idle();
+  void serve_room_line();
+  void serve_room_line_in(std::chrono::milliseconds wait);
+
   AgentHandle admit(AgentSlot& slot);
   void release(AgentSlot& slot);
   // Closes the agent's database on another thread: that waits for the device, and the shard's clients need not. Then `done`, on the
@@ -211,6 +242,7 @@ class Shard final : private ShardServices {
   // Removes the slot soon, if it is still of no use then.
   void remove_if_unused(AgentSlot& slot);
   void check_stopped();
+  void client_came();  // tells those who do work that may wait
 
   const unsigned index_;
   const std::size_t max_live_;
@@ -222,14 +254,22 @@ class Shard final : private ShardServices {
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
   TimerId destruction_timer_ = 0;
-  PacedSteps steps_{loop_};
-  bool admission_waits_ = false;  // a step of steps_
-  bool waking_has_its_turn_ = false;
+  PacedSteps steps_;       // who wakes because a time has come
+  PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time
+  PacedSteps
+      recoveries_;  // who recovers: after a crash there are thousands at once, and their share is smaller
+  bool waking_admission_waits_ = false;    // a step of steps_
+  bool recovery_admission_waits_ = false;  // a step of recoveries_
   bool alarms_started_ = false;
   TimerId alarm_ = 0;
   Permits recovery_;
   Permits waking_;
   SteadyTime room_again_{};  // no cold agent is woken by an alarm before: there was no room
+  std::list<AgentSlot*> room_line_;
+  TimerId room_timer_ = 0;        // runs while somebody waits
+  std::size_t leaving_ = 0;       // slots that are kEvicting
+  std::size_t ending_ = 0;        // ... whose end is certain, and soon
+  SteadyTime none_idle_until_{};  // nobody was idle, and nobody has said since that he is
   std::unordered_map<storage::AgentKey, int> failures_;  // of agents that must be awake, in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;

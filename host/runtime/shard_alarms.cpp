@@ -48,30 +48,41 @@ void Shard::run_alarms() {
 }
 
 void Shard::admit_waiting() {
-  if (admission_waits_ || recovery_.waiting() + waking_.waiting() == 0) return;
-  admission_waits_ = true;
+  admit_to_wake();
+  admit_to_recover();
+}
+
+void Shard::admit_to_wake() {
+  if (waking_.waiting() == 0 || std::exchange(waking_admission_waits_, true)) return;
   steps_.add([this] {
-    admission_waits_ = false;
-    if (!stopping_ && admit_next()) admit_waiting();
+    waking_admission_waits_ = false;
+    if (stopping_) return;
+    const std::optional<storage::AgentKey> key = waking_.next();
+    if (!key) return;  // comes back with the next permit
+    let_wake(*key);
+    admit_to_wake();
   });
 }
 
-bool Shard::admit_next() {
-  const bool waking_first = std::exchange(waking_has_its_turn_, !waking_has_its_turn_);
-  for (const bool waking : {waking_first, !waking_first}) {
-    if (const auto key = (waking ? waking_ : recovery_).next()) {
-      waking ? let_wake(*key) : let_recover(*key);
-      return true;
-    }
-  }
-  return false;
+void Shard::admit_to_recover() {
+  if (recovery_.waiting() == 0 || std::exchange(recovery_admission_waits_, true)) return;
+  recoveries_.add([this] {
+    recovery_admission_waits_ = false;
+    if (stopping_) return;
+    const std::optional<storage::AgentKey> key = recovery_.next();
+    if (!key) return;
+    let_recover(*key);
+    admit_to_recover();
+  });
 }
 
 // A live agent begins what is due. A cold one waits for the permit that it needs.
 void Shard::look_at(const storage::AgentKey& key, std::int64_t now_ms) {
   const auto found = slots_.find(key);
   if (found != slots_.end() && found->second->state() != AgentState::kCold) {
-    found->second->look();
+    AgentSlot& slot = *found->second;
+    slot.look();
+    if (slot.end_waits_) slot.end_in_turn(steps_);  // so that it can come back for it
     return;
   }
   const durable::Wake wake = wakes_.find(key);
@@ -121,11 +132,13 @@ void Shard::wake_cold(const storage::AgentKey& key, Permits& permits, bool Agent
     return;
   }
   AgentSlot& slot = slot_for(key, served->segment);
+  if (slot.room_place_) return;  // it looks at what is due once it is awake
   slot.*permit = permits.take();
   metrics_.woken_by_alarm.add();
   durable_events_.report(DurableEvent::kAlarmWoken, key.agent_class, key.name, "");
   slot.wake();
-  if (slot.state() == AgentState::kCold) give_back_permits(slot);  // it was refused
+  if (slot.state() == AgentState::kCold && !slot.room_place_)
+    give_back_permits(slot);  // it was refused
 }
 
 // Rows are in the wall's time. What an interval or a delay waits for must not be an hour further away because the clock was
@@ -200,7 +213,10 @@ void Shard::ask_to_recover(AgentSlot& slot) {
 
 // The one for recovery stays with an agent that still recovers.
 void Shard::give_back_permits(AgentSlot& slot) {
-  if (std::exchange(slot.has_waking_permit_, false)) waking_.give_back();
+  if (std::exchange(slot.has_waking_permit_, false)) {
+    waking_.give_back();
+    none_idle_until_ = {};  // it may be idle now
+  }
   const bool recovers =
       slot.state() == AgentState::kLive && (slot.live_->recovering() || slot.live_->recovery_due());
   if (!recovers && std::exchange(slot.has_permit_, false)) recovery_.give_back();

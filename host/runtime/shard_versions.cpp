@@ -6,10 +6,10 @@
 
 namespace hearth::runtime {
 
-std::vector<AgentSlot*> Shard::slots_of(const AgentClass& version) const {
+std::vector<AgentSlot*> Shard::slots_of(const ServedClass& version) const {
   std::vector<AgentSlot*> found;
   for (AgentSlot* slot : recent_) {
-    if (slot->served_ && slot->served_->agent_class.get() == &version) found.push_back(slot);
+    if (slot->served_.get() == &version) found.push_back(slot);
   }
   return found;
 }
@@ -22,38 +22,32 @@ std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
   return found;
 }
 
-std::size_t Shard::count_agents(const AgentClass& version) const {
-  return slots_of(version).size();
-}
-
-std::size_t Shard::leave_version(const std::shared_ptr<const AgentClass>& version,
+std::size_t Shard::leave_version(const std::shared_ptr<const ServedClass>& version,
                                  EvictReason reason, bool when_idle) {
   const std::vector<AgentSlot*> slots = slots_of(*version);
   for (AgentSlot* slot : slots) {
     slot->must_leave(reason, when_idle);
     if (when_idle) continue;
-    // By name: the slot may be gone, or on other code, when its turn comes.
-    steps_.add([this, version, key = slot->key()] {
+    // By name: the slot may be gone, or have another version, when its turn comes.
+    departures_.add([this, version, key = slot->key()] {
       const auto found = slots_.find(key);
       if (found == slots_.end()) return;
       AgentSlot& still = *found->second;
-      if (still.served_ && still.served_->agent_class == version) still.leave_now(false);
+      if (still.served_ == version) still.leave_here();
     });
   }
   return slots.size();
 }
 
-std::size_t Shard::try_version(const AgentClass& before, std::size_t at_most) {
-  std::size_t trying = 0;
+void Shard::try_version(const ServedClass& before, VersionTrial& trial) {
   // The most recently used first: they are the ones that somebody would notice.
   const std::vector<AgentSlot*> slots = slots_of(before);
-  for (auto slot = slots.rbegin(); slot != slots.rend() && trying < at_most; ++slot) {
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
     if ((*slot)->state() != AgentState::kLive) continue;
+    if (!trial.take_place()) return;
     (*slot)->must_leave(EvictReason::kCodeUpdate, false);
     (*slot)->leave_now(true);
-    ++trying;
   }
-  return trying;
 }
 
 void Shard::class_is_back(std::string_view segment) {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
+#include <system_error>
 #include <vector>
 
 namespace hearth::storage {
@@ -49,6 +51,10 @@ void throw_storage_error(sqlite3& connection, std::string_view doing) {
   text += " (" + std::to_string(sqlite3_extended_errcode(&connection)) + ")";
   const char* const file = sqlite3_db_filename(&connection, "main");
   if (file != nullptr && *file != '\0') text += std::string(" in ") + file;
+  const int system = sqlite3_system_errno(&connection);
+  if (sqlite3_errcode(&connection) % 256 == SQLITE_CANTOPEN &&
+      (system == EMFILE || system == ENFILE))
+    throw OutOfDescriptors(text + ": " + std::generic_category().message(system));
   throw StorageError(text);
 }
 

@@ -114,8 +114,8 @@ sqlite3& prepare_file(Connection& connection) {
 
 }  // namespace
 
-Directory::Directory(const std::filesystem::path& path)
-    : connection_(path, {.create = true, .busy_timeout = kBusyTimeout}),
+Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
+    : connection_(path, {.create = true, .vfs = vfs, .busy_timeout = kBusyTimeout}),
       insert_(prepare_file(connection_),
               "INSERT INTO agents(class, name, created_at) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"),
       erase_(connection_.handle(), "DELETE FROM agents WHERE class = ? AND name = ?"),

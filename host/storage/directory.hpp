@@ -43,8 +43,9 @@ struct WakeEntry {
 // Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited too long, a newer file.
 class Directory {
  public:
-  // Opens or makes the file and brings its tables up to date.
-  explicit Directory(const std::filesystem::path& path);
+  // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
+  // empty: the system's.
+  explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
 
   // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
   // process has left may be in memory only.

@@ -69,8 +69,11 @@ SystemSyncCalls::~SystemSyncCalls() {
 std::unique_ptr<SyncedFile> SystemSyncCalls::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    throw StorageError("open " + path.string() +
-                       " for syncing: " + std::generic_category().message(errno));
+    const int error = errno;
+    const std::string text =
+        "open " + path.string() + " for syncing: " + std::generic_category().message(error);
+    if (error == EMFILE || error == ENFILE) throw OutOfDescriptors(text);
+    throw StorageError(text);
   }
   struct stat status{};
   const bool covered = root_ >= 0 && ::fstat(fd, &status) == 0 && status.st_dev == device_;

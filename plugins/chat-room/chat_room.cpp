@@ -34,7 +34,9 @@ class ChatRoom : public hearth::Agent {
         "(id INTEGER PRIMARY KEY, nick TEXT, text TEXT, at INTEGER)");
   }
 
-  static void methods(hearth::Methods<ChatRoom>& m) { m.add("history", &ChatRoom::history); }
+  static void methods(hearth::Methods<ChatRoom>& m) {
+    m.add("history", &ChatRoom::history, hearth::kIdempotent);
+  }
 
   Json initial_state() override { return {{"people", Json::array()}}; }
 

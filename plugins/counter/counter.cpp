@@ -21,12 +21,12 @@ class Counter : public hearth::Agent {
   };
   explicit Counter(Options options) : start_(options.start) {}
 
-  // What clients may call, one line each.
+  // What clients may call, one line each. The idempotent ones are run once more if a new version of this library cuts them off.
   static void methods(hearth::Methods<Counter>& m) {
     m.add("increment", &Counter::increment);
-    m.add("get", &Counter::get);
+    m.add("get", &Counter::get, hearth::kIdempotent);
     m.add("reset", &Counter::reset);
-    m.add("echo", &Counter::echo);
+    m.add("echo", &Counter::echo, hearth::kIdempotent);
     m.stream("count_to", &Counter::count_to);
   }
 

@@ -24,12 +24,12 @@ class Reminders : public hearth::Agent {
   static void methods(hearth::Methods<Reminders>& m) {
     m.add("remind_in", &Reminders::remind_in);
     m.add("remind_at", &Reminders::remind_at);
-    m.add("remind_when", &Reminders::remind_when);
-    m.add("list", &Reminders::list);
+    m.add("remind_when", &Reminders::remind_when, hearth::kIdempotent);
+    m.add("list", &Reminders::list, hearth::kIdempotent);
     m.add("cancel", &Reminders::cancel);
     m.add("pause", &Reminders::pause);
     m.add("resume", &Reminders::resume);
-    m.add("fired", &Reminders::fired);
+    m.add("fired", &Reminders::fired, hearth::kIdempotent);
     m.callback("remind", &Reminders::remind);
   }
 

@@ -39,11 +39,22 @@ class FakeActions final : public AdminActions {
     give(answer, state);
   }
 
+  void quarantined(Answer<std::vector<QuarantinedView>> answer) override {
+    note("quarantined");
+    give(answer, held);
+  }
+  void release(std::string agent_class, Answer<ReleasedClass> answer) override {
+    note("release " + agent_class);
+    give(answer, released);
+  }
+
   std::vector<std::string> asked;
   std::optional<Error> failure;
   PluginList list;
   std::vector<ReloadedFile> files;
   std::vector<ClassView> views;
+  std::vector<QuarantinedView> held;
+  ReleasedClass released;
   AgentPage page;
   AgentView view;
   std::string state = "live";
@@ -146,7 +157,7 @@ TEST_F(AdminApiTest, ListsTheCurrentVersionsAndWhatIsRefused) {
   actions_.list = {.versions = {old, current},
                    .refused = {{.file = "/p/b.so", .rule = "E6", .reason = "no"}}};
   EXPECT_EQ(as_admin("GET", "/admin/plugins").body,
-            R"({"plugins":[{"classes":["A","B"],"file":"/p/a.so","generation":2,)"
+            R"({"moving":[],"plugins":[{"classes":["A","B"],"file":"/p/a.so","generation":2,)"
             R"("pinned_because":null,"plugin":"a","sha256":"00ff","state":"current",)"
             R"("version":"2.0.0"}],"refused":[{"file":"/p/b.so","reason":"no","rule":"E6"}]})");
   const std::string all = as_admin("GET", "/admin/generations").body;
@@ -184,6 +195,31 @@ TEST_F(AdminApiTest, ABodyThatIsSomethingElseIsRefused) {
                 .status,
             400);
   EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(AdminApiTest, WhatIsInQuarantineIsListedAndReleased) {
+  EXPECT_EQ(as_admin("GET", "/admin/quarantine").body, R"({"quarantined":[]})");
+  actions_.held = {{.agent_class = "Room",
+                    .sha256 = "00ff",
+                    .library = "/p/a.so",
+                    .reason = "SIGSEGV",
+                    .call = "message",
+                    .since_ms = 5}};
+  EXPECT_EQ(as_admin("GET", "/admin/quarantine").body,
+            R"({"quarantined":[{"call":"message","class":"Room","library":"/p/a.so",)"
+            R"("reason":"SIGSEGV","sha256":"00ff","since_ms":5}]})");
+  actions_.released = {.agent_class = "Room",
+                       .files = {{.file = "/p/a.so", .outcome = "unchanged"}}};
+  EXPECT_EQ(as_admin("POST", "/admin/quarantine/release", R"({"class":"room"})").body,
+            R"({"files":[{"file":"/p/a.so","outcome":"unchanged"}],"released":"Room"})");
+  EXPECT_EQ(actions_.asked, (Asked{"quarantined", "quarantined", "release room"}));
+  EXPECT_TRUE(logger_.contains("admin.release"));
+  for (const char* body : {"", "{}", "[]", R"({"class":1})"})
+    EXPECT_EQ(as_admin("POST", "/admin/quarantine/release", body).status, 400) << body;
+  EXPECT_EQ(as_admin("GET", "/admin/quarantine/release").status, 405);
+  EXPECT_EQ(as_admin("POST", "/admin/quarantine").status, 405);
+  actions_.failure = Error{Errc::kNotFound, "it is not in quarantine"};
+  EXPECT_EQ(as_admin("POST", "/admin/quarantine/release", R"({"class":"room"})").status, 404);
 }
 
 TEST_F(AdminApiTest, APageOfAgentsSaysWhereTheNextOneBegins) {

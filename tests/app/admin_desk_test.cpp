@@ -255,7 +255,8 @@ class HeldUpTest : public ::testing::Test {
   runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
   loader::PluginLoader loader_{loader::AbiServices{runtime_, clock_, random_, logger_},
                                staging(temporary_.path())};
-  AdminDesk desk_{runtime_, loader_, data_, logger_, std::chrono::milliseconds(20)};
+  Containment containment_{data_.path(), logger_};
+  AdminDesk desk_{runtime_, loader_, data_, containment_, logger_, std::chrono::milliseconds(20)};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
@@ -276,7 +277,9 @@ TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
 }
 
 TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
+  ClassConfiguration configuration(temporary_.path() / "classes", {});
   ReloadSettings settings;
+  settings.configuration = &configuration;
   settings.watch = false;
   std::promise<void> begun;
   std::promise<void> go_on;

@@ -106,6 +106,14 @@ TEST(CommandLineTest, CommandsThatAskAServerTakeTheirFlags) {
   EXPECT_EQ(evict.name, "first");
   EXPECT_NE(mistake({"agents"}).find("CLASS"), std::string::npos);
   EXPECT_NE(mistake({"evict", "counter"}).find("NAME"), std::string::npos);
+
+  const AdminCommand destroy = asked({"destroy", "counter", "first"});
+  EXPECT_EQ(destroy.what, What::kDestroy);
+  EXPECT_EQ(destroy.agent_class, "counter");
+  EXPECT_EQ(destroy.name, "first");
+  EXPECT_FALSE(destroy.yes);
+  EXPECT_TRUE(asked({"destroy", "--yes", "counter", "first"}).yes);
+  EXPECT_NE(mistake({"destroy", "counter"}).find("NAME"), std::string::npos);
   EXPECT_TRUE(mistake({"agents", "counter", "--limit", "0"})
                   .starts_with("hearth: --limit: expected a whole number from 1 to 1000"));
 }
@@ -127,7 +135,7 @@ TEST(CommandLineTest, WhatItDoesNotKnowIsAMistake) {
   EXPECT_NE(mistake({"serv"}).find("serv"), std::string::npos);
   EXPECT_NE(mistake({"serve", "--port", "1"}).find("--port"), std::string::npos);
   EXPECT_NE(mistake({"serve", "plugins"}).find("plugins"), std::string::npos);
-  EXPECT_NE(mistake({"serve", "--plugins", "p", "q"}).find("q"), std::string::npos);
+  EXPECT_NE(mistake({"serve", "--plugins", "p", "q"}).find('q'), std::string::npos);
   EXPECT_NE(mistake({"serve", "--data"}).find("--data"), std::string::npos);
   EXPECT_NE(mistake({"new"}).find("NAME"), std::string::npos);
 }

@@ -69,6 +69,16 @@ TEST_F(QuarantineListTest, P1_CrashesOfOthersDoNotCount) {
   EXPECT_FALSE(quarantine_.count(crash_of("", "", kStart)));
 }
 
+TEST_F(QuarantineListTest, P1_ACrashOfAWholeLibraryIsEachOfItsClasses) {
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash_of("Room,Lobby", "01", kStart)));
+  EXPECT_TRUE(quarantine_.count(crash_of("Lobby", "01", kStart)));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(quarantine_.count(crash_of("Room,Lobby", "01", kStart)));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(quarantine_.release("Room"));
+  EXPECT_TRUE(quarantine_.holds("Lobby", "01"));
+}
+
 TEST_F(QuarantineListTest, P2_AnotherHashIsServed) {
   crash(4);
   EXPECT_FALSE(quarantine_.holds("Room", "02"));

@@ -21,6 +21,7 @@ TEST(SettingsTest, EveryLimitOfTheServerReachesItsLayer) {
                    .start_timeout = milliseconds(7),
                    .call_timeout = milliseconds(8),
                    .max_waiting = 9,
+                   .recovery_share = 11,
                    .shutdown_grace = milliseconds(10),
                    .ping_interval = milliseconds(11),
                    .ping_timeout = milliseconds(12),
@@ -32,6 +33,7 @@ TEST(SettingsTest, EveryLimitOfTheServerReachesItsLayer) {
   EXPECT_EQ(limits.start_timeout, milliseconds(7));
   EXPECT_EQ(limits.event_timeout, milliseconds(8));
   EXPECT_EQ(limits.max_waiting, 9U);
+  EXPECT_EQ(limits.recovery_share, 11);
 
   const net::NetOptions net = net_options(server);
   EXPECT_EQ(net.host, "::1");

@@ -83,6 +83,21 @@ TEST_F(SlowCallsTest, JobsMayTakeAsLongAsTheyLike) {
   EXPECT_EQ(given_up_, 0);
 }
 
+TEST_F(SlowCallsTest, ItsStackIsTold) {
+  SlowCalls calls(
+      HangLimits{.soft = seconds(1), .hard = {}}, logger_, metrics_, [](const RunningCall&) {},
+      [](const RunningCall& call) { return "stack of " + std::string(call.agent()); });
+  const CallScope scope(owner_, "message", AgentLabel("lobby"));
+  calls.look(seconds(1));
+  for (int i = 2; i < 5; ++i) calls.look(seconds(i));
+  EXPECT_EQ(logger_.count("stack of lobby"), 1U);
+}
+
+TEST(StackTextTest, IsOneLineFromTheInside) {
+  EXPECT_EQ(stack_text({}), "");
+  EXPECT_EQ(stack_text({1, 0x2f}), "0x1 < 0x2f");
+}
+
 TEST(WatchdogTest, LooksByItself) {
   const CallOwner owner("/plugins/a.so", "0123", 7, "Room");
   testing::RecordingLogger logger;

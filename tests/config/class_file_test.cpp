@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hearth::config {
 namespace {
@@ -69,6 +71,42 @@ options:
   EXPECT_EQ(config.keep_alive_interval, seconds(15));
   EXPECT_EQ(dump_json(config.options), R"({"a":1,"b":"1"})");
   EXPECT_EQ(config.file, path("classes/c.yaml"));
+}
+
+TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
+  const ClassConfig defaults = class_c("");
+  const std::vector<std::pair<std::string, std::string>> keys = {
+      {"idle_timeout", "20ms"},          {"evict_grace", "3s"},
+      {"durability", "power"},           {"limits.max_value", "4KiB"},
+      {"limits.max_sql", "5KiB"},        {"limits.max_variables", "6"},
+      {"limits.sql_time", "7s"},         {"limits.max_events", "8"},
+      {"fibers.recovery_timeout", "3s"}, {"fibers.max_attempts", "4"},
+      {"fibers.retry_base", "20ms"},     {"fibers.max_running", "6"},
+      {"fibers.keep_completed", "7s"},   {"fibers.keep_failed", "8h"},
+      {"fibers.max_records", "9"},       {"schedules.timeout", "10s"},
+      {"schedules.max_schedules", "11"}, {"schedules.max_running", "12"},
+      {"queue.timeout", "13s"},          {"queue.max_items", "14"},
+      {"keep_alive_interval", "15s"},    {"options.a", "1"},
+  };
+  for (const auto& [key, value] : keys) {
+    const std::size_t dot = key.find('.');
+    const ClassConfig changed =
+        class_c(dot == std::string::npos
+                    ? key + ": " + value + "\n"
+                    : key.substr(0, dot) + ": {" + key.substr(dot + 1) + ": " + value + "}\n");
+    EXPECT_EQ(changed_keys(defaults, changed), std::vector<std::string>{key});
+    EXPECT_EQ(changed_keys(changed, defaults), std::vector<std::string>{key});
+    EXPECT_TRUE(changed_keys(changed, changed).empty()) << key;
+  }
+}
+
+TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
+  const ClassConfig number = class_c("options: {a: 1, b: {c: 2}}\n");
+  EXPECT_TRUE(changed_keys(number, class_c("options: {b: {c: 2}, a: 0x1}\n")).empty());
+  EXPECT_EQ(changed_keys(number, class_c("options: {a: 1.0, b: {c: 2}}\n")),
+            std::vector<std::string>{"options.a"});
+  EXPECT_EQ(changed_keys(number, class_c("options: {a: 1, b: {c: 3}}\n")),
+            std::vector<std::string>{"options.b"});
 }
 
 TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
@@ -148,7 +186,18 @@ TEST_F(ClassFileTest, OptionsAreAMapping) {
             "classes/c.yaml:2:10: options: expected a mapping (lines of \"key: value\"), found a "
             "list");
   EXPECT_EQ(class_mistake("class: c\noptions: {a: [.nan]}\n"),
-            "classes/c.yaml:2:15: options.a[0]: JSON has no \".nan\"; quote it to keep it as text");
+            "classes/c.yaml:2:15: options.a[0]: JSON has neither infinities nor .nan; quote it "
+            "to keep it as text");
+}
+
+TEST_F(ClassFileTest, NoMistakeRepeatsWhatStandsInOptions) {
+  for (const char* options :
+       {"hunter2", "{a: 99999999999999999999}", "{a: 0xfffffffffffffffffff}", "{a: 98765e9999}",
+        "{a: !hunter2 b}", "{a: *hunter2}", "{a: \"\\hunter2\"}", "!hunter2 {a: 1}"}) {
+    const std::string mistake = class_mistake("class: c\noptions: " + std::string(options) + "\n");
+    for (const char* secret : {"unter2", "9999", "fff", "98765"})
+      EXPECT_EQ(mistake.find(secret), std::string::npos) << mistake;
+  }
 }
 
 }  // namespace

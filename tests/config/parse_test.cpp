@@ -66,6 +66,36 @@ TEST_F(LoadConfigTest, WithoutAFileTheDefaultsStartAtTheCurrentDirectory) {
   EXPECT_TRUE(implicit.value().classes.contains("c"));
 }
 
+TEST_F(LoadConfigTest, TheServerFileAloneIsReadThoughClassFilesHaveMistakes) {
+  put("server.yaml", "data: var\nclasses: classes\n");
+  put("classes/a.yaml", "class: [\n");
+  EXPECT_EQ(load_server_file(path("server.yaml")).value().data, path("var"));
+  EXPECT_EQ(load_server_file(std::nullopt, path("")).value().data, path("data"));
+  put("server.yaml", "lisen: x\nshards: 0\n");
+  EXPECT_EQ(load_server_file(path("server.yaml")).error().size(), 2U);
+  EXPECT_EQ(load_server_file(path("none.yaml")).error().size(), 1U);
+}
+
+TEST_F(LoadConfigTest, ClassFilesAloneAreReadWithAllTheirMistakes) {
+  put("classes/a.yaml", "class: a\nidle_timeout: 5s\n");
+  const ClassFilesResult right = load_class_files(path("classes"), true);
+  ASSERT_TRUE(right);
+  EXPECT_EQ(right->at("a").idle_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(right->at("a").file, path("classes/a.yaml"));
+  put("classes/b.yaml", "class: a\n");
+  put("classes/c.yaml", "class: c\nidle: 5s\n");
+  const ClassFilesResult wrong = load_class_files(path("classes"), true);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().size(), 2U);
+}
+
+TEST_F(LoadConfigTest, ADirectoryOfClassFilesThatIsMissingIsAMistakeOnlyIfItMustExist) {
+  EXPECT_TRUE(load_class_files(path("classes"), false).value().empty());
+  const ClassFilesResult missing = load_class_files(path("classes"), true);
+  ASSERT_FALSE(missing);
+  EXPECT_TRUE(to_string(missing.error().front()).starts_with(path("classes").native() + ": "));
+}
+
 TEST_F(LoadConfigTest, WithoutAnyFileEverythingHasADefault) {
   const Config config = load_config(std::nullopt, path("")).value();
   EXPECT_TRUE(config.classes.empty());
@@ -79,6 +109,19 @@ TEST_F(LoadConfigTest, PathsStartAtTheFileThatTheyStandIn) {
   EXPECT_EQ(config.server.data, path("var"));
   EXPECT_EQ(config.server.plugins, std::vector{path("etc/plugins")});
   EXPECT_TRUE(config.classes.contains("c"));
+}
+
+TEST_F(LoadConfigTest, TwoSpellingsOfOneClassAreOneClass) {
+  const auto first_letter = [](std::string_view name) { return std::string(name.substr(0, 1)); };
+  put("classes/a.yaml", "class: room\n");
+  put("classes/b.yaml", "class: roof\n");
+  EXPECT_TRUE(load_class_files(path("classes"), true));
+  const ClassFilesResult read = load_class_files(path("classes"), true, first_letter);
+  ASSERT_FALSE(read);
+  ASSERT_EQ(read.error().size(), 1U);
+  EXPECT_EQ(read.error().front().message, "class: \"roof\" already has a file, \"" +
+                                              path("classes/a.yaml").native() + "\", as \"room\"");
+  EXPECT_FALSE(load_config(std::nullopt, path(""), first_letter));
 }
 
 TEST_F(LoadConfigTest, TwoFilesForOneClassNameBoth) {
@@ -180,6 +223,7 @@ TEST_F(ShippedConfigTest, ShowsTheDefaultsWhereItDoesNotSayOtherwise) {
   EXPECT_EQ(limits.start_timeout, defaults.start_timeout);
   EXPECT_EQ(limits.call_timeout, defaults.call_timeout);
   EXPECT_EQ(limits.max_waiting, defaults.max_waiting);
+  EXPECT_EQ(limits.recovery_share, defaults.recovery_share);
   EXPECT_EQ(limits.shutdown_grace, defaults.shutdown_grace);
   EXPECT_EQ(limits.ping_interval, defaults.ping_interval);
   EXPECT_EQ(limits.ping_timeout, defaults.ping_timeout);

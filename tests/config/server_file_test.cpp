@@ -33,6 +33,7 @@ limits:
   start_timeout: 70ms
   call_timeout: 8s
   max_waiting: 9
+  recovery_share: 11
   shutdown_grace: 10m
   ping_interval: 11s
   ping_timeout: 12s
@@ -58,6 +59,7 @@ log:
   EXPECT_EQ(config.limits.start_timeout, milliseconds(70));
   EXPECT_EQ(config.limits.call_timeout, seconds(8));
   EXPECT_EQ(config.limits.max_waiting, 9U);
+  EXPECT_EQ(config.limits.recovery_share, 11U);
   EXPECT_EQ(config.limits.shutdown_grace, minutes(10));
   EXPECT_EQ(config.limits.ping_interval, seconds(11));
   EXPECT_EQ(config.limits.ping_timeout, seconds(12));
@@ -85,6 +87,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.limits.start_timeout, seconds(10));
   EXPECT_EQ(config.limits.call_timeout, minutes(5));
   EXPECT_EQ(config.limits.max_waiting, 1000U);
+  EXPECT_EQ(config.limits.recovery_share, 4U);
   EXPECT_EQ(config.limits.shutdown_grace, seconds(10));
   EXPECT_EQ(config.limits.ping_interval, seconds(30));
   EXPECT_EQ(config.limits.ping_timeout, seconds(10));
@@ -244,7 +247,7 @@ TEST_F(ServerFileTest, WrongKindsAreNamed) {
 
 TEST_F(ServerFileTest, ARefusedValueIsReportedOnce) {
   EXPECT_EQ(server_mistake("limits: {max_name: !!int 5}\n"),
-            "server.yaml:1:20: tags (\"tag:yaml.org,2002:int\") are not supported; quote a value "
+            "server.yaml:1:20: tags (!name) are not supported; quote a value "
             "that is text");
 }
 

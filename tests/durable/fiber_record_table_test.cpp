@@ -1,6 +1,7 @@
 #include "durable/fiber_record_table.hpp"
 
 #include "storage/statement.hpp"
+#include "support/counted_steps.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -91,6 +92,22 @@ TEST_F(FiberRecordTableTest, AWalkGoesFromTheNewestAndStopsWhenItIsTold) {
   EXPECT_EQ(seen, 2);
   EXPECT_EQ(table_.open_ids(), (std::vector<std::string>{"a", "d"}));
   EXPECT_EQ(table_.settled_ids({.settled = 127}, 9), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST_F(FiberRecordTableTest, AWalkOverOpenOnesDoesNotPassThroughTheSettledOnes) {
+  table_.insert(record("a"));
+  database_.commit();
+  storage::Statement(
+      database_.connection(),
+      "INSERT INTO cf_agents_fibers(fiber_id, name, status, dead, created_at, completed_at) "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
+      "SELECT 's' || i, 'n', 'error', 1, i, i FROM n")
+      .execute();
+  table_.insert(record("b"));
+  database_.commit();
+  const hearth::testing::CountedSteps steps(database_);
+  EXPECT_EQ(walked({}), "ba");
+  EXPECT_LT(steps.count(), 1'000U);
 }
 
 TEST_F(FiberRecordTableTest, WhatIsSettledIsUntoldUntilItIsNoted) {

@@ -20,6 +20,8 @@
 //   G5      P3_AContinuationTakesItsPredecessorsPlaceInOneTransaction
 #include "durable/fibers.hpp"
 
+#include "storage/statement.hpp"
+#include "support/counted_steps.hpp"
 #include "support/manual_clock.hpp"
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
@@ -404,6 +406,40 @@ TEST_F(FibersTest, DeadFibersAreListedInPagesOldestFirst) {
   EXPECT_EQ(*fibers_->list_dead(ids[2], 2), "[]");
   EXPECT_EQ(fibers_->list_dead("gone", 2).error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->list_dead("", 101).error().code, Errc::kInvalidArgument);
+}
+
+// What an agent does at each wake and in each turn, in instructions of the database.
+TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
+  const std::string interrupted = start("interrupted").id;
+  const auto effort = [&] {
+    crash();
+    const hearth::testing::CountedSteps steps(*database_);
+    fibers_.emplace(*database_, clock_, random_, settings_);
+    fibers_->load();
+    const auto fiber = fibers_->start("work", "");
+    EXPECT_TRUE(fibers_->stash(fiber->handle, "1"));
+    EXPECT_TRUE(fibers_->wake().working);
+    EXPECT_TRUE(fibers_->due());
+    EXPECT_EQ(fibers_->due_list().size(), 1U);
+    EXPECT_TRUE(fibers_->finish(fiber->handle));
+    EXPECT_EQ(fibers_->waiting_ids(), std::vector<std::string>{interrupted});
+    return steps.count();
+  };
+  const auto alone = effort();
+  database_->begin_write();
+  storage::Statement(database_->connection(),
+                     "INSERT INTO cf_agents_runs(id, name, snapshot, created_at, attempts, dead) "
+                     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000) "
+                     "SELECT 'dead ' || i, 'x', '{}', i, 10, 1 FROM n")
+      .execute();
+  database_->commit();
+  EXPECT_EQ(fibers_->counts().dead, 30'000U);
+  EXPECT_LE(effort(), alone + 20) << "a jump more here and there";
+  const hearth::testing::CountedSteps steps(*database_);
+  EXPECT_NE(fibers_->list_dead("dead 15000", 1)->find("dead 15001"), std::string::npos);
+  EXPECT_TRUE(fibers_->retry("dead 20000"));
+  EXPECT_LT(steps.count(), 1'000U)
+      << "a page, and one of them, are found without a look at the others";
 }
 
 TEST_F(FibersTest, WrongUsesAreRefused) {

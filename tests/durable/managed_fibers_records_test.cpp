@@ -194,6 +194,26 @@ TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
   EXPECT_TRUE(managed_->wake().none());
 }
 
+// Who waits for such a record looks at it before he has it removed: hearth/ext/managed_fibers.h.
+TEST_F(ManagedFiberRecordsTest,
+       WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThenAndToldNoMore) {
+  settle(start("a").fiber, FiberStatus::kCompleted, R"({"sum":7})");
+  settle(start("b").fiber, FiberStatus::kError, "broken");
+  EXPECT_EQ(inspect("a")["result"]["sum"], 7);
+  EXPECT_EQ(status("b"), "error");
+  ManagedFilter completed;
+  completed.statuses = static_cast<std::uint32_t>(FiberStatus::kCompleted);
+  ASSERT_EQ(*managed_->remove(completed), 1U);
+  ManagedRequest again = request("b");
+  again.policy = SettledKey::kReplace;
+  const auto replaced = start(again);
+  EXPECT_EQ(status("a"), "none");
+  EXPECT_EQ(status("b"), "running");
+  EXPECT_FALSE(managed_->next_untold());
+  crash();
+  EXPECT_FALSE(managed_->next_untold()) << "nor by the next instance";
+}
+
 TEST_F(ManagedFiberRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
   EXPECT_TRUE(managed_->wake().none());
   EXPECT_FALSE(managed_->next_untold());

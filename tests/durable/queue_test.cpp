@@ -459,7 +459,7 @@ TEST_F(QueueTest, ItemsAreBoundedInNumber) {
   ASSERT_TRUE(begin());
   fails();
   push("a");
-  const std::string b = push("b");
+  push("b");
   EXPECT_EQ(queue_->push({.callback = "c"}).error().code, Errc::kLimitExceeded);
   crash();
   EXPECT_EQ(queue_->push({.callback = "c"}).error().code, Errc::kLimitExceeded);

@@ -86,7 +86,8 @@ TEST_F(CheckHostTest, HidesExtensionsAndShortensItsTable) {
   EXPECT_NE(host_->get_extension(host_, "hearth.state/1"), nullptr);
   EXPECT_EQ(host_->struct_size, 40U);
   EXPECT_EQ(host_->abi_minor, 7);
-  EXPECT_STREQ(memory_.label_at(&host_->submit), "the host's table behind its struct_size");
+  EXPECT_STREQ(memory_.label_at(static_cast<const void*>(&host_->submit)),
+               "the host's table behind its struct_size");
 }
 
 TEST_F(CheckHostTest, WorksAsTheServersDoes) {

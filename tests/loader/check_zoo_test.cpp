@@ -104,6 +104,12 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"changes_the_environment", "T102", kFailed, "environment"},
         Expected{"changes_the_directory", "T102", kFailed, "current directory is \"/\""},
         Expected{"changes_the_umask", "T102", kFailed, "umask"},
+        Expected{"changes_the_umask", "L5", kFailed, "the umask is another"},
+        Expected{"changes_the_directory", "L5", kFailed, "current directory is \"/\""},
+        Expected{"handles_a_signal", "L5", kFailed, "SIGUSR1 is handled differently"},
+        Expected{"changes_the_locale", "L5", kFailed, "the locale is"},
+        Expected{"changes_the_environment", "L5", kFailed, "environment"},
+        Expected{"changes_things_when_served", "L5", CheckVerdict::kPassed, ""},
         Expected{"leaves_a_descriptor", "T102", kFailed, "/dev/null"},
         Expected{"leaves_a_descriptor", "T105", kFailed, "/dev/null"},
         Expected{"leaves_a_key", "T102", kFailed, "pthread_key_create"},
@@ -113,6 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"hangs_in_deinit", "P2", kTimedOut, "deinit()", 1000ms},
         Expected{"crashes_in_get_class", "P1", kCrashed, "classes"},
         Expected{"hangs_in_get_class", "P2", kTimedOut, "classes", 1000ms},
+        Expected{"hangs_in_get_extension", "P2", kTimedOut, "classes", 1000ms},
         Expected{"thread_local_destructor", "T106", kFailed, "stays mapped"},
         Expected{"shares_a_variable", "T106", kFailed, "unique symbol"},
         Expected{"shares_a_variable", "T107", kFailed, "copies"},
@@ -121,20 +128,28 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Agents, CheckZooTest,
-    ::testing::Values(Expected{"large_index", "T201", kFailed, "for the index 2147483647"},
-                      Expected{"crashes_in_create", "T202", kCrashed, "in create() of Zoo"},
-                      Expected{"crashes_in_destroy", "T202", kCrashed, "in destroy() of Zoo"},
-                      Expected{"crashes_in_start", "T202", kCrashed, "START"},
-                      Expected{"crashes_in_get_extension", "P1", kCrashed, "classes"},
-                      Expected{"hangs_in_create", "T202", kTimedOut, "in create()", 1000ms},
-                      Expected{"hangs_in_destroy", "T202", kTimedOut, "in destroy()", 1000ms},
-                      Expected{"leaks_agents", "T202", kFailed, "leaves"},
-                      Expected{"trusts_options", "T203", kCrashed, "in create()"},
-                      Expected{"one_agent_for_all", "T204", kFailed, "whose code is not running"},
-                      Expected{"remembers_its_thread", "T207", kFailed, "not complete"},
-                      Expected{"no_second_life", "T205", kFailed, "lived before"},
-                      Expected{"calls_for_the_dead", "T206", kFailed,
-                               "emit for an agent that is destroyed"}),
+    ::testing::Values(
+        Expected{"large_index", "T201", kFailed, "for the index 2147483647"},
+        Expected{"crashes_in_create", "T202", kCrashed, "in create() of Zoo"},
+        Expected{"crashes_in_destroy", "T202", kCrashed, "in destroy() of Zoo"},
+        Expected{"crashes_in_start", "T202", kCrashed, "START"},
+        Expected{"hangs_in_start", "T202", kTimedOut, "START", 1000ms},
+        Expected{"crashes_in_get_extension", "P1", kCrashed, "classes"},
+        Expected{"hangs_in_create", "T202", kTimedOut, "in create()", 1000ms},
+        Expected{"hangs_in_destroy", "T202", kTimedOut, "in destroy()", 1000ms},
+        Expected{"leaks_agents", "T202", kFailed, "leaves"},
+        Expected{"trusts_options", "T203", kCrashed, "in create()"},
+        Expected{"one_agent_for_all", "T204", kFailed, "whose code is not running"},
+        Expected{"remembers_its_thread", "T207", kFailed, "not complete"},
+        Expected{"no_second_life", "T205", kFailed, "lived before"},
+        Expected{"forgets", "T209", kWarning, R"(count(["a"]) answers 2 instead of 5)"},
+        Expected{"migrates", "T208", CheckVerdict::kPassed, ""},
+        Expected{"refuses_to_migrate", "T208", CheckVerdict::kSkipped, "--older"},
+        Expected{"migrates_once", "T208", kFailed, "tried again"},
+        Expected{"never_migrates", "T208", kFailed, "does not complete it"},
+        Expected{"cannot_migrate", "T208", kFailed, "UNSUPPORTED"},
+        Expected{"good", "T208", CheckVerdict::kSkipped, "no class"},
+        Expected{"calls_for_the_dead", "T206", kFailed, "emit for an agent that is destroyed"}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -144,6 +159,9 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"odd_status", "T301", kFailed, "12345"},
         Expected{"crashes_in_message", "T301", kCrashed, "MESSAGE"},
         Expected{"hangs_in_message", "T301", kTimedOut, "MESSAGE", 1000ms},
+        Expected{"crashes_on_its_thread", "T301", kCrashed, "in a thread of its own"},
+        Expected{"aborts_on_its_thread", "T301", kCrashed, "SIGABRT"},
+        Expected{"crashes_in_a_job", "T306", kCrashed, "SIGSEGV"},
         Expected{"exits_in_message", "T301", kCrashed, "ended the process (status 3)"},
         Expected{"overflows_its_stack", "T301", kCrashed, "SIGSEGV"},
         Expected{"throws_in_event", "T303", kFailed, "an exception came out of it in on_event()"},
@@ -255,6 +273,22 @@ TEST(CheckZooFileTest, ATruncatedLibraryFailsWhereverItEnds) {
     EXPECT_EQ(report.find("E2")->verdict, kFailed) << percent;
     EXPECT_EQ(report.find("T101")->verdict, CheckVerdict::kSkipped) << percent;
   }
+}
+
+TEST(CheckZooFileTest, DataOfTheVersionBeforeMustBeMigrated) {
+  CheckOptions chosen = options();
+  chosen.only = {"T208"};
+  chosen.older = zoo("good");
+  const auto verdict = [&chosen](const std::string& library) {
+    return check(zoo(library), chosen).find("T208")->verdict;
+  };
+  EXPECT_EQ(verdict("migrates"), CheckVerdict::kPassed);
+  EXPECT_EQ(verdict("refuses_to_migrate"), kFailed);
+  EXPECT_EQ(verdict("cannot_migrate"), CheckVerdict::kPassed) << "data without a version need none";
+  chosen.older = zoo("migrates");
+  EXPECT_EQ(verdict("refuses_to_migrate"), CheckVerdict::kSkipped) << "the same version";
+  chosen.older = zoo("no_such_library");
+  EXPECT_EQ(check_library(zoo("good"), chosen).error().code, Errc::kNotFound);
 }
 
 // ---- what must pass ----

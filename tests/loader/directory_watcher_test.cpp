@@ -26,7 +26,7 @@ using Names = std::vector<std::string>;
 class DirectoryWatcherTest : public ::testing::Test {
  protected:
   DirectoryWatcherTest() {
-    options_.directories = {path("plugins")};
+    options_.directories = {{.path = path("plugins")}};
     options_.quiet_time = 20ms;
     options_.poll_time = 10s;  // only news count
     std::filesystem::create_directory(path("plugins"));
@@ -42,7 +42,7 @@ class DirectoryWatcherTest : public ::testing::Test {
   static void write(const std::filesystem::path& file, std::string_view text) {
     std::ofstream(file, std::ios::binary) << text;
   }
-  [[nodiscard]] DirectoryImage image() const { return look_at(options_.directories, ".so", 1024); }
+  [[nodiscard]] DirectoryImage image() const { return look_at(options_.directories); }
   void watch() {
     watcher_ = std::make_unique<DirectoryWatcher>(
         options_, image(),
@@ -125,6 +125,24 @@ TEST_F(DirectoryWatcherTest, ACopyInManyStepsIsOneChange) {
   EXPECT_EQ(calls_, 1);
 }
 
+TEST_F(DirectoryWatcherTest, WhatALinkLeadsToIsToldOnceItIsQuietThoughItMakesNoNews) {
+  options_.directories.front().follows_links = true;
+  options_.quiet_time = 500ms;
+  options_.longest_wait = 1h;
+  options_.poll_time = 1ms;
+  write(path("target"), "1");
+  std::filesystem::create_symlink("../target", plugin("a.so"));
+  watch();
+  {
+    // For many times the time between two looks, and never quiet.
+    std::ofstream slow(path("target"), std::ios::binary);
+    const auto end = std::chrono::steady_clock::now() + 100ms;
+    while (std::chrono::steady_clock::now() < end) slow << 'x' << std::flush;
+  }
+  ASSERT_TRUE(wait_for_change("a.so"));
+  EXPECT_EQ(calls_, 1);
+}
+
 TEST_F(DirectoryWatcherTest, TellsAtLastOfADirectoryThatIsNeverQuiet) {
   options_.quiet_time = 5s;
   options_.longest_wait = 50ms;
@@ -150,7 +168,7 @@ TEST_F(DirectoryWatcherTest, LeavesOtherFilesAndHiddenOnesAlone) {
 }
 
 TEST_F(DirectoryWatcherTest, FindsADirectoryThatIsMadeLater) {
-  options_.directories.push_back(path("later"));
+  options_.directories.push_back({.path = path("later")});
   options_.poll_time = 20ms;
   watch();
   std::filesystem::create_directory(path("later"));
@@ -206,10 +224,53 @@ TEST(DifferenceTest, NamesNewChangedAndGoneFiles) {
   EXPECT_EQ(changes.gone, (std::vector<std::filesystem::path>{"a.so"}));
 }
 
+TEST(MergedTest, OfEachFileTheLastStateCounts) {
+  const FileChanges first{.changed = {"a.so", "b.so"}, .gone = {"c.so"}};
+  const FileChanges then{.changed = {"c.so", "d.so"}, .gone = {"a.so"}};
+  const FileChanges all = merged(first, then);
+  EXPECT_EQ(all.changed, (std::vector<std::filesystem::path>{"b.so", "c.so", "d.so"}));
+  EXPECT_EQ(all.gone, (std::vector<std::filesystem::path>{"a.so"}));
+}
+
+TEST(LookAtTest, EachDirectoryHasItsExtensions) {
+  const hearth::testing::TempDirectory directory;
+  const std::filesystem::path plugins = directory.path() / "plugins";
+  const std::filesystem::path classes = directory.path() / "classes";
+  for (const auto& each : {plugins, classes}) {
+    std::filesystem::create_directory(each);
+    for (const char* name : {"a.so", "b.yaml", "c.yml"}) std::ofstream(each / name) << "1";
+  }
+  const DirectoryImage image =
+      look_at({{.path = plugins}, {.path = classes, .extensions = {".yaml", ".yml"}}});
+  EXPECT_EQ(image.size(), 3U);
+  for (const auto& file : {plugins / "a.so", classes / "b.yaml", classes / "c.yml"})
+    EXPECT_TRUE(image.contains(file)) << file;
+}
+
+TEST(LookAtTest, ALinkIsFollowedOnlyWhereThatIsAskedFor) {
+  const hearth::testing::TempDirectory directory;
+  std::ofstream(directory.path() / "one") << "1";
+  std::ofstream(directory.path() / "other") << "two";
+  std::filesystem::create_directory(directory.path() / "links");
+  const std::filesystem::path link = directory.path() / "links" / "a.so";
+  std::filesystem::create_symlink("../current", link);
+  std::filesystem::create_symlink("one", directory.path() / "current");
+  WatchedDirectory links{.path = link.parent_path()};
+  const DirectoryImage as_link = look_at({links});
+  links.follows_links = true;
+  const DirectoryImage as_file = look_at({links});
+  std::filesystem::remove(directory.path() / "current");
+  EXPECT_EQ(look_at({links}), as_link) << "one that leads nowhere is there";
+  std::filesystem::create_symlink("other", directory.path() / "current");
+  EXPECT_FALSE(difference(as_file, look_at({links})).none());
+  links.follows_links = false;
+  EXPECT_TRUE(difference(as_link, look_at({links})).none());
+}
+
 TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
   const hearth::testing::TempDirectory directory;
   for (const char* name : {"a.so", "b.so", "c.so"}) std::ofstream(directory.path() / name) << "1";
-  EXPECT_EQ(look_at({directory.path()}, ".so", 2).size(), 2U);
+  EXPECT_EQ(look_at({{.path = directory.path(), .max_files = 2}}).size(), 2U);
 }
 
 // Opening anything fails while an object lives, as in a process whose clients use up all descriptors.
@@ -231,18 +292,18 @@ class NoDescriptors {
 TEST(LookAtTest, WhatCannotBeListedIsNotGone) {
   const hearth::testing::TempDirectory directory;
   std::ofstream(directory.path() / "a.so") << "1";
-  const std::vector<std::filesystem::path> directories{directory.path()};
-  DirectoryImage known = look_at(directories, ".so", 10);
+  const std::vector<WatchedDirectory> directories{{.path = directory.path()}};
+  DirectoryImage known = look_at(directories);
   known["/elsewhere/b.so"] = FileStamp{.inode = 2};
   DirectoryImage now;
   {
     const NoDescriptors none;
-    now = look_at(directories, ".so", 10, known);
+    now = look_at(directories, known);
   }
   EXPECT_TRUE(now.contains(directory.path() / "a.so"));
   EXPECT_FALSE(now.contains("/elsewhere/b.so")) << "of another directory";
   std::filesystem::remove_all(directory.path());
-  EXPECT_TRUE(look_at(directories, ".so", 10, known).empty()) << "a directory that is gone is";
+  EXPECT_TRUE(look_at(directories, known).empty()) << "a directory that is gone is";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -80,11 +81,38 @@ TEST_F(PluginGenerationTest, LoadsAndUnloadsALibrary) {
 }
 
 TEST_F(PluginGenerationTest, ALibraryThatFailsIsUnmappedAgain) {
-  for (const char* name :
-       {"fail_in_init", "wrong_magic", "other_class", "endless_classes", "undefined_symbol"}) {
+  for (const char* name : {"fail_in_init", "wrong_magic", "other_class", "endless_classes",
+                           "undefined_symbol", "too_many_methods"}) {
     EXPECT_FALSE(load(name)) << name;
     EXPECT_EQ(mappings_of(path_), 0) << name;
   }
+}
+
+TEST_F(PluginGenerationTest, BeforeTheCodeGoesItsAddressesAreTold) {
+  std::vector<std::uintptr_t> told;  // where the code began
+  const auto tell = [&](const CodeRange& code) {
+    EXPECT_GT(mappings_of(path_), 0) << path_;
+    EXPECT_LT(code.from, code.until);
+    told.push_back(code.from);
+  };
+  for (const char* name : {"plain", "busy", "fail_in_init", "other_class"}) {
+    told.clear();
+    path_ = copy_of(name);
+    const Inspection inspection = inspect_library(read_bytes(path_));
+    ASSERT_TRUE(inspection.note) << name;
+    auto loaded = PluginGeneration::load(path_, name, *inspection.note, services_, {}, tell);
+    EXPECT_EQ(told.size(), loaded ? 0U : 1U) << name;
+    if (loaded) static_cast<void>((*loaded)->retire({}, tell));
+    EXPECT_EQ(told.size(), 1U) << name;
+  }
+}
+
+TEST_F(PluginGenerationTest, L2_AListOfMethodsThatBreaksALimitRefusesTheLibrary) {
+  const auto loaded = load("too_many_methods");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().rule, "L2");
+  EXPECT_EQ(loaded.error().reason,
+            "the hearth.methods/1 of its class \"Plain\" has 1025 methods, more than 1024");
 }
 
 TEST_F(PluginGenerationTest, L1_TheReasonIsTheDynamicLoadersAndDoesNotNameTheCopy) {
@@ -243,6 +271,16 @@ TEST_F(AbiClassTest, KnowsTheSchemaVersionOfTheClass) {
   EXPECT_EQ(class_->schema_version(), 0U);
   open("with_schema");
   EXPECT_EQ(class_->schema_version(), 3U);
+}
+
+TEST_F(AbiClassTest, KnowsWhichMethodsAreIdempotent) {
+  open("plain");
+  EXPECT_FALSE(class_->is_idempotent("get"));
+  open("with_methods");
+  EXPECT_TRUE(class_->is_idempotent("get"));
+  EXPECT_FALSE(class_->is_idempotent("add"));
+  EXPECT_FALSE(class_->is_idempotent("ge"));
+  EXPECT_FALSE(class_->is_idempotent(""));
 }
 
 TEST_F(AbiClassTest, JobsRunAndFail) {

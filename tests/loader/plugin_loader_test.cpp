@@ -156,6 +156,85 @@ TEST_F(PluginLoaderTest, OneBadFileCostsOnlyItself) {
   EXPECT_EQ(staged_files(), 1U) << "copies of what was refused are removed";
 }
 
+TEST_F(PluginLoaderTest, L5_ALibraryThatChangesTheProcessIsRefusedByItsTrial) {
+  for (const char* const name : {"changes_the_umask", "changes_the_directory", "handles_a_signal",
+                                 "changes_the_environment", "changes_the_locale"}) {
+    const auto broken = probe_library(
+        std::filesystem::path(HEARTH_ZOO) / (std::string(name) + ".so"), options_.probe);
+    ASSERT_TRUE(broken) << name;
+    EXPECT_EQ(broken->rule, "L5") << name << ": " << broken->reason;
+    EXPECT_TRUE(broken->reason.starts_with("after its init() ")) << broken->reason;
+  }
+}
+
+TEST_F(PluginLoaderTest, WhatALibraryChangesInTheProcessIsPutBack) {
+  const auto library = std::filesystem::path(HEARTH_ZOO) / "changes_things_when_served.so";
+  write_bytes(plugins() / "sly.so", read_bytes(library));
+  const auto before = std::filesystem::current_path();
+  const mode_t mask = ::umask(022);
+  EXPECT_EQ(load().plugins.size(), 1U);
+  EXPECT_EQ(::umask(mask), 022U);
+  EXPECT_EQ(std::filesystem::current_path(), before);
+  EXPECT_TRUE(logger_.contains("warn plugin.process_restored"));
+  EXPECT_TRUE(
+      logger_.contains("changed=\"the current directory is \\\"/\\\", the umask is another\"") ||
+      logger_.contains("the current directory is \"/\", the umask is another"));
+}
+
+// A library that sets handlers, a locale and the umask when an agent is made: loaded, and unloaded again.
+class PluginLoaderHandlersTest : public PluginLoaderTest {
+ protected:
+  // What is different then, and in between.
+  std::vector<std::string> changes_of(std::string_view library) {
+    const ProcessSettings before = ProcessSettings::take();
+    install(library, "handlers.so");
+    {
+      LoadReport report = load();
+      EXPECT_EQ(report.plugins.size(), 1U);
+      if (report.plugins.empty()) return {"it is not served"};
+      FakeAgentHost agent(12);
+      EXPECT_TRUE(report.plugins[0].classes.at(0)->create(agent, "a", "{}"));
+      meanwhile_ = differences(before, ProcessSettings::take());
+    }
+    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+    return differences(before, ProcessSettings::take());
+  }
+
+  std::vector<std::string> meanwhile_;
+  const std::vector<std::string> all_{
+      "SIGUSR2 is handled differently", "std::set_terminate was called",
+      "std::set_new_handler was called", "the umask is another", "std::locale::global was called"};
+};
+
+TEST_F(PluginLoaderHandlersTest, WhatALibraryHasTakenBackIsNotPutInAgain) {
+  EXPECT_EQ(changes_of("handlers"), std::vector<std::string>{});
+  EXPECT_EQ(meanwhile_, all_);
+  EXPECT_FALSE(logger_.contains("plugin.process_restored"))
+      << "it has done nothing wrong at the end";
+}
+
+TEST_F(PluginLoaderHandlersTest, HandlersOfALibraryGoWithIt) {
+  const mode_t mask = ::umask(022);
+  // A umask is nobody's code, and the server cannot see whose it is.
+  EXPECT_EQ(changes_of("keeps_handlers"), std::vector<std::string>{"the umask is another"});
+  EXPECT_EQ(meanwhile_, all_);
+  EXPECT_TRUE(logger_.contains("warn plugin.process_restored"));
+  EXPECT_TRUE(
+      logger_.contains("SIGUSR2 is handled differently, std::set_terminate was called, "
+                       "std::set_new_handler was called, std::locale::global was called"));
+  ::umask(mask);
+}
+
+TEST_F(PluginLoaderHandlersTest, ALocaleOfALibraryThatIsRefusedIsReleasedBeforeItsCodeGoes) {
+  install("fails_with_a_locale", "handlers.so");
+  const ProcessSettings before = ProcessSettings::take();
+  const LoadReport report = load();
+  ASSERT_NE(refusal_of(report, "handlers.so"), nullptr);
+  EXPECT_EQ(refusal_of(report, "handlers.so")->rule, "L4");
+  EXPECT_EQ(differences(before, ProcessSettings::take()), std::vector<std::string>{});
+  EXPECT_TRUE(logger_.contains("std::locale::global was called"));
+}
+
 TEST_F(PluginLoaderTest, OnlyVisibleNamesThatEndInSoAreLookedAt) {
   install("plain", "plain.so");
   install("plain", ".plain.so");

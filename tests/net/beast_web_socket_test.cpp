@@ -185,6 +185,30 @@ TEST_F(WebSocketTest, AnAnswerStillUnsentMovesAlong) {
   EXPECT_EQ(client.read_text(), "x");
 }
 
+TEST_F(WebSocketTest, AnAnswerThatTheClientHasNotReadMovesAlong) {
+  const std::string body(std::size_t{16} << 20, 'x');  // more than the system holds
+  on_request_ = [&body](const std::shared_ptr<HttpExchange>& exchange) {
+    HttpResponse response;
+    response.body = body;
+    exchange->respond(std::move(response));
+  };
+  on_upgrade_ = [](const HttpRequest&) {
+    UpgradePlan plan;
+    plan.loop = 1;
+    return plan;
+  };
+  start(2);
+  for (int connection = 0; connection < 2; ++connection) {  // dealt to both loops: one moves
+    RawClient client(port(), 4096);
+    client.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n" + RawClient::upgrade_text("/"));
+    opened_.wait();  // with most of the answer still to go
+    EXPECT_EQ(client.read_reply().body, body);
+    EXPECT_EQ(client.read_reply(false).status, 101);
+    client.send(RawClient::text_frame("x"));
+    EXPECT_EQ(client.read_text(), "x");
+  }
+}
+
 TEST_F(WebSocketTest, APlanCanRefuseWithAResponse) {
   on_upgrade_ = [](const HttpRequest&) {
     UpgradePlan plan;

@@ -206,8 +206,8 @@ TEST_F(HttpSessionTest, MalformedRequestsGetA400AndTheConnectionCloses) {
       "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: x\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n"),
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
   };
   for (const std::string& text : malformed) {
@@ -229,13 +229,13 @@ TEST_F(HttpSessionTest, ALengthInDoubtGetsOneAnswerAndTheConnectionCloses) {
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: xchunked\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: identity\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n"
-      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n"
+       "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
       "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-      "5\r\n\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n"),
+      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+       "5\r\n\r\n0\r\n\r\n"),
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
   };
   for (const std::string& text : doubtful) {

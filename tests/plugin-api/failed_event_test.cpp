@@ -52,8 +52,8 @@ class Failing : public hearth::Agent {
   }
 
   void begin() {
-    spawn_fiber("work",
-                [this](FiberContext&) -> Task<void> { co_await sleep(std::chrono::hours(1)); });
+    auto work = [this](FiberContext&) -> Task<void> { co_await sleep(std::chrono::hours(1)); };
+    spawn_fiber("work", std::move(work));
   }
 
  private:

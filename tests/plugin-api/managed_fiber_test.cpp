@@ -62,6 +62,9 @@ class Manager : public hearth::Agent {
     m.add("cancel", &Manager::cancel);
     m.add("cancel_and_see", &Manager::cancel_and_see);
     m.add("records", &Manager::records);
+    m.add("clear", &Manager::clear);
+    m.add("replace", &Manager::replace);
+    m.add("clear_behind_the_back", &Manager::clear_behind_the_back);
   }
 
   // Begins work that takes 3 steps of 10 ms and gives {"steps": 3}.
@@ -98,11 +101,33 @@ class Manager : public hearth::Agent {
     return done.size();
   }
   std::vector<FiberRecord> records() { return list_fibers(); }
+  // At the moment at which a slow hook ends: before the event that tells of the end.
+  Task<std::uint64_t> clear() {
+    co_await sleep(milliseconds(50));
+    co_return delete_fibers(interrupted_too());
+  }
+  Task<std::string> replace(std::string id) {
+    co_await sleep(milliseconds(50));
+    const FiberOptions options = {.id = id, .policy = FiberPolicy::kReplace};
+    co_return begin(options).record.id;
+  }
+  // As code would that does not use this SDK.
+  Task<std::uint64_t> clear_behind_the_back() {
+    co_await sleep(milliseconds(50));
+    std::uint64_t removed = 0;
+    const auto filter = hearth::detail::to_fiber_filter(interrupted_too());
+    const auto& live = activation();
+    live.check(
+        hearth::detail::managed_table(live).remove(live.host(), live.id(), &filter, &removed),
+        "remove");
+    co_return removed + delete_fibers();
+  }
 
   Task<void> on_fiber_recovered(const RecoveredFiber& fiber) override {
     offered.push_back(fiber);
     if (hook_failures-- > 0) throw std::runtime_error("not now");
-    if (how == "slow") co_await sleep(milliseconds(50));
+    if (how.starts_with("slow")) co_await sleep(milliseconds(50));
+    if (how == "slow outcome") settle_fiber(fiber, FiberOutcome::completed({{"by", "the hook"}}));
     if (how == "completed") settle_fiber(fiber, FiberOutcome::completed({{"by", "the hook"}}));
     if (how == "failed") {
       FiberOutcome outcome = FiberOutcome::failed("lost");
@@ -135,6 +160,9 @@ class Manager : public hearth::Agent {
   int tell_failures = 0;
 
  private:
+  static FiberFilter interrupted_too() {
+    return {.statuses = {FiberStatus::kInterrupted, FiberStatus::kCompleted, FiberStatus::kError}};
+  }
   Task<Json> work(FiberContext& fiber, int from) {
     for (int i = from + 1; i <= 3; ++i) {
       co_await sleep(milliseconds(10));
@@ -331,6 +359,56 @@ TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
   const std::string id = interrupt();
   agent_.wake();
   EXPECT_EQ(agent_.call("wait", id).at("result"), Json({{"by", "the hook"}}));
+}
+
+// Between the end of a hook and the event that tells of it, whoever comes first may remove the record.
+TEST_F(ManagedFiberTest, ARecordThatIsDeletedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
+  how = "slow and then nothing";
+  const std::string id = interrupt();
+  auto wait = agent_.start("wait", id);
+  auto clear = agent_.start("clear");
+  host_.advance(milliseconds(50));
+  EXPECT_EQ(clear.value(), 1);
+  EXPECT_EQ(told, Lines()) << "it came too late to be told";
+  ASSERT_TRUE(wait.done());
+  EXPECT_EQ(wait.value().at("status"), "interrupted");
+  EXPECT_EQ(agent_.managed_fibers().size(), 0U);
+}
+
+TEST_F(ManagedFiberTest, ARecordThatIsReplacedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
+  how = "slow outcome";
+  const std::string id = interrupt({.id = "order"});
+  auto wait = agent_.start("wait", id);
+  auto replace = agent_.start("replace", id);
+  host_.advance(milliseconds(50));
+  EXPECT_EQ(replace.value(), "order");
+  ASSERT_TRUE(wait.done()) << "not by the end of the new one";
+  EXPECT_EQ(wait.value().at("result"), Json({{"by", "the hook"}}));
+  auto second = agent_.start("wait", id);
+  host_.advance(milliseconds(30));
+  EXPECT_EQ(second.value().at("result").at("steps"), 3) << "and this is the new one";
+}
+
+TEST_F(ManagedFiberTest, ARecordThatWentByAnotherHandIsAnErrorForWhoWaits) {
+  how = "slow and then nothing";
+  const std::string id = interrupt();
+  auto wait = agent_.start("wait", id);
+  auto clear = agent_.start("clear_behind_the_back");
+  host_.advance(milliseconds(50));
+  EXPECT_EQ(clear.value(), 1);
+  ASSERT_TRUE(wait.done());
+  EXPECT_EQ(wait.error(), "the record of this managed fiber was removed");
+}
+
+TEST_F(ManagedFiberTest, ADeletionLeavesThoseWhoWaitForWorkThatRunsAlone) {
+  how = "slow and then nothing";
+  const std::string id = manager().begin().record.id;
+  auto wait = agent_.start("wait", id);
+  manager().delete_fibers();
+  host_.advance(milliseconds(29));
+  EXPECT_FALSE(wait.done());
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(wait.value().at("status"), "completed");
 }
 
 // ---- cancel -----------------------------------------------------------------------------------------------

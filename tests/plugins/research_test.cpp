@@ -70,6 +70,25 @@ TEST_F(ResearchTest, AKeyIsOneRunHoweverOftenItIsAskedForAndItsResultCanBeWaited
   EXPECT_EQ(agent_.start("result", "order-2").error(), "no such run");
 }
 
+TEST_F(ResearchTest,
+       AFullAgentBeginsNothingNewButStillAnswersForAKeyItKnowsAndGoesOnWithWhatItAccepted) {
+  const Json id = agent_.call("start_once", "order-1", "moss", 3, 100);
+  Json full = agent_.state();
+  for (int i = 1; i < 1'000; ++i)
+    full["runs"]["old " + std::to_string(i)] = full["runs"][id.get<std::string>()];
+  agent_.as<Research>().set_state(full);
+  host_.advance(milliseconds(0));
+  EXPECT_EQ(agent_.start("start", "ferns").error(), "this agent has had enough runs");
+  EXPECT_EQ(agent_.start("start_once", "order-2", "ferns").error(),
+            "this agent has had enough runs");
+  EXPECT_EQ(agent_.call("start_once", "order-1", "moss", 3, 100), id);
+  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_PLUGIN)
+      << "a conflict, as ever";
+  agent_.kill();
+  host_.advance(milliseconds(300));
+  EXPECT_EQ(agent_.call("result", "order-1").at("status"), "completed");
+}
+
 TEST_F(ResearchTest, ARunOfAKeyGoesOnAfterAKillUnderTheSameRecord) {
   const Json id = agent_.call("start_once", "order-1", "moss", 5, 100);
   host_.advance(milliseconds(250));

@@ -2,16 +2,22 @@
 // With SCHEMA it numbers its data, and marks the rows of older versions; FAILS_TO_MIGRATE breaks that half-way.
 //
 //   methods   version() -> VERSION; add() -> how often it was called, over all versions; slow(ms) -> VERSION, after a while
+//             slow_get(ms): the same, idempotent, and without a wait the second time; attempts(what) -> how often "slow_get" or "connect"
+//             was begun, over all versions
 //             marks() -> how many rows of `calls` were brought over from an older schema version (with SCHEMA)
 //             work(steps, ms): a fiber that writes its steps to the table `steps`; steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
+//   options   gate: the start waits until this file is there, and fails then
+//   connect   with ?wait=MS it takes so long, the first time, and then sends "connected " and VERSION
 
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 class Versioned : public hearth::Agent {
@@ -35,13 +41,18 @@ class Versioned : public hearth::Agent {
   int marks() { return sql("SELECT count(mark) FROM calls").value<int>(); }
 #endif
 
-  Versioned() {
+  struct Options {
+    std::string gate;
+    HEARTH_FIELDS(gate)
+  };
+  explicit Versioned(Options options) : gate_(std::move(options.gate)) {
 #ifdef SCHEMA
     sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER, mark INTEGER)");
 #else
     sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER)");
 #endif
     sql("CREATE TABLE IF NOT EXISTS steps (step INTEGER, version TEXT)");
+    sql("CREATE TABLE IF NOT EXISTS attempts (what TEXT)");
   }
 
   static void methods(hearth::Methods<Versioned>& m) {
@@ -51,6 +62,8 @@ class Versioned : public hearth::Agent {
     m.add("marks", &Versioned::marks);
 #endif
     m.add("slow", &Versioned::slow);
+    m.add("slow_get", &Versioned::slow_get, hearth::kIdempotent);
+    m.add("attempts", &Versioned::attempts);
     m.add("work", &Versioned::work);
     m.add("steps", &Versioned::steps);
   }
@@ -59,8 +72,19 @@ class Versioned : public hearth::Agent {
 #ifdef FAILS_TO_START
     throw std::runtime_error("this version cannot start");
 #else
-    return {};
+    if (gate_.empty()) co_return;
+    while (!std::filesystem::exists(gate_)) co_await sleep(std::chrono::milliseconds(1));
+    throw std::runtime_error("the gate is open");
 #endif
+  }
+
+  hearth::Task<void> on_connect(hearth::Connection client) override {
+    const auto wait = client.query("wait");
+    if (!wait) co_return;
+    const int before = attempts("connect");
+    sql("INSERT INTO attempts VALUES ('connect')");
+    if (before == 0) co_await sleep(std::chrono::milliseconds(std::stoi(*wait)));
+    client.send("connected " VERSION);
   }
 
   hearth::Task<void> on_message(hearth::Connection client, hearth::Message message) override {
@@ -81,6 +105,15 @@ class Versioned : public hearth::Agent {
   hearth::Task<std::string> slow(int ms) {
     co_await sleep(std::chrono::milliseconds(ms));
     co_return VERSION;
+  }
+  hearth::Task<std::string> slow_get(int ms) {
+    const int before = attempts("slow_get");
+    sql("INSERT INTO attempts VALUES ('slow_get')");
+    if (before == 0) co_await sleep(std::chrono::milliseconds(ms));
+    co_return VERSION;
+  }
+  int attempts(std::string what) {
+    return sql("SELECT count(*) FROM attempts WHERE what = ?", what).value<int>();
   }
   std::string work(int steps, int ms) {
     return spawn_fiber("work", [this, steps, ms](hearth::FiberContext& run) {
@@ -109,6 +142,8 @@ class Versioned : public hearth::Agent {
       run.stash({{"done", done}, {"steps", steps}, {"ms", ms}});
     }
   }
+
+  const std::string gate_;
 };
 
 HEARTH_PLUGIN("versioned", VERSION, Versioned)

@@ -156,6 +156,21 @@ TEST_F(AdminTest, AgentsAreListedAndEvicted) {
   EXPECT_NE(unknown.err.find("there is no agent \"nobody\""), std::string::npos) << unknown.err;
 }
 
+TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {
+  start();
+  wake("a");
+  const Said nobody_asked = say({"destroy", "versioned", "a"});  // there is no terminal
+  EXPECT_EQ(nobody_asked.ending, (Ending{.status = 2, .signal = 0}));
+  EXPECT_NE(nobody_asked.err.find("say --yes"), std::string::npos) << nobody_asked.err;
+  EXPECT_NE(ask({"agents", "versioned"}).find("live"), std::string::npos);
+  EXPECT_EQ(ask({"destroy", "versioned", "a", "--yes"}), "versioned/a is destroyed\n");
+  server_->wait_for_log("agent=a reason=destroyed");  // it leaves after the answer
+  EXPECT_EQ(ask({"agents", "versioned"}), "no agents\n");
+  const Said unknown = say({"destroy", "versioned", "a", "--yes"});
+  EXPECT_EQ(unknown.ending, kFailed);
+  EXPECT_NE(unknown.err.find("there is no agent \"a\""), std::string::npos) << unknown.err;
+}
+
 TEST_F(AdminTest, WithoutAServerCommandsSaySo) {
   const Said never = say({"plugins"});
   EXPECT_EQ(never.ending, kFailed);

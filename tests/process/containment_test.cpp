@@ -102,6 +102,9 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   EXPECT_EQ(crash(*server, "hang"), (Ending{.status = 3, .signal = 0})) << server->log();
   const std::string slow = line(*server, "agent.call_slow");
   EXPECT_NE(slow.find("class=Crashes agent=a call=request"), std::string::npos) << slow;
+  const std::size_t stack = slow.find(" stack=");
+  ASSERT_NE(stack, std::string::npos) << slow;
+  EXPECT_NE(slow.find("crashes", stack), std::string::npos) << "not in the library: " << slow;
   server = serve_ready();
   EXPECT_EQ(server->stop(), kClean);
   const std::string told = line(*server, "server.crashed_before");
@@ -215,11 +218,8 @@ TEST_F(QuarantineTest, IsListedAndReleasedWhileNoServerRuns) {
   EXPECT_EQ(hearth({"quarantine", "list", "--data", "data"}, said), kClean);
   EXPECT_TRUE(said.starts_with("Crashes  since 20")) << said;
   EXPECT_NE(said.find("SIGSEGV in request"), std::string::npos) << said;
-  {
-    const auto server = serve_ready();
-    EXPECT_EQ(hearth({"quarantine", "release", "Crashes"}, said), kFailed);
-    EXPECT_EQ(server->stop(), kClean);
-  }
+  EXPECT_EQ(hearth({"quarantine", "list", "--json"}, said), kClean);
+  EXPECT_TRUE(said.starts_with(R"({"quarantined":[{"call":"request","class":"Crashes")")) << said;
   EXPECT_EQ(hearth({"quarantine", "release", "Counter"}, said), kFailed);
   EXPECT_NE(said.find("is not in quarantine"), std::string::npos) << said;
   EXPECT_EQ(hearth({"quarantine", "release", "crashes"}, said), kClean);
@@ -227,6 +227,72 @@ TEST_F(QuarantineTest, IsListedAndReleasedWhileNoServerRuns) {
   EXPECT_EQ(said, "no class is in quarantine\n");
   const auto server = serve_ready();
   EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").body, "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, IsReleasedAndServedAtOnceByAServerThatRuns) {
+  quarantine();
+  const auto server = serve_ready();
+  std::string said;
+  EXPECT_EQ(hearth({"quarantine", "list"}, said), kClean);
+  EXPECT_TRUE(said.starts_with("Crashes  since 20")) << said;
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").status, 503);
+  EXPECT_EQ(hearth({"quarantine", "release", "Counter"}, said), kFailed);
+  EXPECT_NE(said.find("is not in quarantine"), std::string::npos) << said;
+  EXPECT_EQ(hearth({"quarantine", "release", "crashes"}, said), kClean);
+  EXPECT_EQ(said, "the class \"Crashes\" is released and served again\n");
+  EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").body, "ok");
+  EXPECT_EQ(hearth({"quarantine", "list"}, said), kClean);
+  EXPECT_EQ(said, "no class is in quarantine\n");
+  server->wait_for_log("class.released class=Crashes");
+  EXPECT_EQ(server->stop(), kClean);
+  // The next server knows it as well.
+  const auto next = serve_ready();
+  EXPECT_EQ(request(*next, "GET", "/agents/crashes/b").body, "ok");
+  EXPECT_EQ(next->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, ContentThatIsReleasedReplacesWhatIsServedInItsPlace) {
+  quarantine();
+  std::filesystem::remove(root_ / "plugins/crashes.so");
+  install(agent_library("crashes-mended"), "crashes.so");
+  const auto server = serve_ready();
+  std::filesystem::copy_file(agent_library("crashes"), root_ / "plugins/.new");
+  std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  server->wait_for_log("plugin.refused");
+  std::string said;
+  EXPECT_EQ(hearth({"quarantine", "release", "Crashes"}, said), kClean);
+  EXPECT_NE(said.find("is coming in"), std::string::npos) << said;
+  server->wait_for_log("reload.done");
+  EXPECT_EQ(crash(*server, "segv"), by_signal(SIGSEGV)) << "the mended one does not crash";
+}
+
+TEST_F(QuarantineTest, AReleaseWhoseLibraryIsRefusedHasFailed) {
+  quarantine();
+  std::filesystem::remove(root_ / "plugins/crashes.so");
+  install(agent_library("crashes-mended"), "crashes.so");
+  const auto server = serve_ready();
+  std::filesystem::copy_file(agent_library("crashes"), root_ / "plugins/.new");
+  std::filesystem::permissions(root_ / "plugins/.new", std::filesystem::perms{0666});
+  std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  server->wait_for_log("plugin.refused");
+  std::string said;
+  EXPECT_EQ(hearth({"quarantine", "release", "Crashes"}, said), kFailed);
+  EXPECT_TRUE(said.starts_with("the class \"Crashes\" is released; its library is refused\n"))
+      << said;
+  EXPECT_NE(said.find("crashes.so: REFUSED: "), std::string::npos) << said;
+  EXPECT_EQ(hearth({"quarantine", "list"}, said), kClean);
+  EXPECT_EQ(said, "no class is in quarantine\n");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, AClassThatNoLibraryHasIsReleasedAllTheSame) {
+  quarantine();
+  std::filesystem::remove(root_ / "plugins/crashes.so");
+  const auto server = serve_ready();
+  std::string said;
+  EXPECT_EQ(hearth({"quarantine", "release", "Crashes"}, said), kClean);
+  EXPECT_EQ(said, "the class \"Crashes\" is released; no library has it now\n");
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -3,6 +3,7 @@
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -47,7 +48,13 @@ class Client {
     for (;;) {
       std::string text = client_.read_text();
       if (!text.starts_with('{')) return text;
+      protocol_frames_.push_back(parse_json(text).value());
     }
+  }
+  // Of this type, among those that read() has left out.
+  [[nodiscard]] std::ptrdiff_t frames_of_type(const std::string& type) const {
+    return std::ranges::count_if(
+        protocol_frames_, [&](const Json& frame) { return frame.value("type", "") == type; });
   }
   // What comes last.
   Frame close_frame() {
@@ -59,6 +66,7 @@ class Client {
 
  private:
   RawClient client_;
+  std::vector<Json> protocol_frames_;
 };
 
 class ReloadTest : public ProcessTest {
@@ -86,6 +94,15 @@ class ReloadTest : public ProcessTest {
   void replace_and_wait(const std::string& version) {
     replace(version);
     server_->wait_for_log("reload.done", ++reloads_);
+  }
+
+  // Until what another client has asked for is in progress.
+  static void wait_for_attempt(Client& client, const std::string& what) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    const std::string arguments = dump_json(Json::array({what}));
+    while (client.call("attempts", arguments) == 0) {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing begins");
+    }
   }
 
   std::size_t reloads_ = 0;
@@ -168,6 +185,45 @@ TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
   EXPECT_EQ(client.call("version"), "2.0.0");
 }
 
+TEST_F(ReloadTest, AnIdempotentCallInProgressIsAnsweredByTheNewVersion) {
+  Client client(*server_, "a");
+  Client other(*server_, "a");
+  client.ask("slow_get", "[60000]");
+  wait_for_attempt(other, "slow_get");
+  replace_and_wait("2");
+  const Json answer = client.answer();
+  EXPECT_EQ(answer.value("result", Json()), "2.0.0") << dump_json(answer);
+  EXPECT_EQ(other.call("attempts", R"(["slow_get"])"), 2);
+  EXPECT_EQ(client.call("version"), "2.0.0") << "and there is no second answer to it";
+}
+
+TEST_F(ReloadTest, AClientThatIsConnectingStaysAndIsConnectedByTheNewVersion) {
+  Client other(*server_, "a");
+  Client client(*server_, "a?wait=60000");
+  client.send("hello");
+  wait_for_attempt(other, "connect");
+  replace_and_wait("2");
+  EXPECT_EQ(client.read(), "connected 2.0.0");
+  EXPECT_EQ(client.read(), "2.0.0 hello");
+  EXPECT_EQ(client.frames_of_type("cf_agent_identity"), 1);
+  EXPECT_EQ(other.call("attempts", R"(["connect"])"), 2);
+}
+
+TEST_F(ReloadTest, AnIdempotentCallWaitsForALibraryThatComesBack) {
+  put("hearth.yaml", "reload: {quiet_time: 50ms, removal_grace: 1m}\n");
+  server_->stop();
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  Client client(*server_, "a");
+  Client other(*server_, "a");
+  client.ask("slow_get", "[60000]");
+  wait_for_attempt(other, "slow_get");
+  std::filesystem::remove(file());
+  server_->wait_for_log("reload.removed");
+  replace_and_wait("2");
+  const Json answer = client.answer();
+  EXPECT_EQ(answer.value("result", Json()), "2.0.0") << dump_json(answer);
+}
+
 TEST_F(ReloadTest, ALibraryThatIsRefusedLeavesTheOldOne) {
   Client client(*server_, "a");
   std::filesystem::resize_file(file(), std::filesystem::file_size(file()) / 2);
@@ -175,6 +231,25 @@ TEST_F(ReloadTest, ALibraryThatIsRefusedLeavesTheOldOne) {
   EXPECT_EQ(client.call("version"), "1.0.0");
   replace_and_wait("2");
   EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_F(ReloadTest, AVersionThatComesWhileAnotherOneComesInIsTheOneThatStays) {
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace("2");
+  server_->wait_for_log("plugin.loaded", 2);
+  replace("3");
+  server_->wait_for_log("reload.done class=Versioned version=3.0.0");
+  EXPECT_EQ(client.call("version"), "3.0.0");
+  EXPECT_EQ(server_->log().find("plugin.refused"), std::string::npos);
+  // The figure follows the line of the log.
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  std::string metrics;
+  do {
+    metrics = request(*server_, "GET", "/metrics").body;
+  } while (metrics.find("\nhearth_reloads_total 2\n") == std::string::npos &&
+           std::chrono::steady_clock::now() < deadline);
+  EXPECT_NE(metrics.find("\nhearth_reloads_total 2\n"), std::string::npos);
 }
 
 TEST_F(ReloadTest, AVersionOnWhichAgentsFailIsTakenBack) {

@@ -88,6 +88,20 @@ TEST_F(SupervisedTest, AMistakeInTheConfigurationIsSaidOnceAndIsTheEnd) {
   EXPECT_EQ(log.find("1 mistake in the configuration", first + 1), std::string::npos) << log;
 }
 
+TEST_F(SupervisedTest, AMistakeThatWasMadeWhileTheServerRanIsWaitedForToBeMended) {
+  put("hearth.yaml", "classes: classes\n");
+  put("classes/counter.yaml", "class: counter\n");
+  const auto supervisor = supervise({"--config", "hearth.yaml"});
+  wait_for_server(*supervisor, 1);
+  put("classes/counter.yaml", "class: counter\nidle_timeout: soon\n");
+  supervisor->wait_for_log("config.refused");
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  supervisor->wait_for_log("supervisor.restart cause=\"status 2\"");
+  put("classes/counter.yaml", "class: counter\n");
+  wait_for_server(*supervisor, 2);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
 TEST_F(SupervisedTest, AServerThatNeverBecameReadyIsNotTriedForEver) {
   put("data", "no directory\n");
   const auto supervisor = supervise();

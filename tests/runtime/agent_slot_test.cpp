@@ -422,6 +422,36 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
   EXPECT_EQ(client.sight->back(), "text state 1");
 }
 
+TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAgain) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) EXPECT_TRUE(host.evict());
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  const auto client = shard_.connect();
+  const auto answer = shard_.request("read");
+  for (int i = 0; i < 1'000; ++i) shard_.loop.step();
+  expect_history({"start |", "destroyed"});
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(client.sight->back(),
+            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_TRUE(shard_.logger.contains("the agent evicted itself as it started"));
+  EXPECT_EQ(shard_.runtime().classes().find("counter")->starts->failed, 1U);
+  EXPECT_EQ(shard_.runtime().classes().find("counter")->starts->started, 0U);
+}
+
+TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
+  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) host.storage_failed("the disk is gone");
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  const auto answer = shard_.request("read");
+  for (int i = 0; i < 1'000; ++i) shard_.loop.step();
+  expect_history({"start |", "destroyed"});
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+}
+
 TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
   const auto client = shard_.connect();
   shard_.settle();

@@ -16,7 +16,7 @@ class AgentSlotVersionsTest : public ::testing::Test {
   // The class goes, and its agents with it.
   void take_away() {
     served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().leave_version(served_->agent_class, EvictReason::kPluginRemoved, false);
+    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
     shard_.settle();
   }
   void put_back() {

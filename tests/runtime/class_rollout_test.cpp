@@ -136,6 +136,22 @@ TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
   EXPECT_EQ(next_script_.alive, 0);
 }
 
+TEST_F(ClassRolloutTest, AgentsOnTheirWayFromElsewhereAreWaitedFor) {
+  settings_.trial_agents = 2;
+  settings_.awaited = 1;
+  auto next = version("new", next_script_);
+  next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart)
+      return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
+    return host.complete(event.call, std::string_view());
+  };
+  begin(next);
+  EXPECT_EQ(look(), RolloutState::kTrying) << "though no agent lives";
+  ask(shard_.connect("a"));
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(rollout_->reason(), "1 of the first 1 agents could not start on it");
+}
+
 TEST_F(ClassRolloutTest, AVersionThatAllHaveIsTakenBackForAnotherClassOfItsLibrary) {
   const auto a = shard_.connect("a");
   EXPECT_EQ(ask(a), R"(ok "old")");
@@ -157,6 +173,7 @@ TEST_F(ClassRolloutTest, ATrialEndsThoughSomeNeverStart) {
   begin(next);
   EXPECT_EQ(look(), RolloutState::kTrying);
   shard_.loop.advance(seconds(5));
+  look();  // the loop may or may not have come to it when this returns
   EXPECT_EQ(look(), RolloutState::kDone);
 }
 
@@ -211,11 +228,62 @@ TEST_F(ClassRolloutTest, AHurryMovesEverybodyAtOnce) {
   EXPECT_EQ(ask(busy), R"(ok "new")");
 }
 
+TEST_F(ClassRolloutTest, NewSettingsAreAnotherVersionOfTheSameCode) {
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  ServedClass next = *served();
+  next.starts = std::make_shared<StartCounts>();
+  next.settings.idle_timeout = seconds(2);
+  begin(std::make_shared<const ServedClass>(next));
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  EXPECT_EQ(client.sight->size(), 1U) << "the handshake, and no second one";
+  EXPECT_EQ(shard_.script.alive, 1);
+  shard_.loop.advance(seconds(5));
+  EXPECT_EQ(shard_.script.alive, 0) << "it leaves as soon as the new settings say";
+}
+
+TEST_F(ClassRolloutTest, AShardThatIsHeldUpIsNotWaitedForAndTakesPartLater) {
+  settings_.trial_agents = 1;
+  settings_.patience = milliseconds(1);
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  // The loop does not run meanwhile.
+  ClassRollout rollout(shard_.runtime(), served(), version("new", next_script_), settings_,
+                       shard_.loop.clock());
+  EXPECT_EQ(rollout.silent_shards(), std::vector<unsigned>{0});
+  EXPECT_EQ(rollout.look(), RolloutState::kTrying);
+  EXPECT_EQ(shard_.script.alive, 1);
+  shard_.settle();
+  EXPECT_EQ(rollout.tried(), 1U);
+  EXPECT_TRUE(rollout.silent_shards().empty());
+  EXPECT_EQ(rollout.look(), RolloutState::kMoving);
+  EXPECT_EQ(rollout.look(), RolloutState::kMoving) << "the shard has not said that none is left";
+  shard_.settle();
+  EXPECT_EQ(rollout.look(), RolloutState::kDone);
+  EXPECT_EQ(ask(client), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, AShardThatIsTooLateForTheTrialMovesWithTheOthers) {
+  settings_.trial_agents = 1;
+  settings_.patience = milliseconds(1);
+  settings_.trial_time = milliseconds(0);
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  ClassRollout rollout(shard_.runtime(), served(), version("new", next_script_), settings_,
+                       shard_.loop.clock());
+  EXPECT_EQ(rollout.look(), RolloutState::kMoving);
+  shard_.settle();
+  EXPECT_EQ(rollout.tried(), 0U);
+  EXPECT_EQ(rollout.look(), RolloutState::kDone);
+  EXPECT_EQ(ask(client), R"(ok "new")");
+}
+
 TEST_F(ClassRolloutTest, FramesOfClientsWaitForAClassThatIsAwaited) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().leave_version(old->agent_class, EvictReason::kPluginRemoved, false);
+  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
   const auto waiting = shard_.call(client, "who");
@@ -231,7 +299,7 @@ TEST_F(ClassRolloutTest, ClientsAreClosedWhenAClassIsGivenUp) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().leave_version(old->agent_class, EvictReason::kPluginRemoved, false);
+  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   const auto waiting = shard_.call(client, "who");
   shard_.runtime().classes().give_up("counter");

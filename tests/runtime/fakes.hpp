@@ -16,6 +16,7 @@
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -42,6 +43,7 @@ class ManualLoop final : public ShardLoop {
   [[nodiscard]] bool on_this_thread() const override { return on_this_thread_; }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   TimerId call_at(SteadyTime due, std::function<void()> task) override {
+    ++timers_set_;
     return timers_.add(due, std::move(task));
   }
   void cancel_timer(TimerId timer) override { timers_.cancel(timer); }
@@ -87,6 +89,8 @@ class ManualLoop final : public ShardLoop {
   // Somebody sets the clock on the wall; time goes on as ever.
   void jump(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
   void pretend_other_thread(bool other) { on_this_thread_ = !other; }
+  // How many timers were ever asked for.
+  [[nodiscard]] std::size_t timers_set() const { return timers_set_; }
 
  private:
   std::function<void()> take_task() {
@@ -102,6 +106,7 @@ class ManualLoop final : public ShardLoop {
   std::condition_variable posted_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
   TimerQueue timers_;
+  std::size_t timers_set_ = 0;
   bool on_this_thread_ = true;
 };
 
@@ -172,6 +177,7 @@ struct Script {
   std::uint32_t schema_version = 0;
   bool checks_state = false;
   bool watches_state = false;
+  std::vector<std::string> idempotent_methods;
   int alive = 0;
   AgentHost* host = nullptr;  // of the youngest instance
 };
@@ -210,6 +216,10 @@ class ScriptedClass final : public AgentClass {
   [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
   [[nodiscard]] std::string_view origin() const override { return "test"; }
   [[nodiscard]] std::uint32_t schema_version() const override { return script_.schema_version; }
+  [[nodiscard]] bool is_idempotent(std::string_view method) const override {
+    return std::ranges::find(script_.idempotent_methods, method) !=
+           script_.idempotent_methods.end();
+  }
   [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
   [[nodiscard]] bool watches_state() const override { return script_.watches_state; }
   Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view,
@@ -234,16 +244,16 @@ class ScriptedClass final : public AgentClass {
 class ShardFixture {
  public:
   explicit ShardFixture(RuntimeLimits limits = {}, ClassSettings settings = {},
-                        storage::SyncCalls* sync_calls = nullptr)
-      : sync_calls_(sync_calls) {
-    start(std::move(limits), std::move(settings));
+                        storage::SyncCalls* sync_calls = nullptr, std::size_t closing_threads = 0)
+      : sync_calls_(sync_calls), closing_threads_(closing_threads) {
+    start(limits, std::move(settings));
   }
   ~ShardFixture() { stop(); }
 
   // As after a restart of the process: everything in memory is gone, the files stay.
   void restart(RuntimeLimits limits = {}, ClassSettings settings = {}) {
     stop();
-    start(std::move(limits), std::move(settings));
+    start(limits, std::move(settings));
   }
 
   struct Client {
@@ -297,9 +307,10 @@ class ShardFixture {
     auto opened = storage::DataDirectory::open(directory_.path() / "data");
     data_.emplace(std::move(opened.value()));
     RuntimeOptions options;
-    options.limits = std::move(limits);
+    options.limits = limits;
     options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
     options.sync_calls = sync_calls_;
+    options.closing_threads = closing_threads_;
     ShardLoop* loops[] = {&loop};
     runtime_ = std::make_unique<Runtime>(loops, *data_, logger, metrics, std::move(options));
     runtime_->classes().add(
@@ -310,6 +321,7 @@ class ShardFixture {
     bool stopped = false;
     runtime_->stop(std::chrono::milliseconds(0), [&] { stopped = true; });
     loop.advance(std::chrono::milliseconds(1));
+    if (closing_threads_ > 0) loop.settle_until([&] { return stopped; });
     HEARTH_ASSERT(stopped, "the shard did not stop");
     runtime_.reset();
     loop.settle();
@@ -317,6 +329,7 @@ class ShardFixture {
   }
 
   storage::SyncCalls* const sync_calls_;
+  const std::size_t closing_threads_;
   hearth::testing::TempDirectory directory_;
   std::optional<storage::DataDirectory> data_;
   std::unique_ptr<Runtime> runtime_;

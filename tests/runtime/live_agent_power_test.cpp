@@ -221,6 +221,29 @@ TEST_F(LiveAgentPowerTest, TooManyHeldAnswersStopTheEvents) {
       [this] { return std::ranges::count(*client_.sight, "text did x") == kMessages; }));
 }
 
+TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsShards) {
+  ShardFixture fixture({}, power(), nullptr, 1);
+  const storage::AgentKey key{"Counter", "a"};
+  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
+    EXPECT_TRUE(host.set_state(0, next));
+    return host.complete(event.call, std::string_view(next));
+  };
+  for (const char* wanted : {"ok 1", "ok 11", "ok 111"}) {
+    const auto answer = fixture.request("POST");
+    ASSERT_TRUE(fixture.loop.settle_until([&] { return answer->end.has_value(); }));
+    EXPECT_EQ(answer->end, wanted) << "nothing that was told is lost";
+    ASSERT_EQ(fixture.shard().evict(key), AgentState::kLive);
+    for (int step = 0; step < 100 && fixture.script.alive > 0; ++step) fixture.loop.step();
+    ASSERT_EQ(fixture.script.alive, 0);
+    // Closed here it would be cold by now. Its end comes as a task of the loop that has not run.
+    EXPECT_EQ(fixture.shard().standing(key).state, AgentState::kEvicting);
+    ASSERT_TRUE(fixture.loop.settle_until(
+        [&] { return fixture.shard().standing(key).state == AgentState::kCold; }));
+  }
+}
+
 TEST_F(LiveAgentPowerTest, StoppingWaitsForTheAnswers) {
   say_while_held("write");
   bool stopped = false;

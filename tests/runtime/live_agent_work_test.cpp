@@ -551,6 +551,31 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentWhoseStorageFailedIsBackWithinItsInterv
   }
 }
 
+TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachInterval) {
+  const auto tries_in_ten_minutes = [this](seconds interval) {
+    ClassSettings settings;
+    settings.keep_alive_interval = interval;
+    shard_.script.on_create = nullptr;
+    shard_.restart({}, settings);
+    visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+    int tries = 0;
+    shard_.script.on_create = [&tries](AgentHost&) -> Result<void> {
+      ++tries;
+      return Error{Errc::kPlugin, "not yet"};
+    };
+    shard_.restart({}, settings);
+    shard_.loop.advance(std::chrono::minutes(10));
+    shard_.script.on_create = nullptr;
+    return tries;
+  };
+  const int often = tries_in_ten_minutes(seconds(10));
+  EXPECT_GE(often, 55);
+  EXPECT_LE(often, 65);
+  const int seldom = tries_in_ten_minutes(seconds(3600));
+  EXPECT_GE(seldom, 6) << "as often as any agent whose start fails";
+  EXPECT_LE(seldom, 9);
+}
+
 // ---- what is refused ----
 
 TEST_F(LiveAgentWorkTest, InATransactionOfTheAgentsOwnNothingIsChanged) {

@@ -26,7 +26,7 @@ class PacedStepsTest : public ::testing::Test {
 
   testing::ManualLoop loop_;
   const SteadyTime start_ = loop_.clock().steady_now();
-  std::optional<PacedSteps> steps_{std::in_place, loop_};
+  std::optional<PacedSteps> steps_{std::in_place, loop_, 20};
   std::vector<milliseconds> began_;
 };
 
@@ -60,11 +60,19 @@ TEST_F(PacedStepsTest, WhatIsReadyRunsBetweenTwoSteps) {
   EXPECT_EQ(order, "sososo");
 }
 
-TEST_F(PacedStepsTest, WhileClientsComeTheLoopIsTheirsFourTimesAsLong) {
+TEST_F(PacedStepsTest, WhileClientsComeStepsHaveTheirShareOfTheLoop) {
   for (int i = 0; i < 3; ++i) steps_->add(step(milliseconds(2)));
   steps_->client_came();
   loop_.advance(milliseconds(100));
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(10), milliseconds(20)}));
+}
+
+TEST_F(PacedStepsTest, WithAShareOfAHundredClientsChangeNothing) {
+  steps_.emplace(loop_, 100);
+  steps_->client_came();
+  for (int i = 0; i < 3; ++i) steps_->add(step(milliseconds(2)));
+  loop_.advance(milliseconds(100));
+  EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(2), milliseconds(4)}));
 }
 
 TEST_F(PacedStepsTest, AClientCountsForAWhileAndThenNoMore) {

@@ -17,7 +17,7 @@ namespace {
 
 class AgentDatabaseTest : public ::testing::Test {
  protected:
-  std::unique_ptr<AgentDatabase> open(AgentDatabaseOptions options = {}) {
+  std::unique_ptr<AgentDatabase> open(const AgentDatabaseOptions& options = {}) {
     return std::make_unique<AgentDatabase>(path_, key_, options);
   }
   [[nodiscard]] bool file_exists() const { return std::filesystem::exists(path_); }
@@ -78,7 +78,7 @@ TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsNeverCommittedLeavesNoFile) 
 
 TEST_F(AgentDatabaseTest, AnEmptyFileIsANewAgent) {
   std::filesystem::create_directories(path_.parent_path());
-  std::ofstream{path_};
+  std::ofstream(path_).close();
   const auto database = open();
   EXPECT_FALSE(database->exists());
   database->store_state("1");

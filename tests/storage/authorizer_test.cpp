@@ -30,11 +30,11 @@ class AuthorizerTest : public ::testing::Test {
           "CREATE VIRTUAL TABLE r USING rtree(id, x0, x1)",
           // Their bodies are checked when they fire.
           "CREATE TABLE trap(a)",
-          "CREATE TRIGGER trapped AFTER INSERT ON trap BEGIN UPDATE cf_agents_state SET state = "
-          "'1'; END",
+          ("CREATE TRIGGER trapped AFTER INSERT ON trap BEGIN UPDATE cf_agents_state SET state = "
+           "'1'; END"),
           "CREATE TRIGGER state_view INSTEAD OF INSERT ON v BEGIN DELETE FROM cf_agents_state; END",
-          "CREATE TRIGGER t_view INSTEAD OF INSERT ON tv BEGIN INSERT INTO t(b) VALUES(new.b); "
-          "END"}) {
+          ("CREATE TRIGGER t_view INSTEAD OF INSERT ON tv BEGIN INSERT INTO t(b) VALUES(new.b); "
+           "END")}) {
       const Result<void> made = run(sql);
       EXPECT_TRUE(made) << sql << ": " << made.error().message;
     }
@@ -111,8 +111,8 @@ TEST_F(AuthorizerTest, RefusesEverythingThatTouchesTheHost) {
       "CREATE TRIGGER mine AFTER UPDATE ON cf_agents_state BEGIN SELECT 1; END",
       "CREATE TRIGGER cf_agents_mine AFTER UPDATE ON t BEGIN SELECT 1; END",
       "CREATE TABLE child(a TEXT REFERENCES cf_agents_state(id))",
-      "CREATE TABLE child(a TEXT, FOREIGN KEY(a) REFERENCES \"CF_AGENTS_state\"(id) ON DELETE "
-      "CASCADE)",
+      ("CREATE TABLE child(a TEXT, FOREIGN KEY(a) REFERENCES \"CF_AGENTS_state\"(id) ON DELETE "
+       "CASCADE)"),
       "DROP TABLE cf_agents_state",
       "DROP TABLE IF EXISTS main.[cf_agents_meta]",
       "ALTER TABLE cf_agents_state RENAME TO mine",
@@ -235,8 +235,8 @@ TEST_F(AuthorizerTest, AllowsWhatAnAgentNeeds) {
            "INSERT INTO tv(b) VALUES('through a view')",
            "UPDATE t SET b = 'cf_agents' WHERE id = 1 RETURNING *",
            "DELETE FROM t WHERE id = 99",
-           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT * "
-           "FROM n",
+           ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT * "
+            "FROM n"),
            "CREATE TABLE child(a TEXT REFERENCES parent(id) ON DELETE CASCADE, UNIQUE(a))",
            "CREATE UNIQUE INDEX mine ON t(id, b)",
            "CREATE TABLE counted(id INTEGER PRIMARY KEY AUTOINCREMENT, g AS (id * 2) STORED)",

@@ -14,8 +14,6 @@
 #include <signal.h>
 #include <spawn.h>
 
-extern char** environ;
-
 namespace hearth::testing {
 namespace {
 
@@ -64,8 +62,10 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command,
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(out_write);
   ::close(log_write);
+  // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer): each comes with the end that the child has
   out_pipe_ = out_read;
   log_pipe_ = log_read;
+  // NOLINTEND(cppcoreguidelines-prefer-member-initializer)
   if (error != 0) {
     throw std::system_error(error, std::generic_category(), command.front());
   }

@@ -15,6 +15,17 @@ namespace hearth::testing {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Counts down to what is planned for later; 0: nothing is.
+bool is_due(std::uint64_t& left) {
+  if (left == 0) return false;
+  --left;
+  return left == 0;
+}
+
+}  // namespace
+
 // ---- the VFS: passes on to the system's files, and tells the disk ---------------------------------
 
 struct SimulatedDisk::Vfs {
@@ -181,7 +192,7 @@ SimulatedDisk::~SimulatedDisk() {
 
 bool SimulatedDisk::step() {
   if (!works()) return false;
-  if (left_ > 0 && --left_ == 0) cut();
+  if (is_due(left_)) cut();
   return works();
 }
 
@@ -201,7 +212,7 @@ void SimulatedDisk::changed(Node& node, Change change) {
 
 int SimulatedDisk::sync(Node& node, std::uint64_t& heard) {
   if (!step()) return EIO;  // in the middle: nobody knows what was synced
-  if (fail_in_ > 0 && --fail_in_ == 0) lose_some(node);
+  if (is_due(fail_in_)) lose_some(node);
   if (lie_ != Lie::kBytes) make_durable(node);
   return std::exchange(heard, node.errors) == node.errors ? 0 : EIO;
 }
@@ -281,7 +292,7 @@ int SimulatedDisk::sync_directory(const fs::path& path) {
 
 int SimulatedDisk::sync_everything() {
   if (!step()) return EIO;
-  if (fail_in_ > 0 && --fail_in_ == 0 && !names_.empty()) lose_some(*names_.begin()->second);
+  if (is_due(fail_in_) && !names_.empty()) lose_some(*names_.begin()->second);
   if (lie_ != Lie::kBytes) {
     for (const auto& each : names_) make_durable(*each.second);
   }

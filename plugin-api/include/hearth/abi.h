@@ -56,14 +56,14 @@ extern "C" {
 #define HEARTH_MAGIC UINT64_C(0x0100485452414548)
 
 /* True if `member` lies inside the table that `table` points to and is not null. */
-#define HEARTH_HAS(table, type, member)                                                      \
+#define HEARTH_HAS(table, type, member) \
   ((table)->struct_size >= offsetof(type, member) + sizeof((table)->member) && (table)->member != 0)
 
 /* ---- words -------------------------------------------------------------------------------------------- */
 
 /* A run of bytes, borrowed. */
 typedef struct hearth_bytes {
-  const void *ptr; /* may be null only if len is 0 */
+  const void* ptr; /* may be null only if len is 0 */
   size_t len;
 } hearth_bytes;
 
@@ -74,21 +74,22 @@ enum {
   HEARTH_OK = 0,
   HEARTH_ROW = 1, /* hearth.sql/1: a row is ready */
 
-  HEARTH_E_INVALID = -1,       /* an argument breaks this contract, or a message is malformed */
-  HEARTH_E_NOMEM = -2,         /* out of memory */
-  HEARTH_E_UNSUPPORTED = -3,   /* unknown kind, flag, operation or extension */
-  HEARTH_E_CANCELLED = -4,     /* the caller or the host gave up on it */
-  HEARTH_E_TIMEOUT = -5,       /* a deadline passed */
-  HEARTH_E_CLOSING = -6,       /* the agent is being evicted: no new work */
-  HEARTH_E_GONE = -7,          /* the agent, call, connection or operation no longer exists; often normal */
-  HEARTH_E_WRONG_THREAD = -8,  /* see the function's thread tag */
-  HEARTH_E_PLUGIN = -9,        /* the plugin's own code failed; the text says how, and reaches the caller */
-  HEARTH_E_LIMIT = -10,        /* a limit of the class or the server was reached */
-  HEARTH_E_BUSY = -11,         /* not now; try again later */
-  HEARTH_E_IO = -12,           /* storage failed: the agent is broken and will be evicted */
-  HEARTH_E_NOT_FOUND = -13,    /* no such row, method, header, ... */
-  HEARTH_E_CONFLICT = -14,     /* a constraint was violated */
-  HEARTH_E_FORBIDDEN = -15     /* not allowed for this caller, connection or plugin */
+  HEARTH_E_INVALID = -1,     /* an argument breaks this contract, or a message is malformed */
+  HEARTH_E_NOMEM = -2,       /* out of memory */
+  HEARTH_E_UNSUPPORTED = -3, /* unknown kind, flag, operation or extension */
+  HEARTH_E_CANCELLED = -4,   /* the caller or the host gave up on it */
+  HEARTH_E_TIMEOUT = -5,     /* a deadline passed */
+  HEARTH_E_CLOSING = -6,     /* the agent is being evicted: no new work */
+  HEARTH_E_GONE = -7, /* the agent, call, connection or operation no longer exists; often normal */
+  HEARTH_E_WRONG_THREAD = -8, /* see the function's thread tag */
+  HEARTH_E_PLUGIN =
+      -9, /* the plugin's own code failed; the text says how, and reaches the caller */
+  HEARTH_E_LIMIT = -10,     /* a limit of the class or the server was reached */
+  HEARTH_E_BUSY = -11,      /* not now; try again later */
+  HEARTH_E_IO = -12,        /* storage failed: the agent is broken and will be evicted */
+  HEARTH_E_NOT_FOUND = -13, /* no such row, method, header, ... */
+  HEARTH_E_CONFLICT = -14,  /* a constraint was violated */
+  HEARTH_E_FORBIDDEN = -15  /* not allowed for this caller, connection or plugin */
 };
 
 /* One live agent. A number, never a pointer; never used again after the agent is destroyed. */
@@ -120,7 +121,10 @@ enum {
   HEARTH_EVENT_CONNECTING = 2,
 
   /* asynchronous. The client is connected and has its handshake frames. name: as above. The connection's
-   * messages wait until this is completed. */
+   * messages wait until this is completed.
+   * May come again for the same connection: if the agent is evicted before it was completed, it is the first that the next instance
+   * hears of the client, without CONNECTING, with the tags, flags and attachment that it has, and what it sent still waiting behind it.
+   * That may be an instance of another version, and the client may have left by then. Completed once, it never comes again. */
   HEARTH_EVENT_CONNECT = 3,
 
   /* asynchronous. A frame that is no frame of the protocol. flags: HEARTH_MESSAGE_TEXT or _BINARY. */
@@ -132,7 +136,8 @@ enum {
 
   /* asynchronous. A client calls a method. name: method; body: JSON array of arguments; connection: the
    * caller's or 0. Completed with a JSON value, or with empty bytes for "no value". emit() sends parts of a
-   * streaming answer (one JSON value each). NOT_FOUND: there is no such method. */
+   * streaming answer (one JSON value each). NOT_FOUND: there is no such method. After an eviction it may come again if the
+   * class has promised that this does no harm: hearth.methods/1. */
   HEARTH_EVENT_CALL = 6,
 
   /* asynchronous. An HTTP request. name: method; body: the body; the rest through hearth.http/1. */
@@ -215,7 +220,7 @@ typedef struct hearth_host {
 
   /* The table of an extension ("hearth.sql/1"), or null if the host does not have it. The table is as
    * long-lived as `host`. [any] */
-  const void *(*get_extension)(const struct hearth_host *host, const char *id);
+  const void* (*get_extension)(const struct hearth_host* host, const char* id);
 
   /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks for.
    * status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote to storage
@@ -223,32 +228,34 @@ typedef struct hearth_host {
    * `call` 0 with an error: the text of the error that create or a synchronous event is about to return.
    * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a CALL's body is
    * not JSON; the caller has then been answered with an error), LIMIT (body too large; likewise). [instance] */
-  hearth_status (*complete)(const struct hearth_host *host, hearth_agent agent, uint64_t call,
+  hearth_status (*complete)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
                             hearth_status status, hearth_bytes body);
 
   /* Sends one part of a streaming answer to a CALL (a JSON value) or a REQUEST (bytes of the body).
    * Errors: GONE (also when the client has left: stop the work), INVALID, LIMIT, UNSUPPORTED (kind has no
    * parts). [instance] */
-  hearth_status (*emit)(const struct hearth_host *host, hearth_agent agent, uint64_t call, hearth_bytes part);
+  hearth_status (*emit)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
+                        hearth_bytes part);
 
   /* Starts an operation. Never calls back before it returns. If it returns OK, on_result brings exactly one
    * result with HEARTH_RESULT_FINAL for `token`, unless the operation is cancelled or the agent destroyed.
    * The token is the plugin's own; *id is for cancel(). Errors: UNSUPPORTED, INVALID (request malformed),
    * LIMIT (too many in flight), CLOSING. [instance] */
-  hearth_status (*submit)(const struct hearth_host *host, hearth_agent agent, uint32_t operation,
-                          hearth_bytes request, uint64_t token, uint64_t *id);
+  hearth_status (*submit)(const struct hearth_host* host, hearth_agent agent, uint32_t operation,
+                          hearth_bytes request, uint64_t token, uint64_t* id);
 
   /* Gives up on an operation. OK: no result will come. GONE: it has ended or its result is on the way, and
    * if no FINAL result was seen yet, none will come. [instance] */
-  hearth_status (*cancel)(const struct hearth_host *host, hearth_agent agent, uint64_t id);
+  hearth_status (*cancel)(const struct hearth_host* host, hearth_agent agent, uint64_t id);
 
   /* A text for people about the last error that a host function returned for this agent; empty if none.
    * [instance] */
-  hearth_status (*last_error)(const struct hearth_host *host, hearth_agent agent, hearth_bytes *text);
+  hearth_status (*last_error)(const struct hearth_host* host, hearth_agent agent,
+                              hearth_bytes* text);
 
   /* The only way in from other threads: on_result is called with HEARTH_OP_POST, FINAL and `token`, soon, on
    * the agent's own thread. GONE is normal: the agent was destroyed meanwhile. [any] */
-  hearth_status (*post)(const struct hearth_host *host, hearth_agent agent, uint64_t token);
+  hearth_status (*post)(const struct hearth_host* host, hearth_agent agent, uint64_t token);
 } hearth_host;
 
 /* ---- what a plugin provides --------------------------------------------------------------------------- */
@@ -265,32 +272,33 @@ typedef struct hearth_class {
   uint32_t flags; /* HEARTH_CLASS_* */
 
   /* "ChatRoom": [A-Za-z_][A-Za-z0-9_-]{0,63}. Clients reach it at /agents/chat-room/NAME. NUL-terminated. */
-  const char *name;
-  const char *version; /* the author's own, for people: "1.2.0". NUL-terminated. */
+  const char* name;
+  const char* version; /* the author's own, for people: "1.2.0". NUL-terminated. */
 
   /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of the class's
    * YAML file as JSON ("{}" if there is none). May use the host's direct functions, but not submit(): FORBIDDEN.
    * On error nothing was made and *instance is not read. [instance] */
-  hearth_status (*create)(const struct hearth_class *self, const hearth_host *host, hearth_agent agent,
-                          hearth_bytes name, hearth_bytes options, void **instance);
+  hearth_status (*create)(const struct hearth_class* self, const hearth_host* host,
+                          hearth_agent agent, hearth_bytes name, hearth_bytes options,
+                          void** instance);
 
   /* Frees the instance and everything that it holds, suspended work too. Cannot fail. Host functions answer
    * CLOSING while it runs, but log, cancel and last_error work. Called exactly once after a successful create. [instance] */
-  void (*destroy)(void *instance);
+  void (*destroy)(void* instance);
 
   /* An event; see HEARTH_EVENT_*. Unknown kinds must be answered HEARTH_E_UNSUPPORTED. [instance] */
-  hearth_status (*on_event)(void *instance, const hearth_event *event);
+  hearth_status (*on_event)(void* instance, const hearth_event* event);
 
   /* The host has given up on an accepted event, because its deadline has passed: `call` is dead, complete() for it
    * answers GONE. (A client that leaves does not end the work it asked for; emit() then answers GONE, and what
    * complete() gives is dropped.) The plugin should stop the work. [instance] */
-  void (*on_cancel)(void *instance, uint64_t call);
+  void (*on_cancel)(void* instance, uint64_t call);
 
   /* A result of an operation, or a post. Unknown tokens must be ignored. [instance] */
-  void (*on_result)(void *instance, const hearth_result *result);
+  void (*on_result)(void* instance, const hearth_result* result);
 
   /* The plugin's side of an extension (such as "hearth.offload/1"), or null. May be null itself. [any] */
-  const void *(*get_extension)(const struct hearth_class *self, const char *id);
+  const void* (*get_extension)(const struct hearth_class* self, const char* id);
 } hearth_class;
 
 /* The exported symbol. */
@@ -304,14 +312,14 @@ typedef struct hearth_plugin {
 
   /* Called once after loading, before anything else. `config`: reserved, empty JSON object. An error refuses
    * the library. [loader] */
-  hearth_status (*init)(const hearth_host *host, hearth_bytes config);
+  hearth_status (*init)(const hearth_host* host, hearth_bytes config);
 
   /* Called once when no instance is left. HEARTH_E_BUSY: something still runs; the library stays loaded.
    * [loader] */
   hearth_status (*deinit)(void);
 
   /* The class at `index`; null for index >= class_count. [loader] */
-  const hearth_class *(*get_class)(uint32_t index);
+  const hearth_class* (*get_class)(uint32_t index);
 } hearth_plugin;
 
 /* hearth_plugin.flags */
@@ -349,15 +357,21 @@ typedef struct hearth_note {
  * Puts the note into a plugin. Once in a library, at file scope; `manifest` is a string literal:
  *     HEARTH_PLUGIN_NOTE("{\"plugin\":\"echo\",\"version\":\"1.0.0\",\"classes\":[\"Echo\"]}");
  */
-#define HEARTH_PLUGIN_NOTE(manifest)                                                          \
-  __attribute__((section(".note.hearth"), used, aligned(4))) static const struct {            \
-    hearth_note head;                                                                         \
-    char text[(sizeof(manifest) + 3) / 4 * 4];                                                \
-  } hearth_plugin_note_ = {{7, 24 + sizeof(manifest), HEARTH_NOTE_TYPE,                       \
-                            {'H', 'E', 'A', 'R', 'T', 'H', 0, 0},                             \
-                            {HEARTH_MAGIC & 0xffffffffu, HEARTH_MAGIC >> 32},                \
-                            HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR, 0, 0,                         \
-                            sizeof(hearth_plugin), sizeof(manifest) - 1},                     \
+#define HEARTH_PLUGIN_NOTE(manifest)                                               \
+  __attribute__((section(".note.hearth"), used, aligned(4))) static const struct { \
+    hearth_note head;                                                              \
+    char text[(sizeof(manifest) + 3) / 4 * 4];                                     \
+  } hearth_plugin_note_ = {{7,                                                     \
+                            24 + sizeof(manifest),                                 \
+                            HEARTH_NOTE_TYPE,                                      \
+                            {'H', 'E', 'A', 'R', 'T', 'H', 0, 0},                  \
+                            {HEARTH_MAGIC & 0xffffffffu, HEARTH_MAGIC >> 32},      \
+                            HEARTH_ABI_MAJOR,                                      \
+                            HEARTH_ABI_MINOR,                                      \
+                            0,                                                     \
+                            0,                                                     \
+                            sizeof(hearth_plugin),                                 \
+                            sizeof(manifest) - 1},                                 \
                            manifest}
 
 /* Marks the exported symbol: HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {...}; */
@@ -369,7 +383,7 @@ typedef struct hearth_note {
 
 /* ---- frozen layout ------------------------------------------------------------------------------------ */
 
-HEARTH_STATIC_ASSERT(sizeof(void *) == 8, "Hearth's ABI is for 64-bit systems");
+HEARTH_STATIC_ASSERT(sizeof(void*) == 8, "Hearth's ABI is for 64-bit systems");
 HEARTH_STATIC_ASSERT(sizeof(hearth_bytes) == 16, "frozen");
 HEARTH_STATIC_ASSERT(sizeof(hearth_event) == 72, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_event, call) == 8, "frozen");

@@ -80,7 +80,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
   virtual Task<void> on_start() { return {}; }
   // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it with 1011.
   virtual void on_connecting(Connecting& /*client*/) {}
-  // It is connected. Its messages wait until this has ended.
+  // It is connected. Its messages wait until this has ended. An eviction in its middle does not end the connection: on_connect comes again,
+  // from its beginning, in the next instance, perhaps of another version; on_connecting does not. Once it has ended, also with an
+  // exception, it never comes again for this client.
   virtual Task<void> on_connect(Connection /*client*/) { return {}; }
   // A frame that is no frame of the protocol.
   virtual Task<void> on_message(Connection /*client*/, Message /*message*/) { return {}; }

@@ -87,9 +87,7 @@ struct CallbackInvoker {
   static constexpr bool kForQueue = !(std::same_as<Parameters, const ScheduleRun&> || ...);
   // () (payload) (run) (payload, run)
   static constexpr bool kFits = []() {
-    if constexpr (kCount == 0)
-      return true;
-    else if constexpr (kCount == 1)
+    if constexpr (kCount <= 1)
       return true;
     else if constexpr (kCount == 2)
       return kIsRun<std::tuple_element_t<1, std::tuple<Parameters...>>> && kRuns == 1;

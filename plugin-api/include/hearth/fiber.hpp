@@ -135,9 +135,10 @@ class DeliverRecovered {
  public:
   explicit DeliverRecovered(std::unique_ptr<Recovery> recovery) : recovery_(std::move(recovery)) {}
   void operator()(Activation& activation, const Context& context) const {
-    const bool settles = recovery_->outcome && !recovery_->continued;
-    activation.complete(context.call, HEARTH_OK,
-                        settles ? outcome_text(*recovery_->outcome) : std::string());
+    std::string settled;
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): just looked at
+    if (recovery_->outcome && !recovery_->continued) settled = outcome_text(*recovery_->outcome);
+    activation.complete(context.call, HEARTH_OK, settled);
   }
 
  private:
@@ -306,6 +307,7 @@ class FiberWork final : public FiberRoot {
   [[nodiscard]] std::string result() const override {
     std::string text;
     if constexpr (!kVoid) {
+      // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it has ended
       if constexpr (kIsResult<Value>) append_result(text, *value_);
     }
     return text;

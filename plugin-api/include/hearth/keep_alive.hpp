@@ -18,10 +18,10 @@ namespace hearth {
 class [[nodiscard]] KeepAlive {
  public:
   KeepAlive() noexcept = default;  // holds nothing
-  explicit KeepAlive(detail::Activation& activation) {
+  // One that throws is not destroyed, and so releases nothing.
+  explicit KeepAlive(detail::Activation& activation) : activation_(&activation) {
     const auto& table = detail::need(activation.tables().keep_alive, HEARTH_EXT_KEEP_ALIVE);
     activation.check(table.acquire(activation.host(), activation.id()), "keep alive");
-    activation_ = &activation;
   }
   KeepAlive(KeepAlive&& other) noexcept : activation_(std::exchange(other.activation_, nullptr)) {}
   KeepAlive& operator=(KeepAlive&& other) noexcept {

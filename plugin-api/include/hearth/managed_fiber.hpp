@@ -103,10 +103,17 @@ class [[nodiscard]] SettledAwaiter final : public Waiter {
     waiting_ = waiting;
     activation_.settled_waiters().emplace(id_, this);
   }
-  FiberRecord await_resume() { return std::move(record_); }
+  FiberRecord await_resume() {
+    if (gone_) throw Error(HEARTH_E_GONE, "the record of this managed fiber was removed");
+    return std::move(record_);
+  }
 
   void settled(const FiberRecord& record) {
     record_ = record;
+    activation_.release(*this);
+  }
+  void gone() {
+    gone_ = true;
     activation_.release(*this);
   }
   void resume() override {
@@ -120,6 +127,7 @@ class [[nodiscard]] SettledAwaiter final : public Waiter {
   Context context_;
   std::coroutine_handle<> waiting_;
   FiberRecord record_;
+  bool gone_ = false;
 };
 
 // Nothing changes `record` any more: whoever waits for it goes on, and its function is not needed.
@@ -144,6 +152,23 @@ inline std::optional<FiberRecord> find_managed(const Activation& activation, std
           .inspect(activation.host(), activation.id(), slice(id), slice(key), &record);
   if (!found(activation, status, "inspect fiber")) return std::nullopt;
   return read_fiber(parse_record(view(record)));
+}
+
+// Records are about to be removed, and the host tells nobody of those any more: whoever waits for one that is settled gets
+// it now, as the host still knows it. One look a fiber that is waited for.
+inline void tell_waiters(Activation& activation) {
+  auto& waiters = activation.settled_waiters();
+  for (auto each = waiters.begin(); each != waiters.end();) {
+    const std::string id = each->first;
+    const auto next = waiters.upper_bound(id);
+    if (const auto record = find_managed(activation, id, {}); !record) {
+      for (auto waiter = each; waiter != next; ++waiter) waiter->second->gone();
+      waiters.erase(each, next);
+    } else if (record->settled()) {
+      fiber_settled(activation, *record);
+    }
+    each = next;
+  }
 }
 
 inline bool SettledAwaiter::await_ready() {
@@ -248,8 +273,9 @@ class ManagedFiberCalls {
                            const FiberOptions& options = {});
 
   // co_await it: the record, once it is settled; at once if it is. Also released by cancel_fiber(), at the end of the
-  // event that cancels, whatever the work does.
-  // Failure   Error(NOT_FOUND).
+  // event that cancels, whatever the work does; and with the settled record by delete_fibers() and by start_fiber() with
+  // policy kReplace, which may remove it.
+  // Failure   Error(NOT_FOUND). Error(GONE): the record went meanwhile by another hand.
   [[nodiscard]] SettledAwaiter wait_fiber(std::string id) {
     return SettledAwaiter(activation_of_self(), std::move(id));
   }
@@ -289,6 +315,8 @@ class ManagedFiberCalls {
   std::uint64_t delete_fibers(const FiberFilter& filter = {});
 
  private:
+  friend Self;
+  ManagedFiberCalls() = default;
   [[nodiscard]] Activation& activation_of_self() { return static_cast<Self*>(this)->activation(); }
 };
 
@@ -327,6 +355,7 @@ StartedFiber ManagedFiberCalls<Self>::start_fiber(std::string_view name, Functio
   FiberRow row;
   hearth_bytes record = {nullptr, 0};
   Activation& live = activation_of_self();
+  if (options.policy == FiberPolicy::kReplace) tell_waiters(live);
   live.check(managed_table(live).start(live.host(), live.id(), &request, &row.handle, &record),
              "start fiber");
   StartedFiber started = {row.handle != 0, read_fiber(parse_record(view(record)))};
@@ -431,6 +460,7 @@ std::uint64_t ManagedFiberCalls<Self>::delete_fibers(const FiberFilter& filter) 
   const hearth_fiber_filter wanted = to_fiber_filter(filter);
   std::uint64_t removed = 0;
   Activation& live = activation_of_self();
+  tell_waiters(live);
   live.check(managed_table(live).remove(live.host(), live.id(), &wanted, &removed),
              "delete fibers");
   return removed;

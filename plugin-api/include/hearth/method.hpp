@@ -3,6 +3,7 @@
 
 #include <hearth/callback.hpp>
 #include <hearth/detail/activation.hpp>
+#include <hearth/ext/methods.h>
 #include <hearth/fields.hpp>
 #include <hearth/task.hpp>
 
@@ -10,6 +11,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -147,6 +149,7 @@ struct Method {
   static constexpr std::size_t kPointerBytes = 2 * sizeof(void*);
 
   std::string_view name;
+  bool idempotent;
   Invoke invoke;
   alignas(void*) std::array<std::byte, kPointerBytes> pointer;
 };
@@ -217,15 +220,49 @@ struct MethodTable {
   std::vector<Callback> callbacks;  // for schedules and the queue
 };
 
+// The table of hearth.methods/1 for a list of methods.
+class MethodPromises {
+ public:
+  explicit MethodPromises(const std::vector<Method>& methods) {
+    for (const Method& method : methods) {
+      if (method.idempotent) promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});
+    }
+    table_ = {sizeof(hearth_methods_v1), static_cast<std::uint32_t>(promises_.size()),
+              promises_.data()};
+  }
+  MethodPromises(const MethodPromises&) = delete;
+  MethodPromises& operator=(const MethodPromises&) = delete;
+
+  // Null if there are none. As long-lived as this and as the names.
+  [[nodiscard]] const hearth_methods_v1* table() const {
+    return promises_.empty() ? nullptr : &table_;
+  }
+
+ private:
+  std::vector<hearth_method> promises_;
+  hearth_methods_v1 table_;
+};
+
 }  // namespace detail
+
+// Said of a method whose run may be cut off anywhere and then be done again from its beginning, with the same end as one whole run.
+struct IdempotentMethod {
+  explicit constexpr IdempotentMethod() = default;
+};
+inline constexpr IdempotentMethod kIdempotent{};
 
 // What a class offers to its clients. An agent class lists it once:
 //
 //     static void methods(hearth::Methods<Counter>& m) {
 //       m.add("increment", &Counter::increment);
+//       m.add("get", &Counter::get, hearth::kIdempotent);
 //       m.stream("count_to", &Counter::count_to);
 //       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
 //     }
+//
+// A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts it) is answered "try again".
+// With kIdempotent the host tries again by itself, on the code that comes then, and the caller notices only the wait; unless a part of
+// a stream was sent already. At most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
 //
 // Parameters  what read_json() takes, by value; const references too, if the method returns no Task.
 // Result      void, or what Json can be made from, or a Task of it.
@@ -237,17 +274,29 @@ class Methods {
   // `name` is a literal. Clients call it by this name.
   template <class C, class Result, class... Parameters>
   void add(const char* name, Result (C::*method)(Parameters...)) {
-    put<false, decltype(method), Result, Parameters...>(name, method);
+    put<false, decltype(method), Result, Parameters...>(name, method, false);
   }
   template <class C, class Result, class... Parameters>
   void add(const char* name, Result (C::*method)(Parameters...) const) {
-    put<false, decltype(method), Result, Parameters...>(name, method);
+    put<false, decltype(method), Result, Parameters...>(name, method, false);
+  }
+  template <class C, class Result, class... Parameters>
+  void add(const char* name, Result (C::*method)(Parameters...), IdempotentMethod) {
+    put<false, decltype(method), Result, Parameters...>(name, method, true);
+  }
+  template <class C, class Result, class... Parameters>
+  void add(const char* name, Result (C::*method)(Parameters...) const, IdempotentMethod) {
+    put<false, decltype(method), Result, Parameters...>(name, method, true);
   }
 
   // A method whose first parameter is hearth::Stream&. What it returns is the final result; the stream ends with it.
   template <class C, class Result, class... Parameters>
   void stream(const char* name, Result (C::*method)(Parameters...)) {
-    put<true, decltype(method), Result, Parameters...>(name, method);
+    put<true, decltype(method), Result, Parameters...>(name, method, false);
+  }
+  template <class C, class Result, class... Parameters>
+  void stream(const char* name, Result (C::*method)(Parameters...), IdempotentMethod) {
+    put<true, decltype(method), Result, Parameters...>(name, method, true);
   }
 
   // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add() too.
@@ -264,14 +313,14 @@ class Methods {
 
  private:
   template <bool Streams, class Pointer, class Result, class... Parameters>
-  void put(const char* name, Pointer pointer) {
+  void put(const char* name, Pointer pointer, bool idempotent) {
     using Invoker = detail::Invoker<T, Pointer, Result, Parameters...>;
     static_assert(
         Invoker::kStreams == Streams,
         "stream() is for methods whose first parameter is hearth::Stream&, add() for all others");
     static_assert(Invoker::kSafe, "a method that returns a Task takes its parameters by value");
     static_assert(sizeof pointer <= detail::Method::kPointerBytes);
-    detail::Method method = {name, &Invoker::invoke, {}};
+    detail::Method method = {name, idempotent, &Invoker::invoke, {}};
     std::memcpy(method.pointer.data(), &pointer, sizeof pointer);
     list_.methods.push_back(method);
   }

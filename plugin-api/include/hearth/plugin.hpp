@@ -65,7 +65,7 @@ void collect_methods(MethodTable& all, void (*methods)(Methods<Base>&)) {
   methods(list);
 }
 
-// Made at the first call to the class.
+// Made when the library is loaded.
 template <class T>
 const MethodTable& methods_of() {
   static const MethodTable list = [] {
@@ -140,9 +140,21 @@ constexpr hearth_schema_v1 schema_table() {
 template <HasSchema T>
 inline constexpr hearth_schema_v1 kSchemaTable = schema_table<T>();
 
+// Null if there are none, or if T cannot list its methods: then the first call says why.
+template <class T>
+const hearth_methods_v1* promises_of() noexcept {
+  try {
+    static const MethodPromises promises(methods_of<T>().methods);
+    return promises.table();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 template <class T>
 const void* class_extension(const hearth_class*, const char* id) noexcept {
   if (std::string_view(id) == HEARTH_EXT_OFFLOAD) return &kOffloadTable;
+  if (std::string_view(id) == HEARTH_EXT_METHODS) return promises_of<T>();
   if constexpr (HasSchema<T>) {
     if (std::string_view(id) == HEARTH_EXT_SCHEMA) return &kSchemaTable<T>;
   }

@@ -150,6 +150,8 @@ class QueueCalls {
   }
 
  private:
+  friend Self;
+  QueueCalls() = default;
   [[nodiscard]] Activation& activation_of_self() { return static_cast<Self*>(this)->activation(); }
 };
 

@@ -264,6 +264,8 @@ class ScheduleCalls {
   }
 
  private:
+  friend Self;
+  ScheduleCalls() = default;
   [[nodiscard]] Activation& activation_of_self() { return static_cast<Self*>(this)->activation(); }
   Schedule create_schedule(hearth_schedule_request& request, std::string_view callback,
                            const Json& payload, const ScheduleOptions& options);

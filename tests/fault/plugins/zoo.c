@@ -9,6 +9,7 @@
 #include <hearth/abi.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/offload.h>
+#include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
 #include <hearth/ext/state.h>
@@ -47,6 +48,7 @@ typedef struct zoo {
   hearth_agent agent;
   uint64_t waits[MAX_WAITS]; /* calls that wait for a result; the place is the token */
   hearth_bytes kept;
+  int counted;
 } zoo;
 
 static hearth_bytes bytes(const char* text) {
@@ -86,12 +88,26 @@ extern const hearth_host* zoo_shared_host;
 MAYBE_UNUSED static void on_signal(int number) {
   (void)number;
 }
-MAYBE_UNUSED static void* run_for_ever(void* unused) {
-  for (;;) pause();
-  return unused;
-}
 MAYBE_UNUSED static void free_key(void* value) {
   (void)value;
+}
+MAYBE_UNUSED static void* crash_there(void* unused) {
+#ifdef ABORTS_ON_ITS_THREAD
+  abort();
+#endif
+  crash();
+  return unused;
+}
+/* Not in the trial, nor in a check. */
+MAYBE_UNUSED static int is_served(void) {
+  char text[4096] = "";
+  const int file = open("/proc/self/cmdline", O_RDONLY);
+  const ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  for (ssize_t at = 0; at < size; ++at) {
+    if (strncmp(text + at, "--plugin-", 9) == 0) return 0;
+  }
+  return 1;
 }
 
 /* ---- one agent ---- */
@@ -205,6 +221,14 @@ static hearth_status wait_for_result(zoo* self, uint64_t call, uint64_t millisec
   uint64_t id = 0, token = 0;
   while (token < MAX_WAITS && self->waits[token] != 0) ++token;
   if (token == MAX_WAITS) return HEARTH_E_LIMIT;
+#ifdef CRASHES_IN_A_JOB
+  const hearth_offload_request job = {1};
+  const hearth_bytes work = {&job, sizeof job};
+  const hearth_status begun = HOST->submit(HOST, AGENT(self), HEARTH_OP_OFFLOAD, work, token, &id);
+  if (begun < 0) return begun;
+  self->waits[token] = call;
+  return HEARTH_OK;
+#endif
 #ifdef IGNORES_FAILED_SUBMITS
   self->waits[token] = call;
   if (HOST->submit(HOST, AGENT(self), HEARTH_OP_SLEEP, slice, token, &id) < 0) crash();
@@ -225,6 +249,13 @@ static hearth_status on_call(zoo* self, const hearth_event* event) {
   if (is(event->name, "echo")) return complete(self, event->call, HEARTH_OK, bytes("\"echo\""));
   if (is(event->name, "wait")) return wait_for_result(self, event->call, 1);
   if (is(event->name, "stay")) return wait_for_result(self, event->call, 700);
+#ifdef FORGETS
+  if (is(event->name, "count")) {
+    char text[24];
+    snprintf(text, sizeof text, "%d", ++self->counted);
+    return complete(self, event->call, HEARTH_OK, bytes(text));
+  }
+#endif
   if (is(event->name, "mistake"))
     return complete(self, event->call, execute(self, "no statement"), bytes(""));
   if (is(event->name, "note")) {
@@ -253,6 +284,9 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
 #ifdef CRASHES_IN_START
       crash();
 #endif
+#ifdef HANGS_IN_START
+      hang();
+#endif
 #ifdef NEVER_STARTS
       return HEARTH_OK;
 #endif
@@ -263,6 +297,12 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
     case HEARTH_EVENT_MESSAGE:
 #ifdef CRASHES_IN_MESSAGE
       crash();
+#endif
+#if defined(CRASHES_ON_ITS_THREAD) || defined(ABORTS_ON_ITS_THREAD)
+      {
+        pthread_t thread;
+        if (pthread_create(&thread, 0, crash_there, 0) == 0) pthread_join(thread, 0);
+      }
 #endif
 #ifdef IS_SLOW
       {
@@ -312,6 +352,19 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
     case HEARTH_EVENT_REQUEST:
       complete(self, event->call, HEARTH_OK, bytes("ok"));
       return HEARTH_OK;
+#ifdef MIGRATES
+    case HEARTH_EVENT_MIGRATE: complete(self, event->call, MIGRATES, none); return HEARTH_OK;
+#endif
+#ifdef NEVER_MIGRATES
+    case HEARTH_EVENT_MIGRATE: return HEARTH_OK;
+#endif
+#ifdef MIGRATES_ONCE
+    case HEARTH_EVENT_MIGRATE: {
+      static int times;
+      complete(self, event->call, times++ == 0 ? HEARTH_OK : HEARTH_E_CONFLICT, none);
+      return HEARTH_OK;
+    }
+#endif
     default:
 #ifdef ACCEPTS_EVERYTHING
       if (event->call != 0) complete(self, event->call, HEARTH_OK, none);
@@ -365,10 +418,29 @@ static void on_result(void* instance, const hearth_result* result) {
 #endif
 }
 
+#ifdef CRASHES_IN_A_JOB
+static hearth_status run_job(uint64_t job, uint32_t cancelled) {
+  (void)job;
+  if (!cancelled) crash();
+  return HEARTH_OK;
+}
+#endif
+
 static const void* get_extension(const hearth_class* class_, const char* id) {
   (void)class_, (void)id;
 #ifdef CRASHES_IN_GET_EXTENSION
   crash();
+#endif
+#ifdef HANGS_IN_GET_EXTENSION
+  hang();
+#endif
+#ifdef CRASHES_IN_A_JOB
+  static const hearth_offload_v1 jobs = {.run = run_job};
+  if (strcmp(id, HEARTH_EXT_OFFLOAD) == 0) return &jobs;
+#endif
+#ifdef SCHEMA_VERSION
+  static const hearth_schema_v1 schema = {sizeof schema, SCHEMA_VERSION};
+  if (strcmp(id, HEARTH_EXT_SCHEMA) == 0) return &schema;
 #endif
   return 0;
 }
@@ -415,7 +487,8 @@ static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
 #endif
 #ifdef LEAVES_A_THREAD
   pthread_t thread;
-  pthread_create(&thread, 0, run_for_ever, 0);
+  // It runs no code of this library, which may be unloaded before it has begun.
+  pthread_create(&thread, 0, (void* (*)(void*))(void (*)(void))pause, 0);
 #endif
 #ifdef CHANGES_THE_LOCALE
   setlocale(LC_ALL, "C.UTF-8");
@@ -428,6 +501,12 @@ static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
 #endif
 #ifdef CHANGES_THE_UMASK
   umask(0111);
+#endif
+#ifdef CHANGES_THINGS_WHEN_SERVED
+  if (is_served()) {
+    umask(0);
+    if (chdir("/") != 0) return HEARTH_E_PLUGIN;
+  }
 #endif
 #ifdef LEAVES_A_DESCRIPTOR
   if (open("/dev/null", O_RDONLY) < 0) return HEARTH_E_PLUGIN;
@@ -478,7 +557,8 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
                                                       .struct_size = sizeof(hearth_plugin),
                                                       .abi_major = HEARTH_ABI_MAJOR,
                                                       .abi_minor = HEARTH_ABI_MINOR,
-#if defined(CALLS_FROM_A_THREAD) || defined(JOINS_ITS_THREAD)
+#if defined(CALLS_FROM_A_THREAD) || defined(JOINS_ITS_THREAD) || defined(CRASHES_ON_ITS_THREAD) || \
+    defined(ABORTS_ON_ITS_THREAD)
                                                       .flags = HEARTH_PLUGIN_THREADS,
 #endif
                                                       .class_count = 1,

@@ -3,6 +3,7 @@
  * CMakeLists.txt beside this file lists them.
  */
 #include <hearth/abi.h>
+#include <hearth/ext/methods.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
 
@@ -141,6 +142,12 @@ static const hearth_offload_v1 offload = {.run = run_job};
 
 MAYBE_UNUSED static const void* get_extension(const hearth_class* self, const char* id) {
   (void)self;
+#ifdef WITH_METHODS
+  static const hearth_method methods[] = {{{"get", 3}, HEARTH_METHOD_IDEMPOTENT, 0},
+                                          {{"add", 3}, 0, 0}};
+  static const hearth_methods_v1 table = {sizeof table, WITH_METHODS, methods};
+  if (strcmp(id, HEARTH_EXT_METHODS) == 0) return &table;
+#endif
 #ifdef WITH_SCHEMA
   static const hearth_schema_v1 schema = {sizeof schema, WITH_SCHEMA};
   if (strcmp(id, HEARTH_EXT_SCHEMA) == 0) return &schema;

@@ -26,9 +26,10 @@ struct RecoveredFiber;
 namespace detail {
 
 class Activation;
-struct Recovery;       // see fiber.hpp
-class SettledAwaiter;  // see managed_fiber.hpp
-struct ClassTraits;    // what the compiler knows of an agent class: see class_of.hpp
+struct Recovery;  // see fiber.hpp
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, see managed_fiber.hpp
+class SettledAwaiter;
+struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
 
 // Which event the running code belongs to. Restored when a wait ends.
 struct Context {
@@ -255,7 +256,7 @@ class Activation {
   [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
 
   // A warning that would say the same each time. Bounded: kMostWarnings different ones.
-  void warn_once(std::string text) {
+  void warn_once(const std::string& text) {
     if (warned_.size() >= kMostWarnings || !warned_.insert(text).second) return;
     log(HEARTH_LOG_WARN, text);
   }

@@ -14,10 +14,10 @@ extern "C" {
 
 typedef struct hearth_clock_v1 {
   /* Milliseconds since 1970-01-01T00:00Z. May jump either way. [any] */
-  int64_t (*wall_ms)(const hearth_host *host);
+  int64_t (*wall_ms)(const hearth_host* host);
 
   /* Nanoseconds since some moment; never goes back. [any] */
-  uint64_t (*steady_ns)(const hearth_host *host);
+  uint64_t (*steady_ns)(const hearth_host* host);
 } hearth_clock_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_clock_v1) == 16, "frozen");

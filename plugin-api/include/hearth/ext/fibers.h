@@ -40,29 +40,31 @@ typedef struct hearth_fibers_v1 {
    * On disk when it returns. *id (36 characters) names it in the table and in logs. Errors: INVALID (also while a savepoint of
    * hearth.sql/1 is open; so do the functions below), NOT_FOUND (nothing of this id is being recovered to
    * replace; a managed one is INVALID: it is resumed), CLOSING, LIMIT (too many run), IO. [instance] */
-  hearth_status (*start)(const hearth_host *host, hearth_agent agent, hearth_bytes name, hearth_bytes replaces,
-                         hearth_fiber *fiber, hearth_bytes *id);
+  hearth_status (*start)(const hearth_host* host, hearth_agent agent, hearth_bytes name,
+                         hearth_bytes replaces, hearth_fiber* fiber, hearth_bytes* id);
 
   /* Replaces the checkpoint (JSON, whole, not merged). On disk when it returns. Errors: INVALID, LIMIT (larger than the
    * class's max_value), GONE (the fiber has ended), IO. [instance] */
-  hearth_status (*stash)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber, hearth_bytes json);
+  hearth_status (*stash)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                         hearth_bytes json);
 
   /* The work has ended well: the row goes with the running turn. GONE. INVALID: it is managed, and is settled. [instance] */
-  hearth_status (*finish)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber);
+  hearth_status (*finish)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber);
 
   /* Offers a dead fiber again, soon, counting its attempts anew. NOT_FOUND: no dead fiber has this id. [instance] */
-  hearth_status (*retry)(const hearth_host *host, hearth_agent agent, hearth_bytes id);
+  hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
   /* The work has failed: like finish, and reported (log, metrics) with `why`, a text for people. Nobody tries again: the
    * end of the work is its own decision. INVALID, GONE. [instance] */
-  hearth_status (*fail)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber, hearth_bytes why);
+  hearth_status (*fail)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                        hearth_bytes why);
 
   /* The dead fibers that have no record (hearth.managed_fibers/1 lists the others), oldest first. after: the id that the last page
    * ended with, or empty. limit: 1 to 100; 0: 50. *records: a JSON array of {"id", "name", "snapshot", "created_at", "attempts",
    * "last_error"}. A page of more than 4 MiB ends before its limit: only an empty page is the last. NOT_FOUND: `after` is
    * not dead any more. INVALID. [instance] */
-  hearth_status (*list_dead)(const hearth_host *host, hearth_agent agent, hearth_bytes after, uint32_t limit,
-                             hearth_bytes *records);
+  hearth_status (*list_dead)(const hearth_host* host, hearth_agent agent, hearth_bytes after,
+                             uint32_t limit, hearth_bytes* records);
 } hearth_fibers_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v1) == 48, "frozen");

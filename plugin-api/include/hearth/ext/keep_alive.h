@@ -18,10 +18,10 @@ extern "C" {
 
 typedef struct hearth_keep_alive_v1 {
   /* One more reference. The first one is persisted with the running turn. Errors: CLOSING, LIMIT, IO. [instance] */
-  hearth_status (*acquire)(const hearth_host *host, hearth_agent agent);
+  hearth_status (*acquire)(const hearth_host* host, hearth_agent agent);
 
   /* One less. INVALID if none is held. [instance] */
-  hearth_status (*release)(const hearth_host *host, hearth_agent agent);
+  hearth_status (*release)(const hearth_host* host, hearth_agent agent);
 } hearth_keep_alive_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_keep_alive_v1) == 16, "frozen");

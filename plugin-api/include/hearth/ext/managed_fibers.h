@@ -31,7 +31,8 @@
  *
  * HEARTH_EVENT_FIBER_SETTLED: asynchronous. name: the fiber's name; body: the record, in a settled status. Once a record is
  * settled this is delivered until it was completed with OK or UNSUPPORTED, after growing waits, after a restart too: at least once.
- * What is replaced, retried or removed before is told no more.
+ * What is replaced, retried or removed before is told no more: a plugin in which somebody waits for that record looks at it
+ * (inspect) before it calls remove(), or start() with REPLACE, and tells him what it says.
  *
  * HEARTH_EVENT_FIBERS_RECOVERED: asynchronous. Several fibers, managed or not, were interrupted; before the first is offered. body: JSON
  *   [{"id", "name", "created_at", "attempt"}], oldest first. Completed with {"order": ["id", ...], "parallel": <n>}: they are
@@ -79,16 +80,17 @@ enum {
 
 typedef struct hearth_fiber_request {
   uint32_t struct_size;
-  uint32_t policy;         /* HEARTH_FIBER_JOIN, ... */
-  hearth_bytes name;       /* 1 to 256 bytes of UTF-8 */
-  hearth_bytes id;         /* 1 to 256 bytes; empty: the host makes one */
-  hearth_bytes key;        /* idempotency key, 1 to 256 bytes; empty: none */
-  hearth_bytes input;      /* JSON, kept for recovery; empty: null */
-  hearth_bytes metadata;   /* JSON, for people and lists; empty: null */
-  uint32_t max_retries;    /* how often the work begins again after it has failed; 0: never */
-  uint32_t reserved;       /* 0 */
-  uint64_t retry_base_ms;  /* 0: 1000; the wait doubles with each failure, plus up to a quarter at random */
-  uint64_t retry_max_ms;   /* 0: 300000 */
+  uint32_t policy;       /* HEARTH_FIBER_JOIN, ... */
+  hearth_bytes name;     /* 1 to 256 bytes of UTF-8 */
+  hearth_bytes id;       /* 1 to 256 bytes; empty: the host makes one */
+  hearth_bytes key;      /* idempotency key, 1 to 256 bytes; empty: none */
+  hearth_bytes input;    /* JSON, kept for recovery; empty: null */
+  hearth_bytes metadata; /* JSON, for people and lists; empty: null */
+  uint32_t max_retries;  /* how often the work begins again after it has failed; 0: never */
+  uint32_t reserved;     /* 0 */
+  uint64_t
+      retry_base_ms; /* 0: 1000; the wait doubles with each failure, plus up to a quarter at random */
+  uint64_t retry_max_ms; /* 0: 300000 */
 } hearth_fiber_request;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_request) == 112, "frozen");
@@ -96,12 +98,12 @@ HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_request) == 112, "frozen");
 /* What list() and remove() look for. A zero or empty field does not restrict. */
 typedef struct hearth_fiber_filter {
   uint32_t struct_size;
-  uint32_t statuses;       /* bits */
+  uint32_t statuses; /* bits */
   hearth_bytes name;
-  int64_t before_ms;       /* created before */
-  hearth_bytes after;      /* list: a record's id: those that come after it */
-  uint32_t limit;          /* list: 1 to 100, 0: 50; remove: 1 to 500, 0: 100 */
-  uint32_t dead;           /* 1: only those that recovery has given up */
+  int64_t before_ms;  /* created before */
+  hearth_bytes after; /* list: a record's id: those that come after it */
+  uint32_t limit;     /* list: 1 to 100, 0: 50; remove: 1 to 500, 0: 100 */
+  uint32_t dead;      /* 1: only those that recovery has given up */
 } hearth_fiber_filter;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_filter) == 56, "frozen");
@@ -113,43 +115,46 @@ typedef struct hearth_managed_fibers_v1 {
    * has another name or input, unless it is settled and the policy REPLACE; or policy REJECT; or an unmanaged fiber has this id),
    * LIMIT (too many run, too many records, JSON too large), CLOSING, IO; also INVALID while a savepoint is open, as with
    * every function below. After an error nothing has been written. [instance] */
-  hearth_status (*start)(const hearth_host *host, hearth_agent agent, const hearth_fiber_request *request,
-                         hearth_fiber *fiber, hearth_bytes *record);
+  hearth_status (*start)(const hearth_host* host, hearth_agent agent,
+                         const hearth_fiber_request* request, hearth_fiber* fiber,
+                         hearth_bytes* record);
 
   /* The fiber that is being offered goes on in this instance, under its id, with its checkpoint. On disk when it returns.
    * NOT_FOUND: `id` is not being offered now. LIMIT, CLOSING, IO. [instance] */
-  hearth_status (*resume)(const hearth_host *host, hearth_agent agent, hearth_bytes id, hearth_fiber *fiber);
+  hearth_status (*resume)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                          hearth_fiber* fiber);
 
   /* The work has ended. status: COMPLETED (body: the result, JSON or empty), ERROR (body: a text) or ABORTED (body: the
    * reason). With the running turn. *record tells what became of it (ERROR with retries left: pending).
    * GONE: it was settled before, by a cancel: nothing is changed. INVALID (no JSON), LIMIT (a result too large): it still runs. [instance] */
-  hearth_status (*settle)(const hearth_host *host, hearth_agent agent, hearth_fiber fiber, uint32_t status,
-                          hearth_bytes body, hearth_bytes *record);
+  hearth_status (*settle)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                          uint32_t status, hearth_bytes body, hearth_bytes* record);
 
   /* By id or by key; the other is empty. NOT_FOUND. [instance] */
-  hearth_status (*inspect)(const hearth_host *host, hearth_agent agent, hearth_bytes id, hearth_bytes key,
-                           hearth_bytes *record);
+  hearth_status (*inspect)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_bytes key, hearth_bytes* record);
 
   /* *records: a JSON array, newest first. A page of more than 4 MiB ends before its limit: only an empty page is the last.
    * NOT_FOUND: no record has the id `after`. INVALID. [instance] */
-  hearth_status (*list)(const hearth_host *host, hearth_agent agent, const hearth_fiber_filter *filter,
-                        hearth_bytes *records);
+  hearth_status (*list)(const hearth_host* host, hearth_agent agent,
+                        const hearth_fiber_filter* filter, hearth_bytes* records);
 
   /* Settles it as aborted, with a reason, whatever its work does; the plugin should then stop the work. On disk with the
    * turn. By id or by key. NOT_FOUND: none such, or settled already. [instance] */
-  hearth_status (*cancel)(const hearth_host *host, hearth_agent agent, hearth_bytes id, hearth_bytes key,
-                          hearth_bytes reason);
+  hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                          hearth_bytes key, hearth_bytes reason);
 
   /* Settles an interrupted or dead one by hand. outcome: JSON as for the recovery event. NOT_FOUND, INVALID. [instance] */
-  hearth_status (*resolve)(const hearth_host *host, hearth_agent agent, hearth_bytes id, hearth_bytes outcome);
+  hearth_status (*resolve)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_bytes outcome);
 
   /* Offers an interrupted or dead one again, soon, its attempts forgotten. NOT_FOUND. [instance] */
-  hearth_status (*retry)(const hearth_host *host, hearth_agent agent, hearth_bytes id);
+  hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
   /* Removes settled records, those settled longest ago first: completed, aborted, and with an error but not dead, unless the
    * filter names statuses or the dead ones; never one that is not settled. *removed: how many. [instance] */
-  hearth_status (*remove)(const hearth_host *host, hearth_agent agent, const hearth_fiber_filter *filter,
-                          uint64_t *removed);
+  hearth_status (*remove)(const hearth_host* host, hearth_agent agent,
+                          const hearth_fiber_filter* filter, uint64_t* removed);
 } hearth_managed_fibers_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_managed_fibers_v1) == 72, "frozen");

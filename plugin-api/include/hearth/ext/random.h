@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct hearth_random_v1 {
   /* Fills `size` bytes at `out`. INVALID beyond 1 MiB. [any] */
-  hearth_status (*fill)(const hearth_host *host, void *out, size_t size);
+  hearth_status (*fill)(const hearth_host* host, void* out, size_t size);
 } hearth_random_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_random_v1) == 8, "frozen");

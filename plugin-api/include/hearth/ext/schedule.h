@@ -58,7 +58,12 @@ extern "C" {
 enum { HEARTH_EVENT_SCHEDULE = 12 };
 
 /* hearth_schedule_request.type */
-enum { HEARTH_SCHEDULE_DELAY = 1, HEARTH_SCHEDULE_AT = 2, HEARTH_SCHEDULE_CRON = 3, HEARTH_SCHEDULE_INTERVAL = 4 };
+enum {
+  HEARTH_SCHEDULE_DELAY = 1,
+  HEARTH_SCHEDULE_AT = 2,
+  HEARTH_SCHEDULE_CRON = 3,
+  HEARTH_SCHEDULE_INTERVAL = 4
+};
 
 /* hearth_schedule_request.idempotent. A request like one that waits gives that one instead of a second. Like: the same callback
  * and payload, and for CRON the same expression and zone, for INTERVAL the same length. One that is running now and will be
@@ -73,8 +78,9 @@ enum {
  * schedule was paused, its callback missing). What was begun is run to its end, however late. */
 enum {
   HEARTH_MISFIRE_ONCE = 0, /* one run for all of them */
-  HEARTH_MISFIRE_SKIP = 1, /* none if it is more than a minute late: the next one is at its own time, a one-shot row goes */
-  HEARTH_MISFIRE_ALL = 2   /* each, oldest first, the last misfire_limit of them */
+  HEARTH_MISFIRE_SKIP =
+      1, /* none if it is more than a minute late: the next one is at its own time, a one-shot row goes */
+  HEARTH_MISFIRE_ALL = 2 /* each, oldest first, the last misfire_limit of them */
 };
 
 /* hearth_schedule_request.overlap: an occurrence whose time comes while the last one still runs or waits for another try. For CRON and
@@ -82,7 +88,8 @@ enum {
 enum {
   HEARTH_OVERLAP_SKIP = 0,  /* is left out */
   HEARTH_OVERLAP_QUEUE = 1, /* one waits and runs right after it */
-  HEARTH_OVERLAP_ALLOW = 2  /* runs beside it, up to the class's schedules.max_running; more are left out */
+  HEARTH_OVERLAP_ALLOW =
+      2 /* runs beside it, up to the class's schedules.max_running; more are left out */
 };
 
 /* hearth_schedule_request.flags */
@@ -90,20 +97,21 @@ enum { HEARTH_SCHEDULE_FIXED_RATE = 1 };
 
 typedef struct hearth_schedule_request {
   uint32_t struct_size;
-  uint32_t type;            /* HEARTH_SCHEDULE_* */
-  hearth_bytes callback;    /* 1 to 256 bytes of UTF-8 */
-  hearth_bytes payload;     /* JSON; empty: null */
-  int64_t when_ms;          /* DELAY: from now, 0 or more; AT: Unix time; both up to the year 9999; INTERVAL: 1 ms to 366 days */
-  hearth_bytes cron;        /* CRON: the expression */
-  hearth_bytes time_zone;   /* CRON: IANA name ("Europe/Berlin"); empty: UTC */
-  uint32_t idempotent;      /* HEARTH_IDEMPOTENT_* */
-  uint32_t misfire;         /* HEARTH_MISFIRE_* */
-  uint32_t misfire_limit;   /* ALL: 1 to 1000; 0: 10 */
-  uint32_t overlap;         /* HEARTH_OVERLAP_* */
-  uint32_t flags;           /* HEARTH_SCHEDULE_FIXED_RATE */
-  uint32_t max_attempts;    /* of one run, the first included; 0: 3 */
-  uint64_t retry_base_ms;   /* 0: 100; waits are random, below min(2^attempt * base, max) */
-  uint64_t retry_max_ms;    /* 0: 3000 */
+  uint32_t type;         /* HEARTH_SCHEDULE_* */
+  hearth_bytes callback; /* 1 to 256 bytes of UTF-8 */
+  hearth_bytes payload;  /* JSON; empty: null */
+  int64_t
+      when_ms; /* DELAY: from now, 0 or more; AT: Unix time; both up to the year 9999; INTERVAL: 1 ms to 366 days */
+  hearth_bytes cron;      /* CRON: the expression */
+  hearth_bytes time_zone; /* CRON: IANA name ("Europe/Berlin"); empty: UTC */
+  uint32_t idempotent;    /* HEARTH_IDEMPOTENT_* */
+  uint32_t misfire;       /* HEARTH_MISFIRE_* */
+  uint32_t misfire_limit; /* ALL: 1 to 1000; 0: 10 */
+  uint32_t overlap;       /* HEARTH_OVERLAP_* */
+  uint32_t flags;         /* HEARTH_SCHEDULE_FIXED_RATE */
+  uint32_t max_attempts;  /* of one run, the first included; 0: 3 */
+  uint64_t retry_base_ms; /* 0: 100; waits are random, below min(2^attempt * base, max) */
+  uint64_t retry_max_ms;  /* 0: 3000 */
 } hearth_schedule_request;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_request) == 120, "frozen");
@@ -111,14 +119,14 @@ HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_request) == 120, "frozen");
 /* What list() looks for. A zero or empty field does not restrict. */
 typedef struct hearth_schedule_filter {
   uint32_t struct_size;
-  uint32_t type;         /* HEARTH_SCHEDULE_* */
+  uint32_t type; /* HEARTH_SCHEDULE_* */
   hearth_bytes callback;
-  hearth_bytes state;    /* "waiting", ... */
-  int64_t from_ms;       /* next due at or after */
-  int64_t until_ms;      /* next due before */
-  hearth_bytes after;    /* a record's id: those that come after it in the list */
-  uint32_t limit;        /* 1 to 1000; 0: 100 */
-  uint32_t reserved;     /* 0 */
+  hearth_bytes state; /* "waiting", ... */
+  int64_t from_ms;    /* next due at or after */
+  int64_t until_ms;   /* next due before */
+  hearth_bytes after; /* a record's id: those that come after it in the list */
+  uint32_t limit;     /* 1 to 1000; 0: 100 */
+  uint32_t reserved;  /* 0 */
 } hearth_schedule_filter;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_filter) == 80, "frozen");
@@ -127,26 +135,29 @@ typedef struct hearth_schedule_v1 {
   /* Makes a schedule, or finds the one that it would repeat. *record describes it; *created is 0 if it was there. Either way
    * the agent will be awake when it is due. Errors: INVALID (time, cron, zone, retry options, payload; last_error says
    * which), LIMIT (too many, payload too large), BUSY (the machine has no time zones), CLOSING, IO. [instance] */
-  hearth_status (*create)(const hearth_host *host, hearth_agent agent, const hearth_schedule_request *request,
-                          hearth_bytes *record, uint32_t *created);
+  hearth_status (*create)(const hearth_host* host, hearth_agent agent,
+                          const hearth_schedule_request* request, hearth_bytes* record,
+                          uint32_t* created);
 
   /* NOT_FOUND. [instance] */
-  hearth_status (*get)(const hearth_host *host, hearth_agent agent, hearth_bytes id, hearth_bytes *record);
+  hearth_status (*get)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                       hearth_bytes* record);
 
   /* *records: a JSON array, next due first, those never due last, then by age; cut short at 8 MiB, so read on after
    * the last one until there are none. None either if `after` is the id of none. [instance] */
-  hearth_status (*list)(const hearth_host *host, hearth_agent agent, const hearth_schedule_filter *filter,
-                        hearth_bytes *records);
+  hearth_status (*list)(const hearth_host* host, hearth_agent agent,
+                        const hearth_schedule_filter* filter, hearth_bytes* records);
 
   /* The row goes with this turn; a run in progress goes on to its end. NOT_FOUND. [instance] */
-  hearth_status (*cancel)(const hearth_host *host, hearth_agent agent, hearth_bytes id);
+  hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
   /* paused 1: no run begins until paused 0; what was missed meanwhile counts as a misfire. NOT_FOUND. [instance] */
-  hearth_status (*pause)(const hearth_host *host, hearth_agent agent, hearth_bytes id, uint32_t paused);
+  hearth_status (*pause)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                         uint32_t paused);
 
   /* A missing or dead one is due now, and its failures are forgotten. NOT_FOUND: none such has this id, or it runs.
    * [instance] */
-  hearth_status (*retry)(const hearth_host *host, hearth_agent agent, hearth_bytes id);
+  hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_schedule_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_v1) == 48, "frozen");

@@ -88,6 +88,7 @@ class Engine {
       throw std::runtime_error(text);
     }
     agent.instance = instance;
+    agent.must_be_awake = false;
     ++agent.activations;
     if (migrates) {
       migrate(agent, known);
@@ -158,6 +159,7 @@ class Engine {
   void destroy(AgentRecord& agent) {
     if (!agent.instance) return;
     agent.closing = true;
+    agent.must_be_awake = agent.keep_alive > 0;
     agent.definition->destroy(agent.instance);
     agent.instance = nullptr;
     agent.calls.clear();
@@ -189,7 +191,7 @@ class Engine {
     }
     agent.waiting.clear();
     agent.state.reset();
-    agent.has_lived = false;
+    agent.has_lived = agent.must_be_awake = false;
     agent.schema = 0;
     agent.fibers.clear();
     agent.durable = DurableRows();

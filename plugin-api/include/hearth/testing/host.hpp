@@ -227,10 +227,10 @@ class AgentHandle {
     return detail::start_call(*engine_, *agent_, 0, method, detail::argument_list(arguments...));
   }
   // The arguments as a client's text, which need not be JSON.
-  Call start_raw(std::string_view method, std::string arguments) {
+  Call start_raw(std::string_view method, const std::string& arguments) {
     auto call = std::make_shared<detail::CallRecord>();
     call->kind = HEARTH_EVENT_CALL;
-    engine_->send(*agent_, call, std::string(method), std::move(arguments), 0);
+    engine_->send(*agent_, call, std::string(method), arguments, 0);
     engine_->settle();
     return Call(*engine_, *agent_, call);
   }
@@ -238,8 +238,8 @@ class AgentHandle {
   // A client with "?query"; `id` is made up if empty. Look at closed() if the agent may refuse it.
   Client connect(std::string_view query = {}, std::string id = {}, Headers headers = {});
 
-  HttpAnswer request(std::string_view method, std::string_view path = {}, std::string body = {},
-                     Headers headers = {});
+  HttpAnswer request(std::string_view method, std::string_view path = {},
+                     const std::string& body = {}, Headers headers = {});
 
   // What is stored, or the initial state.
   [[nodiscard]] Json state() const {
@@ -249,7 +249,8 @@ class AgentHandle {
   // Rows of a query on the agent's database, as arrays of columns.
   [[nodiscard]] Json sql(const std::string& text) const;
 
-  // Out of memory at once, as an eviction without a grace: suspended work is destroyed.
+  // Out of memory at once, as an eviction without a grace: suspended work is destroyed. A server then repeats on_connect and the calls of
+  // idempotent methods that were in progress; here nobody repeats them, and they stay without an answer: call again.
   void evict() {
     engine_->destroy(*agent_);
     engine_->settle();
@@ -277,8 +278,12 @@ class AgentHandle {
   // Its library is replaced: out of memory, and from the next event on an agent of T.
   template <class T>
   void become() {
+    become(detail::kClassUnderTest<T>);
+  }
+  // The same with a class out of a library, see Host::load().
+  void become(const hearth_class& definition) {
     evict();
-    agent_->definition = &detail::kClassUnderTest<T>;
+    agent_->definition = &definition;
   }
   // The schema version of its data; 0: none.
   [[nodiscard]] std::uint32_t schema_version() const { return agent_->schema; }
@@ -428,12 +433,12 @@ inline Client AgentHandle::connect(std::string_view query, std::string id, Heade
 }
 
 inline HttpAnswer AgentHandle::request(std::string_view method, std::string_view path,
-                                       std::string body, Headers headers) {
+                                       const std::string& body, Headers headers) {
   auto call = std::make_shared<detail::CallRecord>();
   call->kind = HEARTH_EVENT_REQUEST;
   call->target = "/agents/agent-under-test/" + agent_->name + std::string(path);
   call->request_headers = std::move(headers);
-  engine_->send(*agent_, call, std::string(method), std::move(body), 0);
+  engine_->send(*agent_, call, std::string(method), body, 0);
   engine_->settle();
   HttpAnswer answer;
   answer.done = call->done;

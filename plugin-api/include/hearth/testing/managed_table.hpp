@@ -54,6 +54,7 @@ inline void settle_row(Engine& engine, AgentRecord& agent, ManagedRow& row, Fibe
   row.record.completed_at = Time(std::chrono::milliseconds(engine.wall_ms));
   row.record.next_at.reset();
   row.told = row.telling = false;
+  row.tell_after_ns = 0;
 }
 
 // {"status", "result", ...}: what a hook or resolve() says. A text says what is wrong.
@@ -121,7 +122,7 @@ inline hearth_status start_managed(const hearth_host* host, hearth_agent id,
   if (const ManagedRow* const old = by_id ? by_id : by_key) {
     if (old->record.name != row.record.name || old->record.input != row.record.input)
       return caller.fail(HEARTH_E_CONFLICT,
-                         "the fiber of this id or key has another name or input");
+                         "a managed fiber of this id or key has another name or input");
     if (old->record.settled() && request->policy == HEARTH_FIBER_REJECT)
       return caller.fail(HEARTH_E_CONFLICT, "the fiber of this id or key is settled");
     if (!old->record.settled() || request->policy != HEARTH_FIBER_REPLACE) {

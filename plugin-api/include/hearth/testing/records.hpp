@@ -142,8 +142,9 @@ struct AgentRecord {
   Database database;
   std::optional<std::string> state;
   std::map<std::uint64_t, std::shared_ptr<ClientRecord>> clients;
-  bool has_lived = false;    // an instance has started
-  std::uint32_t schema = 0;  // the version of its data; 0: none
+  bool has_lived = false;      // an instance has started
+  bool must_be_awake = false;  // the last one held a keep-alive reference when it ended
+  std::uint32_t schema = 0;    // the version of its data; 0: none
   int activations = 0;
   int destructions = 0;
   std::vector<FiberRecord> fibers;  // in order of creation; the table is their copy for readers

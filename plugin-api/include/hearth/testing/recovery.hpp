@@ -139,6 +139,7 @@ inline std::uint64_t next_durable(const Engine& engine, AgentRecord& agent) {
     const std::uint64_t now_ms = engine.steady_ns / 1'000'000;
     at_steady((now_ms + static_cast<std::uint64_t>(wait)) * 1'000'000);
   };
+  if (agent.must_be_awake) at_steady(0);
   for (const FiberRecord& row : agent.fibers) {
     if (row.interrupted()) at_steady(row.due_ns);
   }

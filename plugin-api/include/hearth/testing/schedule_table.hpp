@@ -222,19 +222,11 @@ inline void advance_schedule(AgentRecord& agent, ScheduleRow& row, std::int64_t 
 }
 
 inline void end_schedule(Engine& engine, AgentRecord& agent, const std::string& id,
-                         const CallRecord& ended) {
+                         std::int64_t began_ms, const CallRecord& ended) {
   ScheduleRow* const row = find_schedule(agent, id);
   if (!row) return;  // cancelled meanwhile
   row->running = false;
-  if (ended.status == HEARTH_OK) {
-    ++row->runs;
-    row->missing = 0;
-    row->missed = 0;
-    row->last_run_ms = engine.wall_ms;
-    row->last_error.reset();
-    return advance_schedule(agent, *row, engine.wall_ms);
-  }
-  row->last_error = ended.body;
+  row->last_run_ms = began_ms;
   if (ended.status == HEARTH_E_NOT_FOUND || ended.status == HEARTH_E_UNSUPPORTED) {
     row->last_error = "the class has no such callback";
     row->missing_in_activation = agent.activations;
@@ -242,6 +234,14 @@ inline void end_schedule(Engine& engine, AgentRecord& agent, const std::string& 
     engine.write_log("warn schedule " + row->callback + ": " + ended.body);
     return;
   }
+  ++row->runs;
+  row->missing = 0;
+  if (ended.status == HEARTH_OK) {
+    row->missed = 0;
+    row->last_error.reset();
+    return advance_schedule(agent, *row, engine.wall_ms);
+  }
+  row->last_error = ended.body;
   ++row->failures;
   if (++row->attempts >= row->retry.max_attempts)
     return advance_schedule(agent, *row, engine.wall_ms);
@@ -301,8 +301,8 @@ inline bool step_schedules(Engine& engine, AgentRecord& agent) {
       {"missed", row.missed}};
   auto call = std::make_shared<CallRecord>();
   call->kind = HEARTH_EVENT_SCHEDULE;
-  call->then = [&engine, &agent, id = row.id](const CallRecord& ended) {
-    end_schedule(engine, agent, id, ended);
+  call->then = [&engine, &agent, id = row.id, began = engine.wall_ms](const CallRecord& ended) {
+    end_schedule(engine, agent, id, began, ended);
   };
   engine.send(agent, call, std::string(row.callback), to_text(body), 0);
   return true;

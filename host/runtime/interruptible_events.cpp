@@ -1,0 +1,58 @@
+#include "runtime/interruptible_events.hpp"
+
+#include "base/assert.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+std::size_t bytes_of(const InterruptedEvent& event) {
+  return event.name.size() + event.body.size();
+}
+
+}  // namespace
+
+InterruptibleEvents::Place InterruptibleEvents::keep(InterruptedEvent event) {
+  if (event.kind ==
+      EventKind::
+          kCall) {  // the others have no bytes, and no more than the clients that wait for them
+    const std::size_t bytes = bytes_of(event);
+    if (calls_ >= max_events_ || bytes > max_bytes_ - bytes_) return 0;
+    ++calls_;
+    bytes_ += bytes;
+  }
+  kept_.try_emplace(++last_, Kept{std::move(event)});
+  return last_;
+}
+
+void InterruptibleEvents::drop(Place place) {
+  if (place == 0) return;
+  const auto found = kept_.find(place);
+  HEARTH_ASSERT(found != kept_.end(), "an event is dropped that is not kept");
+  const InterruptedEvent& event = found->second.event;
+  if (event.kind == EventKind::kCall) {
+    --calls_;
+    bytes_ -= bytes_of(event);
+  }
+  kept_.erase(found);
+}
+
+void InterruptibleEvents::interrupt(Place place, std::shared_ptr<CallSink> sink) {
+  const auto found = kept_.find(place);
+  HEARTH_ASSERT(found != kept_.end(), "an event is interrupted that is not kept");
+  found->second.event.sink = std::move(sink);
+  found->second.interrupted = true;
+}
+
+std::vector<InterruptedEvent> InterruptibleEvents::take_interrupted() {
+  std::vector<InterruptedEvent> taken;
+  for (auto& [place, kept] : std::exchange(kept_, {})) {
+    if (kept.interrupted) taken.push_back(std::move(kept.event));
+  }
+  calls_ = 0;
+  bytes_ = 0;
+  return taken;
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,66 @@
+// What is delivered again, should the agent be evicted in its middle. See interruptible_events.hpp and AgentSlot's promise P6.
+#include "runtime/agent_slot.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+// Afterwards the agent comes back for what waits. One that was hung is not given again what may have hung it.
+bool comes_back_after(EvictReason reason) {
+  return reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
+         reason != EvictReason::kHung;
+}
+
+}  // namespace
+
+std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions) const {
+  if (interruptions.count == 0) return services_.limits().event_timeout;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      interruptions.due - services_.loop().clock().steady_now());
+  return std::max(left, std::chrono::milliseconds(1));  // 0 would be: no limit
+}
+
+void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {
+  const bool may_begin_again =
+      event.kind == EventKind::kConnect || (event.kind == EventKind::kCall && call.sink &&
+                                            !call.part_sent && class_->is_idempotent(event.name));
+  if (!may_begin_again || call.interruptions.count >= Interruptions::kMost) return;
+  InterruptedEvent kept;
+  kept.kind = event.kind;
+  kept.connection = event.connection;
+  if (event.kind == EventKind::kCall) {
+    kept.name = event.name;
+    kept.body = event.body;
+  }
+  kept.interruptions = call.interruptions;
+  if (kept.interruptions.count++ == 0) {
+    kept.interruptions.due =
+        services_.loop().clock().steady_now() +
+        std::chrono::milliseconds(static_cast<std::int64_t>(event.deadline_ms));
+  }
+  call.kept = interruptible_.keep(std::move(kept));
+}
+
+void LiveAgent::forbid_another_try(Call& call) {
+  interruptible_.drop(std::exchange(call.kept, 0));
+}
+
+bool LiveAgent::may_try_again(EvictReason reason) const {
+  return comes_back_after(reason) && !broken_ && !migrating_ && !destroy_requested_;
+}
+
+bool LiveAgent::interrupt(Call& call) {
+  if (call.kept == 0) return false;
+  const Connection* client = find_connection(call.connection);
+  const bool can_read = call.connection == 0 || (client != nullptr && !client->closing);
+  const bool anybody_waits = (call.kind != EventKind::kCall || call.sink != nullptr) && can_read;
+  if (!anybody_waits) return false;
+  interruptible_.interrupt(std::exchange(call.kept, 0), std::move(call.sink));
+  return true;
+}
+
+}  // namespace hearth::runtime

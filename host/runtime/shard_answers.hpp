@@ -1,0 +1,36 @@
+#pragma once
+// Which shards have done what all of them were asked to do.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace hearth::runtime {
+
+// A shard that is held up by the code of some agent may take very long: nobody waits for it without a limit.
+//
+// Threads    All members from any thread.
+// Lifetime   Shared by who asks and by what was posted to the shards.
+class ShardAnswers {
+ public:
+  explicit ShardAnswers(unsigned shards) : answered_(shards, false), open_(shards) {}
+
+  // The shard has done it. Once each.
+  void add(unsigned shard);
+
+  [[nodiscard]] bool complete() const;
+  // Waits until all have, at most so long. False: some have not.
+  bool wait_for(std::chrono::milliseconds patience) const;
+  // Those that have not, in order.
+  [[nodiscard]] std::vector<unsigned> missing() const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable all_;
+  std::vector<bool> answered_;  // guarded by mutex_
+  std::size_t open_;            // guarded by mutex_
+};
+
+}  // namespace hearth::runtime

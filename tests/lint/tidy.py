@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Fails when clang-tidy 19 finds something: `tidy.py BUILD` looks at the whole tree, `tidy.py BUILD PLACE...` at these files or folders.
+`--self-test` checks what it adds to clang-tidy.
+
+Almost all of clang-tidy's time goes into what a source includes, not into the source. So sources that are compiled alike are read
+as one, which makes the whole tree a matter of minutes. Two that cannot be read as one, since each has something of its own by the
+same name, go into different groups; the compiler is asked first.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ["host", "plugin-api", "plugins", "tests"]
+SKIPPED = {"node_modules", "coroutine_probes", "template"}
+# More files in one save little, and leave one processor waiting for the other at the end.
+MOST_TOGETHER = 24
+# Not .h: the C interface has C's style.
+HEADERS = r"(%s)/.*\.([hi]pp|cpp)$" % "|".join(FOLDERS)
+PLACE = re.compile(r"^(/[^:]+|[^/:\s][^:]*):\d+:\d+: (?P<kind>fatal error|error|warning|note): ")
+
+Flags = tuple[str, ...]
+Pool = concurrent.futures.ThreadPoolExecutor
+
+
+class Group:
+    """Sources that are read as one, as a file that includes them."""
+
+    def __init__(self, source: pathlib.Path, files: list[str], flags: Flags):
+        self.source = source
+        self.files = files
+        self.flags = flags
+
+    def write(self) -> None:
+        lines = [f'#include "{file}"  // NOLINT(bugprone-suspicious-include)\n' for file in self.files]
+        self.source.write_text("".join(lines))
+
+    def title(self) -> str:
+        folders = sorted({str(pathlib.Path(file).parent.relative_to(ROOT)) for file in self.files})
+        return f"{len(self.files)} of {', '.join(folders)}"
+
+
+def is_ours(file: pathlib.Path) -> bool:
+    if not file.is_relative_to(ROOT) or not file.is_file():
+        return False
+    parts = file.relative_to(ROOT).parts
+    return parts[0] in FOLDERS and not SKIPPED & set(parts) and file.suffix in {".cpp", ".hpp", ".ipp"}
+
+
+def compiled(build: pathlib.Path) -> dict[str, Flags]:
+    """Each C++ source with the flags that it is compiled with, the first ones if it is compiled more than once."""
+    flags: dict[str, Flags] = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = entry["file"]
+        if file in flags or not is_ours(pathlib.Path(file)):
+            continue
+        words = shlex.split(entry["command"])
+        del words[words.index("-o") : words.index("-o") + 2]
+        # Warnings are the build's business; here they would be errors of files that are read together.
+        flags[file] = tuple(word for word in words[1:] if word not in ("-c", file) and not word.startswith("-W"))
+        # A library has one entry; two of them can be read together without.
+        flags[file] += ("-w", "-DHEARTH_NO_ENTRY")
+    return flags
+
+
+def flags_of(file: pathlib.Path, known: dict[str, Flags]) -> Flags:
+    """A header has none of its own: those of a source beside it do, of a plugin for the SDK, or of one that includes it."""
+    if str(file) in known:
+        return known[str(file)]
+    include = re.compile(r'#include ["<](\S*/)?%s[">]' % re.escape(f"{file.parent.name}/{file.name}"))
+    beside = "plugins" if file.is_relative_to(ROOT / "plugin-api") else file.parent
+    users = [source for source in known if pathlib.Path(source).is_relative_to(ROOT / beside)]
+    users = users or [source for source in known if include.search(pathlib.Path(source).read_text())]
+    if not users:
+        sys.exit(f"tidy: no source of this build is beside {file}, or includes it")
+    return max((known[user] for user in users), key=len)
+
+
+def strangers(group: Group) -> set[str]:
+    """The files that cannot be read after the ones before them, or some of these: the compiler does not say everything at once."""
+    group.write()
+    command = ["clang++-19", "-fsyntax-only", "-ferror-limit=0", "-fno-caret-diagnostics", *group.flags, str(group.source)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode == 0:
+        return set()
+    found: set[str] = set()
+    in_a_header = False
+    for line in run.stderr.splitlines():
+        place = PLACE.match(line)
+        if place is None:
+            continue
+        if place["kind"] != "note":
+            in_a_header = place[1] not in group.files
+        if place[1] in group.files and (place["kind"] != "note" or in_a_header):
+            found.add(place[1])
+    if found:
+        return found
+    # Headers that contradict each other, or one that is wrong by itself, which clang-tidy will say.
+    alone = [*command[:-1], group.files[0]]
+    return set(group.files[1:]) if subprocess.run(alone, capture_output=True).returncode == 0 else set()
+
+
+def take_apart(group: Group) -> list[str]:
+    """Leaves in the group what can be read together, and gives the rest."""
+    rest: list[str] = []
+    while len(group.files) > 1 and (apart := strangers(group)):
+        together = [file for file in group.files if file not in apart] or group.files[:1]
+        rest += [file for file in group.files if file not in together]
+        group.files = together
+    group.write()
+    return rest
+
+
+def compiled_alike(files: list[pathlib.Path], known: dict[str, Flags]) -> dict[tuple[str, Flags], list[str]]:
+    """The files by top folder, which has rules of its own, and by flags that all of them can live with."""
+    alike: dict[tuple[str, str, Flags], dict[str, Flags]] = collections.defaultdict(dict)
+    for file in files:
+        flags = flags_of(file, known)
+        rest = tuple(flag for flag in flags if flag.startswith("-") and flag[1] not in "DIi")
+        place = file.relative_to(ROOT)
+        # The server and its tests go together. What an author of agents sees has types of the same names, and goes by itself.
+        world = "" if place.parts[0] != "tests" or (ROOT / "host" / place.parts[1]).is_dir() else place.parts[1]
+        alike[place.parts[0], world, rest][str(file)] = flags
+    joined: dict[tuple[str, Flags], list[str]] = {}
+    for (folder, _, _), members in alike.items():
+        buckets: list[tuple[dict[str, str], dict[Flags, None], list[str]]] = []
+        for file, flags in members.items():
+            macros = dict(flag.partition("=")[::2] for flag in flags if flag.startswith("-D"))
+            for values, union, sources in buckets:
+                if all(values.get(macro, value) == value for macro, value in macros.items()):
+                    break
+            else:
+                values, union, sources = {}, {}, []
+                buckets.append((values, union, sources))
+            values.update(macros)
+            union.update(dict.fromkeys(paired(flags)))
+            sources.append(file)
+        for _, union, sources in buckets:
+            joined.setdefault((folder, tuple(word for flag in union for word in flag)), []).extend(sources)
+    return joined
+
+
+def paired(flags: Flags) -> list[Flags]:
+    """Each flag with its value: `-isystem` and its folder are two words."""
+    pairs: list[Flags] = []
+    for flag in flags:
+        if flag.startswith("-"):
+            pairs.append((flag,))
+        else:
+            pairs[-1] += (flag,)
+    return pairs
+
+
+def groups_of(alike: dict[tuple[str, Flags], list[str]], place: pathlib.Path, pool: Pool) -> list[Group]:
+    groups: list[Group] = []
+    waiting = alike
+    number = 0
+    while waiting:
+        tried = []
+        for (folder, flags), files in waiting.items():
+            files = sorted(files)
+            for begin in range(0, len(files), MOST_TOGETHER):
+                number += 1
+                source = place / folder / f"{number}.cpp"
+                source.parent.mkdir(parents=True, exist_ok=True)
+                tried.append((folder, Group(source, files[begin : begin + MOST_TOGETHER], flags)))
+        waiting = collections.defaultdict(list)
+        for (folder, group), rest in zip(tried, pool.map(take_apart, [group for _, group in tried])):
+            waiting[folder, group.flags] += rest
+            groups.append(group)
+        waiting = {key: files for key, files in waiting.items() if files}
+    return groups
+
+
+def findings(group: Group) -> tuple[Group, list[str], float]:
+    begin = time.monotonic()
+    command = ["clang-tidy-19", "-quiet", f"-header-filter={HEADERS}", str(group.source), "--", *group.flags]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    found = [line.removeprefix(f"{ROOT}/") for line in run.stdout.splitlines()]
+    found = [line for line in found if (place := PLACE.match(line)) and place["kind"] != "note"]
+    # It takes what is included for a header.
+    found = [line for line in found if not (".cpp:" in line and "[google-global-names-in-headers" in line)]
+    if run.returncode != 0 and not found:  # it could not even begin
+        found = [f"{group.title()}: {run.stdout}{run.stderr}"]
+    return group, [line.replace(",-warnings-as-errors]", "]") for line in found], time.monotonic() - begin
+
+
+def copy_rules(place: pathlib.Path) -> None:
+    """clang-tidy looks for its rules in the folders above the file that it is given."""
+    for folder in [".", *FOLDERS]:
+        if (ROOT / folder / ".clang-tidy").exists():
+            (place / folder).mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / folder / ".clang-tidy", place / folder)
+
+
+def wanted(asked: list[str], known: dict[str, Flags]) -> list[pathlib.Path]:
+    found: dict[pathlib.Path, None] = {}
+    for path in (pathlib.Path(each).resolve() for each in asked):
+        if path.is_dir():
+            found.update(dict.fromkeys(file for file in map(pathlib.Path, known) if file.is_relative_to(path)))
+        elif is_ours(path):
+            found[path] = None
+    return list(found)
+
+
+def check(build: pathlib.Path, asked: list[str]) -> int:
+    begin = time.monotonic()
+    known = compiled(build)
+    files = wanted(asked, known) if asked else list(map(pathlib.Path, known))
+    seen: set[str] = set()
+    jobs = int(os.environ.get("HEARTH_TIDY_JOBS", os.cpu_count() or 1))
+    with tempfile.TemporaryDirectory(dir=build, prefix="tidy-") as place, Pool(jobs) as pool:
+        copy_rules(pathlib.Path(place))
+        groups = groups_of(compiled_alike(files, known), pathlib.Path(place), pool)
+        groups.sort(key=lambda group: -len(group.files))
+        print(f"tidy: {len(files)} files in {len(groups)} groups, {time.monotonic() - begin:.0f} s to find them", flush=True)
+        done = [pool.submit(findings, group) for group in groups]
+        for number, future in enumerate(concurrent.futures.as_completed(done), 1):
+            group, found, seconds = future.result()
+            print(f"[{number}/{len(groups)}] {group.title()}: {seconds:.1f} s", flush=True)
+            for line in found:
+                if line not in seen:
+                    print(line, flush=True)
+                    seen.add(line)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    verdict = f"{len(seen)} findings" if seen else "ok"
+    print(f"tidy: {verdict} in {len(files)} files, {time.monotonic() - begin:.0f} s, "
+          f"{usage.ru_utime + usage.ru_stime:.0f} s of processor time")
+    return 1 if seen else 0
+
+
+def self_test() -> int:
+    """Two of three sources cannot be read as one; what is wrong is found in whatever they are read with."""
+    sources = {
+        "clear.cpp": "using Length = long;\n",
+        "first.cpp": "namespace {\nconstexpr int kLimit = 1;\n}\ntypedef int Number;\n",
+        "second.cpp": "namespace {\nconstexpr int kLimit = 2;\n}\ntypedef int Count;\n",
+    }
+    with tempfile.TemporaryDirectory() as place, Pool() as pool:
+        folder = pathlib.Path(place, "host")
+        folder.mkdir()
+        for name, text in sources.items():
+            (folder / name).write_text(text)
+        copy_rules(pathlib.Path(place))
+        groups = groups_of({("host", ("-std=c++20",)): [str(folder / name) for name in sources]}, pathlib.Path(place), pool)
+        together = [[pathlib.Path(file).name for file in group.files] for group in groups]
+        found = [line.removeprefix(f"{folder}/") for group in groups for line in findings(group)[1]]
+    right = together == [["clear.cpp", "first.cpp"], ["second.cpp"]]
+    right = right and [line.split(":")[0] for line in found] == ["first.cpp", "second.cpp"]
+    right = right and all("[modernize-use-using]" in line for line in found)
+    print("tidy: ok" if right else f"tidy: wrong groups or findings: {together} {found}")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    if "--self-test" in sys.argv:
+        sys.exit(self_test())
+    sys.exit(check(pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]))

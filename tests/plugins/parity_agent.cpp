@@ -1,0 +1,214 @@
+// An agent that writes down what happens to it, for scenarios that run on the mock host and on the real one (tests/parity).
+// Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version: it brings the journal over.
+//
+//   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps of `ms`, with a checkpoint after each.
+//             The first `failures` attempts of it throw after their first step. hook: what on_fiber_recovered does:
+//             continue, nothing, throw, settle, slow (nothing, after 50 ms)
+//   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) -> {"accepted", "record"}: a managed one
+//             wait(id), inspect(id), records(), cancel(id, reason), resolve(id, result), retry(id), dead() -> names
+//             clear_after(ms): removes all settled records, the interrupted ones too
+//             later(callback, ms, payload), every(callback, ms), cron(callback, expression), schedules(), unschedule(id), pause(id)
+//             push(callback, payload), items(), again(id)
+//             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys itself
+//   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always
+//   table     journal(entry): each line in the turn of what it is about
+#include <hearth/agent.hpp>
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+class ParityAgent : public hearth::Agent {
+ public:
+  struct Work {
+    int steps = 2;
+    int ms = 100;
+    int failures = 0;
+    std::string hook = "continue";
+    int max_retries = 0;
+    std::optional<std::string> key;
+    HEARTH_FIELDS(steps, ms, failures, hook, max_retries, key)
+  };
+
+#ifdef SCHEMA
+  static constexpr unsigned schema_version = SCHEMA;
+#else
+  static constexpr unsigned schema_version = 1;
+#endif
+  hearth::Task<void> on_migrate(unsigned from, unsigned to) override {
+    co_await sleep(std::chrono::milliseconds(1));
+    note("migrated from " + std::to_string(from) + " to " + std::to_string(to));
+  }
+
+  ParityAgent() { sql("CREATE TABLE IF NOT EXISTS journal (entry TEXT)"); }
+
+  static void methods(hearth::Methods<ParityAgent>& m) {
+    m.add("spawn", &ParityAgent::spawn);
+    m.add("run", &ParityAgent::run);
+    m.add("begin", &ParityAgent::begin);
+    m.add("wait", &ParityAgent::wait);
+    m.add("inspect", &ParityAgent::inspect);
+    m.add("records", &ParityAgent::records);
+    m.add("cancel", &ParityAgent::cancel);
+    m.add("resolve", &ParityAgent::resolve);
+    m.add("retry", &ParityAgent::retry_one);
+    m.add("dead", &ParityAgent::dead);
+    m.add("clear_after", &ParityAgent::clear_after);
+    m.add("later", &ParityAgent::later);
+    m.add("every", &ParityAgent::every);
+    m.add("cron", &ParityAgent::cron);
+    m.add("schedules", &ParityAgent::schedules);
+    m.add("unschedule", &ParityAgent::unschedule);
+    m.add("pause", &ParityAgent::pause);
+    m.add("push", &ParityAgent::push);
+    m.add("items", &ParityAgent::items);
+    m.add("again", &ParityAgent::again);
+    m.add("hold", &ParityAgent::hold);
+    m.add("let_go", &ParityAgent::let_go);
+    m.add("fall", &ParityAgent::fall);
+    m.add("count", &ParityAgent::count);
+    m.add("end", &ParityAgent::end);
+    m.add("journal", &ParityAgent::journal);
+    m.callback("note", &ParityAgent::note);
+    m.callback("flaky", &ParityAgent::flaky);
+    m.callback("hopeless", &ParityAgent::hopeless);
+  }
+
+  hearth::RetryOptions retry_defaults() override {
+    hearth::RetryOptions options;
+    options.base_delay = options.max_delay = std::chrono::milliseconds(100);
+    return options;
+  }
+  hearth::Json initial_state() override { return 0; }
+  hearth::Task<void> on_start() override {
+    note("started");
+    return {};
+  }
+
+  // ---- fibers
+  void spawn(const Work& work) {
+    spawn_fiber("plain", [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); });
+  }
+  hearth::Task<std::string> run(Work work) {
+    const auto its_steps = [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); };
+    co_return co_await run_fiber("awaited", its_steps);
+  }
+  hearth::Json begin(const Work& work) {
+    hearth::FiberOptions options;
+    options.idempotency_key = work.key;
+    options.input = work;
+    options.metadata = "of a test";
+    options.max_retries = work.max_retries;
+    options.retry_delay = std::chrono::milliseconds(100);
+    const auto started = start_fiber(
+        "managed", [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); },
+        options);
+    return {{"accepted", started.accepted}, {"record", started.record}};
+  }
+  hearth::Task<hearth::FiberRecord> wait(std::string id) { co_return co_await wait_fiber(id); }
+  std::optional<hearth::FiberRecord> inspect(const std::string& id) { return inspect_fiber(id); }
+  std::vector<hearth::FiberRecord> records() { return list_fibers(); }
+  bool cancel(const std::string& id, const std::string& reason) { return cancel_fiber(id, reason); }
+  bool resolve(const std::string& id, const hearth::Json& result) {
+    return resolve_fiber(id, hearth::FiberOutcome::completed(result));
+  }
+  bool retry_one(const std::string& id) { return retry_fiber(id); }
+  std::vector<std::string> dead() {
+    std::vector<std::string> names;
+    for (const auto& fiber : list_dead_fibers())
+      names.push_back(fiber.name + ": " + fiber.last_error);
+    return names;
+  }
+  hearth::Task<std::uint64_t> clear_after(int ms) {
+    co_await sleep(std::chrono::milliseconds(ms));
+    using hearth::FiberStatus;
+    co_return delete_fibers({.statuses = {FiberStatus::kInterrupted, FiberStatus::kCompleted,
+                                          FiberStatus::kError, FiberStatus::kAborted}});
+  }
+
+  hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
+    Work work;
+    work.steps = 3;  // of one without a record, which cannot tell
+    if (fiber.managed) work = hearth::read_json<Work>(fiber.managed->input, "input");
+    note("offered " + fiber.name + " " + fiber.reason + " " + std::to_string(fiber.attempt) +
+         " at " + hearth::to_text(fiber.snapshot));
+    if (work.hook == "slow") co_await sleep(std::chrono::milliseconds(50));
+    if (work.hook == "throw") throw std::runtime_error("the hook failed as asked");
+    if (work.hook == "settle") settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
+    if (work.hook == "continue")
+      continue_fiber(fiber, [this, work](hearth::FiberContext& next) { return steps(next, work); });
+  }
+  hearth::Task<hearth::RecoveryPlan> on_fibers_recovered(
+      const std::vector<hearth::InterruptedFiber>& fibers) override {
+    note("planned " + std::to_string(fibers.size()));
+    return hearth::RecoveryPlan{};
+  }
+  hearth::Task<void> on_fiber_complete(const hearth::FiberRecord& fiber) override {
+    note("told " + fiber.name + " " + hearth::Json(fiber).at("status").get<std::string>());
+    return {};
+  }
+
+  // ---- schedules and the queue
+  hearth::Schedule later(const std::string& callback, int ms, const hearth::Json& payload) {
+    return schedule(std::chrono::milliseconds(ms), callback, payload);
+  }
+  hearth::Schedule every(const std::string& callback, int ms) {
+    return schedule_every(std::chrono::milliseconds(ms), callback, "tick");
+  }
+  hearth::Schedule cron(const std::string& callback, const std::string& expression) {
+    return schedule(hearth::Cron(expression), callback, "cron");
+  }
+  std::vector<hearth::Schedule> schedules() { return list_schedules(); }
+  bool unschedule(const std::string& id) { return cancel_schedule(id); }
+  bool pause(const std::string& id) { return pause_schedule(id); }
+  hearth::QueueItem push(const std::string& callback, const hearth::Json& payload) {
+    return queue(callback, payload);
+  }
+  std::vector<hearth::QueueItem> items() { return list_queue(); }
+  bool again(const std::string& id) { return retry_queue_item(id) || retry_schedule(id); }
+
+  // ---- the rest
+  void hold() { held_ = keep_alive(); }
+  void let_go() { held_.release(); }
+  void fall() {
+    note("about to fall");
+    throw std::runtime_error("fell");
+  }
+  int count() {
+    const int next = state().get<int>() + 1;
+    set_state(next);
+    return next;
+  }
+  void end() { destroy(); }
+
+  std::vector<std::string> journal() {
+    return sql("SELECT entry FROM journal ORDER BY rowid").rows<std::string>();
+  }
+
+ private:
+  hearth::Task<std::string> steps(hearth::FiberContext& fiber, Work work) {
+    int done = fiber.snapshot().is_null() ? 0 : fiber.snapshot().get<int>();
+    while (done < work.steps) {
+      co_await sleep(std::chrono::milliseconds(work.ms));
+      note(fiber.name() + " " + std::to_string(++done));
+      fiber.stash(done);
+      const auto record = inspect_fiber(fiber.id());
+      const int failed = record ? record->failures : 0;
+      if (failed < work.failures) throw std::runtime_error("the work failed as asked");
+    }
+    co_return "all " + std::to_string(done) + " steps";
+  }
+
+  void note(const std::string& entry) { sql("INSERT INTO journal VALUES (?)", entry); }
+  void flaky(const std::string& entry, const hearth::QueueItem& item) {
+    note("attempt " + std::to_string(item.attempts) + " of " + entry);
+    if (item.attempts < 3) throw std::runtime_error("failed as asked");
+  }
+  void hopeless() { throw std::runtime_error("hopeless"); }
+
+  hearth::KeepAlive held_;
+};
+
+HEARTH_PLUGIN("parity-agent", "1.0.0", ParityAgent)

@@ -1,0 +1,395 @@
+// Class files are edited while the server runs: clients stay, agents get other settings, and a mistake changes nothing.
+
+#include "json/json.hpp"
+#include "process/process_fixture.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One agent of the class counter, over a WebSocket.
+class Client {
+ public:
+  Client(const ServerProcess& server, const std::string& name,
+         const std::string& agent_class = "counter")
+      : client_(server.port()) {
+    const Reply reply = client_.upgrade("/agents/" + agent_class + "/" + name);
+    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
+  }
+
+  // The whole answer: {"success", "result" or "error"}.
+  Json ask(const std::string& method, const std::string& arguments = "[]") {
+    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
+                                       R"(","args":)" + arguments + "}"));
+    for (;;) {
+      Json frame = parse_json(client_.read_text()).value();
+      if (frame.is_object() && frame.value("type", "") == "rpc") return frame;
+    }
+  }
+  int get() { return ask("get").value("result", -1); }
+
+ private:
+  RawClient client_;
+};
+
+class ClassFilesTest : public ProcessTest {
+ protected:
+  ClassFilesTest() {
+    put("hearth.yaml", "reload: {quiet_time: 50ms, trial_time: 5s}\n");
+    put("classes/counter.yaml", "class: counter\noptions: {start: 1}\n");
+    install(bundled("counter"), "counter.so");
+  }
+  ~ClassFilesTest() override {
+    if (server_) server_->stop();
+  }
+
+  void start() { server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"}); }
+  void start_without_a_watch() {
+    put("hearth.yaml", "reload: {watch: false, trial_time: 5s}\n");
+    start();
+  }
+
+  // What a command says: its status, and its text.
+  struct Said {
+    Ending ending;
+    std::string out;
+  };
+  [[nodiscard]] Said reload(const std::string& more = "--wait") const {
+    const auto command = run({"reload", "--config", "hearth.yaml", more});
+    Said said;
+    said.ending = command->wait();
+    said.out = command->out();
+    return said;
+  }
+  [[nodiscard]] std::string plugins() const {
+    const auto command = run({"plugins", "--data", "data"});
+    EXPECT_EQ(command->wait(), kClean);
+    return command->out();
+  }
+  [[nodiscard]] bool logged(const std::string& text) const {
+    return server_->log().find(text) != std::string::npos;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(ClassFilesTest, AnEditedOptionHoldsForEachAgentAndNoClientNotices) {
+  start();
+  Client old(*server_, "old");
+  EXPECT_EQ(old.get(), 1);
+  EXPECT_EQ(old.ask("increment").at("result"), 2);
+  put("classes/counter.yaml", "class: counter\noptions: {start: 100}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_TRUE(logged("config.changed class=Counter keys=options.start"));
+  EXPECT_EQ(Client(*server_, "new").get(), 100);
+  EXPECT_EQ(old.get(), 2) << "what was stored is there";
+  EXPECT_EQ(old.ask("reset").at("success"), true);
+  EXPECT_EQ(old.get(), 100) << "the live one has them too, on the same socket";
+}
+
+TEST_F(ClassFilesTest, ALimitHoldsForALiveAgent) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.ask("increment").at("success"), true);
+  put("classes/counter.yaml", "class: counter\nidle_timeout: 100ms\noptions: {start: 1}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_TRUE(logged("config.changed class=Counter keys=idle_timeout"));
+  EXPECT_EQ(client.get(), 2);
+  server_->wait_for_log("agent=a reason=idle");
+  EXPECT_EQ(client.get(), 2) << "its client stays";
+}
+
+TEST_F(ClassFilesTest, OnlyTheClassesThatChangeAreTouched) {
+  install(bundled("chat-room"), "chat-room.so");
+  put("classes/room.yaml", "class: chat-room\n");
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  put("classes/counter.yaml", "# a remark\nclass: counter\noptions: {start: 1}\n");
+  put("classes/room.yaml", "class: chat-room\nidle_timeout: 1h\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(client.get(), 1);
+  EXPECT_FALSE(logged("reason=code_update"));
+  EXPECT_FALSE(logged("config.changed class=Counter"));
+}
+
+TEST_F(ClassFilesTest, DurabilityChangesForALiveAgent) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.ask("increment").at("result"), 2);
+  put("classes/counter.yaml", "class: counter\ndurability: power\noptions: {start: 1}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(client.ask("increment").at("result"), 3);
+  const std::string metrics = request(*server_, "GET", "/metrics").body;
+  const std::string name = "\nhearth_sync_requests_total ";
+  const std::size_t at = metrics.find(name);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_GT(std::stod(metrics.substr(at + name.size())), 0);
+}
+
+TEST_F(ClassFilesTest, AFileThatIsRemovedLeavesTheDefaults) {
+  put("classes/room.yaml", "class: chat-room\n");
+  start();
+  EXPECT_EQ(Client(*server_, "a").get(), 1);
+  fs::remove(root_ / "classes" / "counter.yaml");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(Client(*server_, "b").get(), 0);
+}
+
+TEST_F(ClassFilesTest, AMistakeChangesNothingAndIsShownUntilItIsMended) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  put("classes/counter.yaml", "class: counter\noptions: {start: 7}\nidle-timeout: 1s\n");
+  server_->wait_for_log("config.refused");
+  const std::string mistake = (root_ / "classes" / "counter.yaml").native() +
+                              ":3:1: unknown key \"idle-timeout\"; did you mean \"idle_timeout\"?";
+  EXPECT_NE(plugins().find(mistake), std::string::npos) << plugins();
+  EXPECT_EQ(Client(*server_, "b").get(), 1);
+  EXPECT_NE(request(*server_, "GET", "/metrics").body.find("hearth_config_refused_total 1"),
+            std::string::npos);
+  put("classes/counter.yaml", "class: counter\noptions: {start: 7}\nidle_timeout: 1s\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(plugins().find(mistake), std::string::npos);
+  EXPECT_EQ(Client(*server_, "c").get(), 7);
+}
+
+TEST_F(ClassFilesTest, ALibraryThatComesAfterAMistakeIsServedAsBefore) {
+  start();
+  put("classes/counter.yaml", "class: [\n");
+  server_->wait_for_log("config.refused");
+  fs::remove(root_ / "plugins" / "counter.so");
+  server_->wait_for_log("reload.removed");
+  install(bundled("counter"), "counter.so");
+  server_->wait_for_log("reload.done");
+  EXPECT_EQ(Client(*server_, "a").get(), 1);
+}
+
+TEST_F(ClassFilesTest, ADirectoryThatIsRemovedChangesNothing) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  fs::remove_all(root_ / "classes");
+  server_->wait_for_log("config.refused");
+  EXPECT_EQ(Client(*server_, "b").get(), 1);
+  put("classes/counter.yaml", "class: counter\noptions: {start: 3}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(Client(*server_, "c").get(), 3);
+}
+
+TEST_F(ClassFilesTest, AnEmptyDirectoryInItsPlaceLeavesTheDefaultsIfAPersonAsks) {
+  start_without_a_watch();
+  fs::remove_all(root_ / "classes");
+  fs::create_directory(root_ / "classes");
+  server_->signal(SIGHUP);
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(Client(*server_, "a").get(), 0) << "somebody has asked";
+}
+
+TEST_F(ClassFilesTest, AnEmptyDirectoryInItsPlaceIsAMistake) {
+  start();
+  fs::remove_all(root_ / "classes");
+  fs::create_directory(root_ / "classes");
+  server_->wait_for_log("there is no class file any more");
+  EXPECT_EQ(Client(*server_, "a").get(), 1);
+  EXPECT_NE(plugins().find("there is no class file any more"), std::string::npos);
+}
+
+TEST_F(ClassFilesTest, AMistakeKeepsNobodyFromTheQuarantine) {
+  start();
+  put("classes/counter.yaml", "class: [\n");
+  const auto asked = run({"quarantine", "list", "--config", "hearth.yaml"});
+  EXPECT_EQ(asked->wait(), kClean) << asked->log();
+  EXPECT_EQ(asked->out(), "no class is in quarantine\n");
+}
+
+TEST_F(ClassFilesTest, SettingsOnWhichAgentsFailAreTakenBack) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.ask("increment").at("result"), 2);
+  put("classes/counter.yaml", "class: counter\noptions: {strat: 5}\n");
+  server_->wait_for_log("config.taken_back");
+  EXPECT_EQ(client.get(), 2);
+  EXPECT_EQ(Client(*server_, "b").get(), 1);
+  EXPECT_NE(plugins().find("counter.yaml is refused by rule R1: class counter goes on with the "
+                           "settings before: 1 of the first 1 agents could not start on it"),
+            std::string::npos)
+      << plugins();
+}
+
+TEST_F(ClassFilesTest, AFileWrittenInPlaceIsReadOnceItIsQuiet) {
+  put("hearth.yaml", "reload: {quiet_time: 500ms}\n");
+  start();
+  {
+    // What stands there in between would do: a class with the defaults. It takes longer than the quiet time, and is never quiet.
+    std::ofstream file(root_ / "classes" / "counter.yaml", std::ios::trunc);
+    file << "class: counter\n#" << std::flush;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+      file << '#' << std::flush;
+      EXPECT_EQ(request(*server_, "GET", "/metrics").body.find("hearth_config_changes_total 1"),
+                std::string::npos);
+    }
+    file << "\noptions:\n  start: 9\n";
+  }
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(Client(*server_, "a").get(), 9);
+  EXPECT_FALSE(logged("config.refused"));
+  const std::string& log = server_->log();
+  EXPECT_EQ(log.find("config.changed"), log.rfind("config.changed")) << "read once";
+}
+
+TEST_F(ClassFilesTest, AHangupReadsThemAlsoWithoutAWatch) {
+  start_without_a_watch();
+  put("classes/counter.yaml", "class: counter\noptions: {start: 4}\n");
+  server_->signal(SIGHUP);
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(Client(*server_, "a").get(), 4);
+}
+
+TEST_F(ClassFilesTest, AReloadSaysWhatChangedAndWhatBecameOfIt) {
+  start_without_a_watch();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  const std::string file = (root_ / "classes" / "counter.yaml").native();
+  put("classes/counter.yaml", "class: counter\noptions: {start: 4}\n");
+  const Said changed = reload();
+  EXPECT_EQ(changed.ending, kClean);
+  EXPECT_NE(changed.out.find(file + ": new settings of Counter (options.start) are coming in\n"),
+            std::string::npos)
+      << changed.out;
+  EXPECT_NE(changed.out.find(file + ": all agents have them\n"), std::string::npos) << changed.out;
+  EXPECT_EQ(Client(*server_, "b").get(), 4);
+  EXPECT_EQ(reload().out.find("counter.yaml"), std::string::npos) << "nothing is new";
+}
+
+TEST_F(ClassFilesTest, AReloadThatIsRefusedOrTakenBackFails) {
+  start_without_a_watch();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  const std::string file = (root_ / "classes" / "counter.yaml").native();
+  put("classes/counter.yaml", "class: counter\ndurability: disk\n");
+  const Said refused = reload();
+  EXPECT_EQ(refused.ending, kFailed);
+  EXPECT_NE(refused.out.find("REFUSED: " + file +
+                             ":2:13: durability: expected process or power, found \"disk\"\n"),
+            std::string::npos)
+      << refused.out;
+  put("classes/counter.yaml", "class: counter\noptions: {strat: 5}\n");
+  for (int i = 0; i < 2; ++i) {  // a person may try it again
+    EXPECT_EQ(client.get(), 1);
+    const Said taken_back = reload();
+    EXPECT_EQ(taken_back.ending, kFailed);
+    EXPECT_NE(taken_back.out.find(file + ": FAILED: class counter goes on with the settings"),
+              std::string::npos)
+        << taken_back.out;
+  }
+  EXPECT_EQ(client.get(), 1);
+}
+
+TEST_F(ClassFilesTest, AReloadOfOneClassLeavesTheSettingsOfOthersAlone) {
+  install(bundled("chat-room"), "chat-room.so");
+  start_without_a_watch();
+  put("classes/counter.yaml", "class: counter\noptions: {start: 4}\n");
+  put("classes/room.yaml", "class: chat-room\nidle_timeout: 1h\n");
+  const Said said = reload("ChatRoom");
+  EXPECT_EQ(said.ending, kClean);
+  EXPECT_NE(said.out.find("new settings of ChatRoom (idle_timeout)"), std::string::npos)
+      << said.out;
+  EXPECT_EQ(said.out.find("counter"), std::string::npos) << said.out;
+  EXPECT_EQ(Client(*server_, "a").get(), 1);
+}
+
+// A library and settings for its class, one after the other. What holds an agent up while it starts is a file that is not there yet.
+class LibraryAndSettingsTest : public ClassFilesTest {
+ protected:
+  LibraryAndSettingsTest() {
+    put("hearth.yaml", "reload: {quiet_time: 50ms, trial_time: 1m, trial_agents: 1}\n");
+    settings("");
+    replace("1");
+    start();
+  }
+
+  void settings(const std::string& gate) const {
+    put("classes/versioned.yaml", "class: Versioned\noptions: {gate: \"" + gate + "\"}\n");
+  }
+  [[nodiscard]] std::string gate() const { return (root_ / "gate").native(); }
+  void open_the_gate() const { std::ofstream(gate()) << "open"; }
+  void replace(const std::string& version) const {
+    const fs::path temporary = root_ / "plugins" / ".versioned.new";
+    fs::copy_file(fs::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so"), temporary,
+                  fs::copy_options::overwrite_existing);
+    fs::rename(temporary, root_ / "plugins" / "versioned.so");
+  }
+  // Settings with which agents cannot start are on trial as version 2 comes in, and fail with it.
+  void let_both_fail() {
+    settings(gate());
+    server_->wait_for_log("config.changed class=Versioned keys=options.gate");
+    replace("2");
+    server_->wait_for_log("reload.begun class=Versioned version=2.0.0");
+    EXPECT_TRUE(logged("config.put_off class=Versioned"));
+    open_the_gate();
+    server_->wait_for_log("reload.taken_back");
+    // Then the settings alone, for which nobody lives who could try: whoever comes next does.
+    server_->wait_for_log("config.changed class=Versioned keys=options.gate", 2);
+    (void)request(*server_, "GET", "/agents/versioned/three");
+    server_->wait_for_log("config.taken_back");
+  }
+};
+
+TEST_F(LibraryAndSettingsTest, ALibraryDoesNotProveSettingsThatAreOnTrial) {
+  Client one(*server_, "one", "versioned");
+  Client two(*server_, "two", "versioned");
+  EXPECT_EQ(one.ask("add").value("result", 0), 1);
+  EXPECT_EQ(two.ask("add").value("result", 0), 1);
+  let_both_fail();
+  EXPECT_FALSE(logged("config.done"));
+  EXPECT_EQ(Client(*server_, "new", "versioned").ask("version").value("result", ""), "1.0.0");
+}
+
+TEST_F(LibraryAndSettingsTest, ALibraryThatFailedWithBadSettingsIsTriedAgainWithMendedOnes) {
+  Client one(*server_, "one", "versioned");
+  Client two(*server_, "two", "versioned");
+  EXPECT_EQ(one.ask("add").value("result", 0), 1);
+  EXPECT_EQ(two.ask("add").value("result", 0), 1);
+  let_both_fail();
+  settings("");
+  server_->wait_for_log("reload.done class=Versioned version=2.0.0");
+  EXPECT_EQ(Client(*server_, "new", "versioned").ask("version").value("result", ""), "2.0.0");
+}
+
+TEST_F(LibraryAndSettingsTest, ALibraryThatWasTakenBackIsTriedAgainIfAPersonAsks) {
+  Client client(*server_, "one", "versioned");
+  EXPECT_EQ(client.ask("add").value("result", 0), 1);
+  replace("bad");
+  server_->wait_for_log("reload.taken_back");
+  EXPECT_EQ(client.ask("add").value("result", 0), 2);
+  EXPECT_EQ(reload().ending, kFailed);
+  server_->wait_for_log("reload.taken_back", 2);
+  EXPECT_FALSE(logged("plugin.refused"));
+}
+
+TEST_F(LibraryAndSettingsTest, TheOnlyAgentIsWaitedForThoughItWasOnTrialAlready) {
+  Client client(*server_, "one", "versioned");
+  EXPECT_EQ(client.ask("add").value("result", 0), 1);
+  settings(gate());
+  server_->wait_for_log("config.changed class=Versioned keys=options.gate");
+  replace("2");
+  server_->wait_for_log("reload.begun class=Versioned version=2.0.0");
+  open_the_gate();
+  server_->wait_for_log("agent.start_failed class=Versioned agent=one");  // with what was put off
+  EXPECT_FALSE(logged("reload.done"));
+  (void)request(*server_, "GET", "/agents/versioned/other");
+  server_->wait_for_log("reload.taken_back");
+}
+
+}  // namespace
+}  // namespace hearth::testing

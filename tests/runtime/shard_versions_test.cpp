@@ -1,0 +1,152 @@
+// While a whole version leaves, others come and go. The way to another version: class_rollout_test.cpp.
+#include "work_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace hearth::runtime {
+namespace {
+
+using namespace testing;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Agents of the old version are many. Each takes kCost to leave, which is a fifth of the time that clients let it have.
+class ShardVersionsTest : public WorkTest {
+ protected:
+  static constexpr int kMany = 20;
+  static constexpr milliseconds kCost{20};
+  static constexpr milliseconds kTurn{100};  // kCost, and the pause after it
+
+  ShardVersionsTest() {
+    ClassSettings settings;
+    settings.evict_grace = seconds(1);
+    shard_.restart({}, settings);
+    old_ = shard_.runtime().classes().find("counter");
+    next_script_.on_event = shard_.script.on_event;
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kEvict) shard_.loop.let_pass(kCost);
+      if (event.call == 0) return {};
+      return host.complete(event.call, std::string_view());
+    };
+    for (int i = 0; i < kMany; ++i) shard_.request("GET", "", "old" + std::to_string(i));
+    shard_.settle();
+  }
+  ~ShardVersionsTest() override { shard_.restart(); }  // its agents run next_script_
+  // Whoever wakes from now on has the new version, and leaves after a second without events.
+  void replace() {
+    ClassSettings settings;
+    settings.idle_timeout = seconds(1);
+    shard_.runtime().classes().put(std::make_shared<const ServedClass>(
+        ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings}));
+  }
+  void old_ones_leave() { shard_.shard().leave_version(old_, EvictReason::kCodeUpdate, false); }
+  [[nodiscard]] int old_ones() const { return shard_.script.alive; }
+  // Clients use the shard: those who leave have their share of the time, and no more.
+  void let_pass(int turns) {
+    for (int i = 0; i < turns; ++i) {
+      shard_.request("GET", "", "busy");
+      shard_.loop.advance(kTurn);
+    }
+  }
+  AgentState state_of(const std::string& name) {
+    return shard_.shard().standing({"Counter", name}).state;
+  }
+
+  std::shared_ptr<const ServedClass> old_;
+  Script next_script_;
+};
+
+TEST_F(ShardVersionsTest, WhileClientsUseTheShardThoseWhoLeaveHaveTheirShareOfIt) {
+  replace();
+  old_ones_leave();
+  let_pass(10);
+  EXPECT_GE(old_ones(), 8);
+  EXPECT_LE(old_ones(), 12);
+  let_pass(12);
+  EXPECT_EQ(old_ones(), 0);
+}
+
+TEST_F(ShardVersionsTest, WhileNoneDoesTheyHaveAllOfIt) {
+  old_ones_leave();
+  shard_.loop.advance(kMany * kTurn / 2);
+  EXPECT_EQ(old_ones(), 0);
+}
+
+TEST_F(ShardVersionsTest, AnEventForAnIdleAgentThatIsLeavingDoesNotWaitForThoseWhoLeaveBeforeIt) {
+  replace();
+  shard_.request("GET", "", "idle");
+  shard_.settle();
+  old_ones_leave();
+  let_pass(12);
+  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  ASSERT_GT(old_ones(), 5);
+  const auto answer = shard_.request("GET", "", "idle");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_GT(old_ones(), 5);
+  let_pass(15);
+  EXPECT_EQ(old_ones(), 0);
+}
+
+TEST_F(ShardVersionsTest, AnEndThatWasHurriedDoesNotComeTwice) {
+  replace();
+  shard_.request("GET", "", "idle");
+  shard_.settle();
+  old_ones_leave();
+  let_pass(12);
+  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  for (int i = 0; i < 15; ++i) {  // its turn comes meanwhile
+    shard_.request("GET", "", "idle");
+    let_pass(1);
+  }
+  EXPECT_EQ(old_ones(), 0);
+  EXPECT_EQ(state_of("idle"), AgentState::kLive);
+  EXPECT_EQ(std::ranges::count(next_script_.history, "destroyed"), 1);
+}
+
+TEST_F(ShardVersionsTest, AStopOfTheServerDoesNotWaitForIdleAgentsToHaveTheirTurn) {
+  replace();
+  shard_.request("GET", "", "idle");
+  shard_.settle();
+  old_ones_leave();
+  let_pass(12);
+  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  shard_.restart();  // fails if it takes more than a moment
+  EXPECT_EQ(next_script_.alive, 0);
+}
+
+TEST_F(ShardVersionsTest, WhatIsDueWakesItsAgentBeforeThoseWhoLeaveAreGone) {
+  replace();
+  on_request = [](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(2'500, "tick"))); };
+  shard_.request("GET", "", "sleeper");
+  shard_.settle();
+  on_request = nullptr;
+  shard_.loop.advance(milliseconds(1'500));
+  ASSERT_EQ(state_of("sleeper"), AgentState::kCold);
+  old_ones_leave();
+  let_pass(12);
+  EXPECT_EQ(runs().size(), 1U);
+  EXPECT_GT(old_ones(), 5);
+}
+
+TEST_F(ShardVersionsTest, WhatIsDueForAnIdleAgentThatIsLeavingDoesNotWaitForThemEither) {
+  replace();
+  on_request = [](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'300, "tick"))); };
+  shard_.request("GET", "", "idle");
+  shard_.settle();
+  on_request = nullptr;
+  old_ones_leave();
+  let_pass(12);
+  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  EXPECT_TRUE(runs().empty());
+  let_pass(2);
+  EXPECT_EQ(runs().size(), 1U);
+  EXPECT_GT(old_ones(), 3);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
