@@ -24,12 +24,19 @@ namespace {
 #endif
 #endif
 
+std::atomic<bool> is_there{false};
 std::atomic<bool> go_on{false};
 
+void tell_that_it_is_there() {
+  is_there = true;
+  is_there.notify_one();
+}
 __attribute__((noinline)) void spin_in_the_middle_of_nowhere() {
+  tell_that_it_is_there();
   while (!go_on) asm volatile("");
 }
 __attribute__((noinline)) void sleep_in_the_middle_of_nowhere() {
+  tell_that_it_is_there();
   while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 __attribute__((noinline)) void recurse(int depth) {
@@ -44,13 +51,12 @@ class CallStackTest : public ::testing::Test {
   template <class Work>
   std::string stack_of(Work work) {
     go_on = false;
-    std::latch begun(1);
+    is_there = false;
     std::thread thread([&] {
       const CallScope scope(owner_, "message", AgentLabel("a"));
-      begun.count_down();
       work();
     });
-    begun.wait();
+    is_there.wait(false);
     for_each_call([this](const RunningCall& call) {
       if (call.owner == &owner_) frames_ = stacks_.capture(call);
     });
@@ -195,6 +201,7 @@ void give_up(int /*signal*/, siginfo_t* info, void* /*context*/) {
 
 // A stack that was overwritten: the caller's frame is said to be where no memory is.
 __attribute__((noinline)) void spin_on_a_broken_stack() {
+  tell_that_it_is_there();
 #if defined(__x86_64__) && !defined(HEARTH_DEFERS_SIGNALS)
   // The frame is found through this register, as at -O0.
   asm volatile(
