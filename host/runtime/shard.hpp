@@ -256,8 +256,7 @@ class Shard final : private ShardServices {
   TimerId destruction_timer_ = 0;
   PacedSteps steps_;       // who wakes because a time has come
   PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time
-  PacedSteps
-      recoveries_;  // who recovers: after a crash there are thousands at once, and their share is smaller
+  PacedSteps recoveries_;  // who recovers: limits.recovery_share
   bool waking_admission_waits_ = false;    // a step of steps_
   bool recovery_admission_waits_ = false;  // a step of recoveries_
   bool alarms_started_ = false;

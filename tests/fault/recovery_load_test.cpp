@@ -101,7 +101,8 @@ class RecoveryLoadTest : public FaultTest {
  protected:
   RecoveryLoadTest() {
     install(bundled("counter"), "counter.so");
-    put("hearth.yaml", "log:\n  level: warn\nlimits:\n  max_live_agents: 10000\n");
+    put("hearth.yaml",
+        "log:\n  level: warn\nlimits:\n  max_live_agents: 10000\n  max_connections: 100\n");
     for (const std::string name : {"ledger-agent", "second-ledger"})
       put("classes/" + name + ".yaml", "class: " + name + "\nidle_timeout: 2s\n");
   }
@@ -179,7 +180,7 @@ TEST_F(RecoveryLoadTest, AllAreRecoveredWithinBoundsWhileOthersAreServed) {
   const auto server = serve_ready({"--config", "hearth.yaml"});
   const auto began = SteadyClock::now();
   SteadyCaller during(server->port());
-  wait_until_recovered(began + std::chrono::seconds(20) + milliseconds(20) * agents);
+  wait_until_recovered(began + std::chrono::seconds(20) + milliseconds(5) * agents);
   const auto took = std::chrono::duration<double>(SteadyClock::now() - began);
   const std::vector<microseconds> loaded = during.stop();
   const long peak_kib = memory_kib(*server, "VmHWM");
