@@ -65,7 +65,8 @@ void AgentSlot::rejoin_room_line() {
 void AgentSlot::leave_room_line() {
   room_lacked_since_.reset();
   if (!room_place_) return;
-  shard_.room_line_.erase(*std::exchange(room_place_, std::nullopt));
+  shard_.room_line_.erase(*room_place_);
+  room_place_.reset();
   shard_.look_again(*this, kNextTry);
   shard_.give_back_permits(*this);
 }
@@ -79,7 +80,8 @@ bool AgentSlot::take_turn_for_room() {
   }
   const RoomLack lack = shard_.find_room();
   if (lack == RoomLack::kNothing) {
-    shard_.room_line_.erase(*std::exchange(room_place_, std::nullopt));
+    if (room_place_) shard_.room_line_.erase(*room_place_);
+    room_place_.reset();
     has_room_ = true;
     wake();
     has_room_ = false;

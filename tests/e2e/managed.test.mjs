@@ -18,6 +18,11 @@ async function until(client, method, args, holds) {
   }
 }
 
+// Fibers are told apart by the millisecond in which they began.
+async function anotherMillisecond() {
+  for (const begun = Date.now(); Date.now() <= begun + 1; ) await new Promise(setImmediate);
+}
+
 describe("durable work in C++", () => {
   let server;
   before(async () => {
@@ -77,7 +82,9 @@ describe("durable work in C++", () => {
     const { client } = agent(t, "kill");
     const begin = async (name, hook) => (await client.call("begin", [name, name, { steps: 3, ms: 300, hook }])).record.id;
     const settled = await begin("settled", "settle");
+    await anotherMillisecond();
     const left = await begin("left", "nothing");
+    await anotherMillisecond();
     const continued = await begin("continued", "continue");
     await until(client, "inspect", [continued], (record) => record.snapshot === 1);
     await server.kill();

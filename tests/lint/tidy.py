@@ -186,11 +186,11 @@ def findings(group: Group) -> tuple[Group, list[str], float]:
     begin = time.monotonic()
     command = ["clang-tidy-19", "-quiet", f"-header-filter={HEADERS}", str(group.source), "--", *group.flags]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    found = [line.removeprefix(f"{ROOT}/") for line in run.stdout.splitlines()]
-    found = [line for line in found if (place := PLACE.match(line)) and place["kind"] != "note"]
+    said = [line.removeprefix(f"{ROOT}/") for line in run.stdout.splitlines()]
+    said = [line for line in said if (place := PLACE.match(line)) and place["kind"] != "note"]
     # It takes what is included for a header.
-    found = [line for line in found if not (".cpp:" in line and "[google-global-names-in-headers" in line)]
-    if run.returncode != 0 and not found:  # it could not even begin
+    found = [line for line in said if not (".cpp:" in line and "[google-global-names-in-headers" in line)]
+    if run.returncode != 0 and not said:  # it could not even begin
         found = [f"{group.title()}: {run.stdout}{run.stderr}"]
     return group, [line.replace(",-warnings-as-errors]", "]") for line in found], time.monotonic() - begin
 

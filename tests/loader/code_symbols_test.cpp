@@ -12,7 +12,7 @@ namespace hearth::loader {
 namespace {
 
 __attribute__((noinline)) void a_function_of_this_test() {
-  asm volatile("");
+  asm volatile("nop\n\tnop");  // its second byte is its own, however it is optimised
 }
 
 TEST(CodeSymbolsTest, FunctionsThatNobodyElseSeesAreNamedAndThoseOfOtherLibraries) {
