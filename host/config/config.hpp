@@ -62,7 +62,7 @@ struct ServerLimits {
 
   // Percent of an event loop's time in which interrupted work is recovered while clients use the loop. It is theirs otherwise: the
   // smaller the share, the less they notice of a restart, and the longer it takes until the last fiber goes on.
-  std::uint32_t recovery_share = 20;
+  std::uint32_t recovery_share = 6;
 
   // How long turns in progress may go on once the server is told to stop. A service manager kills
   // after 90 s by default, a container runtime after 10 s: this is for what comes before the kill.

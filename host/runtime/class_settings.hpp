@@ -47,7 +47,7 @@ struct RuntimeLimits {
   std::size_t max_answer_bytes = std::size_t{16} << 20;   // of one answer or frame
   std::size_t max_recovering = 64;                        // agents at once, of the whole server
   std::size_t max_waking = 64;                            // ... that start because a time has come
-  int recovery_share = 20;  // percent of a shard's time for recovery while clients use it
+  int recovery_share = 6;  // percent of a shard's time for recovery while clients use it
   std::chrono::milliseconds start_timeout{10'000};
   std::chrono::milliseconds event_timeout{
       300'000};  // each part of a streaming answer starts it anew

@@ -28,7 +28,10 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       system_sync_calls_(data.path()),
       sync_(options_.sync_calls != nullptr ? *options_.sync_calls : system_sync_calls_,
             data.path()),
-      directory_(open_directory(data)) {
+      directory_(open_directory(data)),
+      directory_checkpointer_(data.directory_path(), [&logger](const std::string& failure) {
+        logger.write(LogLevel::kError, "directory.checkpoint_failed", {{"error", failure}});
+      }) {
   HEARTH_ASSERT(!loops_.empty() && loops_.size() <= 256, "a handle has eight bits for the shard");
   directory_wal_ = sync_.open(data.directory_path().native() + "-wal");
   // Before anything is written behind what a crash has left, and before the first checkpoint.
@@ -46,7 +49,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                                      random_,
                                      options_.state_frame,
                                      sync_,
-                                     directory_wal_};
+                                     directory_wal_,
+                                     directory_checkpointer_};
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
     shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));

@@ -98,6 +98,7 @@ class Runtime final : public AgentDirectory {
   // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the last connection.
   storage::Directory directory_;
   std::shared_ptr<storage::SyncTarget> directory_wal_;
+  storage::DirectoryCheckpointer directory_checkpointer_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<Metrics::Watch> watches_;  // look at sync_
 };

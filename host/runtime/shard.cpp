@@ -43,6 +43,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       recoveries_(loop, environment.limits.recovery_share),
       recovery_(share_of(environment.limits.max_recovering, count)),
       waking_(share_of(environment.limits.max_waking, count)) {
+  directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
   };

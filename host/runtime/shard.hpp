@@ -56,6 +56,7 @@ struct ShardEnvironment {
   std::function<std::string(std::string_view state_json)> state_frame;
   storage::SyncService& sync;                          // for classes of durability `power`
   std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
+  storage::DirectoryCheckpointer& directory_checkpointer;
 };
 
 // A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.

@@ -124,6 +124,14 @@ Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
             "SELECT name, created_at FROM agents WHERE class = ? AND name > ? ORDER BY name "
             "LIMIT ?") {}
 
+void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
+  const auto after_commit = [](void* into, sqlite3*, const char*, int pages) {
+    static_cast<DirectoryCheckpointer*>(into)->written(pages);
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(&connection_.handle(), after_commit, &checkpointer);
+}
+
 void Directory::empty_wal() {
   sqlite3& handle = connection_.handle();
   if (sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=

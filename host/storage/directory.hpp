@@ -3,6 +3,7 @@
 
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
+#include "storage/directory_checkpointer.hpp"
 #include "storage/statement.hpp"
 
 #include <cstdint>
@@ -46,6 +47,10 @@ class Directory {
   // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
   // empty: the system's.
   explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
+
+  // From now on `checkpointer`, which outlives the directory, moves the WAL into the file; until then the commit that fills it does,
+  // and waits for the device.
+  void leave_wal_to(DirectoryCheckpointer& checkpointer);
 
   // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
   // process has left may be in memory only.

@@ -87,7 +87,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.limits.start_timeout, seconds(10));
   EXPECT_EQ(config.limits.call_timeout, minutes(5));
   EXPECT_EQ(config.limits.max_waiting, 1000U);
-  EXPECT_EQ(config.limits.recovery_share, 20U);
+  EXPECT_EQ(config.limits.recovery_share, 6U);
   EXPECT_EQ(config.limits.shutdown_grace, seconds(10));
   EXPECT_EQ(config.limits.ping_interval, seconds(30));
   EXPECT_EQ(config.limits.ping_timeout, seconds(10));

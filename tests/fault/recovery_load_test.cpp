@@ -3,6 +3,7 @@
 //
 //     HEARTH_RECOVER_AGENTS=10000 build/release/tests/fault_tests --gtest_filter='RecoveryLoadTest.*'
 //
+// With a number given, on a machine that does nothing else, it also demands that clients' 99th percentile at most doubles.
 // Half of the agents are of one class and half of another. Each half is made, and interrupted, on a server of its own: all at
 // once would need more open files than a system's usual limit.
 
@@ -107,7 +108,6 @@ class RecoveryLoadTest : public FaultTest {
       put("classes/" + name + ".yaml", "class: " + name + "\nidle_timeout: 2s\n");
   }
 
-  static void take_away(const std::filesystem::path& library) { std::filesystem::remove(library); }
   void put_ledger(const std::string& name) const {
     std::filesystem::remove(root_ / "plugins/ledger-agent.so");
     std::filesystem::remove(root_ / "plugins/second-ledger.so");
@@ -211,6 +211,8 @@ TEST_F(RecoveryLoadTest, AllAreRecoveredWithinBoundsWhileOthersAreServed) {
   EXPECT_LT(peak_kib - idle_kib, 64L * 1024 + 128L * agents);
 #endif
   EXPECT_LT(percentile(loaded, 0.5), 250.0);
+  // The tail is of the machine, too: who asks for a number of agents sees to it that nothing else runs.
+  if (std::getenv("HEARTH_RECOVER_AGENTS") != nullptr) EXPECT_LE(ratio, 2.0);
 }
 
 }  // namespace

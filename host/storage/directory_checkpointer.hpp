@@ -1,0 +1,57 @@
+#pragma once
+// Moves what the shards have written to host.db from its WAL into the file, on a thread of its own.
+
+#include "storage/connection.hpp"
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace hearth::storage {
+
+// SQLite would do it in the middle of the commit that fills the WAL: two waits for the device, on a shard's thread, while all its
+// clients wait. After a restart of many agents there are dozens of these.
+//
+// Promises
+//  P1 Elsewhere   Whoever commits never waits for the device; and while the WAL is moved, others write on.
+//  P2 Bounded     A WAL longer than kLongPages is emptied even if writers have to wait for that: who writes all the time would never
+//                 leave the gap in which it starts over.
+//  P3 Failure     A failed checkpoint loses nothing: the WAL stays and grows, and the next one takes it up. After a failed sync there is none
+//                 any more in this process, since the system may believe that the pages are on the device; the next start writes the WAL again.
+//
+// Threads    written(): any. on_failure: the checkpointer's own.
+// Lifetime   Outlives every Directory that reports to it. The file exists when it is made.
+class DirectoryCheckpointer {
+ public:
+  // Pages in the WAL at which it is moved; SQLite's own number.
+  static constexpr int kPages = 1000;
+  static constexpr int kLongPages = 8 * kPages;
+
+  // Throws StorageError if the file cannot be opened. `on_failure` gets a sentence for the operator. `vfs` as of Directory.
+  DirectoryCheckpointer(const std::filesystem::path& path,
+                        std::function<void(const std::string&)> on_failure,
+                        const std::string& vfs = {});
+  ~DirectoryCheckpointer();  // waits for a checkpoint that is under way
+  DirectoryCheckpointer(const DirectoryCheckpointer&) = delete;
+  DirectoryCheckpointer& operator=(const DirectoryCheckpointer&) = delete;
+
+  // A commit has been made and there are so many pages in the WAL now.
+  void written(int pages);
+
+ private:
+  void run();
+  bool checkpoint(int pages);  // false: never again
+
+  Connection connection_;  // of the thread
+  const std::function<void(const std::string&)> on_failure_;
+  std::mutex mutex_;
+  std::condition_variable work_came_;
+  int pages_ = 0;          // that wait; 0: none
+  bool stopping_ = false;  // both under mutex_
+  std::thread thread_;     // last: it uses the rest
+};
+
+}  // namespace hearth::storage
