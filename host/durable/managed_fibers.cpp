@@ -155,6 +155,9 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (!same) {
     return Error{Errc::kConflict, "a managed fiber of this id or key has another name or input"};
   }
+  // Else whoever asks for the key alone would start it a second time. (A new id with a known key is one that was made for this try.)
+  if (!request.key.empty() && request.key != record->key)
+    return Error{Errc::kConflict, "the managed fiber of this id has another key, or none"};
   if (record->settled() && request.policy == SettledKey::kReject) {
     return Error{Errc::kConflict, "a managed fiber of this id or key is settled already"};
   }

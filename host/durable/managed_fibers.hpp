@@ -71,7 +71,8 @@ struct ManagedChange {
 //  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
 //  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
 //                  or removed on purpose. Retention does not touch it before.
-//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit.
+//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so is an id whose
+//                 record has another key, or none.
 //
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
 // Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only when they were committed.

@@ -151,7 +151,6 @@ std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t no
     child->begun_at = 0;
     child->created_at = child->set_at = now;
     table_.insert(*child, table_.payload(row.seq));
-    ++row.running;
   } else {
     note(row, Note::What::kOverlapped, 1);
   }
@@ -168,6 +167,12 @@ ScheduleRun Schedules::claim(ScheduleRow& row, std::int64_t now) {
   if (row.begun_at == 0) row.begun_at = now;
   ++row.interruptions;  // until it has come to an end
   store(row);
+  if (!row.parent.empty()) {
+    if (std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent))) {
+      ++parent->running;
+      store(*parent);
+    }
+  }
   const std::int64_t late = std::max<std::int64_t>(0, now - row.scheduled_for);
   ScheduleRun run;
   run.run = ++last_run_;
@@ -233,8 +238,10 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t now) {
     set_next(row, now + row.length_ms, now);
     return store(row);
   }
-  // Up to its beginning the misfire policy has spoken.
-  const std::int64_t from = std::max(row.scheduled_for, row.begun_at);
+  // Up to there the misfire policy has spoken: until its beginning, or, of those that were run one by one, until the first began.
+  const bool was_caught_up = row.catch_up_until >= row.scheduled_for;
+  const std::int64_t from =
+      was_caught_up ? row.catch_up_until : std::max(row.scheduled_for, row.begun_at);
   const std::uint32_t overlapped = recurrence->count(from, now);
   const bool queued = row.overlap == Overlap::kQueue && overlapped > 0;
   const std::uint32_t left_out = queued ? overlapped - 1 : overlapped;
@@ -329,7 +336,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
   }
   ++parent.runs;
   parent.missing = 0;
-  parent.last_error.reset();
+  if (!parent.dead) parent.last_error.reset();  // else it says why the schedule died
   if (outcome == RunOutcome::kFailed) note_failure(parent, error);
   ScheduleEnd end = end_run(child, outcome, error);
   end.id = parent.id;

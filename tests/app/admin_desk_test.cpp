@@ -3,14 +3,12 @@
 
 #include "app/admin_client.hpp"
 #include "app/admin_token.hpp"
+#include "app/one_loop_fixture.hpp"
 #include "app/server.hpp"
 #include "base/files.hpp"
 #include "net/raw_client.hpp"
-#include "runtime/asio_loop.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
-
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -212,25 +210,14 @@ TEST_F(AdminDeskTest, AServerThatHasStoppedIsNotFound) {
 }
 
 // The desk alone, on one loop that the test can hold up.
-class HeldUpTest : public ::testing::Test {
+class HeldUpTest : public OneLoopTest {
  protected:
   HeldUpTest() { loop_.start(); }
   ~HeldUpTest() override {
     desk_.stop();
-    std::promise<void> over;
-    runtime_.stop(std::chrono::seconds(5), [&over] { over.set_value(); });
-    over.get_future().get();
-    loop_.stop();
-    loader_.unload_all();
+    stop();
   }
 
-  static std::vector<runtime::ShardLoop*> only(runtime::AsioLoop& loop) { return {&loop}; }
-  static loader::LoaderOptions staging(const fs::path& below) {
-    loader::LoaderOptions options;
-    options.staging_directory = below / "staged";
-    options.trusted_user = ::geteuid();
-    return options;
-  }
   template <class T>
   Result<T> wait_for(const std::function<void(AdminDesk::Answer<T>)>& ask) {
     std::promise<Result<T>> promise;
@@ -245,16 +232,6 @@ class HeldUpTest : public ::testing::Test {
     return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
   }
 
-  testing::TempDirectory temporary_;
-  testing::RecordingLogger logger_;
-  Metrics metrics_;
-  SystemClock clock_;
-  SystemRandom random_;
-  storage::DataDirectory data_ = storage::DataDirectory::open(temporary_.path() / "data").value();
-  runtime::AsioLoop loop_{clock_};
-  runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
-  loader::PluginLoader loader_{loader::AbiServices{runtime_, clock_, random_, logger_},
-                               staging(temporary_.path())};
   Containment containment_{data_.path(), logger_};
   AdminDesk desk_{runtime_, loader_, data_, containment_, logger_, std::chrono::milliseconds(20)};
 };

@@ -1,14 +1,8 @@
 // Settings of a class that change while a loop is held up by the code of some agent.
+#include "app/one_loop_fixture.hpp"
 #include "app/plugin_reloader.hpp"
 #include "app/settings.hpp"
-#include "base/random.hpp"
 #include "protocol/class_segment.hpp"
-#include "runtime/asio_loop.hpp"
-#include "storage/data_directory.hpp"
-#include "support/recording_logger.hpp"
-#include "support/temp_directory.hpp"
-
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -30,7 +24,7 @@ namespace {
 using Outcomes = PluginReloader::Outcomes;
 using What = PluginReloader::Outcome::What;
 
-class PluginReloaderSettingsTest : public ::testing::Test {
+class PluginReloaderSettingsTest : public OneLoopTest {
  protected:
   explicit PluginReloaderSettingsTest(
       std::chrono::milliseconds patience = std::chrono::milliseconds(10)) {
@@ -51,12 +45,7 @@ class PluginReloaderSettingsTest : public ::testing::Test {
   }
   ~PluginReloaderSettingsTest() override {
     reloader_.reset();
-    std::promise<void> over;
-    runtime_.stop(std::chrono::seconds(5), [&over] { over.set_value(); });
-    over.get_future().get();
-    loop_.stop();
-    runtime_.classes().clear();
-    loader_.unload_all();
+    stop();
   }
 
   [[nodiscard]] std::filesystem::path classes() const { return temporary_.path() / "classes"; }
@@ -83,24 +72,6 @@ class PluginReloaderSettingsTest : public ::testing::Test {
     EXPECT_TRUE(reloader_->moving().empty());
   }
 
-  static std::vector<runtime::ShardLoop*> only(runtime::AsioLoop& loop) { return {&loop}; }
-  static loader::LoaderOptions staging(const std::filesystem::path& below) {
-    loader::LoaderOptions options;
-    options.staging_directory = below / "staged";
-    options.trusted_user = ::geteuid();
-    return options;
-  }
-
-  testing::TempDirectory temporary_;
-  testing::RecordingLogger logger_;
-  Metrics metrics_;
-  SystemClock clock_;
-  SystemRandom random_;
-  storage::DataDirectory data_ = storage::DataDirectory::open(temporary_.path() / "data").value();
-  runtime::AsioLoop loop_{clock_};
-  runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
-  loader::PluginLoader loader_{loader::AbiServices{runtime_, clock_, random_, logger_},
-                               staging(temporary_.path())};
   ClassConfiguration configuration_{classes(), {}};
   std::optional<PluginReloader> reloader_;
 };

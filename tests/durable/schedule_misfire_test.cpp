@@ -42,6 +42,33 @@ TEST_F(ScheduleMisfireTest, AllOverdueOneShotRowsRun) {
   EXPECT_EQ(run_all(), "tick tick tick tick tick ");
 }
 
+// Three occurrences were missed; the first of the runs for them takes so long that two more come.
+TEST_F(ScheduleMisfireTest, WhatComesWhileMissedOccurrencesRunIsAnOverlap) {
+  for (const Overlap overlap : {Overlap::kSkip, Overlap::kQueue}) {
+    ScheduleRequest request = every_fixed(60'000, overlap == Overlap::kSkip ? "skip" : "queue");
+    request.misfire = Misfire::kAll;
+    request.overlap = overlap;
+    const std::int64_t start = now();
+    const std::string id = create(request).id;
+    crash();
+    clock_.advance(minutes(3) + seconds(30));
+    std::vector<std::int64_t> ran;
+    while (const auto run = begin()) {
+      ran.push_back((body(*run)["scheduled_for"].get<std::int64_t>() - start) / 60'000);
+      if (ran.size() == 1) clock_.advance(minutes(2));
+      end(*run);
+    }
+    if (overlap == Overlap::kSkip) {
+      EXPECT_EQ(ran, (std::vector<std::int64_t>{1, 2, 3}));
+      EXPECT_EQ(notes(What::kOverlapped), 2U);
+    } else {
+      EXPECT_EQ(ran, (std::vector<std::int64_t>{1, 2, 3, 4}));
+      EXPECT_EQ(notes(What::kOverlapped), 1U);
+    }
+    schedules_->cancel(id);
+  }
+}
+
 TEST_F(ScheduleMisfireTest, MisfireSkipRunsNothingThatIsMoreThanAMinuteLate) {
   ScheduleRequest request = cron("0 * * * *");
   request.misfire = Misfire::kSkip;
@@ -241,6 +268,7 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
   const auto again = begin();
   ASSERT_TRUE(again);
   EXPECT_EQ(again->attempt, 2);
+  EXPECT_EQ(state(created.id), "running");
   EXPECT_EQ(body(*again)["scheduled_for"], body(runs[0])["scheduled_for"]);
   end(*again);
   EXPECT_EQ(record(created.id)["runs"], 4);
@@ -315,6 +343,26 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleD
   EXPECT_EQ(state(created.id), "dead");
   ASSERT_TRUE(schedules_->retry(created.id));
   EXPECT_EQ(run_all(), "tick ");
+}
+
+TEST_F(ScheduleMisfireTest, AnOverlappingRunThatEndsWellLeavesWhyTheScheduleDied) {
+  settings_.max_interruptions = 2;
+  crash();
+  ScheduleRequest request = every_fixed(3'600'000);
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  clock_.advance(hours(1));
+  crash_in_runs(1);
+  clock_.advance(hours(1));
+  ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
+  crash();
+  const auto other = begin();
+  ASSERT_TRUE(other);
+  const Json died = record(created.id);
+  end(*other);
+  EXPECT_EQ(died["last_error"], "interrupted again and again before it came to an end");
+  EXPECT_EQ(record(created.id)["last_error"], died["last_error"]);
+  EXPECT_EQ(state(created.id), "dead");
 }
 
 TEST_F(ScheduleMisfireTest, AnOverlappingRunWithoutACallbackMakesTheScheduleMissing) {

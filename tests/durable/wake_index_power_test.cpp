@@ -9,6 +9,7 @@
 #include "storage/directory.hpp"
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
+#include "support/power_seeds.hpp"
 #include "support/simulated_disk.hpp"
 #include "support/temp_directory.hpp"
 
@@ -17,7 +18,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -29,6 +29,9 @@
 namespace hearth::durable {
 namespace {
 
+using hearth::testing::run_seeds;
+using hearth::testing::Seeds;
+using hearth::testing::seeds_asked_for;
 using hearth::testing::SimulatedDisk;
 using storage::AgentDatabase;
 using storage::AgentKey;
@@ -269,22 +272,9 @@ class WakeIndexPowerTest : public ::testing::Test {
 };
 
 TEST_F(WakeIndexPowerTest, NobodyWithAcknowledgedWorkIsForgottenAndNothingIsCorrupt) {
-  std::uint64_t from = 1;
-  std::uint64_t to = 200;
-  if (const char* const given = std::getenv("HEARTH_POWER_SEEDS"); given != nullptr) {
-    const std::string text = given;
-    const auto colon = text.find(':');
-    from = std::stoull(text);
-    to = colon == std::string::npos ? from : std::stoull(text.substr(colon + 1));
-  }
-  int failed = 0;
-  for (std::uint64_t seed = from; seed <= to && failed < 5; ++seed) {
-    const std::string problem = run(seed);
-    if (problem.empty()) continue;
-    ++failed;
-    ADD_FAILURE() << "seed " << seed << ": " << problem;
-  }
-  const auto runs = static_cast<int>(to - from + 1);
+  const Seeds seeds = seeds_asked_for().value_or(Seeds{.from = 1, .to = 200});
+  run_seeds(seeds, [this](std::uint64_t seed) { return run(seed); });
+  const int runs = seeds.count();
   if (runs < 200) return;
   EXPECT_GT(tally_.acknowledged, 3 * runs) << "the runs do too little to prove anything";
   EXPECT_GT(tally_.condemned, runs);

@@ -2,6 +2,7 @@
 
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,37 +16,17 @@ namespace {
 using Lines = std::vector<std::string>;
 
 // A WebSocket to one ProbeAgent (tests/plugins/probe_agent.cpp).
-class Probe {
+class Probe : public AgentClient {
  public:
-  Probe(const ServerProcess& server, const std::string& name) : client_(server.port()) {
-    const Reply reply = client_.upgrade("/agents/probe-agent/" + name);
-    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
-  }
-  void begin(const std::string& method, const std::string& arguments = "[]") {
-    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                       R"(","args":)" + arguments + "}"));
-  }
-  // The answer of the call that was begun: a result, or the text of its error.
-  Json answer() {
-    for (;;) {
-      const Json frame = parse_json(client_.read_text()).value();
-      if (frame.at("type") != "rpc") continue;
-      return frame.at("success") == true ? frame.value("result", Json()) : frame.at("error");
-    }
-  }
-  Json call(const std::string& method, const std::string& arguments = "[]") {
-    begin(method, arguments);
-    return answer();
-  }
+  Probe(const ServerProcess& server, const std::string& name)
+      : AgentClient(server, "/agents/probe-agent/" + name) {}
+
   // "4410 why", after whatever else comes before it.
   std::string close() {
     Frame frame = client_.read_frame();
     while (frame.opcode != 8) frame = client_.read_frame();
     return std::to_string(frame.close_code()) + " " + frame.close_reason();
   }
-
- private:
-  RawClient client_;
 };
 
 const std::string kClosed = "4410 the agent was destroyed";
@@ -145,7 +126,8 @@ TEST_F(DestroyKillTest, AMethodThatWaitsAfterwardsIsCutShortWithAClearError) {
   const auto server = serve_ledgers();
   {
     Probe caller(*server, "victim");
-    EXPECT_EQ(caller.call("destroy_and_wait"), "the agent was destroyed");
+    caller.begin("destroy_and_wait");
+    EXPECT_EQ(caller.answer().at("error"), "the agent was destroyed");
     EXPECT_EQ(caller.close(), kClosed);
   }
   EXPECT_EQ(server->stop(), kClean);

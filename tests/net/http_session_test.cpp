@@ -1,10 +1,14 @@
+// Requests and their answers on a connection. What is refused: http_session_refusals_test.cpp.
 #include "net/http_session.hpp"
 
+#include "net/http_session_fixture.hpp"
 #include "net/raw_client.hpp"
-#include "net/server_fixture.hpp"
 
 #include <chrono>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace hearth::net {
@@ -14,26 +18,7 @@ using hearth::testing::RawClient;
 using hearth::testing::Reply;
 using namespace std::chrono_literals;
 
-class HttpSessionTest : public ServerFixture {
- protected:
-  void hold_requests() {
-    on_request_ = [this](std::shared_ptr<HttpExchange> exchange) {
-      exchanges_.add(std::move(exchange));
-    };
-  }
-  Events<std::shared_ptr<HttpExchange>> exchanges_;
-};
-
-std::string get(std::string_view target, std::string_view headers = "") {
-  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
-         "\r\n";
-}
-
-HttpResponse with_body(std::string body) {
-  HttpResponse response;
-  response.body = std::move(body);
-  return response;
-}
+class HttpSessionTest : public HttpSessionFixture {};
 
 TEST_F(HttpSessionTest, ServesManyRequestsOnOneConnection) {
   start();
@@ -190,234 +175,6 @@ TEST_F(HttpSessionTest, AHalfClosedClientStillGetsItsAnswer) {
   for (int i = 0; i < 5; ++i) loops_->run_on(0, [] {});
   exchange->respond(with_body("here"));
   EXPECT_EQ(client.read_reply().body, "here");
-  EXPECT_TRUE(client.at_end());
-}
-
-// ---- bad requests ---------------------------------------------------------------------------------
-
-TEST_F(HttpSessionTest, MalformedRequestsGetA400AndTheConnectionCloses) {
-  start();
-  const std::string malformed[] = {
-      "nonsense\r\n\r\n",
-      "GET  / HTTP/1.1\r\nHost: t\r\n\r\n",
-      "GET / HTTP/1.1\r\nBad Header: x\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: t\r\nX: \x01\r\n\r\n",
-      "GET / HTTP/1.1\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: x\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-      ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nTransfer-Encoding: "
-       "chunked\r\n\r\n0\r\n\r\n"),
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-  };
-  for (const std::string& text : malformed) {
-    RawClient client(port());
-    const Reply reply = client.request(text);
-    EXPECT_EQ(reply.status, 400) << text;
-    EXPECT_TRUE(reply.body.starts_with(R"({"error":{"code":"bad_request","message":")")) << text;
-    EXPECT_TRUE(client.at_end()) << text;
-  }
-  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
-}
-
-// A second request hides behind each: who reads the first one's length otherwise would answer it too.
-TEST_F(HttpSessionTest, ALengthInDoubtGetsOneAnswerAndTheConnectionCloses) {
-  start();
-  const std::string hidden = get("/hidden");
-  const std::string doubtful[] = {
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: xchunked\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: identity\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n"
-       "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-      "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: "
-       "chunked\r\n\r\n0\r\n\r\n"),
-      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-       "5\r\n\r\n0\r\n\r\n"),
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
-  };
-  for (const std::string& text : doubtful) {
-    RawClient client(port());
-    client.send(text + hidden);
-    const Reply reply = client.read_reply();
-    EXPECT_EQ(reply.status, 400) << text;
-    EXPECT_NE(reply.head.find("Connection: close"), std::string::npos) << text;
-    EXPECT_TRUE(client.at_end()) << text;
-  }
-}
-
-TEST_F(HttpSessionTest, ATrailerIsDroppedAndTheNextRequestIsUnderstood) {
-  hold_requests();
-  start();
-  RawClient client(port());
-  client.send(
-      "POST /a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
-      "X-Late: 1\r\nConnection: close\r\n\r\n" +
-      get("/b"));
-  const auto first = exchanges_.wait();
-  EXPECT_FALSE(find_header(first->request().headers, "X-Late"));
-  first->respond(with_body("a"));
-  exchanges_.wait()->respond(with_body("b"));
-  EXPECT_EQ(client.read_reply().body, "a");
-  EXPECT_EQ(client.read_reply().body, "b");
-}
-
-TEST_F(HttpSessionTest, AnUpgradeInATrailerIsNone) {
-  start();
-  RawClient client(port());
-  const Reply reply = client.request(
-      "GET /t HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-      "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-  EXPECT_EQ(reply.status, 200);
-  EXPECT_EQ(reply.body, "GET /t ");
-}
-
-TEST_F(HttpSessionTest, AnUpgradeWithABodyIsRefused) {
-  start();
-  for (const char* body :
-       {"Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
-    RawClient client(port());
-    std::string text = RawClient::upgrade_text("/");
-    text.resize(text.size() - 2);
-    EXPECT_EQ(client.request(text + body).status, 400) << body;
-    EXPECT_TRUE(client.at_end()) << body;
-  }
-}
-
-TEST_F(HttpSessionTest, ConnectionHeadersOfEveryFormAreAnsweredAndTheServerLives) {
-  start();
-  const std::string head =
-      "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-  const std::pair<const char*, int> forms[] = {
-      {"Connection: Upgrade\r\n", 101},
-      {"Connection: keep-alive, UPGRADE\r\n", 101},
-      // RFC 9110 5.3: several headers of a name are one list.
-      {"Connection: keep-alive\r\nConnection: Upgrade\r\n", 101},
-      {"Connection: Upgrade\r\nConnection: close\r\n", 101},
-      {"Connection: x\r\nConnection: y\r\nConnection: , ,upgrade,\r\n", 101},
-      {"Connection: ;;;, upgrade\r\n", 400},
-      {"Connection: a b c, upgrade\r\n", 400},
-      {"Connection: \"x, upgrade\r\n", 400},
-      {"Connection: @, upgrade\r\n", 400},
-      {"Connection: upgrade;q=1\r\n", 400},
-      {"Connection: \"upgrade\"\r\n", 400},
-      {"Connection: upgrade upgrade\r\n", 400},
-      {"Connection: upgrades\r\nConnection: keep-alive\r\n", 400},
-      {"Connection:\r\n", 400},
-      {"", 400},
-      {"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", 400},
-      {"Connection: Upgrade\r\nSec-WebSocket-Version: 8\r\n", 101},
-      {"Connection: Upgrade\r\nUpgrade: h2c\r\n", 101},
-  };
-  for (const auto& [form, status] : forms) {
-    RawClient client(port());
-    client.send(head + form + "\r\n");
-    EXPECT_EQ(client.read_reply(status != 101).status, status) << form;
-    if (status != 101) {
-      EXPECT_TRUE(client.at_end()) << form;
-      continue;
-    }
-    client.send(RawClient::text_frame("hello"));
-    EXPECT_EQ(client.read_text(), "hello") << form;
-  }
-  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
-}
-
-TEST_F(HttpSessionTest, ARequestCutOffIsA400) {
-  start();
-  RawClient client(port());
-  client.send("GET / HTTP/1.1\r\nHo");
-  client.end_sending();
-  EXPECT_EQ(client.read_reply().status, 400);
-}
-
-TEST_F(HttpSessionTest, AnotherVersionIsA505) {
-  start();
-  EXPECT_EQ(RawClient(port()).request("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 505);
-}
-
-TEST_F(HttpSessionTest, ATooLargeHeadIsA431) {
-  options_.max_header = 2000;
-  start();
-  RawClient client(port());
-  EXPECT_EQ(client.request(get("/", "X: " + std::string(3000, 'x') + "\r\n")).status, 431);
-  EXPECT_TRUE(client.at_end());
-  EXPECT_EQ(RawClient(port()).request(get("/", "X: " + std::string(1500, 'x') + "\r\n")).status,
-            200);
-}
-
-TEST_F(HttpSessionTest, ATooLongTargetIsA414) {
-  options_.max_target = 100;
-  start();
-  EXPECT_EQ(RawClient(port()).request(get("/" + std::string(99, 'x'))).status, 200);
-  EXPECT_EQ(RawClient(port()).request(get("/" + std::string(100, 'x'))).status, 414);
-}
-
-TEST_F(HttpSessionTest, ATooLongBodyIsA413HoweverItIsSent) {
-  options_.max_body = 100;
-  start();
-  const std::string head = "POST / HTTP/1.1\r\nHost: test\r\n";
-  EXPECT_EQ(RawClient(port())
-                .request(head + "Content-Length: 100\r\n\r\n" + std::string(100, 'x'))
-                .status,
-            200);
-  EXPECT_EQ(RawClient(port()).request(head + "Content-Length: 101\r\n\r\n").status, 413);
-  EXPECT_EQ(RawClient(port())
-                .request(head + "Transfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
-                .status,
-            413);
-  // The sender of a large body reads the refusal instead of a reset.
-  RawClient large(port());
-  large.send(head + "Content-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
-  EXPECT_EQ(large.read_reply().status, 413);
-}
-
-TEST_F(HttpSessionTest, ABadHandshakeIsRefused) {
-  start();
-  const std::string head = "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\n";
-  const std::string key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-  const std::string version = "Sec-WebSocket-Version: 13\r\n";
-  const std::string connection = "Connection: Upgrade\r\n";
-  EXPECT_EQ(RawClient(port()).request(head + key + version + "\r\n").status, 400);
-  EXPECT_EQ(RawClient(port()).request(head + connection + version + "\r\n").status, 400);
-  EXPECT_EQ(RawClient(port())
-                .request(head + connection + version + "Sec-WebSocket-Key: short\r\n\r\n")
-                .status,
-            400);
-  const Reply old = RawClient(port()).request(head + connection + key + "\r\n");
-  EXPECT_EQ(old.status, 426);
-  EXPECT_NE(old.head.find("Sec-WebSocket-Version: 13"), std::string::npos);
-  EXPECT_EQ(
-      RawClient(port())
-          .request("POST / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nContent-Length: 0\r\n" +
-                   connection + key + version + "\r\n")
-          .status,
-      400);
-}
-
-TEST_F(HttpSessionTest, ASlowHeadIsCut) {
-  options_.handshake_timeout = 40ms;
-  start();
-  RawClient silent(port());
-  EXPECT_TRUE(silent.at_end());
-  RawClient slow(port());
-  slow.send("GET / HTTP/1.1\r\nHost:");
-  EXPECT_TRUE(slow.at_end());
-  RawClient slow_body(port());
-  slow_body.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\na");
-  EXPECT_TRUE(slow_body.at_end());
-}
-
-TEST_F(HttpSessionTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout) {
-  options_.keep_alive_timeout = 40ms;
-  start();
-  RawClient client(port());
-  EXPECT_EQ(client.request(get("/")).status, 200);
   EXPECT_TRUE(client.at_end());
 }
 

@@ -15,7 +15,7 @@
 //             settle: the managed fiber is completed
 //   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint; the last step has none, its row
 //                                                     goes with the end of the fiber. A note is one step
-//             hooks(run, attempt, snapshot)           a row in the first turn of the hook
+//             hooks(run, attempt, snapshot, at)       a row in the first turn of the hook; at: Unix milliseconds
 //             finished(run)                           in the turn that ends the walk or the note
 //             told(run, status)                       by on_fiber_complete
 //   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it before its rows are
@@ -80,8 +80,9 @@ class LedgerAgent : public hearth::Agent {
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
     auto walk = hearth::read_json<Walk>(begin_of(fiber), "walk");
     if (walk.hook == "hurry") walk.ms = 0;
-    sql("INSERT INTO hooks VALUES (?, ?, ?)", walk.run, fiber.attempt,
-        hearth::to_text(fiber.snapshot));
+    sql("INSERT INTO hooks VALUES (?, ?, ?, CAST((julianday('now') - 2440587.5) * 86400000 AS "
+        "INTEGER))",
+        walk.run, fiber.attempt, hearth::to_text(fiber.snapshot));
     if (walk.hook == "drop") co_return;
     if (walk.hook == "settle") {
       settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
@@ -153,7 +154,7 @@ class LedgerAgent : public hearth::Agent {
 
   void make_tables() {
     sql("CREATE TABLE IF NOT EXISTS ledger (run TEXT, step INTEGER, fiber TEXT)");
-    sql("CREATE TABLE IF NOT EXISTS hooks (run TEXT, attempt INTEGER, snapshot TEXT)");
+    sql("CREATE TABLE IF NOT EXISTS hooks (run TEXT, attempt INTEGER, snapshot TEXT, at INTEGER)");
     sql("CREATE TABLE IF NOT EXISTS finished (run TEXT)");
     sql("CREATE TABLE IF NOT EXISTS told (run TEXT, status TEXT)");
   }

@@ -1,6 +1,7 @@
 // Class files are edited while the server runs: clients stay, agents get other settings, and a mistake changes nothing.
 
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <chrono>
@@ -16,28 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 
 // One agent of the class counter, over a WebSocket.
-class Client {
+class Client : public AgentClient {
  public:
   Client(const ServerProcess& server, const std::string& name,
          const std::string& agent_class = "counter")
-      : client_(server.port()) {
-    const Reply reply = client_.upgrade("/agents/" + agent_class + "/" + name);
-    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
-  }
+      : AgentClient(server, "/agents/" + agent_class + "/" + name) {}
 
   // The whole answer: {"success", "result" or "error"}.
   Json ask(const std::string& method, const std::string& arguments = "[]") {
-    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                       R"(","args":)" + arguments + "}"));
-    for (;;) {
-      Json frame = parse_json(client_.read_text()).value();
-      if (frame.is_object() && frame.value("type", "") == "rpc") return frame;
-    }
+    begin(method, arguments);
+    return answer();
   }
   int get() { return ask("get").value("result", -1); }
-
- private:
-  RawClient client_;
 };
 
 class ClassFilesTest : public ProcessTest {

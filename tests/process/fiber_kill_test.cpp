@@ -2,6 +2,7 @@
 
 #include "base/sha256.hpp"
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <sqlite3.h>
@@ -45,24 +46,10 @@ std::vector<int> up_to(int last) {
 }
 
 // One agent of the class WorkerC, over a WebSocket.
-class Worker {
+class Worker : public AgentClient {
  public:
-  Worker(const ServerProcess& server, const std::string& name) : client_(server.port()) {
-    const Reply reply = client_.upgrade("/agents/worker-c/" + name);
-    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
-  }
-
-  Json call(const std::string& method, const std::string& arguments = "[]") {
-    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                       R"(","args":)" + arguments + "}"));
-    for (;;) {
-      const std::string text = client_.read_text();
-      const Json frame = parse_json(text).value();
-      if (frame.at("type") != "rpc") continue;
-      if (frame.at("success") != true) throw std::runtime_error(text);
-      return frame.value("result", Json());
-    }
-  }
+  Worker(const ServerProcess& server, const std::string& name)
+      : AgentClient(server, "/agents/worker-c/" + name) {}
 
   Status status() {
     const Json answer = call("status");
@@ -92,9 +79,6 @@ class Worker {
     return wait_until(
         [steps](const Status& now) { return now.runs.at("run-1").steps.size() >= steps; });
   }
-
- private:
-  RawClient client_;
 };
 
 class FiberKillTest : public ProcessTest {

@@ -1,6 +1,6 @@
 // Many versions of a library come and go, and leave nothing behind in the process.
 
-#include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
@@ -83,25 +83,13 @@ class ReloadMemoryTest : public ProcessTest {
     install(version_file("1"), "versioned.so");
     server_ = serve_ready({"--config", "hearth.yaml"});
     for (int i = 0; i < kClients; ++i) {
-      clients_.push_back(std::make_unique<RawClient>(server_->port()));
-      const Reply reply = clients_.back()->upgrade("/agents/versioned/" + std::to_string(i));
-      if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
+      clients_.push_back(
+          std::make_unique<AgentClient>(*server_, "/agents/versioned/" + std::to_string(i)));
     }
   }
 
   static std::filesystem::path version_file(const std::string& version) {
     return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
-  }
-
-  static Json call(RawClient& client, const std::string& method, const std::string& arguments) {
-    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                      R"(","args":)" + arguments + "}"));
-    for (;;) {
-      const Json frame = parse_json(client.read_text()).value();
-      if (frame.value("type", "") != "rpc") continue;
-      if (frame.at("success") != true) throw std::runtime_error(dump_json(frame));
-      return frame.at("result");
-    }
   }
 
   // Replaces the library, and lets every agent answer on the new one.
@@ -112,7 +100,7 @@ class ReloadMemoryTest : public ProcessTest {
                                std::filesystem::copy_options::overwrite_existing);
     std::filesystem::rename(temporary, root_ / "plugins" / "versioned.so");
     server_->wait_for_log("reload.done", static_cast<std::size_t>(round));
-    for (const auto& client : clients_) ASSERT_EQ(call(*client, "version", "[]"), version + ".0.0");
+    for (const auto& client : clients_) ASSERT_EQ(client->call("version"), version + ".0.0");
   }
 
   // When the last version but the one that serves is unloaded.
@@ -127,11 +115,11 @@ class ReloadMemoryTest : public ProcessTest {
   }
 
   std::unique_ptr<ServerProcess> server_;
-  std::vector<std::unique_ptr<RawClient>> clients_;
+  std::vector<std::unique_ptr<AgentClient>> clients_;
 };
 
 TEST_F(ReloadMemoryTest, ManyVersionsLeaveMemoryMappingsDescriptorsAndThreadsAsTheyWere) {
-  for (const auto& client : clients_) call(*client, "work", "[1000000,20]");
+  for (const auto& client : clients_) client->call("work", "[1000000,20]");
   Footprint warm;
   for (int round = 1; round <= reloads(); ++round) {
     ASSERT_NO_FATAL_FAILURE(reload(round)) << "round " << round;

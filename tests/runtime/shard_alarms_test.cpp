@@ -1,4 +1,5 @@
-// Who is woken when, and who is not woken again and again. What the work of the woken is: live_agent_work_test.cpp.
+// Who is woken when, and who is not woken again and again. What the work of the woken is: live_agent_schedules_test.cpp and
+// live_agent_work_test.cpp.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -53,6 +54,7 @@ TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
   shard_.loop.advance(seconds(10));
   ASSERT_EQ(shard_.script.alive, 0);
   EXPECT_TRUE(runs().empty());
+  EXPECT_EQ(shard_.logger.count("debug alarm:class_missing class=Counter agent=a"), 1U);
   shard_.runtime().classes().put(served);
   shard_.shard().class_is_back("counter");
   shard_.loop.advance(milliseconds(1));

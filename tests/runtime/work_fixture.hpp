@@ -90,6 +90,8 @@ class WorkTest : public ::testing::Test {
     request.id = id;
     return request;
   }
+  // Work that begins and does not end by itself.
+  static Result<void> hang(AgentHost&, const AgentEvent&) { return {}; }
   // The text of a member, with its quotes if it has any.
   static std::string member(const std::string& text, const std::string& name) {
     const auto at = text.find("\"" + name + "\":");

@@ -7,6 +7,7 @@
 #include "storage/connection.hpp"
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
+#include "support/power_seeds.hpp"
 #include "support/simulated_disk.hpp"
 #include "support/temp_directory.hpp"
 
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -27,6 +27,9 @@
 namespace hearth::storage {
 namespace {
 
+using hearth::testing::run_seeds;
+using hearth::testing::Seeds;
+using hearth::testing::seeds_asked_for;
 using hearth::testing::SimulatedDisk;
 
 // An agent whose every transaction writes the next number into two tables and into its state.
@@ -242,24 +245,14 @@ class PowerLossSeedsTest : public PowerLossTest, public ::testing::WithParamInte
 };
 
 TEST_P(PowerLossSeedsTest, NothingAcknowledgedIsLostAndNothingIsCorrupt) {
-  std::uint64_t from = static_cast<std::uint64_t>(GetParam()) * kSeeds + 1;
-  std::uint64_t to = from + kSeeds - 1;
-  if (const char* const given = std::getenv("HEARTH_POWER_SEEDS"); given != nullptr) {
-    if (GetParam() != 0) GTEST_SKIP() << "the first one runs the seeds that were asked for";
-    const std::string text = given;
-    const auto colon = text.find(':');
-    from = std::stoull(text);
-    to = colon == std::string::npos ? from : std::stoull(text.substr(colon + 1));
-  }
-  int failed = 0;
-  for (std::uint64_t seed = from; seed <= to && failed < 5; ++seed) {
-    const std::string problem = run(seed);
-    if (problem.empty()) continue;
-    ++failed;
-    ADD_FAILURE() << "seed " << seed << ": " << problem;
-  }
-  if (to - from + 1 < kSeeds) return;
-  const auto runs = static_cast<int>(to - from + 1);
+  const std::uint64_t first = static_cast<std::uint64_t>(GetParam()) * kSeeds + 1;
+  const std::optional<Seeds> asked_for = seeds_asked_for();
+  if (asked_for && GetParam() != 0)
+    GTEST_SKIP() << "the first one runs the seeds that were asked for";
+  const Seeds seeds = asked_for.value_or(Seeds{.from = first, .to = first + kSeeds - 1});
+  run_seeds(seeds, [this](std::uint64_t seed) { return run(seed); });
+  const int runs = seeds.count();
+  if (runs < static_cast<int>(kSeeds)) return;
   EXPECT_GT(tally_.acknowledged, 10 * runs) << "the runs do too little to prove anything";
   EXPECT_GT(tally_.kills, runs);
   EXPECT_GT(tally_.failures, runs);

@@ -267,7 +267,7 @@ class ManagedFiberCalls {
   // Accepts `function(FiberContext&)` as work to be done, and runs it up to its first wait; or finds the record of the id
   // or key. What the function gives, as JSON, is the result. Let it own what it uses, and do the same when it is called
   // again, if there are retries: its captures are as it left them.
-  // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; or policy kReject), LIMIT.
+  // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; same id, but another key; or policy kReject), LIMIT.
   template <class Function>
   StartedFiber start_fiber(std::string_view name, Function function,
                            const FiberOptions& options = {});

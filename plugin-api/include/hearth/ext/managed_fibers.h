@@ -112,7 +112,8 @@ typedef struct hearth_managed_fibers_v1 {
   /* Accepts a fiber. *fiber: what works through hearth.fibers/1 (stash) and settle(), and the plugin begins its work before the turn ends;
    * 0 if id or key named a record that was there: then that one is *record. On disk when it returns; *record is the receipt, with status
    * pending. Errors: INVALID (a blank id or key, bad JSON; id and key name different records), CONFLICT (the record that was there
-   * has another name or input, unless it is settled and the policy REPLACE; or policy REJECT; or an unmanaged fiber has this id),
+   * has another name or input, or was found by its id and has another key, or none, unless it is settled and the policy REPLACE; or policy
+   * REJECT; or an unmanaged fiber has this id),
    * LIMIT (too many run, too many records, JSON too large), CLOSING, IO; also INVALID while a savepoint is open, as with
    * every function below. After an error nothing has been written. [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,

@@ -120,12 +120,16 @@ inline hearth_status start_managed(const hearth_host* host, hearth_agent id,
   if (by_id && by_key && by_id != by_key)
     return caller.fail(HEARTH_E_INVALID, "id and key name different fibers");
   if (const ManagedRow* const old = by_id ? by_id : by_key) {
-    if (old->record.name != row.record.name || old->record.input != row.record.input)
+    const bool replaces = old->record.settled() && request->policy == HEARTH_FIBER_REPLACE;
+    if (!replaces && (old->record.name != row.record.name || old->record.input != row.record.input))
       return caller.fail(HEARTH_E_CONFLICT,
                          "a managed fiber of this id or key has another name or input");
+    if (!replaces && row.record.key && row.record.key != old->record.key)
+      return caller.fail(HEARTH_E_CONFLICT,
+                         "the managed fiber of this id has another key, or none");
     if (old->record.settled() && request->policy == HEARTH_FIBER_REJECT)
       return caller.fail(HEARTH_E_CONFLICT, "the fiber of this id or key is settled");
-    if (!old->record.settled() || request->policy != HEARTH_FIBER_REPLACE) {
+    if (!replaces) {
       *handle = 0;
       return caller.lend(managed_text(caller.engine, agent, *old), text);
     }

@@ -1,0 +1,316 @@
+// Managed fibers that were interrupted: what their hook is told, what it may do, and what becomes of the record.
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::seconds;
+
+class ManagedFiberRecoveryTest : public ManagedFibersFixture {};
+
+TEST_F(ManagedFiberRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
+  ManagedRequest wanted = request("x");
+  wanted.key = "k";
+  wanted.input = "[1]";
+  wanted.metadata = R"("m")";
+  ASSERT_TRUE(fibers_->stash(start(wanted).fiber, R"({"step":4})"));
+  database_->commit();
+  crash();
+  EXPECT_EQ(status("x"), "recovering") << "whatever the disk says";
+  const auto offered = recover();
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->at("reason"), "interrupted");
+  const Json& record = offered->at("managed");
+  EXPECT_EQ(record["id"], "x");
+  EXPECT_EQ(record["key"], "k");
+  EXPECT_EQ(record["input"], Json::parse("[1]"));
+  EXPECT_EQ(record["metadata"], "m");
+  EXPECT_EQ(record["status"], "recovering");
+  EXPECT_EQ(record["attempts"], 1);
+  ASSERT_TRUE(managed_->recovered("x", ""));
+  database_->commit();
+  crash();
+  EXPECT_EQ(status("x"), "interrupted") << "nobody went on";
+  EXPECT_EQ(inspect("x")["snapshot"], Json::parse(R"({"step":4})"));
+  EXPECT_EQ(inspect("x")["attempts"], 1);
+  EXPECT_FALSE(recover());
+}
+
+TEST_F(ManagedFiberRecoveryTest, TheHooksOutcomeIsApplied) {
+  ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
+  database_->commit();
+  crash();
+  ASSERT_TRUE(recover());
+  const auto change = managed_->recovered(
+      "x", R"({"status":"completed","result":[7],"snapshot":{"s":2},"metadata":"new"})");
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->status, FiberStatus::kCompleted);
+  database_->commit();
+  crash();
+  const Json record = inspect("x");
+  EXPECT_EQ(record["status"], "completed");
+  EXPECT_EQ(record["result"], Json::parse("[7]"));
+  EXPECT_EQ(record["snapshot"], Json::parse(R"({"s":2})"));
+  EXPECT_EQ(record["metadata"], "new");
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_runs"), 0);
+}
+
+TEST_F(ManagedFiberRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  for (const char* body : {"[]", "{}", R"({"status":"running"})", R"({"status":1})",
+                           R"({"status":"error","error":{}})"}) {
+    EXPECT_EQ(managed_->recovered("x", body).error().code, Errc::kInvalidArgument) << body;
+  }
+  EXPECT_EQ(status("x"), "recovering");
+  hook_fails("x", "no outcome");
+  EXPECT_EQ(status("x"), "recovering") << "it is offered again";
+}
+
+TEST_F(ManagedFiberRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing) {
+  ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
+  database_->commit();
+  crash();
+  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound) << "it is not being offered yet";
+  ASSERT_TRUE(recover());
+  const auto fiber = managed_->resume("x");
+  ASSERT_TRUE(fiber);
+  database_->commit();
+  EXPECT_EQ(status("x"), "running");
+  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound) << "the hook ends";
+  EXPECT_EQ(status("x"), "running");
+  crash();
+  clock_.advance(seconds(10));
+  const auto again = recover();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->at("managed")["attempts"], 2) << "no progress since";
+  EXPECT_EQ(again->at("managed")["snapshot"], 1);
+  const auto next = managed_->resume("x");
+  ASSERT_TRUE(fibers_->stash(*next, "2"));
+  EXPECT_EQ(inspect("x")["attempts"], 0);
+  settle(*next, FiberStatus::kCompleted);
+  EXPECT_EQ(inspect("x")["snapshot"], 2);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AManagedFiberIsNotReplacedByAnUnmanagedOne) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(fibers_->start("report", "x").error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(ManagedFiberRecoveryTest, ACrashInTheHookIsOfferedAgain) {
+  start("x");
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    crash();
+    clock_.advance(seconds(400));
+    const auto offered = recover();
+    ASSERT_TRUE(offered);
+    EXPECT_EQ(offered->at("managed")["attempts"], attempt);
+  }
+}
+
+TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
+  fiber_settings_.max_attempts = 3;
+  ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
+  database_->commit();
+  crash();
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    clock_.advance(seconds(400));
+    ASSERT_TRUE(recover()) << attempt;
+    hook_fails("x", "cannot");
+    EXPECT_EQ(status("x"), attempt < 3 ? "recovering" : "error");
+  }
+  crash();
+  const Json record = inspect("x");
+  EXPECT_EQ(record["status"], "error");
+  EXPECT_EQ(record["error"], "cannot");
+  EXPECT_EQ(record["dead"], true);
+  EXPECT_EQ(record["snapshot"], 5);
+  EXPECT_EQ(record["attempts"], 3);
+  EXPECT_EQ(*fibers_->list_dead("", 0), "[]") << "it is listed once, among the managed ones";
+
+  ASSERT_TRUE(managed_->retry("x"));
+  database_->commit();
+  EXPECT_EQ(status("x"), "recovering");
+  crash();
+  const auto offered = recover();
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->at("managed")["attempts"], 1);
+  EXPECT_EQ(offered->at("managed")["snapshot"], 5);
+  EXPECT_EQ(offered->at("managed")["dead"], false);
+}
+
+TEST_F(ManagedFiberRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
+  fiber_settings_.max_attempts = 1;
+  ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
+  database_->commit();
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("x", "cannot");
+  EXPECT_EQ(status("x"), "error");
+  EXPECT_EQ(inspect("x")["error"], "cannot");
+  EXPECT_EQ(inspect("x")["snapshot"], 5);
+}
+
+TEST_F(ManagedFiberRecoveryTest, ACrashLoopEndsAsADeadRecord) {
+  fiber_settings_.max_attempts = 2;
+  start("x");
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    crash();
+    clock_.advance(seconds(400));
+    ASSERT_TRUE(recover());
+    ASSERT_TRUE(managed_->resume("x"));
+    database_->commit();
+  }
+  crash();
+  clock_.advance(seconds(400));
+  EXPECT_FALSE(recover());
+  EXPECT_EQ(status("x"), "error");
+  EXPECT_EQ(inspect("x")["dead"], true);
+  EXPECT_FALSE(recover());
+}
+
+TEST_F(ManagedFiberRecoveryTest, ADeadRowWhoseRecordWasNotSettledIsSettledAtTheNextLoad) {
+  fiber_settings_.max_attempts = 1;
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_TRUE(fibers_->failed("x", "cannot").dead);
+  database_->commit();
+  crash();
+  EXPECT_EQ(status("x"), "error");
+  EXPECT_EQ(inspect("x")["error"], "cannot");
+  EXPECT_EQ(fibers_->counts().dead, 0U);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AHookThatGoesOnAfterItsWorkHasEndedDoesNotSpeakForTheNextOne) {
+  ManagedRequest wanted = request("x");
+  wanted.max_retries = 1;
+  start(wanted);
+  crash();
+  ASSERT_TRUE(recover());
+  settle(*managed_->resume("x"), FiberStatus::kError, "busy");
+  clock_.advance(seconds(100));
+  EXPECT_FALSE(fibers_->due()) << "not before the hook has ended";
+  EXPECT_TRUE(fibers_->wake().working);
+  EXPECT_EQ(managed_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(status("x"), "pending");
+  EXPECT_TRUE(fibers_->due());
+}
+
+TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->cancel("x", "", "stop"));
+  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_TRUE(managed_->is_managed("x"));
+  EXPECT_EQ(managed_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  EXPECT_FALSE(fibers_->failed("x", "too late").dead);
+  EXPECT_EQ(status("x"), "aborted");
+}
+
+TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedThere) {
+  start("x");
+  crash();
+  ASSERT_TRUE(fibers_->begin_recovery());
+  ASSERT_TRUE(managed_->cancel("x", "", "stop"));
+  EXPECT_EQ(parse_json("{" + managed_->begin_recovery("x") + "}")->at("managed")["status"],
+            "aborted");
+  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(status("x"), "aborted");
+}
+
+TEST_F(ManagedFiberRecoveryTest, AJoinDuringRecoverySeesIt) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  const auto joined = start("x");
+  EXPECT_EQ(joined.fiber, 0U);
+  EXPECT_EQ(parse_json(joined.record)->at("status"), "recovering");
+}
+
+TEST_F(ManagedFiberRecoveryTest, P1_AnOpenRecordWithoutARowIsRecovered) {
+  start("ran");
+  start("waits");
+  sql("UPDATE cf_agents_fibers SET status = 'pending' WHERE fiber_id = 'waits'");
+  sql("DELETE FROM cf_agents_runs");
+  crash();
+  EXPECT_EQ(status("ran"), "recovering");
+  EXPECT_EQ(status("waits"), "recovering");
+  const auto first = recover();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at("reason"), "interrupted");
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("ran", R"({"status":"completed","result":1})"));
+  ASSERT_TRUE(managed_->recovered("waits", R"({"status":"aborted","error":"late"})"));
+  EXPECT_EQ(inspect("ran")["result"], 1);
+  EXPECT_EQ(inspect("waits")["error"], "late");
+}
+
+TEST_F(ManagedFiberRecoveryTest, P1_ARowOfASettledRecordGoesWithoutAHook) {
+  settle(start("x").fiber, FiberStatus::kCompleted, "1");
+  sql("INSERT INTO cf_agents_runs(id, name, created_at) VALUES('x', 'report', 1)");
+  crash();
+  EXPECT_TRUE(fibers_->take_left_over().empty());
+  EXPECT_FALSE(fibers_->due());
+  database_->commit();
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_runs"), 0);
+  EXPECT_EQ(status("x"), "completed");
+}
+
+TEST_F(ManagedFiberRecoveryTest, UnmanagedFibersBesideThemAreLeftAlone) {
+  const auto plain = fibers_->start("plain", "");
+  database_->commit();
+  start("x");
+  crash();
+  EXPECT_FALSE(managed_->is_managed(plain->id));
+  EXPECT_TRUE(managed_->is_managed("x"));
+  EXPECT_EQ(fibers_->counts().interrupted, 2U);
+  EXPECT_FALSE(recover()) << "the unmanaged one is the older: nothing is said for its event";
+  EXPECT_TRUE(recover());
+  fibers_->recovered(plain->id);
+  EXPECT_EQ(fibers_->counts().interrupted, 1U);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsResolvedByHand) {
+  start("x");
+  EXPECT_EQ(managed_->resolve("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("x", ""));
+  EXPECT_EQ(managed_->resolve("x", "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(managed_->resolve("x", "{}").error().code, Errc::kInvalidArgument);
+  const auto change = managed_->resolve("x", R"({"status":"completed","result":"by hand"})");
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->status, FiberStatus::kCompleted);
+  EXPECT_EQ(inspect("x")["result"], "by hand");
+  EXPECT_EQ(managed_->resolve("x", R"({"status":"aborted"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(managed_->retry("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(managed_->retry("absent").error().code, Errc::kNotFound);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
+  ASSERT_TRUE(fibers_->stash(start("x").fiber, "9"));
+  database_->commit();
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("x", ""));
+  ASSERT_TRUE(managed_->retry("x"));
+  database_->commit();
+  EXPECT_FALSE(managed_->next_untold()) << "it is not settled any more";
+  const auto offered = recover();
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->at("managed")["snapshot"], 9);
+  settle(*managed_->resume("x"), FiberStatus::kCompleted);
+  EXPECT_EQ(status("x"), "completed");
+}
+
+}  // namespace
+}  // namespace hearth::durable

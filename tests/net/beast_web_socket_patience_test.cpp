@@ -1,0 +1,250 @@
+// Peers that read slowly or not at all, that are not read, and that are silent.
+#include "net/beast_web_socket.hpp"
+#include "net/raw_client.hpp"
+#include "net/server_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace hearth::net {
+namespace {
+
+using hearth::testing::Frame;
+using hearth::testing::RawClient;
+using namespace std::chrono_literals;
+
+class WebSocketPatienceTest : public ServerFixture {};
+
+// ---- slow peers -----------------------------------------------------------------------------------
+
+TEST_F(WebSocketPatienceTest, AClientThatDoesNotReadIsEndedWith1013) {
+  options_.send_queue = 256 * 1024;
+  options_.close_timeout = 200ms;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  const std::string payload(64 * 1024, 'x');
+  std::size_t most = 0;
+  int accepted = 0;
+  // The system's own buffers are megabytes and differ by machine: send until it is enough.
+  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
+    loops_->run_on(0, [&] {
+      if (socket->is_open()) ++accepted;
+      socket->send(payload, true);
+      most = std::max(most, socket->buffered());
+    });
+  }
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 1013);
+  EXPECT_EQ(closed.reason, "client reads too slowly");
+  EXPECT_FALSE(closed.was_clean);
+  EXPECT_LE(most, options_.send_queue + payload.size() + 200);
+  EXPECT_GT(accepted, 4);
+}
+
+TEST_F(WebSocketPatienceTest, ASlowClientThatReadsAfterAllGetsEverythingAndThe1013) {
+  options_.send_queue = 256 * 1024;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  const std::string payload(64 * 1024, 'x');
+  std::size_t accepted = 0;
+  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
+    loops_->run_on(0, [&] {
+      if (socket->is_open()) ++accepted;
+      socket->send(payload, true);
+    });
+  }
+  EXPECT_EQ(closed_.wait().code, 1013);
+  Frame frame;
+  std::size_t received = 0;
+  while ((frame = client.read_frame()).opcode == 1) ++received;
+  EXPECT_EQ(received, accepted);
+  EXPECT_EQ(frame.close_code(), 1013);
+}
+
+TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
+  options_.send_queue = 1000;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->send(std::string(8'000'000, 'x'), true); });
+  EXPECT_EQ(client.read_frame().payload.size(), 8'000'000U);
+  loops_->run_on(0, [&] { EXPECT_EQ(socket->buffered(), 0U); });
+  EXPECT_EQ(closed_.count(), 0U);
+}
+
+TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNothing) {
+  Events<std::string> heard;
+  on_message_ = [&](WebSocket& socket, std::string_view payload, bool) {
+    heard.add(std::string(payload));
+    if (payload == "pause") socket.pause_reading();
+  };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  client.send(RawClient::text_frame("pause") + RawClient::text_frame("1") +
+              RawClient::text_frame("2"));
+  EXPECT_EQ(heard.wait(), "pause");
+  for (int i = 0; i < 10; ++i) loops_->run_on(0, [] {});
+  EXPECT_EQ(heard.count(), 1U);
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  EXPECT_EQ(heard.wait(), "1");
+  EXPECT_EQ(heard.wait(), "2");
+
+  // Paused from outside: the message that is already being read waits in the socket.
+  loops_->run_on(0, [&] { socket->pause_reading(); });
+  client.send(RawClient::text_frame("3") + RawClient::text_frame("4"));
+  for (int i = 0; i < 10; ++i) loops_->run_on(0, [] {});
+  EXPECT_EQ(heard.count(), 3U);
+  loops_->run_on(0, [&] {
+    socket->resume_reading();
+    EXPECT_EQ(heard.count(), 3U) << "delivered from inside resume_reading()";
+    socket->pause_reading();
+    socket->resume_reading();
+  });
+  EXPECT_EQ(heard.wait(), "3");
+  EXPECT_EQ(heard.wait(), "4");
+}
+
+TEST_F(WebSocketPatienceTest, AClosingSocketThatWasPausedStillFinishesItsHandshake) {
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::text_frame("never read"));
+  const auto socket = opened_.wait();
+  loops_->run_on(0, [&] { socket->close(4005, ""); });
+  EXPECT_EQ(client.read_frame().close_code(), 4005);
+  client.send(RawClient::close_frame(4005));
+  EXPECT_TRUE(closed_.wait().was_clean);
+}
+
+// ---- silence --------------------------------------------------------------------------------------
+
+TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
+  options_.ping_interval = 40ms;
+  options_.ping_timeout = 40ms;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  EXPECT_EQ(client.read_frame().opcode, 9);
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(WebSocketPatienceTest, APeerThatAnswersPingsStays) {
+  options_.ping_interval = 20ms;
+  options_.ping_timeout = 200ms;
+  start();
+  RawClient client(port());
+  client.upgrade();
+  for (int i = 0; i < 5; ++i) {
+    const Frame ping = client.read_frame();
+    ASSERT_EQ(ping.opcode, 9);
+    client.send(RawClient::frame(10, ping.payload));
+  }
+  client.send(RawClient::text_frame("still here"));
+  Frame frame = client.read_frame();
+  while (frame.opcode == 9) frame = client.read_frame();
+  EXPECT_EQ(frame.payload, "still here");
+  EXPECT_EQ(closed_.count(), 0U);
+}
+
+TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
+  options_.close_timeout = 20ms;  // so that the sweep is quick
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient leaving(port());
+  leaving.upgrade();
+  opened_.wait();
+  leaving.close();
+  Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_FALSE(closed.was_clean);
+
+  RawClient rude(port());
+  rude.upgrade();
+  opened_.wait();
+  rude.reset_on_close();
+  rude.close();
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  while (server_->connections() != 0) std::this_thread::yield();
+}
+
+TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfReadingIsResumed) {
+  options_.close_timeout = 20ms;
+  Events<std::string> heard;
+  on_message_ = [&](WebSocket&, std::string_view payload, bool) {
+    heard.add(std::string(payload));
+  };
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  const auto socket = opened_.wait();
+  client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
+  client.close();
+
+  // Another one that leaves without a word shows that several sweeps have passed.
+  for (int i = 0; i < 3; ++i) {
+    RawClient silent(port());
+    silent.upgrade();
+    opened_.wait();
+    silent.close();
+    closed_.wait();
+  }
+  EXPECT_EQ(heard.count(), 0U);
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  EXPECT_EQ(heard.wait(), "one");
+  EXPECT_EQ(heard.wait(), "two");
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+}
+
+TEST_F(WebSocketPatienceTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
+  options_.ping_interval = 20ms;
+  options_.ping_timeout = 20ms;
+  on_message_ = [](WebSocket&, std::string_view, bool) { ADD_FAILURE() << "delivered in a pause"; };
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient client(port());
+  client.upgrade();
+  client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
+  client.close();
+  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+}
+
+TEST_F(WebSocketPatienceTest, APausedSocketIsNotDroppedForSilence) {
+  options_.ping_interval = 10ms;
+  options_.ping_timeout = 10ms;
+  on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
+  start();
+  RawClient paused(port());
+  paused.upgrade();
+  const auto socket = opened_.wait();
+
+  // A second client that is dropped shows that the time-outs have passed, several times over.
+  on_open_ = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    RawClient silent(port());
+    silent.upgrade();
+    EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  }
+  EXPECT_EQ(closed_.count(), 3U);
+  paused.send(RawClient::text_frame("hello"));
+  loops_->run_on(0, [&] { socket->resume_reading(); });
+  Frame frame = paused.read_frame();
+  while (frame.opcode == 9) frame = paused.read_frame();
+  EXPECT_EQ(frame.payload, "hello");
+}
+
+}  // namespace
+}  // namespace hearth::net

@@ -1,0 +1,34 @@
+#pragma once
+// A server whose requests a test may hold, and the texts of requests.
+
+#include "net/server_fixture.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::net {
+
+class HttpSessionFixture : public ServerFixture {
+ protected:
+  void hold_requests() {
+    on_request_ = [this](std::shared_ptr<HttpExchange> exchange) {
+      exchanges_.add(std::move(exchange));
+    };
+  }
+  Events<std::shared_ptr<HttpExchange>> exchanges_;
+};
+
+inline std::string get(std::string_view target, std::string_view headers = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
+         "\r\n";
+}
+
+inline HttpResponse with_body(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+}  // namespace hearth::net

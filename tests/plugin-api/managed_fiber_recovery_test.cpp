@@ -1,0 +1,177 @@
+// Managed fibers on the mock host: what becomes of those that were interrupted.
+
+#include "managed_fiber_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <coroutine>
+#include <string>
+
+namespace managed_fiber_tests {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class ManagedFiberRecoveryTest : public ManagedFiberFixture {};
+
+// ---- recovery ---------------------------------------------------------------------------------------------
+
+TEST_F(ManagedFiberRecoveryTest, AnInterruptedFiberIsOfferedWithItsRecord) {
+  const std::string id = interrupt({.idempotency_key = "k", .input = "in", .metadata = "meta"});
+  agent_.wake();
+  ASSERT_EQ(offered.size(), 1U);
+  EXPECT_EQ(offered[0].id, id);
+  EXPECT_EQ(offered[0].reason, "interrupted");
+  EXPECT_EQ(offered[0].snapshot, 1);
+  EXPECT_EQ(offered[0].managed->status, FiberStatus::kRecovering);
+  EXPECT_EQ(offered[0].managed->key, "k");
+  EXPECT_EQ(offered[0].managed->input, "in");
+  EXPECT_EQ(offered[0].managed->metadata, "meta");
+}
+
+TEST_F(ManagedFiberRecoveryTest, AContinuationKeepsTheIdAndTheCheckpoint) {
+  const std::string id = interrupt();
+  agent_.wake();
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kRunning);
+  EXPECT_EQ(inspect(id)->snapshot, 1);
+  host_.advance(milliseconds(20));
+  EXPECT_EQ(inspect(id)->result.at("id"), id);
+  EXPECT_EQ(done, Lines({"step 1", "step 2", "step 3"}));
+}
+
+TEST_F(ManagedFiberRecoveryTest, AKillInsideTheHookOffersItAgain) {
+  how = "slow";
+  const std::string id = interrupt();
+  agent_.wake();
+  agent_.kill();
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kRecovering);
+  host_.advance(minutes(1));
+  EXPECT_EQ(offered.size(), 2U);
+  EXPECT_EQ(offered[1].attempt, 2);
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kCompleted);
+}
+
+TEST_F(ManagedFiberRecoveryTest, NobodyGoesOnMeansInterruptedUntilItIsResolved) {
+  how = "nothing";
+  const std::string id = interrupt();
+  agent_.wake();
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kInterrupted);
+  EXPECT_EQ(inspect(id)->snapshot, 1);
+  EXPECT_EQ(manager().delete_fibers(), 0U);
+  FiberOutcome outcome = FiberOutcome::completed(5);
+  outcome.metadata = "by hand";
+  EXPECT_TRUE(manager().resolve_fiber(id, outcome));
+  EXPECT_FALSE(manager().resolve_fiber(id, outcome));
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kCompleted);
+  EXPECT_EQ(inspect(id)->result, 5);
+  EXPECT_EQ(inspect(id)->metadata, "by hand");
+  EXPECT_EQ(manager().delete_fibers(), 1U);
+}
+
+TEST_F(ManagedFiberRecoveryTest, TheHooksOutcomeIsTheRecords) {
+  how = "failed";
+  const std::string id = interrupt();
+  agent_.wake();
+  const auto record = inspect(id);
+  EXPECT_EQ(record->status, FiberStatus::kError);
+  EXPECT_EQ(record->error, "lost");
+  EXPECT_EQ(record->snapshot, "last words");
+  EXPECT_EQ(record->metadata, "changed");
+  EXPECT_FALSE(record->dead);
+}
+
+TEST_F(ManagedFiberRecoveryTest, OnlyContinueFiberContinuesAManagedOne) {
+  how = "spawn";
+  const std::string id = interrupt();
+  agent_.wake();
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kInterrupted);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AHookThatFailsTooOftenLeavesADeadOneThatCanBeRetried) {
+  hook_failures = 10;
+  const std::string id = interrupt();
+  host_.advance(minutes(60));
+  EXPECT_EQ(offered.size(), 10U);
+  const auto dead = manager().list_fibers({.dead = true});
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].status, FiberStatus::kError);
+  EXPECT_EQ(dead[0].error, "not now");
+  EXPECT_EQ(manager().list_dead_fibers().size(), 1U);
+  EXPECT_TRUE(manager().retry_fiber(id));
+  EXPECT_FALSE(manager().retry_fiber(id));
+  host_.advance(milliseconds(20));
+  EXPECT_EQ(offered.size(), 11U);
+  EXPECT_EQ(offered.back().attempt, 1);
+  EXPECT_EQ(inspect(id)->status, FiberStatus::kCompleted);
+}
+
+TEST_F(ManagedFiberRecoveryTest, AllDeadFibersAreListedOfEitherKind) {
+  hook_failures = 99'999;
+  for (int i = 0; i < 101; ++i)
+    manager().spawn_fiber("plain " + std::to_string(i),
+                          [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
+  const std::string id = interrupt();
+  host_.advance(minutes(300));
+  const auto dead = manager().list_dead_fibers();
+  ASSERT_EQ(dead.size(), 102U);
+  EXPECT_EQ(dead.front().name, "plain 0");
+  EXPECT_EQ(dead.front().attempts, 10);
+  EXPECT_EQ(dead.front().last_error, "not now");
+  EXPECT_FALSE(dead.front().managed);
+  EXPECT_EQ(dead.back().id, id);
+  EXPECT_EQ(dead.back().snapshot, 1);
+  EXPECT_EQ(dead.back().last_error, "not now");
+  EXPECT_TRUE(dead.back().managed);
+}
+
+TEST_F(ManagedFiberRecoveryTest, WithoutTheHookAnInterruptedOneIsKept) {
+  class Plain : public hearth::Agent {};
+  auto plain = host_.create<Plain>("p");
+  auto forever = [](FiberContext&) -> Task<void> { co_await std::suspend_always(); };
+  const std::string id = plain.as<Plain>().start_fiber("forever", forever).record.id;
+  plain.kill();
+  host_.advance(seconds(0));
+  EXPECT_EQ(plain.as<Plain>().inspect_fiber(id)->status, FiberStatus::kInterrupted);
+}
+
+TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheManagedFiberOfTheHook) {
+  RecoveredFiber other;
+  other.id = "other";
+  EXPECT_THROW(manager().settle_fiber(other, FiberOutcome::completed()), hearth::Error);
+  how = "completed";
+  manager().spawn_fiber("plain",
+                        [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
+  agent_.kill();
+  agent_.wake();
+  EXPECT_EQ(agent_.fibers().at(0).last_error, "this fiber is not managed: it has no outcome");
+}
+
+// ---- several at once --------------------------------------------------------------------------------------
+
+TEST_F(ManagedFiberRecoveryTest, SeveralAreRecoveredInTheOrderOfTheClass) {
+  for (const char* const name : {"one", "two", "three"}) manager().begin({}, name);
+  agent_.kill();
+  plan.order = {"three"};
+  agent_.wake();
+  EXPECT_EQ(done.front(), "asked for 3");
+  ASSERT_EQ(offered.size(), 3U);
+  EXPECT_EQ(offered[0].name, "three");
+  EXPECT_EQ(offered[1].name, "one");
+  EXPECT_EQ(offered[2].name, "two");
+}
+
+TEST_F(ManagedFiberRecoveryTest, AsManyHooksRunAtOnceAsTheClassSays) {
+  how = "slow";
+  for (const char* const name : {"one", "two", "three"}) manager().begin({}, name);
+  agent_.kill();
+  plan.parallel = 2;
+  agent_.wake();
+  EXPECT_EQ(offered.size(), 2U);
+  host_.advance(milliseconds(50));
+  EXPECT_EQ(offered.size(), 3U);
+}
+
+}  // namespace
+}  // namespace managed_fiber_tests
