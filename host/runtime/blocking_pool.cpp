@@ -1,9 +1,18 @@
 #include "runtime/blocking_pool.hpp"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
+
+void take_one(std::map<std::string, std::size_t>& counts, const std::string& owner) {
+  const auto found = counts.find(owner);
+  if (--found->second == 0) counts.erase(found);
+}
+
+}  // namespace
 
 BlockingPool::BlockingPool(std::size_t threads, std::size_t max_waiting)
     : max_threads_(threads), max_waiting_(max_waiting) {}
@@ -12,10 +21,11 @@ BlockingPool::~BlockingPool() {
   stop();
 }
 
-bool BlockingPool::run(std::function<void(bool)> job) {
+bool BlockingPool::run(Job job, const std::string& owner) {
   const std::scoped_lock lock(mutex_);
-  if (stopping_ || waiting_.size() >= max_waiting_) return false;
-  waiting_.push_back(std::move(job));
+  if (stopping_ || !may_wait(owner)) return false;
+  waiting_.push_back(Waiting{std::move(job), owner});
+  if (!owner.empty()) ++waiting_of_[owner];
   if (idle_ < waiting_.size() && threads_.size() < max_threads_) {
     try {
       threads_.emplace_back([this] { work(); });
@@ -23,6 +33,7 @@ bool BlockingPool::run(std::function<void(bool)> job) {
         const std::system_error&) {  // the system has no thread to give: those there are must do
       if (threads_.empty()) {
         waiting_.pop_back();
+        if (!owner.empty()) take_one(waiting_of_, owner);
         return false;
       }
     }
@@ -33,7 +44,7 @@ bool BlockingPool::run(std::function<void(bool)> job) {
 
 void BlockingPool::stop() {
   std::vector<std::thread> threads;
-  std::deque<std::function<void(bool)>> waiting;
+  std::deque<Waiting> waiting;
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -41,22 +52,43 @@ void BlockingPool::stop() {
     waiting.swap(waiting_);
   }
   work_came_.notify_all();
-  for (const auto& job : waiting) job(true);
+  for (const Waiting& each : waiting) each.job(true);
   for (std::thread& thread : threads) thread.join();
+}
+
+bool BlockingPool::may_wait(const std::string& owner) const {
+  if (waiting_.size() >= max_waiting_) return false;
+  const auto its = waiting_of_.find(owner);
+  return its == waiting_of_.end() || its->second < max_waiting_ - max_waiting_ / 4;
+}
+
+std::optional<std::size_t> BlockingPool::next() const {
+  const std::size_t most = std::max<std::size_t>(1, max_threads_ - 1);
+  for (std::size_t at = 0; at < waiting_.size(); ++at) {
+    const auto its = running_of_.find(waiting_[at].owner);
+    if (its == running_of_.end() || its->second < most) return at;
+  }
+  return std::nullopt;
 }
 
 void BlockingPool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    work_came_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    work_came_.wait(lock, [this] { return stopping_ || next(); });
     --idle_;
-    if (waiting_.empty()) return;
-    const std::function<void(bool)> job = std::move(waiting_.front());
-    waiting_.pop_front();
+    const std::optional<std::size_t> at = next();
+    if (stopping_ || !at) return;
+    const Waiting each = std::move(waiting_[*at]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(*at));
+    if (!each.owner.empty()) {
+      take_one(waiting_of_, each.owner);
+      ++running_of_[each.owner];
+    }
     lock.unlock();
-    job(false);
+    each.job(false);
     lock.lock();
+    if (!each.owner.empty()) take_one(running_of_, each.owner);
   }
 }
 

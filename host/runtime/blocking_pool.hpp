@@ -5,13 +5,19 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace hearth::runtime {
 
-// Promises   Jobs start in the order given. Each accepted job is called exactly once, also when the pool stops first.
+// Promises
+//  P1 Once     Each accepted job is called exactly once, also when the pool stops first. Jobs of one owner start in the order given.
+//  P2 Shared   An owner whose jobs hang holds neither all threads (one is left, of several) nor all places to wait (a quarter is left):
+//              those of others go on. Jobs without an owner may have all.
 // Bounded    At most `max_waiting` jobs wait; run() says no beyond that.
 // Threads    run() from any thread; stop() once, from none of the pool's own.
 class BlockingPool {
@@ -22,21 +28,34 @@ class BlockingPool {
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only clean up.
-  bool run(std::function<void(bool cancelled)> job);
+  using Job = std::function<void(bool cancelled)>;
+
+  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only clean up. `owner`: the name of the
+  // class whose code it is; empty: nobody's.
+  bool run(Job job, const std::string& owner = {});
 
   // Waits for the jobs that run, cancels those that wait. run() refuses from now on.
   void stop();
 
  private:
+  struct Waiting {
+    Job job;
+    std::string owner;
+  };
+
   void work();
+  // The first that may start now; none if there is none. Under mutex_.
+  [[nodiscard]] std::optional<std::size_t> next() const;
+  [[nodiscard]] bool may_wait(const std::string& owner) const;
 
   const std::size_t max_threads_;
   const std::size_t max_waiting_;
   std::mutex mutex_;
   std::condition_variable work_came_;
   // guarded by mutex_
-  std::deque<std::function<void(bool)>> waiting_;
+  std::deque<Waiting> waiting_;
+  std::map<std::string, std::size_t> waiting_of_;  // by owner; none without one
+  std::map<std::string, std::size_t> running_of_;
   std::vector<std::thread> threads_;
   std::size_t idle_ = 0;
   bool stopping_ = false;

@@ -201,14 +201,16 @@ std::string Shard::state_frame(std::string_view state_json) {
 bool Shard::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                     std::shared_ptr<std::atomic<bool>> abandoned,
                     std::function<void(Result<void>)> done) {
-  return environment_.pool.run([agent_class = std::move(agent_class), job,
-                                abandoned = std::move(abandoned), done = std::move(done),
-                                alive = alive_, &loop = loop_](bool cancelled) {
-    const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned);
-    loop.post([alive, done, outcome] {
-      if (*alive) done(outcome);
-    });
-  });
+  const std::string owner(agent_class->name());
+  return environment_.pool.run(
+      [agent_class = std::move(agent_class), job, abandoned = std::move(abandoned),
+       done = std::move(done), alive = alive_, &loop = loop_](bool cancelled) {
+        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned);
+        loop.post([alive, done, outcome] {
+          if (*alive) done(outcome);
+        });
+      },
+      owner);
 }
 
 bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::string&)> done) {

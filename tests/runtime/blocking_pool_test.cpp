@@ -46,6 +46,64 @@ TEST(BlockingPoolTest, RefusesBeyondItsBoundAndCancelsWhatWaitsWhenItStops) {
   EXPECT_FALSE(pool.run([](bool) { FAIL() << "stopped"; }));
 }
 
+class HangingOwner {
+ public:
+  // Jobs that hang until let_go(). The pool stops before the object goes.
+  HangingOwner(BlockingPool& pool, std::size_t jobs) {
+    for (std::size_t i = 0; i < jobs; ++i) {
+      const bool accepted = pool.run(
+          [this](bool) {
+            ++begun_;
+            begun_.notify_all();
+            go_.wait();
+          },
+          "Hangs");
+      if (accepted) ++accepted_;
+    }
+  }
+  void let_go() { release_.set_value(); }
+  void wait_until_begun(int jobs) const {
+    for (int now = begun_; now < jobs; now = begun_) begun_.wait(now);
+  }
+  [[nodiscard]] int begun() const { return begun_; }
+  [[nodiscard]] int accepted() const { return accepted_; }
+
+ private:
+  std::promise<void> release_;
+  const std::shared_future<void> go_ = release_.get_future().share();
+  std::atomic<int> begun_ = 0;
+  int accepted_ = 0;
+};
+
+TEST(BlockingPoolTest, P2_AnOwnerWhoseJobsHangLeavesAThreadToOthers) {
+  std::promise<void> served;
+  std::atomic<int> others = 0;
+  BlockingPool pool(3, 100);
+  HangingOwner hanging(pool, 10);
+  hanging.wait_until_begun(2);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(pool.run(
+        [&](bool) {
+          if (++others == 20) served.set_value();
+        },
+        "Other"));
+  }
+  EXPECT_EQ(served.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(hanging.begun(), 2);
+  hanging.let_go();
+  pool.stop();
+}
+
+TEST(BlockingPoolTest, P2_AnOwnerWhoseJobsHangLeavesPlacesToOthers) {
+  BlockingPool pool(2, 8);
+  HangingOwner hanging(pool, 20);
+  EXPECT_LE(hanging.accepted(), 7) << "one runs, and six of the eight places are its";
+  EXPECT_GE(hanging.accepted(), 6);
+  EXPECT_TRUE(pool.run([](bool) {}, "Other"));
+  hanging.let_go();
+  pool.stop();
+}
+
 TEST(BlockingPoolTest, StartsNoThreadWithoutWork) {
   BlockingPool pool(4, 10);
   pool.stop();
