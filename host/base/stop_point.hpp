@@ -60,6 +60,8 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "managed.resume.committed",  //
     "managed.settle.written",  // the record is settled, or waits for its next try; the row has gone, or waits
     "managed.settle.committed",  //
+    "managed.tell.written",      // that the agent is told of a settled record is claimed
+    "managed.tell.committed",    // and was not delivered yet
     "managed.cancel.written",    // the record is settled as aborted
     "managed.cancel.committed",  //
 });

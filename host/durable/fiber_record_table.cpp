@@ -27,7 +27,8 @@ constexpr const char* kSchema[] = {
     "retry_cap INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, "
     "told INTEGER NOT NULL DEFAULT 1, tell_at INTEGER NOT NULL DEFAULT 0, "
     "tell_failures INTEGER NOT NULL DEFAULT 0, keep TEXT, "
-    "input TEXT, metadata TEXT, snapshot TEXT, result TEXT, error TEXT)",
+    "input TEXT, metadata TEXT, snapshot TEXT, result TEXT, error TEXT, "
+    "tell_interruptions INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX IF NOT EXISTS cf_agents_fibers_open ON cf_agents_fibers(seq) "
     "WHERE completed_at IS NULL",
     "CREATE INDEX IF NOT EXISTS cf_agents_fibers_untold ON cf_agents_fibers(completed_at, seq) "
@@ -110,13 +111,17 @@ struct FiberRecordTable::Prepared {
         update(connection,
                "UPDATE cf_agents_fibers SET status = ?2, dead = ?3, started_at = ?4, "
                "completed_at = ?5, attempts = ?6, failures = ?7, next_at = ?8, told = ?9, "
-               "tell_at = ?10, tell_failures = 0, keep = NULL, metadata = ?11, snapshot = ?12, "
+               "tell_at = ?10, tell_failures = 0, tell_interruptions = 0, keep = NULL, metadata = "
+               "?11, snapshot = ?12, "
                "result = ?13, error = ?14 WHERE fiber_id = ?1"),
         note_told(connection,
                   "UPDATE cf_agents_fibers SET told = 1, keep = CASE "
                   "WHEN status IN ('completed', 'aborted') THEN 'completed' "
                   "WHEN status = 'error' AND dead = 0 THEN 'failed' END "
                   "WHERE fiber_id = ? AND completed_at IS NOT NULL"),
+        note_telling(connection,
+                     "UPDATE cf_agents_fibers SET tell_interruptions = ?, tell_at = ? "
+                     "WHERE fiber_id = ? AND told = 0"),
         erase(connection, "DELETE FROM cf_agents_fibers WHERE fiber_id = ?"),
         has_expired(connection,
                     "SELECT 1 FROM cf_agents_fibers WHERE keep = ? AND completed_at <= ? LIMIT 1"),
@@ -131,6 +136,7 @@ struct FiberRecordTable::Prepared {
   Statement insert;
   Statement update;
   Statement note_told;
+  Statement note_telling;
   Statement erase;
   Statement has_expired;
   Statement erase_expired;
@@ -157,6 +163,21 @@ void FiberRecordTable::prepare_write() {
   if (has_table()) return;
   for (const char* sql : kSchema) Statement(database_.connection(), sql).execute();
   // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look finds it.
+}
+
+void FiberRecordTable::upgrade() {
+  if (!has_table()) return;
+  {
+    Statement find(database_.connection(),
+                   "SELECT 1 FROM pragma_table_info('cf_agents_fibers') "
+                   "WHERE name = 'tell_interruptions'");
+    if (find.query().next()) return;
+  }
+  database_.begin_write();
+  Statement(database_.connection(),
+            "ALTER TABLE cf_agents_fibers "
+            "ADD COLUMN tell_interruptions INTEGER NOT NULL DEFAULT 0")
+      .execute();
 }
 
 FiberRecordTable::Prepared& FiberRecordTable::prepared() {
@@ -239,12 +260,13 @@ std::vector<std::string> FiberRecordTable::open_ids() {
 std::vector<UntoldRow> FiberRecordTable::untold() {
   std::vector<UntoldRow> found;
   if (!has_table()) return found;
-  Statement select(database_.connection(),
-                   "SELECT fiber_id, tell_at, tell_failures FROM cf_agents_fibers "
-                   "WHERE told = 0 ORDER BY completed_at, seq");
+  Statement select(
+      database_.connection(),
+      "SELECT fiber_id, tell_at, tell_failures, tell_interruptions FROM cf_agents_fibers "
+      "WHERE told = 0 ORDER BY completed_at, seq");
   for (Rows rows = select.query(); rows.next();) {
-    found.push_back(
-        {std::string(rows.text(0)), rows.integer(1), static_cast<int>(rows.integer(2))});
+    found.push_back({std::string(rows.text(0)), rows.integer(1), static_cast<int>(rows.integer(2)),
+                     static_cast<int>(rows.integer(3))});
   }
   return found;
 }
@@ -313,10 +335,25 @@ bool FiberRecordTable::note_told(std::string_view id) {
 bool FiberRecordTable::note_not_told(std::string_view id, int failures, std::int64_t tell_at_ms) {
   prepare_write();
   Statement update(database_.connection(),
-                   "UPDATE cf_agents_fibers SET tell_failures = ?, tell_at = ? "
-                   "WHERE fiber_id = ? AND told = 0");
+                   "UPDATE cf_agents_fibers SET tell_failures = ?, tell_at = ?, "
+                   "tell_interruptions = 0 WHERE fiber_id = ? AND told = 0");
   const std::array params{Param(std::int64_t{failures}), Param(tell_at_ms), Param(id)};
   return update.execute(params) > 0;
+}
+
+void FiberRecordTable::note_telling(std::string_view id, int interruptions,
+                                    std::int64_t tell_at_ms) {
+  prepare_write();
+  const std::array params{Param(std::int64_t{interruptions}), Param(tell_at_ms), Param(id)};
+  prepared().note_telling.execute(params);
+}
+
+void FiberRecordTable::note_never_told(std::string_view id) {
+  prepare_write();
+  Statement update(database_.connection(),
+                   "UPDATE cf_agents_fibers SET told = 1 WHERE fiber_id = ? AND told = 0");
+  const std::array params{Param(id)};
+  update.execute(params);
 }
 
 void FiberRecordTable::erase(std::string_view id) {

@@ -33,13 +33,14 @@ struct UntoldRow {
   std::string id;
   std::int64_t tell_at_ms = 0;
   int failures = 0;
+  int interruptions = 0;  // tellings in a row that were begun and not ended
 };
 
 //   cf_agents_fibers(seq INTEGER PRIMARY KEY, fiber_id TEXT NOT NULL UNIQUE, idempotency_key TEXT UNIQUE, name TEXT NOT NULL,
 //                    status TEXT NOT NULL,   as a word; may be stale while completed_at is null
 //                    dead, created_at, started_at, completed_at, attempts, failures, max_retries, retry_base, retry_cap, next_at,
 //                    told INTEGER NOT NULL,  0: settled, and the agent's code has not heard of it
-//                    tell_at, tell_failures,
+//                    tell_at, tell_failures, tell_interruptions (the last column: tables of earlier versions get it by upgrade()),
 //                    keep TEXT,              how long it is kept: 'completed', 'failed'; null: as long as it takes
 //                    input, metadata, snapshot, result, error)
 //
@@ -60,6 +61,8 @@ class FiberRecordTable {
 
   // Reading makes nothing: an agent without the table has no records.
   [[nodiscard]] bool exists() { return has_table(); }
+  // Gives a table of an earlier version the columns that came later. Once, before anything else but exists(). Writes only then.
+  void upgrade();
   [[nodiscard]] std::optional<std::int64_t> seq_of(std::string_view id);
   [[nodiscard]] std::optional<FiberRecord> find(std::string_view id);
   [[nodiscard]] std::optional<FiberRecord> find_by_key(std::string_view key);
@@ -79,6 +82,10 @@ class FiberRecordTable {
   // False if there is no such settled record.
   bool note_told(std::string_view id);
   bool note_not_told(std::string_view id, int failures, std::int64_t tell_at_ms);
+  // Telling begins, or was given back: how many tellings in a row have had no end, this one included.
+  void note_telling(std::string_view id, int interruptions, std::int64_t tell_at_ms);
+  // Not to be told any more, and retention leaves it alone.
+  void note_never_told(std::string_view id);
   void erase(std::string_view id);
   // Up to `limit` told records of each kind that were settled before. How many have gone.
   std::size_t erase_expired(std::int64_t completed_before_ms, std::int64_t failed_before_ms,

@@ -90,6 +90,7 @@ ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, c
 
 void ManagedFibers::load() {
   if (!table_.exists()) return;
+  table_.upgrade();
   load_untold();
   const std::vector<std::string> waiting = fibers_.waiting_ids();
   const std::vector<std::string> open = table_.open_ids();
@@ -275,7 +276,7 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
   if (outcome.metadata) record.metadata = std::move(outcome.metadata);
   table_.update(record, now_ms());
   forget(record.id);
-  untold_.push_back(Untold{record.id, DueTime(), 0});
+  untold_.push_back(Untold{.id = record.id, .due = DueTime()});
   return change_of(std::move(record));
 }
 

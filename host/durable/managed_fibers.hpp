@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::durable {
@@ -53,6 +54,7 @@ struct ManagedSettings {
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
   std::size_t max_records = 10'000;                   // of one agent
   std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
+  int max_tell_interruptions = 10;  // tellings in a row that nobody ended, until it is given up
 };
 
 // What became of a record, for logs, counts and waiters.
@@ -70,9 +72,10 @@ struct ManagedChange {
 //                  one and is recovered; a row whose record is settled goes, without being offered (a dead one stays until it is erased).
 //  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
 //  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
-//                  or removed on purpose. Retention does not touch it before.
+//                  or removed on purpose. Retention does not touch it before. Telling is claimed before: what kills the process
+//                  again and again is told after growing waits, and given up after max_tell_interruptions. The record then stays until it is removed.
 //  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so is an id whose
-//                 record has another key, or none.
+//                  record has another key, or none.
 //
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
 // Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only when they were committed.
@@ -129,10 +132,15 @@ class ManagedFibers {
   ManagedChange died(std::string_view id, std::string_view error);
 
   // ---- telling ----
-  // The oldest settled record that has not been told, and is not being told; nothing if none is, or all must wait.
+  // The oldest settled record that has not been told, and is not being told, claimed; nothing if none is, or all must wait. One whose
+  // telling was interrupted too often is never told any more, and passed over.
   std::optional<ManagedChange> next_untold();
   // heard false: again, after growing waits that survive restarts.
   void told(std::string_view id, bool heard);
+  // The instance goes on purpose: what is being told is interrupted, and that counts for nothing.
+  void interrupt_on_purpose();
+  // Those that next_untold() has passed over so since the last call.
+  std::vector<std::string> take_never_told() { return std::exchange(never_told_, {}); }
 
   // Removes what retention says, a few at a time. True if something went. Cheap when nothing is due.
   bool sweep();
@@ -147,9 +155,15 @@ class ManagedFibers {
     std::string id;
     DueTime due;
     int failures = 0;
+    int interruptions = 0;  // tellings in a row without an end
+  };
+  struct Telling {
+    int failures = 0;       // before
+    int interruptions = 0;  // this one included
   };
 
   [[nodiscard]] bool is_due(const Untold& each, const Now& now) const;
+  [[nodiscard]] bool is_untold(std::string_view id) const;
   Result<std::optional<FiberRecord>> find_named(const ManagedRequest& request);
   Result<FiberRecord> find_one(std::string_view id, std::string_view key);
   Result<void> make_room();
@@ -170,8 +184,9 @@ class ManagedFibers {
   const Clock& clock_;
   Random& random_;
   const ManagedSettings settings_;
-  std::vector<Untold> untold_;                       // settled longest ago first
-  std::map<std::string, int, std::less<>> telling_;  // id -> how often it was told in vain before
+  std::vector<Untold> untold_;                           // settled longest ago first
+  std::map<std::string, Telling, std::less<>> telling_;  // by id
+  std::vector<std::string> never_told_;                  // ids
   // How many records there are, or an upper bound of it; not known before the first start().
   std::optional<std::size_t> size_;
   bool size_is_exact_ = false;

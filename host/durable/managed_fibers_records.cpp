@@ -125,7 +125,7 @@ void ManagedFibers::load_untold() {
   const std::int64_t latest = now_ms() + (kTellCap + kTellCap / 4).count();
   for (UntoldRow& each : table_.untold()) {
     const DueTime due(clock_, std::min(each.tell_at_ms, latest));
-    untold_.push_back(Untold{std::move(each.id), due, each.failures});
+    untold_.push_back(Untold{std::move(each.id), due, each.failures, each.interruptions});
   }
 }
 
@@ -135,23 +135,35 @@ void ManagedFibers::forget(const std::string& id) {
 
 std::optional<ManagedChange> ManagedFibers::next_untold() {
   const Now now(clock_);
-  const auto next =
-      std::ranges::find_if(untold_, [&](const Untold& each) { return is_due(each, now); });
-  if (next == untold_.end()) return std::nullopt;
-  const auto record = table_.find(next->id);
-  HEARTH_ASSERT(record && record->settled(), "a record that is to be told is not settled");
-  telling_.emplace(next->id, next->failures);
-  untold_.erase(next);
-  return change_of(*record);
+  while (true) {
+    const auto next =
+        std::ranges::find_if(untold_, [&](const Untold& each) { return is_due(each, now); });
+    if (next == untold_.end()) return std::nullopt;
+    Untold claimed = std::move(*next);
+    untold_.erase(next);
+    if (claimed.interruptions >= settings_.max_tell_interruptions) {
+      table_.note_never_told(claimed.id);
+      never_told_.push_back(std::move(claimed.id));
+      continue;
+    }
+    const auto record = table_.find(claimed.id);
+    HEARTH_ASSERT(record && record->settled(), "a record that is to be told is not settled");
+    const int interruptions = claimed.interruptions + 1;  // until its end is known
+    // The first may be anybody's fault: it is told again at once.
+    const std::int64_t wait =
+        interruptions > 1 ? back_off(interruptions - 1, kTellBase, kTellCap, random_).count() : 0;
+    table_.note_telling(claimed.id, interruptions, now_ms() + wait);
+    telling_.emplace(std::move(claimed.id), Telling{claimed.failures, interruptions});
+    return change_of(*record);
+  }
 }
 
 void ManagedFibers::told(std::string_view id, bool heard) {
   const auto telling = telling_.find(id);
   if (telling == telling_.end()) return;
-  const int failures = telling->second + 1;
+  const int failures = telling->second.failures + 1;
   telling_.erase(telling);
-  // Settled once more in the meantime: that is another thing to tell.
-  if (std::ranges::any_of(untold_, [id](const Untold& each) { return each.id == id; })) return;
+  if (is_untold(id)) return;  // settled once more in the meantime: that is another thing to tell
   if (heard) {
     table_.note_told(id);
     return;
@@ -161,6 +173,16 @@ void ManagedFibers::told(std::string_view id, bool heard) {
   // Not there any more: it was removed or retried in the meantime.
   if (table_.note_not_told(id, failures, tell_at_ms))
     untold_.push_back(Untold{std::string(id), DueTime(clock_, tell_at_ms), failures});
+}
+
+void ManagedFibers::interrupt_on_purpose() {
+  for (const auto& [id, telling] : telling_) {
+    if (!is_untold(id)) table_.note_telling(id, telling.interruptions - 1, now_ms());
+  }
+}
+
+bool ManagedFibers::is_untold(std::string_view id) const {
+  return std::ranges::any_of(untold_, [id](const Untold& each) { return each.id == id; });
 }
 
 bool ManagedFibers::sweep() {

@@ -126,6 +126,8 @@ Result<void> CheckAgent::complete(runtime::CallId id, const Result<std::string_v
     return gone("it was completed before");
   }
   if (call.state == State::kCancelled) return gone("it was cancelled");
+  if (call.work && in_transaction())
+    return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   call.state = State::kCompleted;
   call.ok = outcome.has_value();
   constexpr std::size_t kMaxKept = 4096;
@@ -331,6 +333,7 @@ Result<runtime::StartedFiber> CheckAgent::start_fiber(std::string_view name,
   if (auto refusal = work_refusal()) return *std::move(refusal);
   auto started = work_.fibers().start(name, replaces);
   if (!started) return started.error();
+  if (!replaces.empty()) work_.continued(replaces);
   return runtime::StartedFiber{started->handle, std::move(started->id)};
 }
 
@@ -429,7 +432,7 @@ Result<std::uint64_t> CheckAgent::resume_managed(std::string_view id) {
   if (auto refusal = work_refusal()) return *std::move(refusal);
   const auto fiber = work_.managed().resume(id);
   if (!fiber) return fiber.error();
-  work_.resumed(id);
+  work_.continued(id);
   return *fiber;
 }
 

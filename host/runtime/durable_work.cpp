@@ -88,6 +88,7 @@ void DurableWork::close() {
 
 void DurableWork::interrupt_on_purpose() {
   fibers_.interrupt_on_purpose();
+  if (managed_) managed_->interrupt_on_purpose();
   if (schedules_) schedules_->interrupt_on_purpose();
   if (queue_) queue_->interrupt_on_purpose();
 }
@@ -120,10 +121,6 @@ durable::Queue& DurableWork::queue() {
 
 bool DurableWork::is_managed(std::string_view fiber_id) {
   return managed_ && managed_->is_managed(fiber_id);
-}
-
-void DurableWork::resumed(std::string_view fiber_id) {
-  for (Offer& offer : offers_) offer.resumed = offer.resumed || offer.id == fiber_id;
 }
 
 void DurableWork::warn_of_duplicates(std::string_view callback) {
@@ -179,7 +176,10 @@ std::optional<DueWork> DurableWork::next_item() {
 std::optional<DueWork> DurableWork::next_to_tell() {
   if (!managed_ || telling_ >= kMaxTelling) return std::nullopt;
   auto change = managed_->next_untold();
+  for (const std::string& id : managed_->take_never_told())
+    report(DurableEvent::kFiberNeverTold, id, "interrupted again and again while it was told");
   if (!change) return std::nullopt;
+  stop_point("managed.tell.written");
   ++telling_;
   std::string name = name_in(change->record);
   return DueWork{EventKind::kFiberSettled,

@@ -43,7 +43,8 @@ struct DueWork {
 // kQueueItem         1                             the same
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
 // kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
-// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed), UNSUPPORTED (refused), any other error
+// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed), UNSUPPORTED (refused), any other error;
+//                                                  or before, by continued()
 //
 // Promises
 //  P1 Fair       Of the kinds that are due each has its turn: one that is always due again holds back none of the others.
@@ -75,8 +76,9 @@ class DurableWork {
   durable::Schedules& schedules();
   durable::Queue& queue();
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
-  // A managed fiber that is being offered goes on in this instance: the end of its hook decides nothing any more.
-  void resumed(std::string_view fiber_id);
+  // A fiber that is being offered goes on in this instance (a managed one was resumed, another one replaced), which is on disk: its
+  // recovery is over. The end of its hook, whenever it comes, decides nothing any more.
+  void continued(std::string_view fiber_id);
   // A schedule without a word on repetition was made while the agent started: told once a callback.
   void warn_of_duplicates(std::string_view callback);
 
@@ -90,7 +92,7 @@ class DurableWork {
   [[nodiscard]] bool due() const;
   // next(true) would find something to recover.
   [[nodiscard]] bool recovery_due() const;
-  // A hook or the plan is in progress.
+  // The plan is in progress, or a hook that has not continued its fiber.
   [[nodiscard]] bool recovering() const { return planning_ || !offers_.empty(); }
   // Nothing of it is there, and nothing ever was in this instance.
   [[nodiscard]] bool empty() const;
@@ -103,11 +105,6 @@ class DurableWork {
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const;
 
  private:
-  struct Offer {
-    std::string id;
-    bool resumed = false;
-  };
-
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
@@ -144,9 +141,9 @@ class DurableWork {
   SteadyTime next_sweep_{};
 
   // ---- recovery ----
-  std::vector<Offer> offers_;
-  bool planned_ = false;   // the plan was asked for
-  bool planning_ = false;  // and is in progress
+  std::vector<std::string> offers_;  // ids of those whose hooks are to decide
+  bool planned_ = false;             // the plan was asked for
+  bool planning_ = false;            // and is in progress
   std::size_t parallel_ = 1;
   std::optional<durable::Interrupted> held_;          // claimed before the plan was asked for
   std::vector<std::string> order_;                    // of the plan, until held_ has had its place

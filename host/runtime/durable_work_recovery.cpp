@@ -81,7 +81,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += R"(,"attempt":)" + std::to_string(fiber.attempt);
   if (is_managed(fiber.id)) body += "," + managed_->begin_recovery(fiber.id);
   body += "}";
-  offers_.push_back(Offer{fiber.id});
+  offers_.push_back(fiber.id);
   return DueWork{EventKind::kFiberRecovered,
                  std::move(fiber.id),
                  0,
@@ -111,13 +111,16 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
   fibers_.plan(order_);
 }
 
+void DurableWork::continued(std::string_view fiber_id) {
+  if (std::erase(offers_, fiber_id) > 0) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
+}
+
 void DurableWork::offer_ended(const std::string& id, const Result<std::string_view>& outcome) {
-  const auto offer = std::ranges::find(offers_, id, &Offer::id);
-  const bool was_resumed = offer != offers_.end() && offer->resumed;
-  if (offer != offers_.end()) offers_.erase(offer);
-  if (was_resumed) {
+  if (std::erase(offers_, id) == 0) {
     fibers_.recovered(id);  // its hook is over; for the rest the work speaks for itself
-    return report(DurableEvent::kFiberRecoveryHandled, id);
+    if (!outcome || is_managed(id)) return;
+    stop_point("fiber.recovered.written");
+    return stops_.add("fiber.recovered.committed");
   }
   const bool refused = outcome.has_error() && outcome.error().code == Errc::kUnsupported;
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);

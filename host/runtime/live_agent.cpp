@@ -150,7 +150,9 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       finish(id, *call, accepted.error());
     } else {
       // Most events are over by now. Only one that suspended pays for a timer.
-      arm_deadline(id, *call, std::chrono::milliseconds(event.deadline_ms));
+      // (Work's own is other than the event's if the instance has just continued what it recovers.)
+      const std::chrono::milliseconds time(event.deadline_ms);
+      arm_deadline(id, *call, call->work ? call->work->timeout : time);
       keep_if_interruptible(*call, event);
     }
   }

@@ -267,6 +267,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void persist_wake(const durable::Wake& wake);
   void settle_wake();
   void end_work(const DueWork& work, const Result<std::string_view>& outcome);
+  // A fiber that is offered goes on in this instance: its hook may take as long as it likes.
+  void recovery_continued(std::string_view fiber_id);
   // Why durable work may not be changed now, if there is a reason.
   [[nodiscard]] std::optional<Error> work_refusal() const;
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.

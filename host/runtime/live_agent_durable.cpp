@@ -60,6 +60,7 @@ Result<StartedFiber> LiveAgent::start_fiber(std::string_view name, std::string_v
   commit_now();  // the row is on disk before the work's first instruction
   stop_point(replaces.empty() ? StopPoint("fiber.start.committed") : "fiber.continue.committed");
   report(DurableEvent::kFiberRunStarted, started->id, name);
+  if (!replaces.empty()) recovery_continued(replaces);
   return StartedFiber{started->handle, std::move(started->id)};
 }
 

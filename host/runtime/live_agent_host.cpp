@@ -31,6 +31,10 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   }
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
+  // The end of durable work is rows: a rollback would undo them, and memory would take the work for done.
+  if (call->work && in_transaction()) {
+    return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
+  }
   if (outcome.has_error()) {
     Error error = outcome.error();
     // Only a class that refuses the event recovers or migrates nothing; one that tried and failed is asked again.

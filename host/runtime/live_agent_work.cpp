@@ -25,6 +25,7 @@ bool LiveAgent::dispatch(bool may_recover) {
   if (due->kind == EventKind::kFiberRecovered) stop_point("fiber.attempt.committed");
   if (due->kind == EventKind::kSchedule) stop_point("schedule.claim.committed");
   if (due->kind == EventKind::kQueueItem) stop_point("queue.claim.committed");
+  if (due->kind == EventKind::kFiberSettled) stop_point("managed.tell.committed");
   if (due->step) report(*due->step, due->id, due->name);
   const auto [id, call] = calls_.emplace();
   ++work_calls_;
@@ -49,6 +50,19 @@ void LiveAgent::end_work(const DueWork& work, const Result<std::string_view>& ou
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
+}
+
+void LiveAgent::recovery_continued(std::string_view fiber_id) {
+  work_.continued(fiber_id);
+  calls_.for_each([&](CallId id, Call& call) {
+    (void)id;
+    if (!call.work || call.work->kind != EventKind::kFiberRecovered || call.work->id != fiber_id)
+      return;
+    services_.loop().cancel_timer(call.deadline);
+    call.deadline = 0;
+    call.work->timeout = {};
+  });
+  slot_.look();  // somebody may be waiting for its permit
 }
 
 std::optional<Error> LiveAgent::work_refusal() const {
@@ -152,10 +166,10 @@ Result<std::uint64_t> LiveAgent::resume_managed(std::string_view id) {
   if (auto refusal = work_refusal()) return std::move(*refusal);
   const auto fiber = work_.managed().resume(id);
   if (fiber.has_error()) return fiber.error();
-  work_.resumed(id);
   stop_point("managed.resume.written");
   commit_now();
   stop_point("managed.resume.committed");
+  recovery_continued(id);
   return *fiber;
 }
 

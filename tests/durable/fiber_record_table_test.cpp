@@ -119,6 +119,12 @@ TEST_F(FiberRecordTableTest, WhatIsSettledIsUntoldUntilItIsNoted) {
   EXPECT_TRUE(table_.note_not_told("b", 3, 99));
   EXPECT_EQ(table_.untold()[0].failures, 3);
   EXPECT_EQ(table_.untold()[0].tell_at_ms, 99);
+  table_.note_telling("b", 2, 100);
+  EXPECT_EQ(table_.untold()[0].interruptions, 2);
+  EXPECT_EQ(table_.untold()[0].failures, 3);
+  EXPECT_EQ(table_.untold()[0].tell_at_ms, 100);
+  EXPECT_TRUE(table_.note_not_told("b", 4, 101));
+  EXPECT_EQ(table_.untold()[0].interruptions, 0);
   EXPECT_TRUE(table_.note_told("b"));
   EXPECT_FALSE(table_.note_not_told("b", 1, 1));
   EXPECT_EQ(table_.untold().size(), 1U);

@@ -27,19 +27,16 @@ class WatchedSyncs {
  public:
   using Watch = std::function<int(bool is_database)>;  // what the sync ends with
 
-  explicit WatchedSyncs(Watch watch) : watch_(std::move(watch)) {
-    initialize_sqlite();
-    real_ = sqlite3_vfs_find(nullptr);
-    vfs_ = *real_;
+  explicit WatchedSyncs(Watch watch) : watch_(std::move(watch)), real_(system_vfs()), vfs_(*real_) {
     vfs_.zName = kName;
     vfs_.pAppData = this;
     vfs_.xOpen = open;
     sqlite3_vfs_register(&vfs_, 0);
-    current_ = this;
+    current = this;
   }
   ~WatchedSyncs() {
     sqlite3_vfs_unregister(&vfs_);
-    current_ = nullptr;
+    current = nullptr;
   }
   WatchedSyncs(const WatchedSyncs&) = delete;
   WatchedSyncs& operator=(const WatchedSyncs&) = delete;
@@ -47,6 +44,10 @@ class WatchedSyncs {
   static constexpr const char* kName = "watched-syncs";
 
  private:
+  static sqlite3_vfs* system_vfs() {
+    initialize_sqlite();
+    return sqlite3_vfs_find(nullptr);
+  }
   static int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
                   int* out) {
     auto& self = *static_cast<WatchedSyncs*>(vfs->pAppData);
@@ -65,14 +66,14 @@ class WatchedSyncs {
   }
   template <bool kIsDatabase>
   static int sync(sqlite3_file* file, int flags) {
-    const int rc = current_->watch_(kIsDatabase);
-    return rc == SQLITE_OK ? current_->real_sync_(file, flags) : rc;
+    const int rc = current->watch_(kIsDatabase);
+    return rc == SQLITE_OK ? current->real_sync_(file, flags) : rc;
   }
 
-  inline static WatchedSyncs* current_ = nullptr;  // SQLite gives xSync nothing of ours
+  inline static WatchedSyncs* current = nullptr;  // SQLite gives xSync nothing of ours
   const Watch watch_;
-  sqlite3_vfs* real_ = nullptr;
-  sqlite3_vfs vfs_{};
+  sqlite3_vfs* const real_;
+  sqlite3_vfs vfs_;
   std::mutex mutex_;
   sqlite3_io_methods of_database_{};
   sqlite3_io_methods of_others_{};

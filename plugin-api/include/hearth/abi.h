@@ -227,7 +227,9 @@ typedef struct hearth_host {
    * before this call is committed before the answer leaves.
    * `call` 0 with an error: the text of the error that create or a synchronous event is about to return.
    * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a CALL's body is
-   * not JSON; the caller has then been answered with an error), LIMIT (body too large; likewise). [instance] */
+   * not JSON; the caller has then been answered with an error; or the event is durable work, a fiber, a schedule
+   * or a queue item, and a savepoint of hearth.sql/1 is open: nothing has happened, end that first), LIMIT (body too
+   * large; the caller has been answered likewise). [instance] */
   hearth_status (*complete)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
                             hearth_status status, hearth_bytes body);
 

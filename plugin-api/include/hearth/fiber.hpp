@@ -21,6 +21,8 @@
 //           the stash belong together, if stash() comes last.
 // Ends      with the function: by a value, or by an exception, which reaches who waits in run_fiber() or the log.
 //           Not by an eviction: that destroys its frames, and it is interrupted.
+// Recovery  on_fiber_recovered() has a deadline, fibers.recovery_timeout of the class; a hook that misses it has failed. Once
+//           it has begun the continuation the fiber is recovered and the deadline is over: it may await run_fiber().
 // Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was written.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.
 // Lifetime  The function is kept as long as the fiber runs: a coroutine lambda may have captures here. Let them be

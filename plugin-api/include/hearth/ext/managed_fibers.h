@@ -31,6 +31,8 @@
  *
  * HEARTH_EVENT_FIBER_SETTLED: asynchronous. name: the fiber's name; body: the record, in a settled status. Once a record is
  * settled this is delivered until it was completed with OK or UNSUPPORTED, after growing waits, after a restart too: at least once.
+ * Ten deliveries in a row that ended with the process, or with the agent's storage, are the last: fiber:never_told in the log, and the
+ * record stays until it is removed.
  * What is replaced, retried or removed before is told no more: a plugin in which somebody waits for that record looks at it
  * (inspect) before it calls remove(), or start() with REPLACE, and tells him what it says.
  *

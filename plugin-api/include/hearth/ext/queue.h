@@ -11,7 +11,7 @@
  * again as the item's retry options say, while the items behind it wait; when those are used up, or when the class has no
  * such callback (NOT_FOUND, UNSUPPORTED), the item becomes a dead letter: kept, listed, out of the others' way.
  *
- * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID): a turn is a transaction anyway.
+ * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID), nor is an item completed: a turn is a transaction anyway.
  *
  * A record is JSON: {"id", "callback", "payload", "state": "waiting|running|dead", "created_at", "attempts", "next_at": <ms or null>,
  *   "retry": {"max_attempts", "base_delay_ms", "max_delay_ms"}, "last_error": <text or null>}

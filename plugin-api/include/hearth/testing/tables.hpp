@@ -25,6 +25,9 @@ inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::
     return HEARTH_OK;  // the text of what create or a synchronous event returns
   const auto call = caller.call(id);
   if (!call) return HEARTH_E_GONE;
+  const bool is_durable =
+      hearth::detail::is_retried(call->kind) || call->kind == HEARTH_EVENT_FIBERS_RECOVERED;
+  if (is_durable && caller.in_transaction()) return caller.fail_in_transaction();
   caller.agent->calls.erase(id);
   const std::string_view text = view(body);
   if (status == HEARTH_OK && call->kind == HEARTH_EVENT_CALL && !text.empty() &&

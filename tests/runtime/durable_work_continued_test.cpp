@@ -1,0 +1,101 @@
+// A recovery that is over before its hook is: the fiber goes on, and the hook waits for it.
+#include "work_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace hearth::runtime {
+namespace {
+
+using durable::FiberStatus;
+using std::chrono::hours;
+
+class DurableWorkContinuedTest : public testing::WorkTest {
+ protected:
+  DurableWorkContinuedTest() { limits_.max_recovering = 1; }
+
+  // Continues what it is offered, and does not end.
+  static Result<void> awaits_continuation(AgentHost& host, const AgentEvent& event) {
+    if (event.kind != EventKind::kFiberRecovered)
+      return host.complete(event.call, std::string_view());
+    std::string id = member(std::string(event.body), "id");
+    id = id.substr(1, id.size() - 2);
+    const bool is_managed = event.body.find("\"managed\"") != std::string_view::npos;
+    if (is_managed) {
+      EXPECT_TRUE(host.resume_managed(id));
+    } else {
+      EXPECT_TRUE(host.start_fiber("work", id));
+    }
+    return {};
+  }
+  void expect_that_hooks_wait_for_no_other() {
+    shard_.restart(limits_);
+    shard_.settle();
+    EXPECT_EQ(recovered().size(), 3U) << "the only permit goes round at once";
+    EXPECT_EQ(shard_.logger.count("fiber:recovery:handled"), 3U);
+    shard_.loop.advance(hours(1));
+    EXPECT_EQ(recovered().size(), 3U);
+    EXPECT_EQ(shard_.logger.count("fiber:recovery:handled"), 3U);
+    EXPECT_EQ(shard_.logger.count("fiber:recovery:failed"), 0U);
+    EXPECT_EQ(shard_.logger.count("agent.event_timed_out"), 0U);
+  }
+
+  RuntimeLimits limits_;
+};
+
+TEST_F(DurableWorkContinuedTest, AHookThatAwaitsItsContinuationHoldsUpNobodyAndHasNoDeadline) {
+  for (const char* name : {"a", "b", "c"})
+    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
+  on_work = awaits_continuation;
+  expect_that_hooks_wait_for_no_other();
+}
+
+TEST_F(DurableWorkContinuedTest, AHookThatAwaitsWhatItHasResumedHoldsUpNobodyAndHasNoDeadline) {
+  for (const char* name : {"a", "b", "c"})
+    visit([](AgentHost& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); }, name);
+  on_work = awaits_continuation;
+  expect_that_hooks_wait_for_no_other();
+}
+
+TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePermitBackAsWell) {
+  for (const char* name : {"a", "b"})
+    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
+  std::string id;
+  on_work = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
+    id = member(std::string(event.body), "id");
+    return {};
+  };
+  shard_.restart(limits_);
+  shard_.settle();
+  ASSERT_EQ(recovered().size(), 1U);
+  const std::string first = id.substr(1, id.size() - 2);
+  act([&](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", first)); });
+  EXPECT_EQ(recovered().size(), 2U);
+  shard_.loop.advance(std::chrono::seconds(61));
+  EXPECT_EQ(shard_.logger.count("agent.event_timed_out"), 1U)
+      << "of the other, which went on with nothing";
+}
+
+TEST_F(DurableWorkContinuedTest, HowAHookEndsDecidesNothingOnceItHasContinued) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  CallId hook = 0;
+  on_work = [&](AgentHost& host, const AgentEvent& event) {
+    hook = event.call;
+    return awaits_continuation(host, event);
+  };
+  shard_.restart(limits_);
+  shard_.settle();
+  act([&](AgentHost& host) { EXPECT_TRUE(host.complete(hook, Error{Errc::kPlugin, "late"})); });
+  shard_.loop.advance(hours(1));
+  EXPECT_EQ(recovered().size(), 1U) << "the continuation runs";
+  EXPECT_EQ(shard_.logger.count("fiber:recovery:failed"), 0U);
+  on_work = nullptr;
+  shard_.restart(limits_);
+  shard_.settle();
+  EXPECT_EQ(recovered().size(), 2U) << "its row was there all the time";
+}
+
+}  // namespace
+}  // namespace hearth::runtime

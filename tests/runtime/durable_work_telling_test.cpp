@@ -1,0 +1,58 @@
+// What becomes of an agent that does not survive being told that a fiber is settled.
+#include "work_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::runtime {
+namespace {
+
+using durable::FiberStatus;
+using std::chrono::hours;
+
+class DurableWorkTellingTest : public testing::WorkTest {
+ protected:
+  void settle_one() {
+    visit([](AgentHost& host) {
+      const auto started = host.start_managed(managed("work", "i"));
+      EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, "1"));
+    });
+  }
+};
+
+TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGivenUp) {
+  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kFiberSettled)
+      return host.complete(event.call, std::string_view());
+    host.storage_failed("as a crash would");
+    return {};
+  };
+  settle_one();
+  for (int i = 0; i < 20; ++i) {
+    shard_.restart();
+    shard_.settle();
+  }
+  EXPECT_LE(told().size(), 3U) << "without any time passing";
+  shard_.loop.advance(hours(24));
+  EXPECT_EQ(told().size(), 10U);
+  EXPECT_EQ(shard_.logger.count("fiber:never_told"), 1U);
+  shard_.restart();
+  shard_.loop.advance(hours(24 * 30));
+  EXPECT_EQ(told().size(), 10U);
+  std::string record;
+  visit([&](AgentHost& host) { record = host.inspect_managed("i", "").value(); });
+  EXPECT_EQ(member(record, "status"), "\"completed\"") << "kept, until somebody removes it";
+}
+
+TEST_F(DurableWorkTellingTest, AnEvictionOnPurposeCountsForNothing) {
+  on_work = hang;
+  settle_one();
+  for (int i = 0; i < 20; ++i) {
+    shard_.restart();
+    shard_.settle();
+  }
+  EXPECT_EQ(told().size(), 21U) << "each time at once";
+  EXPECT_EQ(shard_.logger.count("fiber:never_told"), 0U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

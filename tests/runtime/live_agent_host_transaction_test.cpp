@@ -1,0 +1,94 @@
+// The end of durable work while a savepoint of the agent's own is open: what that rolls back must not be taken for done.
+#include "work_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hearth::runtime {
+namespace {
+
+using durable::FiberStatus;
+using std::chrono::hours;
+
+class LiveAgentHostTransactionTest : public testing::WorkTest {
+ protected:
+  // Tries to end each piece of work inside a savepoint that is then undone, and ends it after that.
+  LiveAgentHostTransactionTest() {
+    on_work = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      const auto savepoint = host.sql().begin_savepoint();
+      refusals_.push_back(host.complete(event.call, std::string_view()).error().code);
+      refusals_.push_back(host.complete(event.call, Error{Errc::kPlugin, "no"}).error().code);
+      EXPECT_TRUE(host.sql().rollback_to(savepoint.value()));
+      EXPECT_TRUE(host.complete(event.call, std::string_view())) << "afterwards it is free";
+      return {};
+    };
+  }
+  // All was refused inside, counted once outside, and nothing of it comes again.
+  void expect_done_once(EventKind kind) {
+    EXPECT_EQ(refusals_, (std::vector{Errc::kInvalidArgument, Errc::kInvalidArgument}));
+    EXPECT_EQ(seen[kind].size(), 1U);
+    on_work = nullptr;
+    shard_.restart();
+    shard_.settle();
+    shard_.loop.advance(hours(1));
+    EXPECT_EQ(seen[kind].size(), 1U) << "nothing of it is left";
+    EXPECT_FALSE(wake_of());
+  }
+
+  std::vector<Errc> refusals_;
+};
+
+TEST_F(LiveAgentHostTransactionTest, AQueueItemDoesNotEndInIt) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.push_item(item("one"))); });
+  expect_done_once(EventKind::kQueueItem);
+}
+
+TEST_F(LiveAgentHostTransactionTest, ARunOfAScheduleDoesNotEndInIt) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
+  shard_.loop.advance(std::chrono::seconds(1));
+  expect_done_once(EventKind::kSchedule);
+}
+
+TEST_F(LiveAgentHostTransactionTest, ASettledFiberIsNotToldInIt) {
+  visit([](AgentHost& host) {
+    const auto started = host.start_managed(managed("work", "i"));
+    EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, "1"));
+  });
+  expect_done_once(EventKind::kFiberSettled);
+}
+
+TEST_F(LiveAgentHostTransactionTest, TheHookOfAFiberDoesNotEndInIt) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  shard_.restart();
+  shard_.settle();
+  expect_done_once(EventKind::kFiberRecovered);
+}
+
+TEST_F(LiveAgentHostTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
+  on_work = [tries = on_work](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kFiberRecovered) return tries(host, event);
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.restart();
+  shard_.settle();
+  expect_done_once(EventKind::kFiberRecovered);
+  EXPECT_EQ(told().size(), 1U);
+}
+
+TEST_F(LiveAgentHostTransactionTest, AClientsCallEndsInIt) {
+  bool completed = false;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    EXPECT_TRUE(host.sql().begin_savepoint());
+    completed = host.complete(event.call, "done").has_value();
+    return {};
+  };
+  const auto answer = shard_.request("POST", "", "a");
+  shard_.settle();
+  EXPECT_TRUE(completed);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
