@@ -122,14 +122,20 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   const auto& address = std::get<protocol::AgentAddress>(parsed);
   std::shared_ptr<const runtime::ServedClass> served =
       runtime_.classes().find(address.class_segment);
-  if (served == nullptr) {
-    return Refusal{
-        400, protocol::kCloseUnknownClass, "unknown_class",
-        "no agent class " + quote_text(address.class_segment, kMaxShownClassBytes) + " is loaded"};
-  }
+  if (served == nullptr) return absent(address.class_segment);
   if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
   storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
   return Destination{std::move(served), std::move(key), address.query};
+}
+
+AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {
+  const std::string shown = quote_text(segment, kMaxShownClassBytes);
+  if (runtime_.classes().is_expected(segment)) {
+    // No close code: the clients keep what they have to say through a connection that fails, and give it up at a close.
+    return Refusal{503, 0, "unavailable", "agent class " + shown + " is not loaded now: try again"};
+  }
+  return Refusal{400, protocol::kCloseUnknownClass, "unknown_class",
+                 "no agent class " + shown + " is loaded"};
 }
 
 net::UpgradePlan AgentsEndpoint::close_after_upgrade(protocol::CloseCode code,

@@ -24,14 +24,19 @@ namespace hearth::api {
 //            not under /agents            404 not_found              the same
 //            no class or no name          404 not_found              101, then close 4400
 //            class or name unacceptable   400 invalid_argument       101, then close 4400
-//            class not loaded             400 unknown_class          101, then close 4404
+//            class expected, not loaded   503 unavailable            503: clients try again
+//            class not known              400 unknown_class          101, then close 4404
 //            another transport wanted     -                          101, then close 1008
 //            A client that must stop is told so by a close code, because it retries an HTTP error for ever.
+//            Expected (runtime/class_registry.hpp) is a class that was served before, has settings or has agents: its
+//            library was removed, or refused at the start, and may come back at any time. That is so during the grace
+//            after a removal as well; only clients that were connected then stay, and wait.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
 //  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new UUID.
-//  P3 Closed    A refusal says nothing of which classes there are.
+//  P3 Closed    A refusal names no class but the one that was asked for.
+//  P4 Hope      A client of a class that may come back is never told to stop.
 //
 // Threads    Both members from any loop of the runtime.
 // Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the runtime the
@@ -60,6 +65,8 @@ class AgentsEndpoint {
   };
 
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
+  // What is said of a class that is not served.
+  [[nodiscard]] Refusal absent(std::string_view segment) const;
   [[nodiscard]] net::UpgradePlan close_after_upgrade(protocol::CloseCode code,
                                                      std::string reason) const;
   // The loop that runs this call.

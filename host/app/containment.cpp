@@ -33,9 +33,11 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
           {{"class", crash.agent_class},
            {"library", crash.library},
            {"sha256", crash.sha256},
-           {"advice",
-            "it ended the server too often and is not served: replace the library, or run "
-            "`hearth quarantine release` for the class"}});
+           {"reason", crash.reason},
+           {"advice", std::string(crash.reason == kHung ? "a call did not return"
+                                                        : "it ended the server too often") +
+                          ", and it is not served: replace the library, or run "
+                          "`hearth quarantine release` for the class"}});
     }
     if (const auto saved = quarantine_.save(); !saved) tell_unknown(logger_, saved.error().message);
   }
@@ -48,7 +50,15 @@ std::string Containment::refusal(const runtime::AgentClass& agent_class) const {
   const std::scoped_lock lock(mutex_);
   if (!quarantine_.holds(agent_class.name(), agent_class.sha256())) return {};
   return "the class " + std::string(agent_class.name()) +
-         " is in quarantine: its code ended the server too often";
+         " is in quarantine: its code ended the server";
+}
+
+std::string Containment::refusal_of_library(const std::string& sha256) const {
+  const std::scoped_lock lock(mutex_);
+  const QuarantinedClass* const held = quarantine_.find_barred(sha256);
+  if (held == nullptr) return {};
+  return "it is in quarantine and not loaded: it ended the server (" + held->reason + " in " +
+         held->call + "). Replace it, or run `hearth quarantine release " + held->agent_class + "`";
 }
 
 std::vector<QuarantinedClass> Containment::quarantined() const {

@@ -31,6 +31,9 @@ class Containment {
   // Why no agent of the class may be woken, in words for a client; empty: they may.
   [[nodiscard]] std::string refusal(const runtime::AgentClass& agent_class) const;
 
+  // Why a library of this content must not even be loaded, in words for an operator; empty: it may.
+  [[nodiscard]] std::string refusal_of_library(const std::string& sha256) const;
+
   // Oldest first.
   [[nodiscard]] std::vector<QuarantinedClass> quarantined() const;
 

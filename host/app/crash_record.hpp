@@ -11,8 +11,8 @@
 
 namespace hearth::app {
 
-// What there is to say about a crash. Texts are empty where nothing is known: outside of calls into libraries, and, but for the
-// library and the call, inside init() and deinit().
+// What there is to say about a crash. Texts are empty where nothing is known: outside of calls into libraries. In what concerns the whole
+// library (while it is loaded or unloaded, or on a thread of its own) there is no agent.
 // Text: std::string_view for who writes, std::string for who reads.
 template <class Text>
 struct CrashFacts {
@@ -22,9 +22,9 @@ struct CrashFacts {
   Text library;  // its file
   Text sha256;   // of that file
   std::uint64_t generation = 0;
-  Text agent_class;             // of kOwnThread: all of the library's, with commas between them
-  Text agent;                   // the beginning of its name
-  Text call;                    // "message", "create", "offload"
+  Text agent_class;  // all of the library's, with commas between them, where it is about no agent
+  Text agent;        // the beginning of its name
+  Text call;         // "message", "create", "offload"
   std::int64_t running_ms = 0;  // since the call began
 };
 using CrashReport = CrashFacts<std::string_view>;
@@ -32,6 +32,9 @@ using CrashRecord = CrashFacts<std::string>;
 
 // The call of a crash outside of any call, in code of the library: on a thread that it has started, as a rule.
 inline constexpr std::string_view kOwnThread = "own_thread";
+
+// The reason of a call that did not return.
+inline constexpr std::string_view kHung = "hung";
 
 inline constexpr std::size_t kMaxCrashRecord = 8192;
 

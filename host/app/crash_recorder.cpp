@@ -32,6 +32,9 @@ constinit std::atomic<pid_t> recorded_process{0};  // a child that a library has
 constinit std::atomic<bool> is_recorded{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
+// For a record that another thread is writing.
+constexpr time_t kPatienceSeconds = 2;
+
 std::string_view name_of(int signal) {
   switch (signal) {
     case SIGSEGV: return "SIGSEGV";
@@ -85,6 +88,15 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
   write_all(record_descriptor.load(), format_crash(report, buffer));
   write_all(STDERR_FILENO, describe_crash(report, buffer));
   return true;
+}
+
+// Another thread is at its record: it ends the process when it has written. Not waited for much longer than writing takes, as that thread
+// may be stuck.
+void wait_for_end() {
+  const timespec patience{.tv_sec = kPatienceSeconds, .tv_nsec = 0};
+  timespec left = patience;
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
 }
 
 struct Registers {
@@ -158,7 +170,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 void on_exit_of_process() {
   loader::RunningCall call;
   if (!is_wanted() || !loader::find_running_call(call)) return;
-  record("exit", &call);
+  if (!record("exit", &call)) wait_for_end();
   ::_exit(kExitPluginLeft);
 }
 
@@ -197,7 +209,7 @@ CrashRecorder::~CrashRecorder() {
 }
 
 void CrashRecorder::end_as_hung(const loader::RunningCall& call) {
-  record("hung", &call);
+  if (!record(kHung, &call)) wait_for_end();
   ::_exit(kExitHung);
 }
 

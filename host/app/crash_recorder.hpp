@@ -16,7 +16,8 @@ namespace hearth::app {
 //   end_as_hung()                              then the process ends with kExitHung
 // Outside of calls a crash is a library's if the code that crashed is (loader/code_ranges.hpp); and on a thread that the host calls no
 // libraries on, if the stack leads back to such code: abort() is the C library's.
-// The first of them is recorded, if more than one thread crashes at once.
+// The first of them is recorded, if more than one thread crashes at once; the others wait until it ends the process, exit() and
+// end_as_hung() for two seconds at most.
 //
 // State      A handler is the process's: what it needs is private to crash_recorder.cpp, and belongs to the one object there is.
 // Threads    Made and destroyed on one thread while the others are in no call. end_as_hung() on any.

@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 // How often what is under way is looked at, and how often versions that nobody may use any more.
 constexpr milliseconds kBusyTick{20};
 constexpr milliseconds kRetireTick{500};
+// The same for agents that must have left before a version comes.
+constexpr milliseconds kLeavingTick{1};
 
 // Each is somebody who waits for an answer.
 constexpr std::size_t kMaxErrands = 64;
@@ -291,14 +293,20 @@ Result<loader::FileChanges> PluginReloader::changes_of(const Errand& errand) {
   // All files there are; those with the bytes that are served make no new version.
   loader::DirectoryImage seen;
   for (const auto& [file, library] : libraries_) seen.emplace(file, loader::FileStamp{});
-  if (errand.segment.empty()) {
+  std::set<std::filesystem::path> held_back;  // content that was released, and is served nowhere
+  {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [file, refusal] : refused_) seen.emplace(file, loader::FileStamp{});
+    for (const auto& [file, refusal] : refused_) {
+      if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
+        held_back.insert(file);
+      if (errand.segment.empty() || held_back.contains(file))
+        seen.emplace(file, loader::FileStamp{});
+    }
   }
   const loader::DirectoryImage image = loader::look_at(settings_.directories, seen);
   const auto is_meant = [&](const std::filesystem::path& file) {
     const auto found = libraries_.find(file);
-    return errand.segment.empty() ||
+    return errand.segment.empty() || held_back.contains(file) ||
            (found != libraries_.end() && found->second.classes.contains(errand.segment));
   };
   loader::FileChanges changes;
@@ -350,19 +358,43 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   outcome.generation = report.plugin->generation;
   Library& library = libraries_[file];
   put_off_trials(file, library);
-  overtake(file, library);
+  const Rollouts overtaken = overtake(file, library);
+  expel_earlier(file, library);
   removed_.erase(file);
   begin(file, library, *report.plugin, outcome.note);
   return outcome;
 }
 
 // What is on its way gets there at once, and nobody looks how.
-void PluginReloader::overtake(const std::filesystem::path& file, Library& library) {
+PluginReloader::Rollouts PluginReloader::overtake(const std::filesystem::path& file,
+                                                  Library& library) {
   end_moves(file);
-  for (const auto& rollout : library.rollouts) rollout->hurry();
+  for (const auto& rollout : library.rollouts) {
+    rollout->hurry();
+    if (rollout->before() != nullptr) earlier_[file].push_back(rollout->before());
+  }
   if (!library.rollouts.empty() && !library.classes_before.empty()) reloads_.add();
-  library.rollouts.clear();
   library.classes_before.clear();
+  return std::exchange(library.rollouts, {});
+}
+
+// Two versions are enough. Other settings of the code that is served count as the same one.
+void PluginReloader::expel_earlier(const std::filesystem::path& file, const Library& library) {
+  std::vector<std::pair<Served, std::shared_ptr<const runtime::ShardAnswers>>> going;
+  for (const Served& served : earlier_[file]) {
+    const bool is_same_code = std::ranges::any_of(library.classes, [&](const auto& each) {
+      return each.second.served->agent_class == served->agent_class;
+    });
+    if (!is_same_code)
+      going.emplace_back(served, runtime_.expel_version(served, runtime::EvictReason::kCodeUpdate));
+  }
+  const SteadyTime patience_ends = clock_.steady_now() + settings_.rollout.patience;
+  for (const auto& [served, answers] : going) {
+    // Their databases may be closed a moment later, elsewhere.
+    while ((!answers->complete() || served->starts->agents > 0) &&
+           clock_.steady_now() < patience_ends)
+      std::this_thread::sleep_for(kLeavingTick);
+  }
 }
 
 // Agents that run must not move to a version that may not: the one before goes on.
@@ -423,7 +455,7 @@ void PluginReloader::gone(const std::filesystem::path& file) {
   const auto found = libraries_.find(file);
   if (found == libraries_.end()) return;
   loader_.forget_file(file);
-  overtake(file, found->second);
+  const Rollouts overtaken = overtake(file, found->second);
   const Versions classes = std::move(found->second.classes);
   libraries_.erase(found);
   remove(file, classes);
@@ -436,6 +468,7 @@ void PluginReloader::remove(const std::filesystem::path& file, const Versions& c
     runtime_.classes().remove(segment);
     runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
     removed.segments.push_back(segment);
+    earlier_[file].push_back(version.served);
     logger_.write(LogLevel::kWarn, "reload.removed",
                   {{"class", version.served->agent_class->name()},
                    {"file", file.native()},
@@ -460,6 +493,9 @@ void PluginReloader::drive() {
     }
     return true;
   });
+  const auto has_left = [](const Served& served) { return served->starts->agents == 0; };
+  for (auto& [file, versions] : earlier_) std::erase_if(versions, has_left);
+  std::erase_if(earlier_, [](const auto& each) { return each.second.empty(); });
   if (!retiring_ || busy()) return;
   loader_.retire_unused();
   retiring_ = std::ranges::any_of(loader_.generations(), [](const loader::GenerationInfo& each) {
@@ -510,8 +546,11 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
   for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
   condemned_.push_back(std::move(condemned));
   // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
-  for (const auto& rollout : library.rollouts)
-    library.awaited[rollout->next().segment] = std::max(rollout->tried(), rollout->failed());
+  for (const auto& rollout : library.rollouts) {
+    const auto& segment = rollout->next().segment;
+    library.awaited[segment] = std::max(rollout->tried(), rollout->failed());
+    earlier_[file].push_back(library.classes.at(segment).served);
+  }
   library.rollouts.clear();
   library.generation = library.generation_before;
   Versions added = std::exchange(library.classes, std::exchange(library.classes_before, {}));

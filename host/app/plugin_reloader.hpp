@@ -49,7 +49,8 @@ struct ReloadSettings {
 //                begins for each class (runtime/class_rollout.hpp). If one is taken back all of the library are, until the file or
 //                the settings of its classes change, or somebody asks for a reload.
 // new            are served
-// gone           new wakes are refused (503), live agents are evicted, clients wait for removal_grace and are then closed (1012)
+// gone           new wakes are refused (503), also after the grace; live agents are evicted, clients that are
+//                connected wait for removal_grace and are then closed (1012). All of them come back, until the file does.
 //
 // class files    all are read anew. A mistake in one of them, and nothing changes; it is logged (config.refused) and told. Else a rollout
 //                begins for each class whose settings are others now (config.changed), as for a new version of its code, but each for
@@ -57,16 +58,17 @@ struct ReloadSettings {
 //                of the library is in, or somebody asks for a reload
 //
 // Promises
-//  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of the second, and moves what is left
-//                  of the first at once.
+//  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of the second, and what an earlier one
+//                  has left in memory goes suddenly before it begins: evict_grace is cut short, and `drain` does not count. Agents of a
+//                  shard that does not answer are left behind (P5).
 //  P2 Unmapped     A version is unloaded as soon as no agent of it is left, or pinned with a reason.
 //  P3 Told         Each step is logged: reload.begun, reload.done, reload.taken_back, reload.removed, and what the loader tells.
 //                  Of settings: config.refused, config.changed, config.done, config.taken_back.
 //  P4 The newest   Of changes that come while it is busy the last state of each file counts. Settings that change while a version of
 //                  the library comes in follow when it is in, or taken back. Settings that are on trial when a version comes go on
 //                  trial with it; if that is taken back, again without it.
-//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together; its
-//                  agents follow when it goes on.
+//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together, and a
+//                  second for P1; its agents follow when it goes on.
 //
 // Threads    The constructor starts one of its own. The rest from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
@@ -180,7 +182,10 @@ class PluginReloader {
   void refuse_what_may_not_run(loader::VersionReport& report);
   void begin(const std::filesystem::path& file, Library& library,
              const loader::LoadedPlugin& plugin, std::string& note);
-  void overtake(const std::filesystem::path& file, Library& library);
+  // The result goes when something else serves the classes: agents that could not start on what was on trial meet that.
+  using Rollouts = std::vector<std::unique_ptr<runtime::ClassRollout>>;
+  [[nodiscard]] Rollouts overtake(const std::filesystem::path& file, Library& library);
+  void expel_earlier(const std::filesystem::path& file, const Library& library);
   void remove(const std::filesystem::path& file, const Versions& classes);
   void drive();  // what is under way
   void drive(const std::filesystem::path& file, Library& library);
@@ -221,6 +226,8 @@ class PluginReloader {
   std::map<std::filesystem::path, Library> libraries_;
   std::map<std::string, Move> moves_;  // by segment
   std::map<std::filesystem::path, Removed> removed_;
+  // What is served no more and may have agents that nobody waits for, by library.
+  std::map<std::filesystem::path, std::vector<Served>> earlier_;
   std::vector<Condemned> condemned_;
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload

@@ -33,7 +33,9 @@ std::set<std::string> PluginReloader::read_class_files(const Errand& errand, Out
     return {};
   }
   for (const ClassConfiguration::Change& change : reading.changes) {
-    const Served served = runtime_.classes().find(protocol::kebab_case(change.agent_class));
+    const std::string segment = protocol::kebab_case(change.agent_class);
+    runtime_.classes().expect(segment);
+    const Served served = runtime_.classes().find(segment);
     outcomes.push_back(
         {.file = change.file,
          .what = Outcome::What::kNewSettings,
@@ -140,6 +142,7 @@ void PluginReloader::take_back(const std::string& segment, const Move& move) {
                                      reason);
   const auto library = libraries_.find(move.library);
   if (library != libraries_.end()) library->second.classes[segment] = move.before;
+  earlier_[move.library].push_back(move.next.served);
   logger_.write(LogLevel::kError, "config.taken_back",
                 {{"class", agent_class.name()},
                  {"file", file.empty() ? "defaults" : file},
@@ -160,6 +163,7 @@ void PluginReloader::put_off_trials(const std::filesystem::path& file, Library& 
     if (state != runtime::RolloutState::kTrying) return false;  // they are proven
     library.awaited[segment] = move.rollout->tried();
     move.rollout->roll_back("a version of its library comes in");
+    earlier_[file].push_back(move.next.served);
     library.classes[segment] = move.before;
     logger_.write(LogLevel::kInfo, "config.put_off",
                   {{"class", move.next.served->agent_class->name()},
@@ -173,6 +177,7 @@ void PluginReloader::end_moves(const std::filesystem::path& library) {
     const Move& move = each.second;
     if (move.library != library) return false;
     move.rollout->hurry();
+    earlier_[library].push_back(move.before.served);
     settings_changes_.add();
     return true;
   });

@@ -3,6 +3,7 @@
 #include "base/escape.hpp"
 #include "base/files.hpp"
 #include "json/json.hpp"
+#include "loader/plugin_generation.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <algorithm>
@@ -23,6 +24,11 @@ std::int64_t number_in(const Json& object, const char* key) {
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+bool truth_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
 // The objects of a list; a file that was edited by hand may have anything there.
 std::vector<Json> objects_in(const Json& file, const char* key) {
   const auto found = file.find(key);
@@ -31,6 +37,11 @@ std::vector<Json> objects_in(const Json& file, const char* key) {
   std::ranges::copy_if(*found, std::back_inserter(objects),
                        [](const Json& each) { return each.is_object(); });
   return objects;
+}
+
+// Whether whoever loads such a library is there again.
+bool is_of_library(std::string_view call) {
+  return std::ranges::find(loader::kLibraryCalls, call) != loader::kLibraryCalls.end();
 }
 
 }  // namespace
@@ -59,6 +70,7 @@ Result<Quarantine> Quarantine::load(const std::filesystem::path& data) {
                                 .library = text_in(each, "library"),
                                 .reason = text_in(each, "reason"),
                                 .call = text_in(each, "call"),
+                                .is_barred = truth_in(each, "barred"),
                                 .since_ms = number_in(each, "since_ms")});
   }
   return quarantine;
@@ -87,14 +99,26 @@ bool Quarantine::count(const CrashRecord& crash, const std::string& agent_class)
     return each.agent_class == agent_class && each.sha256 == crash.sha256;
   };
   const auto times = static_cast<std::size_t>(std::ranges::count_if(crashes_, is_same));
-  if (times <= kMaxCrashes || holds(agent_class, crash.sha256)) return false;
+  const auto held = std::ranges::find_if(held_, [&](const QuarantinedClass& each) {
+    return each.agent_class == agent_class && each.sha256 == crash.sha256;
+  });
+  // No class of it was served, and yet it has started a thread.
+  const bool starts_threads =
+      held != held_.end() && held->call == kOwnThread && crash.call == kOwnThread;
+  if (times <= kMaxCrashes && crash.reason != kHung && !starts_threads) return false;
   std::erase_if(crashes_, is_same);  // whoever releases it gives it a new chance
+  const bool is_barred = starts_threads || is_of_library(crash.call);
+  if (held != held_.end()) {
+    if (held->is_barred || !is_barred) return false;
+    held_.erase(held);
+  }
   if (held_.size() >= kMaxEntries) held_.erase(held_.begin());
   held_.push_back({.agent_class = agent_class,
                    .sha256 = crash.sha256,
                    .library = crash.library,
                    .reason = crash.reason,
                    .call = crash.call,
+                   .is_barred = is_barred,
                    .since_ms = crash.time_ms});
   return true;
 }
@@ -105,7 +129,30 @@ bool Quarantine::holds(std::string_view agent_class, std::string_view sha256) co
   });
 }
 
+const QuarantinedClass* Quarantine::find_barred(std::string_view sha256) const {
+  const auto found = std::ranges::find_if(held_, [sha256](const QuarantinedClass& each) {
+    return each.sha256 == sha256 && each.is_barred;
+  });
+  return found == held_.end() ? nullptr : &*found;
+}
+
 bool Quarantine::release(std::string_view agent_class) {
+  // Those that are held with it.
+  std::vector<QuarantinedClass> others;
+  for (const QuarantinedClass& each : held_) {
+    if (!each.is_barred || each.agent_class == agent_class) continue;
+    if (std::ranges::any_of(held_, [&](const QuarantinedClass& named) {
+          return named.agent_class == agent_class && named.sha256 == each.sha256 && named.is_barred;
+        }))
+      others.push_back(each);
+  }
+  for (const QuarantinedClass& each : others) {
+    const auto is_same = [&each](const auto& other) {
+      return other.agent_class == each.agent_class && other.sha256 == each.sha256;
+    };
+    std::erase_if(crashes_, is_same);
+    std::erase_if(held_, is_same);
+  }
   const auto is_of_class = [agent_class](const auto& each) {
     return each.agent_class == agent_class;
   };
@@ -126,6 +173,7 @@ Result<void> Quarantine::save() const {
                     {"library", each.library},
                     {"reason", each.reason},
                     {"call", each.call},
+                    {"barred", each.is_barred},
                     {"since_ms", each.since_ms}});
   }
   const Json file = {{"crashes", std::move(crashes)}, {"quarantined", std::move(held)}};

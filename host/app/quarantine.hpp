@@ -1,5 +1,5 @@
 #pragma once
-// Classes that are not served because their code has ended the server too often.
+// Classes that are not served because their code has ended the server too often, or did not return.
 
 #include "app/crash_record.hpp"
 #include "base/error.hpp"
@@ -20,16 +20,20 @@ struct QuarantinedClass {
   std::string library;        // the file, when it happened
   std::string reason;         // of the last crash: "SIGSEGV", "hung"
   std::string call;           // in which that was
+  bool is_barred = false;     // a library of this content is not even loaded
   std::int64_t since_ms = 0;  // Unix
 };
 
 // <data>/quarantine.json: who is in quarantine, and who has crashed lately. Only changed while nobody else has the data directory.
 //
 // Promises
-//  P1 Rule      A (class, hash) is in quarantine once its calls have ended the server more than kMaxCrashes times within kWindowMs.
-//  P2 Version   A file with another hash is not in quarantine; the old one stays, should it come back.
-//  P3 Whole     save() replaces the file: a reader sees the old list or the new one.
-//  P4 Bounded   The last kMaxEntries classes in quarantine; crashes older than kWindowMs are forgotten.
+//  P1 Rule      A (class, hash) is in quarantine once its calls have ended the server more than kMaxCrashes times within kWindowMs, or once
+//               with a call that did not return (kHung).
+//  P2 Library   What happens while a library is loaded or unloaded counts for each of its classes, and in the end it is not even loaded
+//               any more; nor is one whose own thread crashes although its classes are in quarantine.
+//  P3 Version   A file with another hash is not in quarantine; the old one stays, should it come back.
+//  P4 Whole     save() replaces the file: a reader sees the old list or the new one.
+//  P5 Bounded   The last kMaxEntries classes in quarantine; crashes older than kWindowMs are forgotten.
 //
 // Threads      One; the const members any, while nothing changes.
 class Quarantine {
@@ -51,9 +55,14 @@ class Quarantine {
   bool count(const CrashRecord& crash);
 
   [[nodiscard]] bool holds(std::string_view agent_class, std::string_view sha256) const;
+
+  // A class of a library of this content that must not even be loaded. Null: it may be. Valid until the next change.
+  [[nodiscard]] const QuarantinedClass* find_barred(std::string_view sha256) const;
+
   [[nodiscard]] const std::vector<QuarantinedClass>& all() const { return held_; }
 
-  // Lets every version of the class go, and forgets its crashes. False: none was in quarantine.
+  // Lets every version of the class go, and forgets its crashes. Where its library is not even loaded, the others of that go with it. False:
+  // none was in quarantine.
   bool release(std::string_view agent_class);
 
   [[nodiscard]] Result<void> save() const;

@@ -21,6 +21,7 @@
 #include "runtime/asio_loop.hpp"
 #include "runtime/runtime.hpp"
 #include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
 
 #include <unistd.h>
 
@@ -63,6 +64,7 @@ struct Server::Parts {
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
   Result<void> start_loops();
+  void expect_classes();  // throws StorageError
   Result<void> load_plugins();
   [[nodiscard]] runtime::ServedClass describe(
       const std::shared_ptr<const runtime::AgentClass>& agent_class);
@@ -94,6 +96,7 @@ struct Server::Parts {
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<Watchdog> watchdog;
   std::unique_ptr<loader::PluginLoader> plugins;
+  Metrics::Watch pinned;                             // looks at plugins
   std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
@@ -160,6 +163,7 @@ Result<void> Server::Parts::start_loops() {
   try {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
+    expect_classes();
   } catch (const StorageError& failure) {  // start-up: the operator can do something about it
     return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
                                          ", cannot be used: " + failure.what()};
@@ -173,15 +177,31 @@ Result<void> Server::Parts::start_loops() {
   return {};
 }
 
+// Those that have agents or settings, whatever libraries there are: clients of one whose library is missing or refused must come
+// back, not stop.
+void Server::Parts::expect_classes() {
+  for (const std::string& name : storage::Directory(data->directory_path()).classes())
+    runtime->classes().expect(protocol::kebab_case(name));
+  for (const auto& [name, settings] : config.classes)
+    runtime->classes().expect(protocol::kebab_case(name));
+}
+
 Result<void> Server::Parts::load_plugins() {
   loader::LoaderOptions options;
   options.staging_directory = data->path() / "staged";
   options.trusted_user = ::geteuid();
   if (config.server.require_checked)
     options.checked_directory = data->path() / loader::kCheckedDirectory;
+  options.refusal_of = [this](const std::string& sha256) {
+    return containment->refusal_of_library(sha256);
+  };
+  options.max_pinned = config.server.reload.max_pinned;
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const loader::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<loader::PluginLoader>(services, std::move(options));
+  pinned = metrics.watch_gauge("hearth_pinned_generations",
+                               "Versions of libraries that should have gone and stay in memory.",
+                               [this] { return static_cast<double>(plugins->pinned()); });
   plugin_files = loader::look_at(directories_of(config.server.plugins, {}));
   auto report = plugins->load_directories(config.server.plugins);
   if (!report) return report.error();

@@ -115,6 +115,9 @@ struct ReloadConfig {
   // How long their starts are waited for.
   std::chrono::milliseconds trial_time{30'000};
 
+  // Versions whose code should have gone and cannot be unloaded: when there are so many, a library that would add to them is not replaced.
+  std::uint32_t max_pinned = 8;
+
   // How long the clients of a library that was removed wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
 };

@@ -66,7 +66,10 @@ constexpr std::array kRules = {
     Rule{"L5", kRefusal, "Loading and init() leave the process as it was."},
     Rule{"C1", kRefusal, "No other library has the same class."},
     Rule{"R1", kRefusal, "This version was not taken back before, because its agents failed."},
-    Rule{"R2", kRefusal, "No class of a version that replaces another one is in quarantine."},
+    Rule{"R2", kRefusal,
+         "No class of a version that replaces another one, nor the library itself, is in "
+         "quarantine."},
+    Rule{"R3", kRefusal, "Not too many versions stay in memory that could not be unloaded."},
     Rule{"K1", kRefusal, "The library has passed `hearth check`, where the server asks for that."},
 };
 

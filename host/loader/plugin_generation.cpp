@@ -18,11 +18,18 @@ void tell(const PluginGeneration::Progress& progress, std::string_view step) {
   if (progress) progress(step);
 }
 
-// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is known to be `origin`'s.
+// The names of all that it announces, as who asks what has crashed wants them.
+std::string classes_of(const PluginNote& note) {
+  std::string classes;
+  for (const std::string& each : note.manifest.classes)
+    classes += (classes.empty() ? "" : ",") + each;
+  return classes;
+}
+
+// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is known to be the owner's.
 template <class Call>
-hearth_status call_plugin(const std::string& origin, std::string_view function,
+hearth_status call_plugin(const CallOwner& owner, std::string_view function,
                           const Call& call) noexcept {
-  const CallOwner owner(origin, {}, 0, {});
   const CallScope published(owner, function, AgentLabel());
   try {
     return call();
@@ -32,12 +39,12 @@ hearth_status call_plugin(const std::string& origin, std::string_view function,
 }
 
 // Asks each class what it promises of its methods. One that throws promises nothing, and AbiClass reports it.
-std::optional<Finding> read_methods(const std::string& origin, std::vector<EntryClass>& classes) {
+std::optional<Finding> read_methods(const CallOwner& owner, std::vector<EntryClass>& classes) {
   for (EntryClass& each : classes) {
     const hearth_class& table = *each.table;
     if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
     const void* found = nullptr;
-    call_plugin(origin, "get_extension", [&] {
+    call_plugin(owner, kGetExtensionCall, [&] {
       found = table.get_extension(&table, HEARTH_EXT_METHODS);
       return hearth_status{HEARTH_OK};
     });
@@ -56,54 +63,65 @@ hearth_bytes empty_config() {
 }  // namespace
 
 struct PluginGeneration::Mapped {
-  Mapped(const AbiServices& services, const std::string& origin) : host(services, origin) {}
+  Mapped(const AbiServices& services, const std::string& origin, const PluginNote& note,
+         const LibraryContent& content)
+      : owner(origin, content.sha256, content.number, classes_of(note)), host(services, origin) {}
 
-  // Whoever crashes in its code from now on is known, on whatever thread.
-  void publish(const std::string& origin, const PluginNote& note, const std::string& sha256,
-               std::uint64_t number) {
-    std::string classes;
-    for (const std::string& each : note.manifest.classes)
-      classes += (classes.empty() ? "" : ",") + each;
-    auto published = std::make_unique<PublishedCode>(origin, sha256, number, std::move(classes),
-                                                     &library->plugin());
-    code = std::move(published);
+  // Runs its constructors, and whoever crashes in its code from then on is known, on whatever thread.
+  std::optional<Finding> open(const std::filesystem::path& path) {
+    const CallScope published(owner, kLoadCall, AgentLabel());
+    auto opened = PluginLibrary::open(path);
+    if (!opened) return opened.error();
+    library = *std::move(opened);
+    code = std::make_unique<PublishedCode>(owner.library, owner.sha256, owner.generation,
+                                           owner.agent_class, &library->plugin());
+    return std::nullopt;
+  }
+
+  // Runs its destructors. False: it stays mapped all the same.
+  bool close() {
+    code.reset();
+    const CallScope published(owner, kUnloadCall, AgentLabel());
+    return library->close();
   }
 
   // The calls that must succeed before it serves.
-  Checked<std::vector<EntryClass>> start(const std::string& origin, const PluginNote& note,
-                                         const Progress& progress);
+  Checked<std::vector<EntryClass>> start(const PluginNote& note, const Progress& progress);
 
   // False: its deinit() is busy.
-  bool end(const std::string& origin, const BeforeUnmapping& before_unmapping) {
+  bool end(const BeforeUnmapping& before_unmapping) {
     const hearth_plugin& plugin = library->plugin();
-    const bool is_over =
-        !has_started || call_plugin(origin, "deinit", [&] { return plugin.deinit(); }) == HEARTH_OK;
+    const bool is_over = !has_started || call_plugin(owner, kDeinitCall,
+                                                     [&] { return plugin.deinit(); }) == HEARTH_OK;
     if (before_unmapping) before_unmapping(find_code_range(&plugin));
     return is_over;
   }
 
+  const CallOwner owner;  // of the calls that are about no class: all of them are the library's
   AbiHost host;
   bool has_started = false;                // init() has succeeded: deinit() must be called
   std::unique_ptr<PluginLibrary> library;  // after the host: destroyed first
   std::unique_ptr<PublishedCode> code;     // not longer than the library
 };
 
-Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const std::string& origin,
-                                                                 const PluginNote& note,
+Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const PluginNote& note,
                                                                  const Progress& progress) {
   const hearth_plugin& plugin = library->plugin();
   if (auto broken = check_entry(plugin, note)) return *std::move(broken);
 
   tell(progress, "init");
   const hearth_status started =
-      call_plugin(origin, "init", [&] { return plugin.init(host.table(), empty_config()); });
+      call_plugin(owner, kInitCall, [&] { return plugin.init(host.table(), empty_config()); });
   if (auto broken = check_init(started)) return *std::move(broken);
   has_started = true;
 
   tell(progress, "classes");
-  auto classes = read_classes(plugin, note);
+  auto classes = [&] {
+    const CallScope published(owner, kGetClassCall, AgentLabel());
+    return read_classes(plugin, note);
+  }();
   if (!classes) return classes;
-  if (auto broken = read_methods(origin, *classes)) return *std::move(broken);
+  if (auto broken = read_methods(owner, *classes)) return *std::move(broken);
   return classes;
 }
 
@@ -124,38 +142,37 @@ const AbiHost& PluginGeneration::host() const {
 
 Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
     const std::filesystem::path& path, std::string origin, PluginNote note,
-    const AbiServices& services, const Progress& progress,
-    const BeforeUnmapping& before_unmapping) {
+    const AbiServices& services, const Progress& progress, const BeforeUnmapping& before_unmapping,
+    LibraryContent content) {
   // Everything is undone by hand on failure: leaving it to the destructor would leave the library mapped.
-  auto mapped = std::make_unique<Mapped>(services, origin);
+  auto mapped = std::make_unique<Mapped>(services, origin, note, content);
   tell(progress, "load");
-  auto library = PluginLibrary::open(path);
-  if (!library) return library.error();
-  mapped->library = *std::move(library);
-  mapped->publish(origin, note, {}, 0);
-  auto classes = mapped->start(origin, note, progress);
+  if (auto broken = mapped->open(path)) return *std::move(broken);
+  auto classes = mapped->start(note, progress);
   if (!classes) {
-    // If its deinit() is busy, the library stays mapped for ever.
-    if (!mapped->end(origin, before_unmapping)) {
+    Finding why = classes.error();
+    if (mapped->end(before_unmapping)) {
+      static_cast<void>(mapped->close());
+    } else {  // its deinit() is busy: the library stays mapped for ever
       const Mapped* const kept = mapped.release();
       HEARTH_FORGIVE_LEAK(kept);
     }
-    return classes.error();
+    return why;
   }
   std::shared_ptr<PluginGeneration> generation(
       new PluginGeneration(std::move(origin), std::move(note)));
+  generation->content_ = std::move(content);
   generation->mapped_ = std::move(mapped);
   generation->classes_ = *std::move(classes);
   return generation;
 }
 
-std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes(
-    const std::string& sha256, std::uint64_t number) {
-  mapped_->publish(origin_, note_, sha256, number);
+std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes() {
   std::vector<std::shared_ptr<const runtime::AgentClass>> made;
   made.reserve(classes_.size());
   for (const EntryClass& entry : classes_) {
-    made.push_back(std::make_shared<AbiClass>(shared_from_this(), entry, sha256, number));
+    made.push_back(
+        std::make_shared<AbiClass>(shared_from_this(), entry, content_.sha256, content_.number));
   }
   return made;
 }
@@ -166,10 +183,9 @@ Retirement PluginGeneration::retire(const Progress& progress,
   // Pairs with remove_user(): what the last user did happened before this.
   if (users_.load(std::memory_order_acquire) != 0) return Retirement::kInUse;
   tell(progress, "deinit");
-  if (!mapped_->end(origin_, before_unmapping)) return Retirement::kBusy;
+  if (!mapped_->end(before_unmapping)) return Retirement::kBusy;
   classes_.clear();  // they point into the library
-  mapped_->code.reset();
-  const bool unmapped = mapped_->library->close();
+  const bool unmapped = mapped_->close();
   mapped_.reset();
   return unmapped ? Retirement::kUnloaded : Retirement::kStillMapped;
 }

@@ -8,6 +8,7 @@
 #include "loader/plugin_note.hpp"
 #include "runtime/agent_class.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,23 @@
 #include <vector>
 
 namespace hearth::loader {
+
+// The calls into a library that are about no class of it, as loader/call_records.hpp has them. Who crashes in one of them crashes whenever
+// the library is loaded.
+inline constexpr std::string_view kLoadCall = "load";      // its constructors
+inline constexpr std::string_view kUnloadCall = "unload";  // its destructors
+inline constexpr std::string_view kInitCall = "init";
+inline constexpr std::string_view kDeinitCall = "deinit";
+inline constexpr std::string_view kGetClassCall = "get_class";
+inline constexpr std::string_view kGetExtensionCall = "get_extension";
+inline constexpr std::array kLibraryCalls{kLoadCall,   kUnloadCall,   kInitCall,
+                                          kDeinitCall, kGetClassCall, kGetExtensionCall};
+
+// What the file of a library holds, and which generation of the file it is: for whoever asks what has crashed.
+struct LibraryContent {
+  std::string sha256 = {};  // empty: nobody asks
+  std::uint64_t number = 0;
+};
 
 // What became of a generation that should go.
 enum class Retirement {
@@ -42,12 +60,13 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   using BeforeUnmapping = std::function<void(const CodeRange& library)>;
 
   // Loads the library at `path` (absolute, a private copy, never loaded before), which carries `note`.
-  // `origin` names it in logs: the file that the person knows.
+  // `origin` names it in logs: the file that the person knows. From before its constructors on until it is gone, a crash or a hang
+  // is known to be the library's, with its content and all classes of its note.
   //   Failure  L1 to L4. The library is unloaded again; `before_unmapping` is called if it had an entry symbol.
   [[nodiscard]] static Checked<std::shared_ptr<PluginGeneration>> load(
       const std::filesystem::path& path, std::string origin, PluginNote note,
       const AbiServices& services, const Progress& progress = {},
-      const BeforeUnmapping& before_unmapping = {});
+      const BeforeUnmapping& before_unmapping = {}, LibraryContent content = {});
   ~PluginGeneration();
   PluginGeneration(const PluginGeneration&) = delete;
   PluginGeneration& operator=(const PluginGeneration&) = delete;
@@ -57,10 +76,8 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   [[nodiscard]] const std::vector<EntryClass>& classes() const { return classes_; }
   [[nodiscard]] const AbiHost& host() const;
 
-  // One object for each class, for the runtime's registry. `sha256` and `number`: of the file, and which generation of it this is; the
-  // classes tell them to whoever asks what has crashed.
-  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes(
-      const std::string& sha256 = {}, std::uint64_t number = 0);
+  // One object for each class, for the runtime's registry.
+  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();
 
   // Calls deinit() and unmaps the library, if no AbiClass of it lives. `before_unmapping` is called after deinit(), also if that is busy.
   [[nodiscard]] Retirement retire(const Progress& progress = {},
@@ -80,6 +97,7 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
 
   std::string origin_;
   PluginNote note_;
+  LibraryContent content_;
   std::unique_ptr<Mapped> mapped_;  // null once unloaded
   std::vector<EntryClass> classes_;
   std::atomic<std::size_t> users_{0};

@@ -102,9 +102,14 @@ void PluginLoader::load_directory(const std::filesystem::path& directory, LoadRe
   visited_.push_back(real);
 
   for (const std::filesystem::path& file : *files) {
-    auto loaded = load_file(file);
+    const auto candidate = read(file);
+    if (!candidate) {
+      report.refusals.push_back(refuse(file, candidate.error()));
+      continue;
+    }
+    auto loaded = load_candidate(*candidate);
     if (!loaded) {
-      report.refusals.push_back(refuse(file, loaded.error()));
+      report.refusals.push_back(refuse(file, loaded.error(), candidate->sha256));
       continue;
     }
     tell(*loaded);
@@ -127,22 +132,17 @@ void PluginLoader::tell(const LoadedPlugin& plugin) {
                           {"generation", plugin.generation}});
 }
 
-Refusal PluginLoader::refuse(const std::filesystem::path& file, const Finding& why) {
+Refusal PluginLoader::refuse(const std::filesystem::path& file, const Finding& why,
+                             const std::string& sha256) {
   services_.logger.write(LogLevel::kError, "plugin.refused",
                          {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
-  return Refusal{.file = file, .rule = why.rule, .reason = why.reason};
+  return Refusal{.file = file, .rule = why.rule, .reason = why.reason, .sha256 = sha256};
 }
 
 Checked<Candidate> PluginLoader::read(const std::filesystem::path& file) {
   const ReadingPolicy policy{
       .user = options_.trusted_user, .settle_time = options_.settle_time, .pause = options_.pause};
   return read_candidate(file, services_.clock, policy);
-}
-
-Checked<LoadedPlugin> PluginLoader::load_file(const std::filesystem::path& file) {
-  const auto candidate = read(file);
-  if (!candidate) return candidate.error();
-  return load_candidate(*candidate);
 }
 
 Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
@@ -152,8 +152,14 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   PluginNote note = *std::move(inspection.note);
   if (auto taken = claims_.conflict(note.manifest.classes, candidate.file))
     return *std::move(taken);
-  if (const auto bad = known_bad_.find(candidate.sha256); bad != known_bad_.end())
-    return bad->second;
+  if (const Finding* const bad = known_bad(candidate.sha256)) return *bad;
+  if (options_.refusal_of) {
+    if (std::string why = options_.refusal_of(candidate.sha256); !why.empty())
+      return finding("R2", std::move(why));
+  }
+  const bool will_stay =
+      std::ranges::find(inspection.findings, "E9", &Finding::rule) != inspection.findings.end();
+  if (auto too_many = too_many_pinned(candidate.file, will_stay)) return *std::move(too_many);
 
   if (!options_.checked_directory.empty()) {
     if (auto unchecked = require_check_record(options_.checked_directory, candidate.sha256,
@@ -174,14 +180,41 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
                       .sha256 = candidate.sha256,
                       .generation = copy->generation(),
                       .warnings = std::move(inspection.findings),
-                      .classes = (*generation)->make_classes(candidate.sha256, copy->generation())};
+                      .classes = (*generation)->make_classes()};
   if (Loaded* const before = current_of(candidate.file)) before->current = false;
   loaded_.push_back({.file = candidate.file,
                      .sha256 = candidate.sha256,
                      .copy = *std::move(copy),
                      .generation = *std::move(generation),
+                     .will_stay = will_stay,
                      .pinned_because = {}});
   return plugin;
+}
+
+const Finding* PluginLoader::known_bad(const std::string& sha256) const {
+  const auto found = std::ranges::find(known_bad_, sha256, &KnownBad::sha256);
+  return found == known_bad_.end() ? nullptr : &found->why;
+}
+
+void PluginLoader::remember_bad(const std::string& sha256, Finding why) {
+  if (known_bad(sha256) != nullptr) return;
+  if (known_bad_.size() >= kMaxKnownBad) known_bad_.erase(known_bad_.begin());
+  known_bad_.push_back({.sha256 = sha256, .why = std::move(why)});
+}
+
+// Only what replaces a version is refused: that one goes on. What nothing serves yet is served at any price.
+std::optional<Finding> PluginLoader::too_many_pinned(const std::filesystem::path& file,
+                                                     bool will_stay) {
+  const Loaded* const served = current_of(file);
+  if (served == nullptr || pinned_ < options_.max_pinned) return std::nullopt;
+  const bool has_stayed = std::ranges::any_of(loaded_, [&file](const Loaded& each) {
+    return each.file == file && !each.pinned_because.empty();
+  });
+  if (!will_stay && !served->will_stay && !has_stayed) return std::nullopt;
+  return finding("R3", "its versions cannot be unloaded, and " + std::to_string(pinned_.load()) +
+                           " that should have gone stay in memory already (reload.max_pinned is " +
+                           std::to_string(options_.max_pinned) +
+                           "): restart the server, which frees them and loads this one");
 }
 
 PluginLoader::Loaded* PluginLoader::current_of(const std::filesystem::path& file) {
@@ -196,7 +229,9 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
   VersionReport report;
   thread_.run([&] {
     HEARTH_ASSERT(staging_.has_value(), "load_version() comes after load_directories()");
-    const auto give_up = [&](const Finding& why) { report.refusal = refuse(file, why); };
+    const auto give_up = [&](const Finding& why, const std::string& sha256 = {}) {
+      report.refusal = refuse(file, why, sha256);
+    };
     // The directory may have been opened to others since.
     if (const auto checked = check_directory(file.parent_path(), options_.trusted_user); !checked)
       return give_up(finding("F4", checked.error().message));
@@ -208,7 +243,7 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
       return;
     }
     auto loaded = load_candidate(*candidate);
-    if (!loaded) return give_up(loaded.error());
+    if (!loaded) return give_up(loaded.error(), candidate->sha256);
     tell(*loaded);
     report.plugin = *std::move(loaded);
   });
@@ -223,8 +258,8 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
       if (each.file != file) continue;
       if (each.copy.generation() == generation) {
         each.current = false;
-        known_bad_.emplace(each.sha256,
-                           finding("R1", "its agents failed when it was tried before: " + reason));
+        remember_bad(each.sha256,
+                     finding("R1", "its agents failed when it was tried before: " + reason));
       } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
         before = &each;  // the latest of them
       }
@@ -237,7 +272,9 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
 }
 
 void PluginLoader::forgive(const std::string& sha256) {
-  thread_.run([&] { known_bad_.erase(sha256); });
+  thread_.run([&] {
+    std::erase_if(known_bad_, [&](const KnownBad& each) { return each.sha256 == sha256; });
+  });
 }
 
 void PluginLoader::forget_file(const std::filesystem::path& file) {
@@ -297,7 +334,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
                                                                       const StagedFile& copy,
                                                                       PluginNote note) {
   if (auto broken = probe_library(copy.path(), options_.probe)) {
-    if (!is_untried(*broken)) known_bad_.emplace(candidate.sha256, *broken);
+    if (!is_untried(*broken)) remember_bad(candidate.sha256, *broken);
     return *std::move(broken);
   }
   ProcessGuard guard;
@@ -305,7 +342,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
   const auto restore = [&] { tell_restored(guard.restore(), candidate.file); };
   auto generation =
       PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_, {},
-                             [&restore](const CodeRange& /*library*/) { restore(); });
+                             [&restore](const CodeRange& /*library*/) { restore(); },
+                             {.sha256 = candidate.sha256, .number = copy.generation()});
   restore();
   return generation;
 }
@@ -330,6 +368,7 @@ UnloadReport PluginLoader::unload_all() {
     for (auto loaded = loaded_.rbegin(); loaded != loaded_.rend(); ++loaded)
       retire(*loaded, report);
     loaded_.clear();
+    pinned_ = 0;
     claims_ = ClassClaims(options_.class_segment);
     visited_.clear();
   });
@@ -350,6 +389,7 @@ bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
   }
   const std::string_view reason = reason_of(outcome);
   loaded.pinned_because = reason;
+  ++pinned_;
   services_.logger.write(LogLevel::kWarn, "plugin.pinned",
                          {{"file", loaded.file.native()}, {"reason", reason}});
   report.pinned.push_back({.file = loaded.file, .reason = std::string(reason)});

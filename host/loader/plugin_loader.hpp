@@ -15,12 +15,12 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +36,11 @@ struct LoaderOptions {
   ProbeOptions probe;
   // "<data>/checked": only what has a record there is loaded (K1). Empty: nobody asks.
   std::filesystem::path checked_directory;
+  // Why content with this hash may not be loaded at all (R2), in words for a person; empty: it may. Asked before anything of it runs.
+  // Absent: nobody asks. On the loader's thread.
+  std::function<std::string(const std::string& sha256)> refusal_of;
+  // When so many versions stay in memory that should have gone, what would add to them does not replace what is served (R3).
+  std::size_t max_pinned = 8;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
@@ -54,8 +59,9 @@ struct LoadedPlugin {
 // A file that is not served.
 struct Refusal {
   std::filesystem::path file;
-  std::string rule;    // "E6"
-  std::string reason;  // "it has a run path (...): link it without -rpath"
+  std::string rule;         // "E6"
+  std::string reason;       // "it has a run path (...): link it without -rpath"
+  std::string sha256 = {};  // empty: it could not be read, or nobody asks
 
   // `plugins/a.so is refused by rule E6: it has a run path (...)`
   [[nodiscard]] std::string text() const;
@@ -119,10 +125,12 @@ struct UnloadReport {
 //           and logged (plugin.process_restored), as are handlers and a locale of a library that goes, whenever it has set them.
 // Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
 // Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services outlive it.
-// Bounded   kMaxFiles in a directory; a file and a trial as candidate.hpp and probe.hpp say.
+// Bounded   kMaxFiles in a directory; kMaxKnownBad hashes of bad bytes, after which the oldest is tried again; max_pinned by
+//           replacements, and one beyond for each library whose first version that stays comes after that; not what is removed and put back; a file and a trial as candidate.hpp and probe.hpp say.
 class PluginLoader {
  public:
   static constexpr std::size_t kMaxFiles = 1024;
+  static constexpr std::size_t kMaxKnownBad = 256;
 
   PluginLoader(const AbiServices& services, LoaderOptions options);
   // Unloads what can be unloaded.
@@ -155,6 +163,10 @@ class PluginLoader {
   // Oldest first.
   [[nodiscard]] std::vector<GenerationInfo> generations();
 
+  // How many of them are kPinned.
+  //   Threads   Any, at any time.
+  [[nodiscard]] std::size_t pinned() const noexcept { return pinned_.load(); }
+
   // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay, mapped until the
   // process ends. Drop the report's classes and the runtime first.
   UnloadReport unload_all();
@@ -167,15 +179,25 @@ class PluginLoader {
     StagedFile copy;
     std::shared_ptr<PluginGeneration> generation;
     bool current = true;
+    bool will_stay = false;  // the file says so (E9)
     std::string pinned_because;
+  };
+
+  struct KnownBad {
+    std::string sha256;
+    Finding why;  // what the trial said, or who has tried it
   };
 
   void load_directory(const std::filesystem::path& directory, LoadReport& report);
   void tell(const LoadedPlugin& plugin);
-  Refusal refuse(const std::filesystem::path& file, const Finding& why);
+  Refusal refuse(const std::filesystem::path& file, const Finding& why,
+                 const std::string& sha256 = {});
   Checked<Candidate> read(const std::filesystem::path& file);
-  Checked<LoadedPlugin> load_file(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
+  [[nodiscard]] const Finding* known_bad(const std::string& sha256) const;  // null: it is not
+  void remember_bad(const std::string& sha256, Finding why);
+  [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,
+                                                       bool will_stay);
   Loaded* current_of(const std::filesystem::path& file);
   Checked<std::shared_ptr<PluginGeneration>> try_and_load(const Candidate& candidate,
                                                           const StagedFile& copy, PluginNote note);
@@ -186,12 +208,13 @@ class PluginLoader {
 
   AbiServices services_;
   LoaderOptions options_;
+  std::atomic<std::size_t> pinned_{0};
   // From here on: the loader's thread only.
   std::optional<StagingArea> staging_;
   std::optional<ProcessSettings> first_;  // before any library; set with staging_
   ClassClaims claims_;
   std::vector<Loaded> loaded_;
-  std::map<std::string, Finding> known_bad_;    // by hash: what the trial or the load said
+  std::vector<KnownBad> known_bad_;             // oldest first
   std::vector<std::filesystem::path> visited_;  // directories, with links resolved
   LoaderThread thread_;                         // last: its tasks use the fields above
 };

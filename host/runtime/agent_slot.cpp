@@ -23,6 +23,7 @@ AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
   shard_.loop().cancel_timer(interrupted_timer_);
+  shard_.loop().cancel_timer(trial_timer_);
   HEARTH_ASSERT(!room_place_, "slot destroyed while it waits for room");
 }
 
@@ -174,6 +175,12 @@ void AgentSlot::wake() {
     refuse_waiting(why, kCloseTryAgainLater);
     return;
   }
+  if (awaits_decision(*served_)) {
+    served_.reset();
+    shard_.look_again(*this, kClassMissingRetry);
+    return;
+  }
+  forget_failed_trial();
   if (lacks_room()) return;
   state_ = AgentState::kWaking;
   ++served_->starts->agents;
@@ -303,8 +310,9 @@ void AgentSlot::settle() {
       evict(EvictReason::kShutdown);
   } while (deliver_next() || live_->has_completions());
   // While it leaves, its database may be another thread's.
-  if (leave_when_idle_ && state_ == AgentState::kLive && queue_.empty() && live_->idle())
-    leave_now(false);
+  if ((leave_when_idle_ || trial_) && state_ == AgentState::kLive && queue_.empty() &&
+      live_->idle())
+    leave_while_idle();
   if (state_ == AgentState::kLive &&
       (live_->work_due() || (has_permit_ && live_->recovery_due()))) {
     look();

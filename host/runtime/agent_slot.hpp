@@ -19,6 +19,7 @@ namespace hearth::runtime {
 
 class PacedSteps;
 class Shard;
+struct VersionTrial;
 
 // state      what is true                                  leaves it
 // kCold      no live agent, no event waits                 wake(): an event came
@@ -38,6 +39,9 @@ enum class RoomLack { kNothing, kAgents, kFiles };
 //  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused. A
 //                connection with too much waiting is not read from, so that at most a few frames of each wait as well.
 //  P4 Answered   Whoever waits behind a start that fails is told. One that evicts itself before its START is over has failed to start.
+//                If the version that it failed on is on trial (StartCounts::undecided_until) all that waits stays until that is over,
+//                within the bounds of P3, and the agent is not woken before: the version that is served then gets it, or, if that is
+//                the same, it is told.
 //  P5 Destroyed  After an agent has asked to be destroyed it gets no event; what it answered before leaves, its clients are
 //                closed with 4410, and requests and clients that it never knew meet a new, empty agent of its name.
 //  P6 Again      What an eviction cuts off is delivered again to the next instance, if it is a CONNECT, or a call of a method that the
@@ -88,6 +92,12 @@ class AgentSlot {
   // The same from a task of the loop's own, with nothing of the agent on the stack: a sudden eviction is over when this returns, but
   // for closing files elsewhere. So who paces many of them knows what each costs.
   void leave_here();
+  // The same with no time for EVICT, and for one that is starting.
+  void leave_suddenly(EvictReason reason);
+  // A live one leaves and comes back on the version that is on trial, if there is a place: now, or when it is idle (VersionTrial).
+  void may_try(const std::shared_ptr<VersionTrial>& trial);
+  // It has been decided which version stays: what waits behind a start that failed need wait no longer.
+  void trial_is_over();
   // The class that it waited for is back, or is waited for no longer: then its clients are told to come again later.
   void class_is_back();
   void class_is_gone();
@@ -150,6 +160,15 @@ class AgentSlot {
   void drop_waiting(ConnectionId id);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   void refuse_strangers();
+  // ---- versions on trial (agent_slot_versions.cpp) ----
+  // What waits is told that the agent failed to start on `version`, now or when it is certain that this version stays; if another
+  // one is served by now, that gets it.
+  void start_failed(const std::shared_ptr<StartCounts>& version, Error failure);
+  // It has failed to start on this version, and may yet get another one.
+  [[nodiscard]] bool awaits_decision(const ServedClass& version) const;
+  void forget_failed_trial();
+  void leave_while_idle();
+  void leave_trial();
   void schedule_end(EvictReason reason, std::optional<Error> start_failure);
   void post_end();
   // The end of an idle one is a step among others, so it may take its time.
@@ -193,6 +212,14 @@ class AgentSlot {
   bool tells_start_failure_ = false;      // ... and clients are told
   std::optional<EvictReason> leave_for_;  // must_leave()
   bool leave_when_idle_ = false;
+  std::shared_ptr<VersionTrial> trial_;  // may_try(): it was busy
+  // A start that failed on a version that is on trial, while cold. The counts tell versions apart, and keep no code.
+  struct FailedTrial {
+    std::shared_ptr<StartCounts> version;
+    Error failure;
+  };
+  std::optional<FailedTrial> failed_trial_;
+  TimerId trial_timer_ = 0;  // runs while there is one: nobody has decided
   bool wake_again_ = false;
   bool end_posted_ = false;
   bool end_waits_ = false;  // for its turn: end_in_turn()

@@ -121,7 +121,8 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   live_.reset();
   if (start_failure_) ++served_->starts->failed;
   --served_->starts->agents;
-  served_.reset();
+  const std::shared_ptr<StartCounts> version = std::exchange(served_, nullptr)->starts;
+  leave_trial();
   leave_for_.reset();
   leave_when_idle_ = false;
   const bool wake_again = std::exchange(wake_again_, false);
@@ -164,10 +165,9 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
         LogLevel::kWarn, "agent.start_failed",
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
     const bool is_told = std::exchange(tells_start_failure_, false);
-    refuse_waiting(
-        Error{Errc::kUnavailable,
-              is_told ? failure->message : "the agent failed to start; the server's log says why"},
-        kCloseInternalError);
+    start_failed(version, Error{Errc::kUnavailable,
+                                is_told ? failure->message
+                                        : "the agent failed to start; the server's log says why"});
   } else if (waits_for_room) {
     rejoin_room_line();  // with its permit
   } else if (!queue_.empty() || (wake_again && !destroyed)) {
@@ -207,6 +207,7 @@ void AgentSlot::part_with_the_known() {
 
 void AgentSlot::begin_shutdown() {
   if (state_ == AgentState::kCold) {  // what waits for its class waits in vain
+    forget_failed_trial();
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }

@@ -7,6 +7,7 @@ namespace hearth::runtime {
 bool ClassRegistry::add(ServedClass served) {
   const std::scoped_lock lock(mutex_);
   std::string segment = served.segment;
+  expected_.insert(segment);
   return classes_
       .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
       .second;
@@ -15,6 +16,7 @@ bool ClassRegistry::add(ServedClass served) {
 std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
   const std::scoped_lock lock(mutex_);
   awaited_.erase(next->segment);
+  expected_.insert(next->segment);
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];
   return std::exchange(place, std::move(next));
 }
@@ -37,6 +39,16 @@ bool ClassRegistry::is_awaited(std::string_view segment) const {
 void ClassRegistry::give_up(std::string_view segment) {
   const std::scoped_lock lock(mutex_);
   if (const auto found = awaited_.find(segment); found != awaited_.end()) awaited_.erase(found);
+}
+
+void ClassRegistry::expect(std::string segment) {
+  const std::scoped_lock lock(mutex_);
+  expected_.insert(std::move(segment));
+}
+
+bool ClassRegistry::is_expected(std::string_view segment) const {
+  const std::scoped_lock lock(mutex_);
+  return expected_.contains(segment);
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {

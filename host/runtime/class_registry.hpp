@@ -1,6 +1,7 @@
 #pragma once
-// Which classes are served now, and with which settings.
+// Which classes are served now, and with which settings; and which are not, but are expected back.
 
+#include "base/clock.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/class_settings.hpp"
 
@@ -21,6 +22,9 @@ struct StartCounts {
   std::atomic<std::uint32_t> started{0};
   std::atomic<std::uint32_t> failed{0};
   std::atomic<std::uint32_t> agents{0};  // not cold
+  // Until then, at the latest, somebody decides whether this version stays: agents that cannot start on it wait for that. The
+  // beginning of time: it has been decided.
+  std::atomic<SteadyTime> undecided_until{SteadyTime{}};
 };
 
 // One class that is served: its code and its settings. Each change of one of them is another version of it, and agents know
@@ -33,7 +37,11 @@ struct ServedClass {
   std::shared_ptr<StartCounts> starts = std::make_shared<StartCounts>();
 };
 
+// A segment is *expected* once a class has been served under it, or expect() was told of it: it stays so as long as the registry
+// lives, served or not. Whoever asks for an expected class that is not served is to come back; for any other name, never.
+//
 // Threads   All members from any thread. Asked once for each connection and each wake, never for a message.
+// Bounded   One segment for each class that was ever served or configured, or has agents: clients cannot add any.
 class ClassRegistry {
  public:
   // False if the segment is taken.
@@ -47,6 +55,11 @@ class ClassRegistry {
   std::shared_ptr<const ServedClass> remove(std::string_view segment);
   [[nodiscard]] bool is_awaited(std::string_view segment) const;
   void give_up(std::string_view segment);
+
+  // There is reason to think that the segment will be served: agents of the class are stored, or it has settings.
+  void expect(std::string segment);
+  // For what find() does not find; served segments are expected as well.
+  [[nodiscard]] bool is_expected(std::string_view segment) const;
 
   // Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find(std::string_view segment) const;
@@ -62,8 +75,9 @@ class ClassRegistry {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>>
-      classes_;                                 // guarded by mutex_
-  std::set<std::string, std::less<>> awaited_;  // guarded by mutex_: segments
+      classes_;                                  // guarded by mutex_
+  std::set<std::string, std::less<>> awaited_;   // guarded by mutex_: segments
+  std::set<std::string, std::less<>> expected_;  // guarded by mutex_: segments
 };
 
 }  // namespace hearth::runtime

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
+
+// Who decides may be busy when the trial is over: agents that wait for the decision wait so much longer.
+constexpr std::chrono::milliseconds kDecisionTakes{10'000};
+
+}  // namespace
 
 std::string_view to_string(RolloutState state) noexcept {
   switch (state) {
@@ -26,6 +32,9 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
       settings_(settings),
       clock_(clock),
       began_(clock.steady_now()) {
+  // First: somebody may be woken on it at once, and fail.
+  if (before_ != nullptr && settings_.trial_agents > 0)
+    next_->starts->undecided_until = began_ + settings_.trial_time + kDecisionTakes;
   runtime_.classes().put(next_);
   runtime_.class_is_back(next_->segment);
   if (before_ == nullptr) {
@@ -35,12 +44,27 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
   }
 }
 
+ClassRollout::~ClassRollout() {
+  if (decide()) runtime_.trial_is_over(next_->segment);
+}
+
+bool ClassRollout::decide() {
+  return next_->starts->undecided_until.exchange(SteadyTime{}) != SteadyTime{};
+}
+
 void ClassRollout::begin_trial() {
   if (settings_.trial_agents == 0) return move_others();
-  trial_ = runtime_.try_version(before_, settings_.trial_agents);
+  trial_ = runtime_.try_version(before_, settings_.trial_agents, settings_.drain);
   const bool all_answered = trial_->answers.wait_for(settings_.patience);
   // Nobody lives who could try: the next ones that are woken have no other version to fall back from.
-  if (all_answered && tried() == 0 && settings_.awaited == 0) move_others();
+  if (all_answered && expected() == 0 && settings_.awaited == 0) keep();
+}
+
+std::size_t ClassRollout::expected() const {
+  if (!trial_) return 0;
+  const std::size_t may_yet =
+      trial_->candidates;  // first: who takes a place counts twice rather than never
+  return std::min(may_yet + tried(), settings_.trial_agents);
 }
 
 std::size_t ClassRollout::tried() const {
@@ -72,15 +96,24 @@ RolloutState ClassRollout::look() {
 void ClassRollout::judge() {
   const std::size_t failed = next_->starts->failed;
   const std::size_t seen = next_->starts->started + failed;
-  const std::size_t expected = std::max({tried(), seen, settings_.awaited});
+  const std::size_t expected = std::max({this->expected(), seen, settings_.awaited});
   const bool too_many = failed * 100 > expected * settings_.max_failed_percent;
-  const bool over = clock_.steady_now() - began_ >= settings_.trial_time;
+  const auto passed = clock_.steady_now() - began_;
+  const bool over = passed >= settings_.trial_time;
   if (too_many && failed > 0) {
     roll_back(std::to_string(failed) + " of the first " + std::to_string(expected) +
               " agents could not start on it");
   } else if ((seen >= expected && trial_->answers.complete()) || over) {
-    move_others();
+    keep();
+  } else if (settings_.drain && passed >= settings_.drain_deadline &&
+             !std::exchange(trial_forced_, true)) {
+    runtime_.hurry_trial(before_, trial_);
   }
+}
+
+void ClassRollout::keep() {
+  if (decide()) runtime_.trial_is_over(next_->segment);
+  move_others();
 }
 
 void ClassRollout::move_others() {
@@ -99,6 +132,7 @@ void ClassRollout::roll_back(std::string why) {
   reason_ = std::move(why);
   state_ = RolloutState::kRolledBack;
   runtime_.classes().put(before_);
+  (void)decide();  // then: whoever sees that it is decided finds the version before
   runtime_.class_is_back(before_->segment);
   if (trial_) trial_->places = 0;
   runtime_.leave_version(next_, EvictReason::kCodeUpdate, false);

@@ -19,7 +19,8 @@ struct VersionTrial;
 
 struct RolloutSettings {
   bool drain = false;  // agents move at their next idle moment; else at once
-  std::chrono::milliseconds drain_deadline{60'000};  // ... and at the latest then
+  // ... and at the latest then: those that try so long after the beginning, the others so long after the trial.
+  std::chrono::milliseconds drain_deadline{60'000};
   std::size_t trial_agents = 5;      // so many try the new version before the others; 0: no trial
   unsigned max_failed_percent = 20;  // of those; more, and the new version is taken back
   std::chrono::milliseconds trial_time{30'000};  // at most; then what was seen decides
@@ -41,7 +42,10 @@ std::string_view to_string(RolloutState state) noexcept;
 // Promises
 //  P1 Never none   Some version serves the class all the time.
 //  P2 Clients      Sockets stay open; frames wait while an agent moves (AgentSlot).
-//  P3 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
+//  P3 No trial error  Agents that fail to start while the version is on trial, and their clients, are told nothing before the trial is over:
+//                  if the old version comes back they go on with it (P4 of AgentSlot).
+//  P4 Idle first   With `drain` nobody is moved who is busy before the deadline, for the trial neither.
+//  P5 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
 //                  It is kept until this object goes, for roll_back().
 //
 // Threads    One, none of the loops'; the loops run. No member waits for long: look() is called again and again. The constructor
@@ -54,12 +58,16 @@ class ClassRollout {
   ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> before,
                std::shared_ptr<const ServedClass> next, RolloutSettings settings,
                const Clock& clock);
+  ~ClassRollout();
+  ClassRollout(const ClassRollout&) = delete;
+  ClassRollout& operator=(const ClassRollout&) = delete;
 
   // What has happened since; drives it on.
   RolloutState look();
   [[nodiscard]] RolloutState state() const { return state_; }
 
-  // A still newer version waits: the trial is over, and nobody is waited for.
+  // A still newer version waits: nobody is waited for. Agents that could not start on this one wait on until this object goes, which
+  // is best when the newer one serves the class: then they meet that.
   void hurry();
   // Back to the old version, though this one has not failed: another class of the same library has.
   void roll_back(std::string why);
@@ -76,7 +84,12 @@ class ClassRollout {
 
  private:
   void begin_trial();
+  // Agents that try, or will.
+  [[nodiscard]] std::size_t expected() const;
+  // From now on it is certain that the new version stays, or that it goes: true if that was open.
+  bool decide();
   void judge();
+  void keep();  // the new version: the trial is over
   void move_others();
   void leave(bool when_idle);
 
@@ -90,7 +103,8 @@ class ClassRollout {
   SteadyTime moving_since_{};
   std::shared_ptr<VersionTrial> trial_;          // null: there was none
   std::shared_ptr<const ShardAnswers> leaving_;  // what was asked last
-  bool forced_ = false;                          // the deadline of draining has passed
+  bool trial_forced_ = false;  // the deadline of draining has passed for the trial
+  bool forced_ = false;        // ... and for the others
   std::string reason_;
 };
 

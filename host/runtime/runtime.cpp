@@ -96,16 +96,43 @@ std::shared_ptr<const ShardAnswers> Runtime::leave_version(
   return answers;
 }
 
+std::shared_ptr<const ShardAnswers> Runtime::expel_version(
+    const std::shared_ptr<const ServedClass>& version, EvictReason reason) {
+  auto answers = std::make_shared<ShardAnswers>(shard_count());
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), index, version, reason, answers] {
+      shard->expel_version(*version, reason);
+      answers->add(index);
+    });
+  }
+  return answers;
+}
+
 std::shared_ptr<VersionTrial> Runtime::try_version(const std::shared_ptr<const ServedClass>& before,
-                                                   std::size_t at_most) {
-  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most);
+                                                   std::size_t at_most, bool when_idle) {
+  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most, when_idle);
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, before, trial] {
-      shard->try_version(*before, *trial);
+      shard->try_version(*before, trial);
       trial->answers.add(index);
     });
   }
   return trial;
+}
+
+void Runtime::hurry_trial(const std::shared_ptr<const ServedClass>& before,
+                          const std::shared_ptr<VersionTrial>& trial) {
+  trial->only_idle = false;
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post(
+        [shard = shards_[index].get(), before, trial] { shard->try_version(*before, trial); });
+  }
+}
+
+void Runtime::trial_is_over(const std::string& segment) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), segment] { shard->trial_is_over(segment); });
+  }
 }
 
 void Runtime::class_is_back(const std::string& segment) {

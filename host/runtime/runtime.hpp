@@ -62,8 +62,14 @@ class Runtime final : public AgentDirectory {
   // version->starts->agents.
   std::shared_ptr<const ShardAnswers> leave_version(
       const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle);
+  std::shared_ptr<const ShardAnswers> expel_version(
+      const std::shared_ptr<const ServedClass>& version, EvictReason reason);
   std::shared_ptr<VersionTrial> try_version(const std::shared_ptr<const ServedClass>& before,
-                                            std::size_t at_most);
+                                            std::size_t at_most, bool when_idle);
+  // Nobody is waited for to be idle any more.
+  void hurry_trial(const std::shared_ptr<const ServedClass>& before,
+                   const std::shared_ptr<VersionTrial>& trial);
+  void trial_is_over(const std::string& segment);
   void class_is_back(const std::string& segment);
   void class_is_gone(const std::string& segment);
 

@@ -60,9 +60,10 @@ struct ShardEnvironment {
 };
 
 // A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.
-// Threads  Any. Lifetime  Shared by who asks and by what was posted to the shards.
+// Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that may still try.
 struct VersionTrial {
-  VersionTrial(unsigned shards, std::size_t at_most) : places(at_most), answers(shards) {}
+  VersionTrial(unsigned shards, std::size_t at_most, bool when_idle)
+      : places(at_most), only_idle(when_idle), answers(shards) {}
 
   // False: there is none.
   bool take_place() {
@@ -75,7 +76,9 @@ struct VersionTrial {
 
   std::atomic<std::size_t> places;  // that are left; 0 closes the trial
   std::atomic<std::size_t> tried{0};
-  ShardAnswers answers;  // who has looked for agents that may try
+  std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
+  std::atomic<std::size_t> candidates{0};  // who are busy, and have no place yet
+  ShardAnswers answers;                    // who has looked for agents that may try
 };
 
 // Threads    The loop's own, but for the constructor.
@@ -120,9 +123,13 @@ class Shard final : private ShardServices {
   // time (PacedSteps), or, with `when_idle`, at their next idle moment. How many there are.
   std::size_t leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
                             bool when_idle);
+  // Those that have `version` leave it at once and suddenly, whatever they do: EVICT, if they were asked to leave, is cut off.
+  void expel_version(const ServedClass& version, EvictReason reason);
   // As many live ones as the trial has places for leave now, and are woken again at once: they try the version that serves their
-  // class now.
-  void try_version(const ServedClass& before, VersionTrial& trial);
+  // class now. With trial->only_idle those that are idle do; the others when they become idle, while there are places.
+  void try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial);
+  // Agents that failed to start on the version that was on trial are told so, if it is still the one; else they are woken.
+  void trial_is_over(std::string_view segment);
   // What waited for the class goes on, or is told that it has waited in vain.
   void class_is_back(std::string_view segment);
   void class_is_gone(std::string_view segment);

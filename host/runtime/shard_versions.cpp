@@ -39,15 +39,22 @@ std::size_t Shard::leave_version(const std::shared_ptr<const ServedClass>& versi
   return slots.size();
 }
 
-void Shard::try_version(const ServedClass& before, VersionTrial& trial) {
+void Shard::expel_version(const ServedClass& version, EvictReason reason) {
+  for (AgentSlot* slot : slots_of(version)) slot->leave_suddenly(reason);
+}
+
+void Shard::try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial) {
   // The most recently used first: they are the ones that somebody would notice.
   const std::vector<AgentSlot*> slots = slots_of(before);
   for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
     if ((*slot)->state() != AgentState::kLive) continue;
-    if (!trial.take_place()) return;
-    (*slot)->must_leave(EvictReason::kCodeUpdate, false);
-    (*slot)->leave_now(true);
+    if (trial->places == 0) return;
+    (*slot)->may_try(trial);
   }
+}
+
+void Shard::trial_is_over(std::string_view segment) {
+  for (AgentSlot* slot : slots_of(segment)) slot->trial_is_over();
 }
 
 void Shard::class_is_back(std::string_view segment) {

@@ -22,6 +22,39 @@ std::string error_code(const Reply& reply) {
   return reply.body.substr(at, reply.body.find('"', at) - at);
 }
 
+// ---- classes that are not loaded now ---------------------------------------------------------------
+
+class AbsentClassTest : public AgentsEndpointTest {
+ protected:
+  void expect_clients_are_to_come_back(const std::string& segment) {
+    const std::string target = "/agents/" + segment + "/a";
+    const Reply reply = get(target);
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_EQ(reply.body, R"({"error":{"code":"unavailable","message":"agent class \")" + segment +
+                              R"(\" is not loaded now: try again"}})");
+    EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
+    EXPECT_EQ(ask(RawClient::upgrade_text(target)).status, 503);
+  }
+};
+
+TEST_F(AbsentClassTest, ClientsOfARemovedClassComeBackAlsoWhenNobodyAwaitsItAnyMore) {
+  start();
+  const auto served = runtime_->classes().remove("sampler");
+  expect_clients_are_to_come_back("sampler");
+  runtime_->classes().give_up("sampler");
+  expect_clients_are_to_come_back("sampler");
+  runtime_->classes().put(served);
+  EXPECT_EQ(get("/agents/sampler/a/teapot").status, 418);
+  EXPECT_NE(connect("/agents/sampler/a").read_text().find("cf_agent_identity"), std::string::npos);
+}
+
+TEST_F(AbsentClassTest, ClientsOfAnExpectedClassThatWasNeverLoadedComeBack) {
+  start();
+  runtime_->classes().expect("hoped-for");
+  expect_clients_are_to_come_back("hoped-for");
+  EXPECT_EQ(close_of("/agents/hoped/a").close_code(), 4404) << "others are told to stop";
+}
+
 // ---- sockets --------------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAClassThatIsNotThere) {

@@ -79,7 +79,69 @@ TEST_F(QuarantineListTest, P1_ACrashOfAWholeLibraryIsEachOfItsClasses) {
   EXPECT_TRUE(quarantine_.holds("Lobby", "01"));
 }
 
-TEST_F(QuarantineListTest, P2_AnotherHashIsServed) {
+TEST_F(QuarantineListTest, P1_OneCallThatDoesNotReturnIsEnough) {
+  CrashRecord crash = crash_of("Room", "01", kStart);
+  crash.reason = kHung;
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_EQ(quarantine_.find_barred("01"), nullptr) << "its library can be loaded";
+  EXPECT_FALSE(quarantine_.count(crash)) << "it is told once";
+  EXPECT_EQ(quarantine_.all().size(), 1U);
+}
+
+TEST_F(QuarantineListTest, P2_ALibraryThatCrashesWhileItIsLoadedIsNotLoadedAnyMore) {
+  for (const std::string call : {"load", "init", "get_class", "deinit", "unload"}) {
+    Quarantine quarantine = Quarantine::none(directory_.path());
+    CrashRecord crash = crash_of("Room,Lobby", "01", kStart);
+    crash.call = call;
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine.count(crash));
+    EXPECT_EQ(quarantine.find_barred("01"), nullptr);
+    EXPECT_TRUE(quarantine.count(crash));
+    EXPECT_NE(quarantine.find_barred("01"), nullptr) << call;
+    EXPECT_EQ(quarantine.find_barred("02"), nullptr);
+    EXPECT_TRUE(quarantine.holds("Room", "01"));
+    EXPECT_TRUE(quarantine.holds("Lobby", "01"));
+    ASSERT_TRUE(quarantine.save());
+    Quarantine loaded = Quarantine::load(directory_.path()).value();
+    EXPECT_NE(loaded.find_barred("01"), nullptr);
+    // With one class left in quarantine it could not be loaded.
+    EXPECT_TRUE(loaded.release("Lobby"));
+    EXPECT_TRUE(loaded.all().empty());
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(loaded.count(crash)) << "a new chance";
+  }
+}
+
+TEST_F(QuarantineListTest, P2_ALibraryThatHangsWhileItIsLoadedIsNotLoadedAnyMore) {
+  CrashRecord crash = crash_of("Room", "01", kStart);
+  crash.reason = kHung;
+  crash.call = "init";
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.find_barred("01"), nullptr);
+}
+
+TEST_F(QuarantineListTest, P2_AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedIsNotLoadedAnyMore) {
+  crash(4);
+  EXPECT_EQ(quarantine_.find_barred("01"), nullptr);
+  CrashRecord crash = crash_of("Room,Lobby", "01", kStart + 5000);
+  crash.call = "init";
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash));
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.find_barred("01"), nullptr);
+  EXPECT_EQ(quarantine_.all().size(), 2U);
+}
+
+TEST_F(QuarantineListTest, P2_AThreadThatCrashesAlthoughNoClassIsServedIsNotStartedAgain) {
+  CrashRecord crash = crash_of("Room,Lobby", "01", kStart);
+  crash.call = kOwnThread;
+  for (int i = 0; i < 4; ++i) quarantine_.count(crash);
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_EQ(quarantine_.find_barred("01"), nullptr) << "an agent may have started it";
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.find_barred("01"), nullptr);
+  EXPECT_EQ(quarantine_.all().size(), 2U);
+}
+
+TEST_F(QuarantineListTest, P3_AnotherHashIsServed) {
   crash(4);
   EXPECT_FALSE(quarantine_.holds("Room", "02"));
   EXPECT_FALSE(quarantine_.holds("Lobby", "01"));
@@ -93,7 +155,7 @@ TEST_F(QuarantineListTest, WhoeverIsReleasedHasANewChance) {
   EXPECT_FALSE(crash(3, kStart + 5000));
 }
 
-TEST_F(QuarantineListTest, P3_WhatIsSavedIsLoaded) {
+TEST_F(QuarantineListTest, P4_WhatIsSavedIsLoaded) {
   crash(4);
   for (int i = 0; i < 3; ++i) quarantine_.count(crash_of("Lobby", "03", kStart));
   ASSERT_TRUE(quarantine_.save());
@@ -104,7 +166,7 @@ TEST_F(QuarantineListTest, P3_WhatIsSavedIsLoaded) {
   EXPECT_TRUE(loaded.count(crash_of("Lobby", "03", kStart))) << "the crashes before count";
 }
 
-TEST_F(QuarantineListTest, P4_TheListIsBounded) {
+TEST_F(QuarantineListTest, P5_TheListIsBounded) {
   for (int i = 0; i < 110; ++i) {
     for (int times = 0; times < 4; ++times)
       quarantine_.count(crash_of("Room", std::to_string(i), kStart));

@@ -116,6 +116,7 @@ reload:
   trial_agents: 13
   max_failed_percent: 14
   trial_time: 15s
+  max_pinned: 16
   removal_grace: 0s
 )")
                                   .reload;
@@ -126,6 +127,7 @@ reload:
   EXPECT_EQ(reload.trial_agents, 13U);
   EXPECT_EQ(reload.max_failed_percent, 14U);
   EXPECT_EQ(reload.trial_time, seconds(15));
+  EXPECT_EQ(reload.max_pinned, 16U);
   EXPECT_EQ(reload.removal_grace, seconds(0));
 }
 
@@ -138,6 +140,7 @@ TEST_F(ServerFileTest, WithoutAWordLibrariesAreWatchedAndTriedFirst) {
   EXPECT_EQ(reload.trial_agents, 5U);
   EXPECT_EQ(reload.max_failed_percent, 20U);
   EXPECT_EQ(reload.trial_time, seconds(30));
+  EXPECT_EQ(reload.max_pinned, 8U);
   EXPECT_EQ(reload.removal_grace, seconds(10));
 }
 

@@ -68,6 +68,7 @@ export class Recording {
 //   identities   [name, agent] of each onIdentity
 //   refusals     the error of each onConnectionError
 //   closes       {code, reason, at} of each close
+//   failures     the text of each error of the socket, as when a connection is refused
 //   frames       every frame as it came, text or ArrayBuffer, the protocol's own included
 export function connect(t, version, server, options) {
   const recorded = {
@@ -77,6 +78,7 @@ export function connect(t, version, server, options) {
     identities: new Recording("identities"),
     refusals: new Recording("connection errors"),
     closes: new Recording("closes"),
+    failures: new Recording("failures to connect"),
     frames: new Recording("frames"),
   };
   const client = new version.AgentClient({
@@ -93,6 +95,7 @@ export function connect(t, version, server, options) {
   client.addEventListener("close", ({ code, reason }) =>
     recorded.closes.add({ code, reason, at: performance.now() }),
   );
+  client.addEventListener("error", ({ message }) => recorded.failures.add(message ?? ""));
   client.addEventListener("message", ({ data }) => recorded.frames.add(data));
   t.after(() => client.close());
   return { client, ...recorded };

@@ -11,7 +11,6 @@ TESTED_ELSEWHERE = {
     "app/main": "tests/process",
     "app/plugin_reloader": "tests/process/reload_test.cpp",
     "app/containment": "tests/process/containment_test.cpp",
-    "app/crash_recorder": "tests/process/containment_test.cpp",
     "app/quarantine_command": "tests/process/containment_test.cpp",
     "app/serve": "tests/process",
     "app/supervisor": "tests/process/supervised_test.cpp",

@@ -365,6 +365,47 @@ TEST_F(PluginLoaderTest, WhatCouldNotBeTriedIsTriedAgain) {
   EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
 }
 
+TEST_F(PluginLoaderTest, R2_WhatMayNotBeLoadedIsNotEvenTried) {
+  install("crash_in_init", "bad.so");
+  install("plain", "good.so");
+  Sha256 hash;
+  hash.update(library_bytes("crash_in_init"));
+  const std::string held = to_hex(hash.finish());
+  options_.refusal_of = [held](const std::string& sha256) {
+    return sha256 == held ? std::string("it is held") : std::string();
+  };
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].generation, 1U) << "no copy was made of the other";
+  ASSERT_NE(refusal_of(report, "bad.so"), nullptr);
+  EXPECT_EQ(refusal_of(report, "bad.so")->rule, "R2");
+  EXPECT_EQ(refusal_of(report, "bad.so")->reason, "it is held");
+  EXPECT_EQ(refusal_of(report, "bad.so")->sha256, held);
+}
+
+TEST_F(PluginLoaderTest, OfBadFilesOnlyTheLastAreRemembered) {
+  load();
+  const Bytes bad = library_bytes("exit_in_init");
+  const auto drop = [&](std::size_t number) {
+    Bytes bytes = bad;
+    // Another content each; nothing reads what stands behind the last section.
+    for (const char digit : std::to_string(number)) bytes.push_back(static_cast<std::byte>(digit));
+    write_bytes(plugins() / "bad.so", bytes);
+    const VersionReport report = loader().load_version(plugins() / "bad.so");
+    ASSERT_TRUE(report.refusal);
+    ASSERT_EQ(report.refusal->rule, "P1") << report.refusal->reason;
+  };
+  // Each that is tried has a number, and so has the good one at the end.
+  for (std::size_t i = 0; i <= PluginLoader::kMaxKnownBad; ++i) drop(i);
+  drop(PluginLoader::kMaxKnownBad);  // known
+  drop(1);                           // known
+  drop(0);                           // forgotten
+  install("plain", "good.so");
+  const VersionReport good = loader().load_version(plugins() / "good.so");
+  ASSERT_TRUE(good.plugin);
+  EXPECT_EQ(good.plugin->generation, PluginLoader::kMaxKnownBad + 3);
+}
+
 TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
   install("plain", "plain.so");
   for (std::uint64_t round = 1; round <= 3; ++round) {
@@ -448,6 +489,37 @@ TEST_F(PluginVersionsTest, AVersionThatWillNotGoIsPinnedWithTheReason) {
   ASSERT_EQ(report.pinned.size(), 1U);
   EXPECT_NE(states().find("pinned"), std::string::npos) << states();
   EXPECT_TRUE(loader().retire_unused().pinned.empty()) << "it is told once";
+}
+
+TEST_F(PluginVersionsTest, R3_WhatWouldStayInMemoryIsNotReplacedOnceTooManyStay) {
+  options_.max_pinned = 2;
+  loader_.reset();  // made with other options
+  install("no_delete", "plain.so");
+  first_ = load();
+  const auto replace = [this](std::string_view library) {
+    first_.plugins.clear();
+    VersionReport report = install_version(library);
+    const bool is_replaced = report.plugin.has_value();
+    report.plugin.reset();
+    loader().retire_unused();
+    return is_replaced;
+  };
+  EXPECT_EQ(loader().pinned(), 0U);
+  EXPECT_TRUE(replace("plain"));
+  EXPECT_EQ(loader().pinned(), 1U);
+  EXPECT_TRUE(replace("no_delete"));
+  EXPECT_EQ(loader().pinned(), 1U) << "the version between them has gone";
+  EXPECT_TRUE(replace("plain"));
+  EXPECT_EQ(loader().pinned(), 2U);
+
+  const VersionReport refused = install_version("no_delete");
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_EQ(refused.refusal->rule, "R3");
+  EXPECT_NE(refused.refusal->reason.find("restart"), std::string::npos) << refused.refusal->reason;
+  EXPECT_EQ(loader().pinned(), 2U);
+  // A library of which nothing has stayed is replaced as ever, and a new one served.
+  install("busy", "busy.so");
+  EXPECT_TRUE(loader().load_version(plugins() / "busy.so").plugin);
 }
 
 TEST_F(PluginVersionsTest, AVersionThatIsTakenBackGivesWayToTheOneBefore) {

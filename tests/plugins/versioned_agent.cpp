@@ -8,6 +8,7 @@
 //             work(steps, ms): a fiber that writes its steps to the table `steps`; steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
 //   options   gate: the start waits until this file is there, and fails then
+//             evict_ms: on_evict takes so long
 //   connect   with ?wait=MS it takes so long, the first time, and then sends "connected " and VERSION
 
 #include <hearth/agent.hpp>
@@ -43,9 +44,11 @@ class Versioned : public hearth::Agent {
 
   struct Options {
     std::string gate;
-    HEARTH_FIELDS(gate)
+    int evict_ms = 0;
+    HEARTH_FIELDS(gate, evict_ms)
   };
-  explicit Versioned(Options options) : gate_(std::move(options.gate)) {
+  explicit Versioned(Options options)
+      : gate_(std::move(options.gate)), evict_time_(options.evict_ms) {
 #ifdef SCHEMA
     sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER, mark INTEGER)");
 #else
@@ -76,6 +79,10 @@ class Versioned : public hearth::Agent {
     while (!std::filesystem::exists(gate_)) co_await sleep(std::chrono::milliseconds(1));
     throw std::runtime_error("the gate is open");
 #endif
+  }
+
+  hearth::Task<void> on_evict(hearth::EvictReason) override {
+    if (evict_time_.count() > 0) co_await sleep(evict_time_);
   }
 
   hearth::Task<void> on_connect(hearth::Connection client) override {
@@ -144,6 +151,7 @@ class Versioned : public hearth::Agent {
   }
 
   const std::string gate_;
+  const std::chrono::milliseconds evict_time_;
 };
 
 HEARTH_PLUGIN("versioned", VERSION, Versioned)

@@ -112,14 +112,18 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   EXPECT_NE(told.find("class=Crashes agent=a call=request"), std::string::npos) << told;
 }
 
-TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatHung) {
+TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatHungAndItsClassIsInQuarantine) {
   put("hearth.yaml", "limits:\n  hard_hang: 300ms\n");
   const auto supervisor = supervise({"--config", "hearth.yaml"});
   RawClient client(wait_for_server(*supervisor, 1));
   client.send("GET /agents/crashes/a?how=hang HTTP/1.1\r\nHost: test\r\n\r\n");
   const std::uint16_t port = wait_for_server(*supervisor, 2);
   EXPECT_EQ(last_value(*supervisor, "supervisor.restart cause="), "\"status");
-  EXPECT_EQ(request(port, "GET", "/agents/crashes/a").body, "ok");
+  const Reply refused = request(port, "GET", "/agents/crashes/a");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("quarantine"), std::string::npos) << refused.body;
+  EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":1})");
+  EXPECT_NE(line(*supervisor, "class.quarantined").find("reason=hung"), std::string::npos);
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 

@@ -1,6 +1,7 @@
 // Libraries are replaced while the server runs: clients stay, agents move, work goes on.
 
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
@@ -18,30 +19,11 @@ namespace {
 using std::chrono::milliseconds;
 
 // One agent of the class Versioned, over a WebSocket.
-class Client {
+class Client : public AgentClient {
  public:
-  Client(const ServerProcess& server, const std::string& name) : client_(server.port()) {
-    const Reply reply = client_.upgrade("/agents/versioned/" + name);
-    if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
-  }
+  Client(const ServerProcess& server, const std::string& name)
+      : AgentClient(server, "/agents/versioned/" + name) {}
 
-  void ask(const std::string& method, const std::string& arguments = "[]") {
-    client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                       R"(","args":)" + arguments + "}"));
-  }
-  // The whole answer: {"success", "result" or "error"}.
-  Json answer() {
-    for (;;) {
-      Json frame = parse_json(client_.read_text()).value();
-      if (frame.is_object() && frame.value("type", "") == "rpc") return frame;
-    }
-  }
-  Json call(const std::string& method, const std::string& arguments = "[]") {
-    ask(method, arguments);
-    const Json frame = answer();
-    if (frame.at("success") != true) throw std::runtime_error(dump_json(frame));
-    return frame.value("result", Json());
-  }
   void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
   // The next frame that is no frame of the protocol.
   std::string read() {
@@ -65,7 +47,6 @@ class Client {
   }
 
  private:
-  RawClient client_;
   std::vector<Json> protocol_frames_;
 };
 
@@ -94,6 +75,22 @@ class ReloadTest : public ProcessTest {
   void replace_and_wait(const std::string& version) {
     replace(version);
     server_->wait_for_log("reload.done", ++reloads_);
+  }
+
+  void remove_and_wait() const {
+    std::filesystem::remove(file());
+    server_->wait_for_log("reload.removed");
+  }
+
+  // The class is not loaded now: nobody is told that it never will be.
+  void expect_strangers_are_to_come_back() const {
+    const Reply reply = request(*server_, "GET", "/agents/versioned/b");
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos) << reply.head;
+    EXPECT_NE(reply.body.find("is not loaded now"), std::string::npos) << reply.body;
+    RawClient socket(server_->port());
+    EXPECT_EQ(socket.request(RawClient::upgrade_text("/agents/versioned/b")).status, 503);
+    EXPECT_EQ(request(*server_, "GET", "/agents/nobody/b").status, 400) << "a name never known";
   }
 
   // Until what another client has asked for is in progress.
@@ -177,7 +174,7 @@ TEST_F(ReloadTest, FramesThatComeMeanwhileAreAnsweredInOrder) {
 
 TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
   Client client(*server_, "a");
-  client.ask("slow", "[60000]");
+  client.begin("slow", "[60000]");
   replace_and_wait("2");
   const Json answer = client.answer();
   EXPECT_EQ(answer.at("success"), false);
@@ -188,7 +185,7 @@ TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
 TEST_F(ReloadTest, AnIdempotentCallInProgressIsAnsweredByTheNewVersion) {
   Client client(*server_, "a");
   Client other(*server_, "a");
-  client.ask("slow_get", "[60000]");
+  client.begin("slow_get", "[60000]");
   wait_for_attempt(other, "slow_get");
   replace_and_wait("2");
   const Json answer = client.answer();
@@ -215,7 +212,7 @@ TEST_F(ReloadTest, AnIdempotentCallWaitsForALibraryThatComesBack) {
   server_ = serve_ready({"--config", "hearth.yaml"});
   Client client(*server_, "a");
   Client other(*server_, "a");
-  client.ask("slow_get", "[60000]");
+  client.begin("slow_get", "[60000]");
   wait_for_attempt(other, "slow_get");
   std::filesystem::remove(file());
   server_->wait_for_log("reload.removed");
@@ -310,11 +307,9 @@ TEST_F(ReloadTest, RemovedAndPutBackClientsNoticeOnlyAWait) {
   server_ = serve_ready({"--config", "hearth.yaml"});
   Client client(*server_, "a");
   EXPECT_EQ(client.call("add"), 1);
-  std::filesystem::remove(file());
-  server_->wait_for_log("reload.removed");
-  EXPECT_EQ(request(*server_, "GET", "/agents/versioned/b").status, 400)
-      << "there is no such class now";
-  client.ask("add");
+  remove_and_wait();
+  expect_strangers_are_to_come_back();
+  client.begin("add");
   replace_and_wait("2");
   const Json answer = client.answer();
   EXPECT_EQ(answer.value("result", Json()), 2) << dump_json(answer);
@@ -326,6 +321,42 @@ TEST_F(ReloadTest, ClientsOfALibraryThatStaysAwayAreClosed) {
   std::filesystem::remove(file());
   const Frame end = client.close_frame();
   EXPECT_EQ(end.close_code(), 1012);
+}
+
+TEST_F(ReloadTest, PutBackAfterTheGraceTheAgentsAreServedWithTheirData) {
+  {
+    Client client(*server_, "a");
+    EXPECT_EQ(client.call("add"), 1);
+    remove_and_wait();
+    EXPECT_EQ(client.close_frame().close_code(), 1012);
+  }
+  expect_strangers_are_to_come_back();
+  replace_and_wait("2");
+  EXPECT_EQ(Client(*server_, "a").call("add"), 2);
+}
+
+TEST_F(ReloadTest, AfterARestartWithoutItsLibraryClientsOfAClassWithAgentsAreToComeBack) {
+  EXPECT_EQ(Client(*server_, "a").call("add"), 1);
+  server_->stop();
+  std::filesystem::resize_file(file(), std::filesystem::file_size(file()) / 2);
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_NE(server_->log().find("plugin.refused"), std::string::npos);
+  expect_strangers_are_to_come_back();
+  replace_and_wait("1");
+  EXPECT_EQ(Client(*server_, "a").call("add"), 2);
+}
+
+TEST_F(ReloadTest, ClientsOfAClassThatHasSettingsOnlyAreToComeBack) {
+  server_->stop();
+  std::filesystem::remove(file());
+  put("classes/versioned.yaml", "class: Versioned\n");
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  expect_strangers_are_to_come_back();
+  EXPECT_EQ(request(*server_, "GET", "/agents/counter/a").status, 400) << "another has none";
+  put("classes/counter.yaml", "class: counter\nidle_timeout: 1h\n");
+  server_->wait_for_log("class.not_found class=counter");
+  EXPECT_EQ(request(*server_, "GET", "/agents/counter/a").status, 503)
+      << "settings that came later";
 }
 
 TEST_F(ReloadTest, AHangupLooksAtOnceAlsoWithoutAWatch) {

@@ -1,5 +1,5 @@
 // What an eviction cuts off and what is delivered again afterwards: promise P6 of AgentSlot.
-#include "runtime/fakes.hpp"
+#include "runtime/absent_class_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,11 @@ constexpr std::string_view kTryAgain = "error closing: the agent was evicted (ad
 
 // Calls of "get" are idempotent, those of "put" are not. Whatever is in hanging_ is accepted and left open; all else is answered
 // with what life of the agent it is.
-class AgentSlotInterruptedTest : public ::testing::Test {
+class AgentSlotInterruptedTest : public AbsentClassTest {
  protected:
   AgentSlotInterruptedTest() { set_up(); }
+  // The script speaks of members that go before the shard does.
+  ~AgentSlotInterruptedTest() override { shard_.script.on_event = nullptr; }
 
   void set_up() {
     shard_.script.idempotent_methods = {"get", "more"};
@@ -49,26 +51,11 @@ class AgentSlotInterruptedTest : public ::testing::Test {
     hanging_.clear();
     evict();
   }
-  void take_away() {
-    served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
-    shard_.settle();
-  }
-  void put_back() {
-    shard_.runtime().classes().put(served_);
-    shard_.shard().class_is_back("counter");
-    shard_.settle();
-  }
   std::vector<std::string>& history() { return shard_.script.history; }
-  [[nodiscard]] std::ptrdiff_t seen(const std::string& what) const {
-    return std::ranges::count(shard_.script.history, what);
-  }
 
   int life_ = 0;
   std::uint64_t deadline_ms_ = 0;
   std::vector<EventKind> hanging_ = {EventKind::kCall};
-  std::shared_ptr<const ServedClass> served_;
-  ShardFixture shard_;
 };
 
 // ---- calls ------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // What an agent's slot does while its class is away. The way to another version: class_rollout_test.cpp.
-#include "runtime/fakes.hpp"
+#include "runtime/absent_class_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,26 +11,7 @@ namespace {
 using namespace testing;
 using std::chrono::seconds;
 
-class AgentSlotVersionsTest : public ::testing::Test {
- protected:
-  // The class goes, and its agents with it.
-  void take_away() {
-    served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
-    shard_.settle();
-  }
-  void put_back() {
-    shard_.runtime().classes().put(served_);
-    shard_.shard().class_is_back("counter");
-    shard_.settle();
-  }
-  std::ptrdiff_t seen(const std::string& what) const {
-    return std::ranges::count(shard_.script.history, what);
-  }
-
-  std::shared_ptr<const ServedClass> served_;
-  ShardFixture shard_;
-};
+class AgentSlotVersionsTest : public AbsentClassTest {};
 
 TEST_F(AgentSlotVersionsTest, WhatAClientSentBeforeItLeftIsDeliveredWhenTheClassIsBack) {
   const auto client = shard_.connect();

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -30,6 +31,11 @@ class ClassRolloutTest : public ::testing::Test {
         script.open_calls.push_back(event.call);
         return {};
       }
+      if (event.kind == EventKind::kCall && event.name == "finish") {
+        if (const auto done = host.complete(script.open_calls.back(), std::string_view(text));
+            !done)
+          return done;
+      }
       if (event.call == 0) return {};
       return host.complete(
           event.call, event.kind == EventKind::kCall ? std::string_view(text) : std::string_view());
@@ -39,6 +45,23 @@ class ClassRolloutTest : public ::testing::Test {
     answer_as(text, script);
     return std::make_shared<const ServedClass>(
         ServedClass{"counter", std::make_shared<ScriptedClass>(script), {}});
+  }
+  // No agent can start on it.
+  std::shared_ptr<const ServedClass> failing_version() {
+    auto next = version("new", next_script_);
+    next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kStart)
+        return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
+      return host.complete(event.call, std::string_view());
+    };
+    return next;
+  }
+  static std::ptrdiff_t starts(const Script& script) {
+    return std::ranges::count(script.history, "start |");
+  }
+  void send(const ShardFixture::Client& client, std::string_view text) {
+    shard_.shard().message(client.id, text, FrameKind::kText);
+    shard_.settle();
   }
   std::shared_ptr<const ServedClass> served() { return shard_.runtime().classes().find("counter"); }
 
@@ -199,6 +222,207 @@ TEST_F(ClassRolloutTest, DrainingWaitsForTheNextIdleMoment) {
   EXPECT_EQ(ask(busy), R"(ok "new")");
 }
 
+// ---- draining, and a trial --------------------------------------------------------------------------------
+
+TEST_F(ClassRolloutTest, DrainingTriesWithAgentsThatAreIdle) {
+  settings_ = {.drain = true, .trial_agents = 1};
+  const auto idle = shard_.connect("b");
+  EXPECT_EQ(ask(idle), R"(ok "old")");
+  const auto busy = shard_.connect("a");
+  const auto answer = shard_.call(busy, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  EXPECT_EQ(rollout_->tried(), 1U);
+  EXPECT_EQ(ask(idle), R"(ok "new")");
+  EXPECT_EQ(look(), RolloutState::kMoving);
+  EXPECT_EQ(ask(busy), R"(ok "old")");
+  EXPECT_EQ(answer->end, std::nullopt);
+  EXPECT_EQ(shard_.call(busy, "finish")->end, R"(ok "old")");
+  shard_.settle();
+  EXPECT_EQ(answer->end, R"(ok "old")");
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, WhenAllAreBusyDrainingTriesWithWhoeverIsIdleFirst) {
+  settings_ = {.drain = true, .trial_agents = 1};
+  const auto a = shard_.connect("a");
+  const auto b = shard_.connect("b");
+  const auto first = shard_.call(a, "wait");
+  shard_.settle();
+  const auto second = shard_.call(b, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kTrying);
+  EXPECT_EQ(rollout_->tried(), 0U);
+  shard_.call(b, "finish");
+  shard_.settle();
+  EXPECT_EQ(second->end, R"(ok "old")");
+  EXPECT_EQ(rollout_->tried(), 1U);
+  EXPECT_EQ(next_script_.alive, 1) << "woken at once, though nobody asked it anything";
+  EXPECT_EQ(look(), RolloutState::kMoving);
+  EXPECT_EQ(first->end, std::nullopt);
+  EXPECT_EQ(ask(b), R"(ok "new")");
+  EXPECT_EQ(ask(a), R"(ok "old")");
+}
+
+TEST_F(ClassRolloutTest, TheDeadlineOfDrainingHoldsForTheTrialToo) {
+  settings_ = {.drain = true, .drain_deadline = seconds(5), .trial_agents = 1};
+  const auto busy = shard_.connect("a");
+  const auto answer = shard_.call(busy, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  shard_.loop.advance(milliseconds(4'990));
+  EXPECT_EQ(look(), RolloutState::kTrying);
+  EXPECT_EQ(answer->end, std::nullopt);
+  shard_.loop.advance(milliseconds(10));
+  look();
+  EXPECT_EQ(answer->end, "error closing: the agent was evicted (code_update); try again");
+  EXPECT_EQ(rollout_->tried(), 1U);
+  look();  // the loop may or may not have come to it when this returns
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, ABusyAgentThatLeavesForAnotherReasonIsNotAwaitedInTheTrial) {
+  settings_ = {.drain = true, .trial_agents = 1};
+  const auto busy = shard_.connect("a");
+  shard_.call(busy, "wait");
+  shard_.settle();
+  begin(version("new", next_script_));
+  EXPECT_EQ(look(), RolloutState::kTrying);
+  shard_.shard().evict({"Counter", "a"});
+  shard_.settle();
+  look();
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(rollout_->tried(), 0U);
+  EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+// ---- agents that fail while a version is on trial ---------------------------------------------------------
+
+TEST_F(ClassRolloutTest, WhatWaitsBehindAFailedTrialGoesToTheVersionBefore) {
+  settings_.trial_agents = 1;
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  shard_.script.history.clear();
+  begin(failing_version());
+  ASSERT_EQ(rollout_->failed(), 1U);
+  send(client, "one");
+  send(client, "two");
+  const auto answer = shard_.call(client, "who");
+  const auto request = shard_.request("GET");
+  const auto stranger = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(answer->end, std::nullopt);
+  EXPECT_EQ(starts(next_script_), 1) << "it is not made again for what comes";
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(answer->end, R"(ok "old")");
+  EXPECT_EQ(request->end, "ok ");
+  EXPECT_EQ(client.sight->size(), 1U) << client.sight->back();
+  EXPECT_EQ(stranger.sight->size(), 1U);
+  EXPECT_TRUE(stranger.sight->back().starts_with("handshake"));
+  const std::vector<std::string> expected{"destroyed",
+                                          "start |",
+                                          "message |one",
+                                          "message |two",
+                                          "call who|[]",
+                                          "request GET|",
+                                          "connecting /agents/counter/a|",
+                                          "connect /agents/counter/a|"};
+  EXPECT_EQ(shard_.script.history, expected);
+  EXPECT_EQ(starts(next_script_), 1);
+}
+
+TEST_F(ClassRolloutTest, WhatWasInterruptedGoesOnOnTheVersionBefore) {
+  settings_.trial_agents = 1;
+  shard_.script.idempotent_methods = {"wait"};
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "wait");
+  shard_.settle();
+  begin(failing_version());
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(answer->end, std::nullopt);
+  shard_.call(client, "finish");
+  shard_.settle();
+  EXPECT_EQ(answer->end, R"(ok "old")");
+}
+
+TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldIfTheVersionStays) {
+  settings_.trial_agents = 1;
+  settings_.max_failed_percent = 100;
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  begin(failing_version());
+  const auto answer = shard_.call(client, "who");
+  send(client, "one");
+  EXPECT_EQ(answer->end, std::nullopt);
+  look();
+  EXPECT_EQ(look(), RolloutState::kDone);
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(client.sight->back(),
+            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_EQ(starts(next_script_), 1);
+}
+
+TEST_F(ClassRolloutTest, NobodyWaitsForEverForADecision) {
+  settings_.trial_agents = 1;
+  settings_.trial_time = seconds(5);
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  begin(failing_version());
+  const auto answer = shard_.call(client, "who");
+  shard_.loop.advance(seconds(14));
+  EXPECT_EQ(answer->end, std::nullopt);
+  shard_.loop.advance(seconds(1));  // nobody looks
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(ask(client), "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(starts(next_script_), 2);
+}
+
+TEST_F(ClassRolloutTest, ARolloutThatIsDroppedLeavesNobodyWaiting) {
+  settings_.trial_agents = 1;
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  begin(failing_version());
+  const auto answer = shard_.call(client, "who");
+  shard_.settle();
+  rollout_.reset();
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+}
+
+TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialMeetsTheVersionThatOvertakesIt) {
+  settings_.trial_agents = 1;
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  begin(failing_version());
+  const auto answer = shard_.call(client, "who");
+  shard_.settle();
+  meanwhile([&] { rollout_->hurry(); });
+  auto overtaken = std::move(rollout_);
+  Script third;
+  begin(version("third", third));
+  EXPECT_EQ(answer->end, R"(ok "third")");
+  overtaken.reset();
+  rollout_.reset();
+  shard_.restart();  // its agents run `third`
+}
+
+TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldWhenTheServerStops) {
+  const auto client = shard_.connect();
+  EXPECT_EQ(ask(client), R"(ok "old")");
+  const auto next = failing_version();
+  next->starts->undecided_until = shard_.loop.clock().steady_now() + seconds(60);
+  shard_.runtime().classes().put(next);
+  shard_.shard().evict({"Counter", "a"});
+  const auto answer = shard_.call(client, "who");
+  shard_.settle();
+  EXPECT_EQ(answer->end, std::nullopt);
+  shard_.restart();
+  EXPECT_EQ(answer->end, "error closing: the server is shutting down");
+}
+
 TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
   CallId start = 0;
   shard_.script.on_event = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
@@ -226,6 +450,35 @@ TEST_F(ClassRolloutTest, AHurryMovesEverybodyAtOnce) {
   meanwhile([&] { rollout_->hurry(); });
   EXPECT_EQ(look(), RolloutState::kDone);
   EXPECT_EQ(ask(busy), R"(ok "new")");
+}
+
+TEST_F(ClassRolloutTest, WhatIsExpelledIsGoneWhateverItDoes) {
+  ClassSettings settings;
+  settings.evict_grace = seconds(20);
+  shard_.restart({}, settings);
+  shard_.script.on_event = [&script = shard_.script](AgentHost& host,
+                                                     const AgentEvent& event) -> Result<void> {
+    const bool hangs = event.kind == EventKind::kEvict || event.name == "wait" ||
+                       (event.kind == EventKind::kStart && starts(script) == 3);
+    if (hangs || event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  const auto leaving = shard_.connect("leaving");
+  const auto busy = shard_.connect("busy");
+  const auto starting = shard_.connect("starting");
+  const auto answer = shard_.call(busy, "wait");
+  shard_.settle();
+  shard_.shard().evict({"Counter", "leaving"});
+  shard_.settle();
+  ASSERT_EQ(shard_.script.alive, 3);
+  const auto old = served();
+  shard_.runtime().classes().put(version("new", next_script_));
+  const auto answers = shard_.runtime().expel_version(old, EvictReason::kCodeUpdate);
+  shard_.settle();
+  EXPECT_TRUE(answers->complete());
+  EXPECT_EQ(old->starts->agents, 0U);
+  EXPECT_EQ(answer->end, "error closing: the agent was evicted (code_update); try again");
+  for (const auto& client : {leaving, busy, starting}) EXPECT_EQ(ask(client), R"(ok "new")");
 }
 
 TEST_F(ClassRolloutTest, NewSettingsAreAnotherVersionOfTheSameCode) {
