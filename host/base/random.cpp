@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace hearth {
 
@@ -16,6 +17,14 @@ void SystemRandom::fill(std::span<std::byte> out) {
     HEARTH_ASSERT(got > 0, "the system gives no random bytes");
     out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+std::uint32_t random_up_to(std::uint32_t most, Random& random) {
+  std::array<std::byte, sizeof(std::uint32_t)> bytes{};
+  random.fill(bytes);
+  std::uint32_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  return static_cast<std::uint32_t>(number % (std::uint64_t{most} + 1));
 }
 
 std::string make_uuid(Random& random) {

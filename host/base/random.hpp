@@ -2,6 +2,7 @@
 // Randomness comes through this interface, so that a test can seed it.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -24,6 +25,9 @@ class SystemRandom final : public Random {
  public:
   void fill(std::span<std::byte> out) override;
 };
+
+// 0 to `most`, each about as likely: for waits that are to differ.
+std::uint32_t random_up_to(std::uint32_t most, Random& random);
 
 // 122 bits of `random` as a version 4 UUID in its 36-character lower-case form (RFC 9562).
 std::string make_uuid(Random& random);

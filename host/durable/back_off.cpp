@@ -1,10 +1,8 @@
 #include "durable/back_off.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <limits>
 
 namespace hearth::durable {
 
@@ -14,12 +12,9 @@ std::chrono::milliseconds back_off(int failures, std::chrono::milliseconds base,
   const int doublings = std::clamp(failures - 1, 0, kMaxDoublings);
   const auto wait =
       std::min<std::int64_t>(cap.count(), std::max<std::int64_t>(base.count(), 1) << doublings);
-  std::array<std::byte, sizeof(std::uint32_t)> bytes{};
-  random.fill(bytes);
-  std::uint32_t number = 0;
-  std::memcpy(&number, bytes.data(), sizeof(number));
-  const std::int64_t jitter = wait / 4 == 0 ? 0 : number % (wait / 4 + 1);
-  return std::chrono::milliseconds(wait + jitter);
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const auto quarter = static_cast<std::uint32_t>(std::min(wait / 4, kMost));
+  return std::chrono::milliseconds(wait + random_up_to(quarter, random));
 }
 
 }  // namespace hearth::durable

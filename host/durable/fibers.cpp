@@ -112,8 +112,11 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
     return Error{Errc::kLimitExceeded, "the checkpoint is larger than " +
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
-  table_.stash(found->second.row.id, json);
-  found->second.row.attempts = 0;
+  FiberRow& row = found->second.row;
+  // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it would be tried for ever.
+  if (row.attempts > 0 && table_.snapshot(row.id) == json) return {};
+  table_.stash(row.id, json);
+  row.attempts = 0;
   return {};
 }
 

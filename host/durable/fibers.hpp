@@ -57,8 +57,9 @@ struct FiberStanding {
   FiberHandle running = 0;  // 0: its work does not run in this instance
   bool recovering = false;  // it is being offered
   bool dead = false;
-  bool managed = false;         // not known of a dead one
-  int attempts = 0;             // recoveries begun since the last progress
+  bool managed = false;  // not known of a dead one
+  // Recoveries begun since the last progress: a checkpoint with another text than the one before.
+  int attempts = 0;
   std::int64_t next_at_ms = 0;  // not offered before
 };
 

@@ -1,15 +1,20 @@
 #include "durable/wake_index.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace hearth::durable {
 
-void WakeIndex::load(std::int64_t now_ms,
-                     const std::function<bool(const storage::AgentKey&)>& mine) {
-  for (const storage::WakeEntry& entry : directory_.wakes()) {
-    if (!mine(entry.key)) continue;
+void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine,
+                     Random& random) {
+  std::vector<storage::WakeEntry> entries = directory_.wakes();
+  std::erase_if(entries, [&mine](const storage::WakeEntry& each) { return !mine(each.key); });
+  const auto working =
+      static_cast<std::uint32_t>(std::ranges::count(entries, true, &storage::WakeEntry::working));
+  const std::uint32_t spread_ms = working > kSpreadFrom ? working : 0;
+  for (const storage::WakeEntry& entry : entries) {
     wakes_[entry.key] = Known{Wake{entry.working, entry.at_ms}, entry.at_ms};
-    schedule(entry.key, entry.working ? now_ms : entry.at_ms);
+    schedule(entry.key, entry.working ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // When each cold agent of a shard must next be awake: in memory, ordered by time, beside the directory's table.
 
+#include "base/random.hpp"
 #include "durable/wake.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/directory.hpp"
@@ -19,7 +20,8 @@ namespace hearth::durable {
 // Promises
 //  P1 Safe side   What is on disk may wake an agent without need, and never misses one: the caller writes a nearer wake
 //                 before the agent's commit, and a later one or none after it.
-//  P2 Restart     Agents that were working when the process ended are due at once.
+//  P2 Restart     Agents that were working when the process ended are due at once. More than kSpreadFrom of them are due within as many
+//                 milliseconds, at random: what all of them ask others for does not come at once, and no name is always the last.
 //
 // Threads    One shard's.  Failure  StorageError from the directory.
 class WakeIndex {
@@ -27,8 +29,11 @@ class WakeIndex {
   // `directory` outlives the index.
   explicit WakeIndex(storage::Directory& directory) : directory_(directory) {}
 
+  static constexpr std::size_t kSpreadFrom = 100;
+
   // Reads what an earlier process left, for those agents that `mine` says are this shard's. Once.
-  void load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine);
+  void load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine,
+            Random& random);
 
   // What the index says of an agent; none() if nothing.
   [[nodiscard]] Wake find(const storage::AgentKey& key) const;

@@ -48,7 +48,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
     return shard_index(key, count) == index;
   };
   condemned_.load(mine);  // first: nothing that such an agent was to do is due any more
-  wakes_.load(unix_millis(loop_.clock().wall_now()), mine);
+  wakes_.load(unix_millis(loop_.clock().wall_now()), mine, environment.random);
 }
 
 Shard::~Shard() {

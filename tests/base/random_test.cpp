@@ -49,6 +49,15 @@ TEST(RandomTest, FillingNothingIsAllowed) {
   random.fill({});
 }
 
+TEST(RandomTest, UpToReachesBothEndsAndNothingElse) {
+  testing::SeededRandom random(7);
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 1000; ++i) seen.insert(random_up_to(3, random));
+  EXPECT_EQ(seen, (std::set<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(random_up_to(0, random), 0U);
+  EXPECT_NE(random_up_to(0xFFFF'FFFF, random), random_up_to(0xFFFF'FFFF, random));
+}
+
 TEST(SeededRandomTest, TheSameSeedGivesTheSameBytes) {
   testing::SeededRandom first(7);
   testing::SeededRandom second(7);

@@ -284,6 +284,24 @@ TEST_F(FibersTest, ProgressForgetsTheAttempts) {
   }
 }
 
+TEST_F(FibersTest, TheSameCheckpointAgainIsNoProgress) {
+  const auto first = start("stands still");
+  ASSERT_TRUE(fibers_->stash(first.handle, R"({"step":1})"));
+  database_->commit();
+  int offered = 0;
+  for (; offered < 100; ++offered) {
+    crash();
+    clock_.advance(std::chrono::hours(1));  // longer than any wait
+    const auto fiber = recover();
+    if (!fiber) break;
+    EXPECT_EQ(fiber->attempt, offered + 1);
+    const auto next = start("stands still", fiber->id);
+    ASSERT_TRUE(fibers_->stash(next.handle, R"({"step":1})"));
+    database_->commit();
+  }
+  EXPECT_EQ(offered, settings_.max_attempts);
+}
+
 TEST_F(FibersTest, P5_InterruptedFibersAreOfferedOldestFirst) {
   for (const char* name : {"a", "b", "c"}) {
     start(name);

@@ -10,6 +10,7 @@
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
 #include "support/power_seeds.hpp"
+#include "support/seeded_random.hpp"
 #include "support/simulated_disk.hpp"
 #include "support/temp_directory.hpp"
 
@@ -71,7 +72,7 @@ class HostLife {
     if (!sync_->wait({wal_})) throw StorageError("sync failed");
     directory_->empty_wal();
     index_.emplace(*directory_);
-    index_->load(0, [](const AgentKey&) { return true; });
+    index_->load(0, [](const AgentKey&) { return true; }, random_);
     return check();
   }
 
@@ -193,6 +194,7 @@ class HostLife {
   std::optional<Directory> directory_;
   std::shared_ptr<storage::SyncTarget> wal_;
   std::optional<WakeIndex> index_;
+  hearth::testing::SeededRandom random_;
   std::set<std::string> condemned_;  // for certain
   std::int64_t moment_ = 1;
 };

@@ -1,8 +1,14 @@
 #include "durable/wake_index.hpp"
 
+#include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace hearth::durable {
 namespace {
@@ -18,6 +24,7 @@ class WakeIndexTest : public ::testing::Test {
  protected:
   hearth::testing::TempDirectory directory_;
   storage::Directory rows_{directory_.path() / "host.db"};
+  hearth::testing::SeededRandom random_{42};
 };
 
 TEST_F(WakeIndexTest, TheAgentThatIsDueLongestComesFirst) {
@@ -38,8 +45,32 @@ TEST_F(WakeIndexTest, P2_WhoWasWorkingIsDueAtOnceAfterARestart) {
     EXPECT_EQ(index.due(1'000'000), std::nullopt) << "its work is in memory";
   }
   WakeIndex index(rows_);
-  index.load(5'000, all);
+  index.load(5'000, all, random_);
   EXPECT_EQ(index.due(5'000), kA);
+}
+
+TEST_F(WakeIndexTest, P2_ManyWhoWereWorkingAreDueOneAfterTheOtherInNoOrder) {
+  constexpr std::int64_t kAgents = 1'000;
+  {
+    WakeIndex index(rows_);
+    for (int i = 0; i < kAgents; ++i) index.set({"Worker", std::to_string(i)}, {true, {}});
+  }
+  WakeIndex index(rows_);
+  index.load(5'000, all, random_);
+  std::vector<std::string> order;
+  std::int64_t most_at_once = 0;
+  for (std::int64_t passed = 0; passed <= kAgents; ++passed) {
+    std::int64_t at_once = 0;
+    while (const auto key = index.due(5'000 + passed)) {
+      order.push_back(key->name);
+      index.taken(*key);
+      ++at_once;
+    }
+    most_at_once = std::max(most_at_once, at_once);
+  }
+  EXPECT_EQ(std::ssize(order), kAgents) << "within a millisecond each";
+  EXPECT_LE(most_at_once, 20);
+  EXPECT_FALSE(std::ranges::is_sorted(order));
 }
 
 TEST_F(WakeIndexTest, WhatWasClearedIsGoneAfterARestart) {
@@ -50,7 +81,7 @@ TEST_F(WakeIndexTest, WhatWasClearedIsGoneAfterARestart) {
     EXPECT_EQ(index.size(), 0U);
   }
   WakeIndex index(rows_);
-  index.load(5'000, all);
+  index.load(5'000, all, random_);
   EXPECT_EQ(index.next_ms(), std::nullopt);
 }
 
@@ -61,7 +92,7 @@ TEST_F(WakeIndexTest, EachShardLoadsItsOwnAgents) {
     index.set(kB, {false, 200});
   }
   WakeIndex index(rows_);
-  index.load(0, [](const storage::AgentKey& key) { return key.name == "b"; });
+  index.load(0, [](const storage::AgentKey& key) { return key.name == "b"; }, random_);
   EXPECT_EQ(index.size(), 1U);
   EXPECT_EQ(index.due(500), kB);
 }

@@ -66,7 +66,7 @@ struct RecoveredFiber {
   std::string name;
   Json snapshot;  // the last checkpoint; null if there was none
   Time created_at;
-  int attempt = 1;                     // counts from 1; a checkpoint begins it anew
+  int attempt = 1;  // counts from 1; a checkpoint that is not the same begins it anew
   std::optional<FiberRecord> managed;  // the record, if it has one: see managed_fiber.hpp
   std::string reason = "interrupted";  // or "retry": its work failed, and begins again
 };

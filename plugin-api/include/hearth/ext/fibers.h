@@ -45,7 +45,8 @@ typedef struct hearth_fibers_v1 {
   hearth_status (*start)(const hearth_host* host, hearth_agent agent, hearth_bytes name,
                          hearth_bytes replaces, hearth_fiber* fiber, hearth_bytes* id);
 
-  /* Replaces the checkpoint (JSON, whole, not merged). On disk when it returns. Errors: INVALID, LIMIT (larger than the
+  /* Replaces the checkpoint (JSON, whole, not merged). On disk when it returns. It is progress, after which attempts to recover the
+   * fiber are counted anew, unless its bytes are those of the checkpoint before. Errors: INVALID, LIMIT (larger than the
    * class's max_value), GONE (the fiber has ended), IO. [instance] */
   hearth_status (*stash)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes json);

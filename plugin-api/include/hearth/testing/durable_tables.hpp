@@ -79,6 +79,7 @@ inline hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_f
       return caller.fail(HEARTH_E_INVALID, "a checkpoint must be JSON");
     if (json.len > 2 * 1024 * 1024)
       return caller.fail(HEARTH_E_LIMIT, "the checkpoint is larger than 2097152 bytes");
+    if (fiber.attempts > 0 && fiber.snapshot == view(json)) return hearth_status{HEARTH_OK};
     fiber.snapshot = std::string(view(json));
     fiber.attempts = 0;
     fiber.due_ns = 0;
