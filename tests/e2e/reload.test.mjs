@@ -16,6 +16,10 @@ const RELOADS = Number(process.env.HEARTH_RELOADS ?? 20);
 // One run of the work that is always under way, and one of the short ones that are waited for.
 const LONG = { steps: 30, step_ms: 100 };
 const SHORT = { steps: 2, step_ms: 400 };
+// Every so many versions the next one waits until the work of each agent has gone on from a checkpoint; between them a version may
+// come before all have (how many is the machine's affair).
+const RECOVERED_EVERY = 5;
+const RECOVERY_DEADLINE_MS = 30_000;
 const CALL_EVERY_MS = 50; // the pace of each client, so that fifty of them leave some processor to the server
 
 const libraries = [
@@ -59,6 +63,20 @@ class Researcher {
   ask(method, ...args) {
     this.calls += 1;
     return this.connection.client.call(method, args);
+  }
+
+  // How often its runs have gone on from a checkpoint.
+  get recoveries() {
+    return total(Object.values(this.#state.runs).map((run) => run.recoveries));
+  }
+
+  async recoveredSince(before) {
+    let timer;
+    const late = new Promise((_, reject) => {
+      const tell = () => reject(new Error(`${this.name}: ${this.recoveries} recoveries, more than ${before} expected`));
+      timer = setTimeout(tell, RECOVERY_DEADLINE_MS);
+    });
+    await Promise.race([this.until(() => this.recoveries > before), late]).finally(() => clearTimeout(timer));
   }
 
   // All that it does until finish(), and then until the work has ended.
@@ -183,7 +201,9 @@ describe("replacing a library under load", () => {
     await all((each) => each.until(({ runs }) => Object.values(runs).some(({ completed }) => completed > 0)));
 
     const took = [];
+    let before = new Map();
     for (let round = 1; round <= RELOADS; ++round) {
+      if (round % RECOVERED_EVERY === 1) before = new Map(researchers.map((each) => [each, each.recoveries]));
       const { version, file } = libraries[round % libraries.length];
       const done = server.nextLine(/reload\.done/, /reload\.taken_back|plugin\.refused/);
       const begun = performance.now();
@@ -192,6 +212,7 @@ describe("replacing a library under load", () => {
       took.push(performance.now() - begun);
       assert.ok(line.includes(version), line);
       await all(async (each) => assert.equal(await each.ask("version"), version, each.name));
+      if (round % RECOVERED_EVERY === 0) await all((each) => each.recoveredSince(before.get(each)));
     }
     for (const each of researchers) each.finish();
     await lives;
@@ -199,17 +220,11 @@ describe("replacing a library under load", () => {
 
     const metrics = await (await fetch(`http://${server.host}/metrics`)).text();
     assert.match(metrics, new RegExp(`^hearth_reloads_total ${RELOADS}$`, "m"));
-    const recoveries = researchers.map(({ state }) => total(Object.values(state.runs).map((run) => run.recoveries)));
-    // Each agent has work under way nearly all the time; recovery of some may not have begun when the next version came, of more
-    // of them on a busy machine. Nobody is left out.
-    assert.ok(total(recoveries) >= (CLIENTS * RELOADS) / 2, `recoveries: ${recoveries}`);
-    assert.ok(Math.min(...recoveries) >= RELOADS / 4, `recoveries: ${recoveries}`);
-
     const sum = (field) => total(researchers.map(field));
     t.diagnostic(`from the new file to reload.done: ${middle(took).toFixed(0)} ms, at most ${Math.max(...took).toFixed(0)} ms`);
     t.diagnostic(
       `${sum((each) => each.calls)} calls, all answered the first time; ` +
-        `${sum((each) => Object.keys(each.state.runs).length)} runs, ${total(recoveries)} times recovered; ` +
+        `${sum((each) => Object.keys(each.state.runs).length)} runs, ${sum((each) => each.recoveries)} times recovered; ` +
         `${sum((each) => each.connection.closes.length)} sockets closed`,
     );
   });
