@@ -23,9 +23,9 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
   CrashHistory history(data);
   const auto pending = history.take_pending();
   if (!pending) tell_unknown(logger_, pending.error().message);
-  const std::optional<CrashRecord> before = pending ? *pending : std::nullopt;
-  if (before) {
-    const CrashRecord& crash = *before;
+  if (pending) before_ = *pending;
+  if (before_) {
+    const CrashRecord& crash = *before_;
     tell(crash);
     if (quarantine_.count(crash)) {
       logger_.write(

@@ -28,6 +28,9 @@ class Containment {
   // `data`: the directory whose lock this process holds.
   Containment(const std::filesystem::path& data, Logger& logger);
 
+  // What ended the server before this one; absent: nothing that could say so.
+  [[nodiscard]] const std::optional<CrashRecord>& before() const { return before_; }
+
   // Why no agent of the class may be woken, in words for a client; empty: they may.
   [[nodiscard]] std::string refusal(const runtime::AgentClass& agent_class) const;
 
@@ -54,6 +57,7 @@ class Containment {
   void replace(Quarantine quarantine);
 
   Logger& logger_;
+  std::optional<CrashRecord> before_;
   std::mutex releasing_;  // taken first, and held while the list is written: nobody else changes it
   mutable std::mutex mutex_;  // never held while anything waits: event loops take it
   Quarantine quarantine_;     // guarded by mutex_

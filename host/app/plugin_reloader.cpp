@@ -78,6 +78,7 @@ PluginReloader::PluginReloader(const loader::LoadReport& report, loader::PluginL
       version.served = runtime_.classes().find(segment);
       if (version.served) library.classes[segment] = std::move(version);
     }
+    adopt_trial(plugin, report.refusals);
   }
   for (const loader::Refusal& refusal : report.refusals) refused_[refusal.file] = refusal;
   thread_ = std::thread([this] { serve(); });
@@ -176,10 +177,8 @@ void PluginReloader::serve() {
     {
       std::unique_lock lock(mutex_);
       const auto is_news = [this] { return stopping_ || !errands_.empty() || !noticed_.none(); };
-      if (busy()) {
-        news_.wait_for(lock, kBusyTick, is_news);
-      } else if (retiring_) {
-        news_.wait_for(lock, kRetireTick, is_news);
+      if (const auto time = idle_time()) {
+        news_.wait_for(lock, *time, is_news);
       } else {
         news_.wait(lock, is_news);
       }
@@ -196,6 +195,14 @@ void PluginReloader::serve() {
     drive();
     publish();
   }
+}
+
+std::optional<milliseconds> PluginReloader::idle_time() const {
+  if (busy()) return kBusyTick;
+  if (retiring_) return kRetireTick;
+  const auto next = probation_.next();
+  if (!next) return std::nullopt;
+  return std::max(std::chrono::ceil<milliseconds>(*next - clock_.steady_now()), milliseconds(0));
 }
 
 bool PluginReloader::busy() const {
@@ -361,6 +368,7 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   const Rollouts overtaken = overtake(file, library);
   expel_earlier(file, library);
   removed_.erase(file);
+  probation_.end(file);
   begin(file, library, *report.plugin, outcome.note);
   return outcome;
 }
@@ -458,6 +466,7 @@ void PluginReloader::gone(const std::filesystem::path& file) {
   const Rollouts overtaken = overtake(file, found->second);
   const Versions classes = std::move(found->second.classes);
   libraries_.erase(found);
+  probation_.end(file);
   remove(file, classes);
 }
 
@@ -483,6 +492,7 @@ void PluginReloader::drive() {
   for (auto& [file, library] : libraries_) drive(file, library);
   drive_moves();
   const SteadyTime now = clock_.steady_now();
+  for (const auto& file : probation_.over(now)) loader_.prove(file);
   std::erase_if(removed_, [&](const auto& each) {
     if (now < each.second.give_up_at) return false;
     for (const std::string& segment : each.second.segments) {
@@ -524,46 +534,13 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   // What the code before could not live with, this one may.
   for (const auto& rollout : library.rollouts)
     settings_.configuration->try_again(rollout->next().agent_class->name());
-  library.rollouts.clear();
-  library.classes_before.clear();
-  retiring_ = true;
-}
-
-void PluginReloader::take_back(const std::filesystem::path& file, Library& library) {
-  const auto failed = std::ranges::find_if(library.rollouts, [](const auto& rollout) {
-    return rollout->state() == runtime::RolloutState::kRolledBack;
-  });
-  const std::string reason = (*failed)->reason();
-  for (const auto& rollout : library.rollouts) rollout->roll_back(reason);
-  loader_.take_back(file, library.generation, reason);
-  logger_.write(LogLevel::kError, "reload.taken_back",
-                {{"file", file.native()},
-                 {"generation", library.generation},
-                 {"reason", reason},
-                 {"advice", "the version before it goes on; agent.start_failed tells more"}});
-  rollbacks_.add();
-  Condemned condemned{.file = file, .hash = library.hash, .segments = {}};
-  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
-  condemned_.push_back(std::move(condemned));
-  // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
-  for (const auto& rollout : library.rollouts) {
-    const auto& segment = rollout->next().segment;
-    library.awaited[segment] = std::max(rollout->tried(), rollout->failed());
-    earlier_[file].push_back(library.classes.at(segment).served);
+  if (has_newer_schema(library)) {
+    loader_.prove(file);
+  } else {
+    begin_probation(file);
   }
   library.rollouts.clear();
-  library.generation = library.generation_before;
-  Versions added = std::exchange(library.classes, std::exchange(library.classes_before, {}));
-  std::erase_if(library.classes, [&](const auto& each) {
-    const auto& [segment, version] = each;
-    added.erase(segment);
-    if (const Served now = runtime_.classes().find(segment))
-      return now != version.served;  // left out by the version, and another library has it by now
-    runtime_.classes().put(version.served);  // the version had left it out
-    runtime_.class_is_back(segment);
-    return false;
-  });
-  if (!added.empty()) remove(file, added);  // nothing else serves these
+  library.classes_before.clear();
   retiring_ = true;
 }
 

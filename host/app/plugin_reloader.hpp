@@ -2,6 +2,7 @@
 // Replaces libraries and the settings of classes while the server runs.
 
 #include "app/class_configuration.hpp"
+#include "app/probation.hpp"
 #include "base/clock.hpp"
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -38,6 +40,8 @@ struct ReloadSettings {
   // How long the clients of a library that was removed wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
+  // How long a version must have run, once all agents have moved to it, until there is no way back from a crash (TrialJournal::prove).
+  std::chrono::milliseconds probation{60'000};
   // What the class files say; from now on it is the reloader's thread's.
   ClassConfiguration* configuration = nullptr;
   // A class of a library as it is to be served: its segment, and its settings as that has them.
@@ -69,6 +73,10 @@ struct ReloadSettings {
 //                  trial with it; if that is taken back, again without it.
 //  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together, and a
 //                  second for P1; its agents follow when it goes on.
+//  P6 Way back     A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
+//                  puts down what is on trial, and here is said when it is proven. What a start serves in place of what a file holds is told
+//                  as if it had been taken back now, and is tried again as such. One with a newer schema of a class has no probation: once
+//                  all agents have migrated, those before it could serve none of them.
 //
 // Threads    The constructor starts one of its own. The rest from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
@@ -189,9 +197,19 @@ class PluginReloader {
   void remove(const std::filesystem::path& file, const Versions& classes);
   void drive();  // what is under way
   void drive(const std::filesystem::path& file, Library& library);
-  void take_back(const std::filesystem::path& file, Library& library);
   [[nodiscard]] bool busy() const;
+  // How long nothing happens by itself. Absent: for ever.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> idle_time() const;
   void publish();
+
+  // ---- the way back (plugin_reloader_trials.cpp) ----
+  void take_back(const std::filesystem::path& file, Library& library);
+  void begin_probation(const std::filesystem::path& file);
+  // Whether agents' data has been brought to where the version before cannot read it.
+  [[nodiscard]] static bool has_newer_schema(const Library& library);
+  // What a start found to be on trial, or to be condemned.
+  void adopt_trial(const loader::LoadedPlugin& plugin,
+                   const std::vector<loader::Refusal>& refusals);
 
   // ---- settings of classes (plugin_reloader_settings.cpp) ----
   // The segments of classes whose files say something else now.
@@ -229,6 +247,7 @@ class PluginReloader {
   // What is served no more and may have agents that nobody waits for, by library.
   std::map<std::filesystem::path, std::vector<Served>> earlier_;
   std::vector<Condemned> condemned_;
+  Probation probation_;
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload
 

@@ -8,6 +8,7 @@
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 #include "json/json.hpp"
+#include "loader/trial_journal.hpp"
 #include "storage/data_directory.hpp"
 
 #include <string>
@@ -122,6 +123,13 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
   const auto released = release_class(*quarantine, command.release);
   if (!released) return failed(released.error().message);
   if (const auto saved = quarantine->save(); !saved) return failed(saved.error().message);
+  // It may have been on trial when that happened.
+  auto trials = loader::TrialJournal::open(data / loader::kTrialsDirectory);
+  if (!trials) return failed(trials.error().message);
+  for (const QuarantinedClass& each : *released) {
+    if (const auto allowed = trials->allow(each.sha256); !allowed)
+      return failed(allowed.error().message);
+  }
   const std::string& name = released->front().agent_class;
   if (command.json)
     return Answer{kExitClean, dump_json({{"released", name}, {"files", Json::array()}}) + "\n"};

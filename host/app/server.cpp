@@ -15,6 +15,7 @@
 #include "base/escape.hpp"
 #include "loader/check_record.hpp"
 #include "loader/plugin_loader.hpp"
+#include "loader/trial_journal.hpp"
 #include "net/http_server.hpp"
 #include "protocol/class_segment.hpp"
 #include "protocol/server_frames.hpp"
@@ -63,6 +64,7 @@ struct Server::Parts {
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
+  void open_trials();
   Result<void> start_loops();
   void expect_classes();  // throws StorageError
   Result<void> load_plugins();
@@ -92,6 +94,7 @@ struct Server::Parts {
   ServerMetrics server_metrics{metrics, logger, clock};
   std::unique_ptr<storage::DataDirectory> data;
   std::unique_ptr<Containment> containment;
+  std::optional<loader::TrialJournal> trials;  // absent: it cannot be used
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<Watchdog> watchdog;
@@ -139,6 +142,7 @@ Result<void> Server::Parts::open_data() {
   if (!opened) return opened.error();
   data = std::make_unique<storage::DataDirectory>(*std::move(opened));
   containment = std::make_unique<Containment>(data->path(), logger);
+  open_trials();
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(
@@ -148,6 +152,27 @@ Result<void> Server::Parts::open_data() {
                         quote_text(path, 4096)}});
   }
   return {};
+}
+
+// Without it libraries are served all the same.
+void Server::Parts::open_trials() {
+  const auto tell = [this](const Error& error) {
+    logger.write(
+        LogLevel::kError, "server.trials_unknown",
+        {{"reason", error.message},
+         {"advice",
+          "no version is kept to go back to if a new one ends the server: see to the file, "
+          "or remove it"}});
+  };
+  auto opened = loader::TrialJournal::open(data->path() / loader::kTrialsDirectory);
+  if (!opened) return tell(opened.error());
+  trials = *std::move(opened);
+  const std::optional<CrashRecord>& crash = containment->before();
+  if (!crash || crash->sha256.empty()) return;
+  const std::string where = crash->call.empty() ? std::string() : " in " + crash->call;
+  const auto blamed = trials->blame(
+      crash->sha256, "it ended the server (" + crash->reason + where + ") when it was tried");
+  if (!blamed) tell(blamed.error());
 }
 
 Result<void> Server::Parts::start_loops() {
@@ -196,6 +221,7 @@ Result<void> Server::Parts::load_plugins() {
     return containment->refusal_of_library(sha256);
   };
   options.max_pinned = config.server.reload.max_pinned;
+  if (trials) options.trials = &*trials;
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const loader::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<loader::PluginLoader>(services, std::move(options));
@@ -244,6 +270,7 @@ void Server::Parts::watch_plugins() {
   settings.rollout.trial_agents = reload.trial_agents;
   settings.rollout.max_failed_percent = reload.max_failed_percent;
   settings.rollout.trial_time = reload.trial_time;
+  settings.probation = reload.probation;
   settings.configuration = &configuration;
   settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
   reloader = std::make_unique<PluginReloader>(std::exchange(loaded, {}), *plugins, *runtime, clock,

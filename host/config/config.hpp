@@ -115,6 +115,10 @@ struct ReloadConfig {
   // How long their starts are waited for.
   std::chrono::milliseconds trial_time{30'000};
 
+  // How long a version that has taken the place of another one must run after that until it counts as proven; 0: not at all. If it ends the
+  // server before, the one before it is served after the restart. Long enough for agents to be used once.
+  std::chrono::milliseconds probation{60'000};
+
   // Versions whose code should have gone and cannot be unloaded: when there are so many, a library that would add to them is not replaced.
   std::uint32_t max_pinned = 8;
 

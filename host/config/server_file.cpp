@@ -66,6 +66,7 @@ void read_reload(const YamlNode& node, ReloadConfig& reload, Report& report) {
   reader.read_count("trial_agents", reload.trial_agents, kTrial);
   reader.read_count("max_failed_percent", reload.max_failed_percent, kPercent);
   reader.read_duration("trial_time", reload.trial_time, kTimeout);
+  reader.read_duration("probation", reload.probation, kInterval);
   reader.read_count("max_pinned", reload.max_pinned, kTrial);
   reader.read_duration("removal_grace", reload.removal_grace, kGrace);
   reader.finish();

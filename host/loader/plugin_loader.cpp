@@ -107,11 +107,10 @@ void PluginLoader::load_directory(const std::filesystem::path& directory, LoadRe
       report.refusals.push_back(refuse(file, candidate.error()));
       continue;
     }
-    auto loaded = load_candidate(*candidate);
-    if (!loaded) {
-      report.refusals.push_back(refuse(file, loaded.error(), candidate->sha256));
-      continue;
-    }
+    std::optional<Finding> refusal;
+    auto loaded = load_first(*candidate, refusal);
+    if (refusal) report.refusals.push_back(refuse(file, *refusal, candidate->sha256));
+    if (!loaded) continue;
     tell(*loaded);
     report.plugins.push_back(*std::move(loaded));
   }
@@ -240,9 +239,10 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
     const Loaded* const served = current_of(file);
     if (served != nullptr && served->sha256 == candidate->sha256) {
       report.unchanged = true;
+      if (options_.trials != nullptr) noted(options_.trials->settle(file));
       return;
     }
-    auto loaded = load_candidate(*candidate);
+    auto loaded = served == nullptr ? load_candidate(*candidate) : try_beside(*served, *candidate);
     if (!loaded) return give_up(loaded.error(), candidate->sha256);
     tell(*loaded);
     report.plugin = *std::move(loaded);
@@ -254,12 +254,15 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
                              std::string reason) {
   thread_.run([&] {
     Loaded* before = nullptr;
+    std::string taken_back;
+    const Finding why =
+        finding("R1", "its agents failed when it was tried before: " + std::move(reason));
     for (Loaded& each : loaded_) {
       if (each.file != file) continue;
       if (each.copy.generation() == generation) {
         each.current = false;
-        remember_bad(each.sha256,
-                     finding("R1", "its agents failed when it was tried before: " + reason));
+        taken_back = each.sha256;
+        remember_bad(each.sha256, why);
       } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
         before = &each;  // the latest of them
       }
@@ -268,6 +271,10 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
     before->current = true;
     // What the later version had left out may be another file's by now.
     claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
+    if (options_.trials != nullptr) {
+      noted(options_.trials->condemn(
+          file, before->sha256, {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
+    }
   });
 }
 
@@ -281,6 +288,7 @@ void PluginLoader::forget_file(const std::filesystem::path& file) {
   thread_.run([&] {
     if (Loaded* const served = current_of(file)) served->current = false;
     claims_.release(file);
+    if (options_.trials != nullptr) noted(options_.trials->forget(file));
   });
 }
 

@@ -11,6 +11,7 @@
 #include "loader/probe.hpp"
 #include "loader/process_guard.hpp"
 #include "loader/staging.hpp"
+#include "loader/trial_journal.hpp"
 #include "runtime/agent_class.hpp"
 
 #include <sys/types.h>
@@ -41,6 +42,9 @@ struct LoaderOptions {
   std::function<std::string(const std::string& sha256)> refusal_of;
   // When so many versions stay in memory that should have gone, what would add to them does not replace what is served (R3).
   std::size_t max_pinned = 8;
+  // Where versions that replace others are put down as on trial. Used on the loader's thread, outlives the loader. Null: nowhere, and
+  // what a file holds at a start is what is served, or nothing.
+  TrialJournal* trials = nullptr;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
@@ -54,6 +58,9 @@ struct LoadedPlugin {
   std::uint64_t generation = 0;
   std::vector<Finding> warnings;
   std::vector<std::shared_ptr<const runtime::AgentClass>> classes;
+  std::string instead_of =
+      {};  // not empty: the hash of what the file holds; this is the version before it
+  bool on_trial = false;  // until prove(): the version before it is kept
 };
 
 // A file that is not served.
@@ -139,7 +146,9 @@ class PluginLoader {
   PluginLoader& operator=(const PluginLoader&) = delete;
 
   // Loads every *.so of each directory, in the order of the directories and of the names in them. Names that begin
-  // with a dot are left alone: copying tools write there. A directory that was read before is not read again.
+  // with a dot are left alone: copying tools write there. A directory that was read before is not read again. In place of content that was
+  // on trial when it ended the process before, that was taken back, or is refused, the version before it is served, if that was
+  // kept: then the file stands in the report's refusals, and among its plugins.
   //   Failure   Only if there is no staging area (StagingArea::open). All else is in the report.
   [[nodiscard]] Result<LoadReport> load_directories(
       const std::vector<std::filesystem::path>& directories);
@@ -150,6 +159,9 @@ class PluginLoader {
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
   // is there, is current again, without the classes that another file has claimed meanwhile. The hash is remembered as bad, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation, std::string reason);
+
+  // What the file is served by has run long enough, and is not on trial any more. Nothing happens if it was not.
+  void prove(const std::filesystem::path& file);
 
   // Content with this hash may be tried again, whatever was wrong with it before.
   void forgive(const std::string& sha256);
@@ -194,6 +206,16 @@ class PluginLoader {
                  const std::string& sha256 = {});
   Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
+  // ---- trials (plugin_loader_trials.cpp) ----
+  // What a file holds at the start of the process; where it is refused, `refusal` is set, and the version before it given, if it is kept.
+  std::optional<LoadedPlugin> load_first(const Candidate& candidate,
+                                         std::optional<Finding>& refusal);
+  std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
+  void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
+  // A version beside the one that is served, which it is to replace.
+  Checked<LoadedPlugin> try_beside(const Loaded& served, const Candidate& candidate);
+  // Logs why something could not be noted; that is no reason not to go on.
+  void noted(const Result<void>& outcome);
   [[nodiscard]] const Finding* known_bad(const std::string& sha256) const;  // null: it is not
   void remember_bad(const std::string& sha256, Finding why);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,

@@ -1,0 +1,82 @@
+// The way back from a version: while the process runs, and after it has ended it.
+#include "app/plugin_reloader.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::app {
+
+void PluginReloader::begin_probation(const std::filesystem::path& file) {
+  probation_.begin(file, clock_.steady_now() + settings_.probation);
+}
+
+bool PluginReloader::has_newer_schema(const Library& library) {
+  return std::ranges::any_of(library.classes, [&library](const auto& each) {
+    const auto before = library.classes_before.find(each.first);
+    return before != library.classes_before.end() &&
+           each.second.served->agent_class->schema_version() >
+               before->second.served->agent_class->schema_version();
+  });
+}
+
+void PluginReloader::adopt_trial(const loader::LoadedPlugin& plugin,
+                                 const std::vector<loader::Refusal>& refusals) {
+  if (plugin.on_trial) begin_probation(plugin.file);
+  if (plugin.instead_of.empty()) return;
+  const auto refusal = std::ranges::find(refusals, plugin.file, &loader::Refusal::file);
+  logger_.write(
+      LogLevel::kError, "reload.taken_back",
+      {{"file", plugin.file.native()},
+       {"sha256", plugin.instead_of},
+       {"reason", refusal == refusals.end() ? std::string() : refusal->reason},
+       {"advice",
+        "the version before it is served: replace the file, or run `hearth reload` to try what it "
+        "holds again"}});
+  rollbacks_.add();
+  Condemned condemned{.file = plugin.file, .hash = plugin.instead_of, .segments = {}};
+  for (const auto& [segment, version] : libraries_.at(plugin.file).classes)
+    condemned.segments.push_back(segment);
+  condemned_.push_back(std::move(condemned));
+}
+
+void PluginReloader::take_back(const std::filesystem::path& file, Library& library) {
+  const auto failed = std::ranges::find_if(library.rollouts, [](const auto& rollout) {
+    return rollout->state() == runtime::RolloutState::kRolledBack;
+  });
+  const std::string reason = (*failed)->reason();
+  for (const auto& rollout : library.rollouts) rollout->roll_back(reason);
+  loader_.take_back(file, library.generation, reason);
+  logger_.write(LogLevel::kError, "reload.taken_back",
+                {{"file", file.native()},
+                 {"generation", library.generation},
+                 {"reason", reason},
+                 {"advice", "the version before it goes on; agent.start_failed tells more"}});
+  rollbacks_.add();
+  Condemned condemned{.file = file, .hash = library.hash, .segments = {}};
+  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
+  condemned_.push_back(std::move(condemned));
+  // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
+  for (const auto& rollout : library.rollouts) {
+    const auto& segment = rollout->next().segment;
+    library.awaited[segment] = std::max(rollout->tried(), rollout->failed());
+    earlier_[file].push_back(library.classes.at(segment).served);
+  }
+  library.rollouts.clear();
+  begin_probation(file);  // of what goes on, unless it is proven
+  library.generation = library.generation_before;
+  Versions added = std::exchange(library.classes, std::exchange(library.classes_before, {}));
+  std::erase_if(library.classes, [&](const auto& each) {
+    const auto& [segment, version] = each;
+    added.erase(segment);
+    if (const Served now = runtime_.classes().find(segment))
+      return now != version.served;  // left out by the version, and another library has it by now
+    runtime_.classes().put(version.served);  // the version had left it out
+    runtime_.class_is_back(segment);
+    return false;
+  });
+  if (!added.empty()) remove(file, added);  // nothing else serves these
+  retiring_ = true;
+}
+
+}  // namespace hearth::app

@@ -1,0 +1,100 @@
+// Versions on trial: what a process notes for the one after it, and what that makes of it.
+#include "loader/plugin_loader.hpp"
+
+#include <utility>
+
+namespace hearth::loader {
+
+void PluginLoader::noted(const Result<void>& outcome) {
+  if (outcome) return;
+  services_.logger.write(LogLevel::kWarn, "plugin.trial_not_noted",
+                         {{"reason", outcome.error().message},
+                          {"advice",
+                           "if a new version ends the server, the version before it is not served "
+                           "after the restart"}});
+}
+
+std::optional<LoadedPlugin> PluginLoader::load_first(const Candidate& candidate,
+                                                     std::optional<Finding>& refusal) {
+  using Standing = TrialJournal::Standing;
+  Standing standing = Standing::kUnknown;
+  if (options_.trials != nullptr) {
+    const auto met = options_.trials->meet(candidate.file, candidate.sha256);
+    if (met) {
+      standing = *met;
+    } else {
+      noted(met.error());
+    }
+  }
+  if (standing == Standing::kCondemned) {
+    refusal = finding("R1", options_.trials->find(candidate.file)->not_served->reason);
+    remember_bad(candidate.sha256, *refusal);
+    return load_before(candidate);
+  }
+  auto loaded = load_candidate(candidate);
+  if (loaded) {
+    loaded->on_trial = standing == Standing::kOnTrial;
+    return *std::move(loaded);
+  }
+  refusal = loaded.error();
+  if (standing != Standing::kOnTrial) return std::nullopt;
+  const std::string goes_on = options_.trials->find(candidate.file)->proven;
+  noted(options_.trials->condemn(
+      candidate.file, goes_on,
+      {.sha256 = candidate.sha256, .reason = refusal->reason, .may_retry = true}));
+  return load_before(candidate);
+}
+
+void PluginLoader::tell_no_way_back(const std::filesystem::path& file, const std::string& reason) {
+  services_.logger.write(
+      LogLevel::kError, "plugin.no_version_before",
+      {{"file", file.native()},
+       {"reason", reason},
+       {"advice", "the version before it was kept and cannot be served: replace the file"}});
+}
+
+std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_of) {
+  const std::filesystem::path& file = instead_of.file;
+  const auto before = options_.trials->proven(file, services_.clock, options_.trusted_user);
+  if (!before) {
+    tell_no_way_back(file, before.error().message);
+    return std::nullopt;
+  }
+  auto loaded = load_candidate(*before);
+  if (!loaded) {
+    tell_no_way_back(file, loaded.error().reason);
+    return std::nullopt;
+  }
+  loaded->instead_of = instead_of.sha256;
+  return *std::move(loaded);
+}
+
+Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candidate& candidate) {
+  if (options_.trials == nullptr) return load_candidate(candidate);
+  const std::string goes_on = served.sha256;  // loading moves what is loaded
+  const auto begun = options_.trials->begin(candidate.file, candidate.sha256,
+                                            {.sha256 = goes_on, .copy = served.copy.path()});
+  noted(begun);
+  auto loaded = load_candidate(candidate);
+  if (!begun) return loaded;
+  if (loaded) {
+    loaded->on_trial = options_.trials->find(candidate.file) != nullptr;
+    return loaded;
+  }
+  // What was never run may be another matter next time: its check, or the room in memory.
+  noted(options_.trials->condemn(candidate.file, goes_on,
+                                 {.sha256 = candidate.sha256,
+                                  .reason = loaded.error().reason,
+                                  .may_retry = loaded.error().rule != "R1"}));
+  return loaded;
+}
+
+void PluginLoader::prove(const std::filesystem::path& file) {
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    if (served == nullptr || options_.trials == nullptr) return;
+    noted(options_.trials->prove(file, {.sha256 = served->sha256, .copy = served->copy.path()}));
+  });
+}
+
+}  // namespace hearth::loader

@@ -1,0 +1,292 @@
+#include "loader/trial_journal.hpp"
+
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+#include "base/files.hpp"
+#include "base/utf8.hpp"
+#include "json/json.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace hearth::loader {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxFileBytes = std::size_t{8} << 20U;
+constexpr std::size_t kMaxReason = 1024;
+constexpr std::size_t kHashDigits = 64;
+constexpr const char* kListName = "trials.json";
+
+// Whoever edits the list by hand must not lead us anywhere: a hash becomes a part of a path.
+bool is_hash(std::string_view text) {
+  return text.size() == kHashDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<Trial> read_trial(const Json& each) {
+  if (!each.is_object()) return std::nullopt;
+  Trial trial{.file = text_in(each, "file"),
+              .proven = text_in(each, "proven"),
+              .on_trial = text_in(each, "on_trial"),
+              .not_served = {}};
+  const auto held = each.find("not_served");
+  if (held != each.end() && held->is_object()) {
+    const auto retry = held->find("may_retry");
+    trial.not_served = {
+        .sha256 = text_in(*held, "sha256"),
+        .reason = text_in(*held, "reason"),
+        .may_retry = retry != held->end() && retry->is_boolean() && retry->get<bool>()};
+  }
+  const bool is_ours = !trial.file.empty() && is_hash(trial.proven);
+  return is_ours ? std::optional(std::move(trial)) : std::nullopt;
+}
+
+Json written(const Trial& trial) {
+  Json each = {
+      {"file", trial.file.native()}, {"proven", trial.proven}, {"on_trial", trial.on_trial}};
+  if (trial.not_served) {
+    each["not_served"] = {{"sha256", trial.not_served->sha256},
+                          {"reason", trial.not_served->reason},
+                          {"may_retry", trial.not_served->may_retry}};
+  }
+  return each;
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code failure;
+  return fs::symlink_status(file, failure).type() != fs::file_type::not_found;
+}
+
+Error refused(const fs::path& path, std::string_view what, int error) {
+  return Error{Errc::kUnavailable, quote_text(path.native(), 4096) + " " + std::string(what) +
+                                       ": " +
+                                       std::error_code(error, std::generic_category()).message()};
+}
+
+}  // namespace
+
+Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
+  TrialJournal journal(directory);
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return refused(directory, "cannot be made", errno);
+  // What lies here is loaded one day.
+  struct stat status{};
+  if (::lstat(directory.c_str(), &status) != 0)
+    return refused(directory, "cannot be examined", errno);
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
+    return Error{Errc::kForbidden,
+                 quote_text(directory.native(), 4096) + " is no directory of this user"};
+  }
+  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
+    return refused(directory, "cannot be made private", errno);
+
+  const fs::path list = directory / kListName;
+  const auto text = read_file(list, kMaxFileBytes);
+  if (!text && text.error().code != Errc::kNotFound) return text.error();
+  if (!text) return journal;
+  const auto file = parse_json(*text);
+  const auto found = file && file->is_object() ? file->find("trials") : Json::const_iterator();
+  if (!file || !file->is_object() || found == file->end() || !found->is_array()) {
+    return Error{Errc::kInvalidArgument,
+                 quote_text(list.native(), 4096) + " is not what the server writes"};
+  }
+  for (const Json& each : *found) {
+    auto trial = read_trial(each);
+    if (!trial || !is_there(trial->file) || !is_there(journal.bytes_of(trial->proven))) continue;
+    if (journal.trials_.size() < kMaxTrials) journal.trials_.push_back(*std::move(trial));
+  }
+  return journal;
+}
+
+Result<void> TrialJournal::begin(const fs::path& file, const std::string& next,
+                                 const Version& served) {
+  HEARTH_ASSERT(is_hash(next) && is_hash(served.sha256), "a hash has 64 digits");
+  if (!is_valid_utf8(file.native())) {
+    return Error{Errc::kInvalidArgument, "the name " + quote_text(file.native(), 4096) +
+                                             " is not UTF-8, and cannot be noted"};
+  }
+  const Trial* const known = find(file);
+  const bool keeps_proven =
+      known != nullptr && (known->proven == served.sha256 || known->on_trial == served.sha256);
+  if (known == nullptr && trials_.size() >= kMaxTrials)
+    return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
+  if (!keeps_proven) {
+    if (const auto kept = keep(served); !kept) return kept.error();
+  }
+  return change(file, [&](std::optional<Trial>& trial) {
+    if (!keeps_proven)
+      trial = Trial{.file = file, .proven = served.sha256, .on_trial = {}, .not_served = {}};
+    trial->on_trial = next;
+    trial->not_served.reset();
+    if (trial->proven == next) trial.reset();
+  });
+}
+
+Result<void> TrialJournal::condemn(const fs::path& file, const std::string& goes_on,
+                                   Trial::NotServed what) {
+  if (find(file) == nullptr) return {};
+  what.reason =
+      what.reason.substr(0, valid_utf8_prefix(std::string_view(what.reason).substr(0, kMaxReason)));
+  return change(file, [&](std::optional<Trial>& trial) {
+    trial->on_trial = goes_on == trial->proven ? std::string() : goes_on;
+    trial->not_served = std::move(what);
+  });
+}
+
+Result<void> TrialJournal::prove(const fs::path& file, const Version& version) {
+  const Trial* const known = find(file);
+  if (known == nullptr || known->on_trial != version.sha256) return {};
+  if (known->not_served) {
+    if (const auto kept = keep(version); !kept) return kept.error();
+  }
+  return change(file, [&](std::optional<Trial>& trial) {
+    trial->on_trial.clear();
+    trial->proven = version.sha256;
+    if (!trial->not_served) trial.reset();
+  });
+}
+
+Result<void> TrialJournal::settle(const fs::path& file) {
+  const Trial* const known = find(file);
+  if (known == nullptr || !known->not_served) return {};
+  return change(file, [](std::optional<Trial>& trial) {
+    trial->not_served.reset();
+    if (trial->on_trial.empty()) trial.reset();
+  });
+}
+
+Result<void> TrialJournal::forget(const fs::path& file) {
+  if (find(file) == nullptr) return {};
+  return change(file, [](std::optional<Trial>& trial) { trial.reset(); });
+}
+
+Result<bool> TrialJournal::blame(const std::string& sha256, const std::string& reason) {
+  std::vector<Trial> after = trials_;
+  bool was_on_trial = false;
+  for (Trial& trial : after) {
+    if (trial.on_trial != sha256) continue;
+    was_on_trial = true;
+    trial.on_trial.clear();
+    if (!trial.not_served)
+      trial.not_served = {
+          .sha256 = sha256, .reason = reason.substr(0, kMaxReason), .may_retry = false};
+  }
+  if (!was_on_trial) return false;
+  if (const auto replaced = replace(std::move(after)); !replaced) return replaced.error();
+  return true;
+}
+
+Result<void> TrialJournal::allow(const std::string& sha256) {
+  std::vector<Trial> after = trials_;
+  bool is_known = false;
+  for (Trial& trial : after) {
+    if (!trial.not_served || trial.not_served->sha256 != sha256) continue;
+    trial.not_served->may_retry = true;
+    is_known = true;
+  }
+  return is_known ? replace(std::move(after)) : Result<void>();
+}
+
+Result<TrialJournal::Standing> TrialJournal::meet(const fs::path& file, const std::string& sha256) {
+  const Trial* const known = find(file);
+  if (known == nullptr) return Standing::kUnknown;
+  const bool is_held = known->not_served && known->not_served->sha256 == sha256;
+  if (is_held && !known->not_served->may_retry) return Standing::kCondemned;
+  if (!is_held && known->on_trial == sha256) return Standing::kOnTrial;
+  const auto changed = change(file, [&](std::optional<Trial>& trial) {
+    if (!is_held) return trial.reset();
+    trial->on_trial = sha256;
+    trial->not_served.reset();
+  });
+  if (!changed) return changed.error();
+  return is_held ? Standing::kOnTrial : Standing::kUnknown;
+}
+
+Result<Candidate> TrialJournal::proven(const fs::path& file, const Clock& clock, uid_t user) const {
+  const Trial* const known = find(file);
+  if (known == nullptr) return Error{Errc::kNotFound, "no version before it is kept"};
+  const fs::path bytes = bytes_of(known->proven);
+  auto candidate = read_candidate(
+      bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
+  if (!candidate)
+    return Error{Errc::kInternal,
+                 quote_text(bytes.native(), 4096) + ": " + candidate.error().reason};
+  if (candidate->sha256 != known->proven)
+    return Error{Errc::kInternal, quote_text(bytes.native(), 4096) + " is damaged"};
+  candidate->file = file;
+  return *std::move(candidate);
+}
+
+const Trial* TrialJournal::find(const fs::path& file) const {
+  const auto found = std::ranges::find(trials_, file, &Trial::file);
+  return found == trials_.end() ? nullptr : &*found;
+}
+
+fs::path TrialJournal::bytes_of(std::string_view sha256) const {
+  return directory_ / (std::string(sha256) + ".so");
+}
+
+// A second name for what was loaded: its first one goes when it is unloaded.
+Result<void> TrialJournal::keep(const Version& version) const {
+  if (std::ranges::find(trials_, version.sha256, &Trial::proven) != trials_.end()) return {};
+  const fs::path bytes = bytes_of(version.sha256);
+  std::error_code failure;
+  fs::remove(bytes, failure);  // left by somebody who ended between this and the list
+  fs::create_hard_link(version.copy, bytes, failure);
+  if (!failure) return {};
+  failure.clear();
+  fs::copy_file(version.copy, bytes, failure);  // a file system without links
+  if (failure) return refused(bytes, "cannot be made", failure.value());
+  return {};
+}
+
+Result<void> TrialJournal::change(const fs::path& file,
+                                  const std::function<void(std::optional<Trial>&)>& change) {
+  std::vector<Trial> after = trials_;
+  const auto found = std::ranges::find(after, file, &Trial::file);
+  std::optional<Trial> trial;
+  if (found != after.end()) {
+    trial = std::move(*found);
+    after.erase(found);
+  }
+  change(trial);
+  if (trial) after.push_back(*std::move(trial));
+  return replace(std::move(after));
+}
+
+Result<void> TrialJournal::replace(std::vector<Trial> trials) {
+  Json list = Json::array();
+  for (const Trial& each : trials) list.push_back(written(each));
+  const Json file = {{"trials", std::move(list)}};
+  if (auto saved =
+          write_file_atomically(directory_ / kListName, dump_json(file) + "\n", fs::perms{0600});
+      !saved)
+    return saved.error();
+  trials_ = std::move(trials);
+
+  std::error_code failure;
+  for (fs::directory_iterator entry(directory_, failure);
+       !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    const bool is_named = std::ranges::any_of(
+        trials_, [&](const Trial& each) { return path == bytes_of(each.proven); });
+    std::error_code ignored;
+    if (path.extension() == ".so" && !is_named) fs::remove(path, ignored);
+  }
+  return {};
+}
+
+}  // namespace hearth::loader

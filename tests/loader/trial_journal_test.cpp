@@ -1,0 +1,286 @@
+#include "loader/trial_journal.hpp"
+
+#include "base/files.hpp"
+#include "base/sha256.hpp"
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace hearth::loader {
+namespace {
+
+namespace fs = std::filesystem;
+using Standing = TrialJournal::Standing;
+
+class TrialJournalTest : public ::testing::Test {
+ protected:
+  TrialJournalTest() { write(file_, "what the file holds is not looked at"); }
+
+  static void write(const fs::path& path, const std::string& text) {
+    const auto written = write_file_atomically(path, text, fs::perms{0500});
+    EXPECT_TRUE(written) << written.error().message;
+  }
+  // Content as a server would have loaded it.
+  TrialJournal::Version version(const std::string& content) {
+    const fs::path copy = root_.path() / ("copy of " + content);
+    write(copy, content);
+    return {.sha256 = hash(content), .copy = copy};
+  }
+  static std::string hash(const std::string& content) { return sha256_hex(content); }
+
+  TrialJournal open() const {
+    auto journal = TrialJournal::open(directory_);
+    EXPECT_TRUE(journal) << journal.error().message;
+    return *std::move(journal);
+  }
+  // What a process would find that starts now.
+  [[nodiscard]] std::optional<Trial> found() const {
+    const TrialJournal journal = open();
+    const Trial* const trial = journal.find(file_);
+    return trial == nullptr ? std::nullopt : std::optional(*trial);
+  }
+  [[nodiscard]] std::string bytes_before() const {
+    const auto candidate = open().proven(file_, clock_, ::geteuid());
+    if (!candidate) return "none: " + candidate.error().message;
+    EXPECT_EQ(candidate->file, file_);
+    const auto* const text = reinterpret_cast<const char*>(candidate->bytes.data());
+    return {text, candidate->bytes.size()};
+  }
+  [[nodiscard]] std::set<std::string> kept() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory_))
+      names.insert(entry.path().filename());
+    return names;
+  }
+  static Trial::NotServed refused(const std::string& content, bool may_retry) {
+    return {.sha256 = hash(content), .reason = "it is bad", .may_retry = may_retry};
+  }
+
+  SystemClock clock_;
+  hearth::testing::TempDirectory root_;
+  const fs::path directory_ = root_.path() / "trials";
+  const fs::path file_ = root_.path() / "a.so";
+};
+
+TEST_F(TrialJournalTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  const auto trial = found();
+  ASSERT_TRUE(trial);
+  EXPECT_EQ(trial->proven, hash("one"));
+  EXPECT_EQ(trial->on_trial, hash("two"));
+  EXPECT_FALSE(trial->not_served);
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, TheBytesOutliveTheCopyThatWasLoaded) {
+  TrialJournal journal = open();
+  const auto one = version("one");
+  ASSERT_TRUE(journal.begin(file_, hash("two"), one));
+  fs::remove(one.copy);
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, WhatIsProvenNeedsNoWayBack) {
+  TrialJournal journal = open();
+  const auto two = version("two");
+  ASSERT_TRUE(journal.begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(journal.prove(file_, version("one"))) << "not the one on trial";
+  EXPECT_TRUE(found());
+  ASSERT_TRUE(journal.prove(file_, two));
+  EXPECT_FALSE(found());
+  EXPECT_EQ(kept(), std::set<std::string>{"trials.json"}) << "P4: the bytes go";
+}
+
+TEST_F(TrialJournalTest, WhoEndsTheProcessOnTrialIsCondemned) {
+  {
+    TrialJournal journal = open();
+    ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  }
+  TrialJournal journal = open();
+  EXPECT_EQ(journal.blame(hash("one"), "it crashed").value(), false) << "it is proven";
+  EXPECT_EQ(journal.blame(hash("two"), "it crashed").value(), true);
+  EXPECT_EQ(journal.meet(file_, hash("two")).value(), Standing::kCondemned);
+  // However often it starts.
+  const auto trial = found();
+  ASSERT_TRUE(trial && trial->not_served);
+  EXPECT_EQ(trial->not_served->reason, "it crashed");
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, WithoutACrashItIsStillOnTrialAfterARestart) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kOnTrial);
+  EXPECT_TRUE(found());
+}
+
+TEST_F(TrialJournalTest, WhatSomebodyPutThereMeanwhileIsServed) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.blame(hash("two"), "it crashed"));
+  EXPECT_EQ(journal.meet(file_, hash("three")).value(), Standing::kUnknown);
+  EXPECT_FALSE(found());
+  EXPECT_EQ(kept(), std::set<std::string>{"trials.json"});
+}
+
+TEST_F(TrialJournalTest, TheWayBackLeadsBehindAVersionThatWasNotProven) {
+  TrialJournal journal = open();
+  const auto two = version("two");
+  ASSERT_TRUE(journal.begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(journal.begin(file_, hash("three"), two));
+  EXPECT_EQ(bytes_before(), "one");
+  // The third is taken back to the second, which is as new as it was.
+  ASSERT_TRUE(journal.condemn(file_, two.sha256, refused("three", false)));
+  EXPECT_EQ(found()->on_trial, two.sha256);
+  EXPECT_EQ(journal.blame(two.sha256, "it crashed").value(), true);
+  EXPECT_EQ(journal.meet(file_, hash("three")).value(), Standing::kCondemned);
+  EXPECT_EQ(bytes_before(), "one");
+  EXPECT_EQ(found()->not_served->reason, "it is bad") << "what the file holds is something else";
+}
+
+TEST_F(TrialJournalTest, WhatIsTakenBackIsNotServedAfterARestart) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.condemn(file_, hash("one"), refused("two", false)));
+  EXPECT_EQ(found()->on_trial, "");
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, WhatWasRefusedIsTriedAgainWithAWayBack) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.condemn(file_, hash("one"), refused("two", true)));
+  EXPECT_EQ(journal.meet(file_, hash("two")).value(), Standing::kOnTrial);
+  EXPECT_EQ(found()->on_trial, hash("two")) << "it may end this process";
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, APersonMayAllowWhatIsCondemned) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.blame(hash("two"), "it crashed"));
+  ASSERT_TRUE(journal.allow(hash("one")));
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+  ASSERT_TRUE(journal.allow(hash("two")));
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kOnTrial);
+}
+
+TEST_F(TrialJournalTest, AVersionThatGoesOnBesideARefusedFileIsKeptOnceItIsProven) {
+  TrialJournal journal = open();
+  const auto two = version("two");
+  ASSERT_TRUE(journal.begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(journal.begin(file_, hash("three"), two));
+  ASSERT_TRUE(journal.condemn(file_, two.sha256, refused("three", true)));
+  ASSERT_TRUE(journal.prove(file_, two));
+  EXPECT_EQ(bytes_before(), "two");
+  EXPECT_EQ(found()->on_trial, "");
+  EXPECT_EQ(kept(), (std::set<std::string>{"trials.json", two.sha256 + ".so"}));
+}
+
+TEST_F(TrialJournalTest, AFileThatHoldsWhatRunsIsSettled) {
+  TrialJournal journal = open();
+  const auto two = version("two");
+  ASSERT_TRUE(journal.begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(journal.settle(file_));
+  EXPECT_EQ(found()->on_trial, two.sha256) << "that is no proof";
+  ASSERT_TRUE(journal.condemn(file_, hash("one"), refused("two", true)));
+  ASSERT_TRUE(journal.settle(file_));
+  EXPECT_FALSE(found());
+}
+
+TEST_F(TrialJournalTest, TheProvenContentIsNeverOnTrial) {
+  TrialJournal journal = open();
+  const auto two = version("two");
+  ASSERT_TRUE(journal.begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(journal.begin(file_, hash("one"), two));
+  EXPECT_FALSE(found());
+}
+
+TEST_F(TrialJournalTest, AFileThatIsGoneHasNoTrial) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  fs::remove(file_);
+  EXPECT_FALSE(found()) << "gone while no server ran";
+  ASSERT_TRUE(journal.forget(file_));
+  EXPECT_EQ(kept(), std::set<std::string>{"trials.json"});
+}
+
+TEST_F(TrialJournalTest, P3_DamagedBytesAreNotGiven) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  write(directory_ / (hash("one") + ".so"), "one!");
+  EXPECT_NE(bytes_before().find("is damaged"), std::string::npos);
+  fs::remove(directory_ / (hash("one") + ".so"));
+  EXPECT_FALSE(found()) << "there is nothing to go back to";
+}
+
+TEST_F(TrialJournalTest, LibrariesDoNotDisturbEachOther) {
+  TrialJournal journal = open();
+  const fs::path other = root_.path() / "b.so";
+  write(other, "another");
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.begin(other, hash("two"), version("one"))) << "the same content";
+  ASSERT_TRUE(journal.forget(file_));
+  EXPECT_EQ(open().all().size(), 1U);
+  EXPECT_TRUE(open().proven(other, clock_, ::geteuid())) << "its bytes are the other's as well";
+  EXPECT_EQ(journal.blame(hash("two"), "it crashed").value(), true);
+}
+
+TEST_F(TrialJournalTest, P2_WhatCannotBeWrittenHasNotHappened) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  fs::remove_all(directory_);
+  EXPECT_FALSE(journal.begin(file_, hash("three"), version("one")));
+  ASSERT_NE(journal.find(file_), nullptr);
+  EXPECT_EQ(journal.find(file_)->on_trial, hash("two"));
+}
+
+TEST_F(TrialJournalTest, NamesThatCannotBeNotedAreRefused) {
+  TrialJournal journal = open();
+  const auto begun = journal.begin(root_.path() / "\xff.so", hash("two"), version("one"));
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(TrialJournalTest, AListThatIsNotOursIsAnErrorAndOneThatLeadsAwayIsLeftOut) {
+  fs::create_directory(directory_);
+  for (const std::string text : {"", "[]", "{}", R"({"trials":3})", "{\"trials\":"}) {
+    write(directory_ / "trials.json", text);
+    const auto journal = TrialJournal::open(directory_);
+    ASSERT_FALSE(journal) << text;
+    EXPECT_EQ(journal.error().code, Errc::kInvalidArgument) << text;
+  }
+  write(root_.path() / "elsewhere.so", "elsewhere");
+  write(directory_ / "trials.json", R"({"trials":[3,{"file":")" + file_.native() +
+                                        R"(","proven":"../elsewhere","on_trial":"x"}]})");
+  EXPECT_TRUE(open().all().empty());
+}
+
+TEST_F(TrialJournalTest, ADirectoryOfOthersIsNotUsed) {
+  fs::create_directory(root_.path() / "real");
+  fs::create_directory_symlink(root_.path() / "real", directory_);
+  const auto journal = TrialJournal::open(directory_);
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.error().code, Errc::kForbidden);
+}
+
+TEST_F(TrialJournalTest, TheDirectoryIsPrivate) {
+  fs::create_directory(directory_);
+  fs::permissions(directory_, fs::perms{0777});
+  (void)open();
+  EXPECT_EQ(fs::status(directory_).permissions(), fs::perms{0700});
+}
+
+}  // namespace
+}  // namespace hearth::loader

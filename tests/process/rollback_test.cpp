@@ -1,0 +1,291 @@
+// A version that ends the server: the one before it serves after the restart, until somebody wants the new one again.
+#include "base/files.hpp"
+#include "process/agent_client.hpp"
+#include "process/supervised_fixture.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RollbackTest : public SupervisedTest {
+ protected:
+  RollbackTest() {
+    install(agent_library("crashes-mended"), "crashes.so");
+    configure("");
+  }
+
+  static fs::path agent_library(const std::string& name) {
+    return fs::path(HEARTH_AGENT_PLUGINS) / (name + ".so");
+  }
+  // `more`: further settings of reloads.
+  void configure(const std::string& more) const {
+    put("hearth.yaml", "limits: {hard_hang: 400ms}\nreload: {quiet_time: 20ms" + more + "}\n");
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
+    auto server = serve({"--config", "hearth.yaml"});
+    server->wait_until_ready();
+    return server;
+  }
+  // As `mv` does.
+  void replace(const fs::path& library) const {
+    fs::copy_file(library, root_ / "plugins/.new");
+    fs::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  }
+  void replace_by_the_one_that_crashes() const { replace(agent_library("crashes")); }
+
+  static std::string ask(const ServerProcess& server, const std::string& how) {
+    return request(server, "GET", "/agents/crashes/a?how=" + how).body;
+  }
+  static Json version_of(const ServerProcess& server) {
+    return AgentClient(server, "/agents/versioned/a").call("version");
+  }
+  // What does not answer any more.
+  template <class Server>
+  static void crash(const Server& server, const std::string& how) {
+    try {
+      (void)request(server, "GET", "/agents/crashes/a?how=" + how);
+    } catch (const std::runtime_error&) {
+    }
+  }
+  std::string hearth(std::vector<std::string> arguments) const {
+    const auto process = run(std::move(arguments));
+    process->wait();
+    return process->out() + process->log();
+  }
+  [[nodiscard]] std::string trials() const {
+    return read_file(root_ / "data/trials/trials.json", 1U << 20U).value();
+  }
+  // Until a version is proven.
+  void wait_for_no_trial() const {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (trials() != "{\"trials\":[]}\n") {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(trials());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  void expect_taken_back(ServerProcess& server, const std::string& reason) const {
+    server.wait_for_log("reload.taken_back");
+    const std::string& log = server.log();
+    const std::size_t at = log.rfind("reload.taken_back");
+    const std::string line = log.substr(at, log.find('\n', at) - at);
+    EXPECT_NE(line.find(reason), std::string::npos) << line;
+    EXPECT_NE(line.find("hearth reload"), std::string::npos) << line;
+    const std::string list = hearth({"plugins"});
+    EXPECT_NE(list.find(reason), std::string::npos) << list;
+    EXPECT_NE(list.find("1.0.1"), std::string::npos) << list;
+  }
+};
+
+TEST_F(RollbackTest, AVersionThatCrashesAtItsFirstCallIsTakenBack) {
+  const auto supervisor = supervise({"--config", "hearth.yaml"});
+  std::uint16_t port = wait_for_server(*supervisor, 1);
+  replace_by_the_one_that_crashes();
+  supervisor->wait_for_log("reload.done class=Crashes version=1.0.0");
+  crash(port, "segv");
+  port = wait_for_server(*supervisor, 2);
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=segv").body, "ok") << "the one before";
+  expect_taken_back(*supervisor, "it ended the server (SIGSEGV in request) when it was tried");
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(RollbackTest, SoIsOneThatCrashesWhileAgentsTryIt) {
+  const auto supervisor = supervise({"--config", "hearth.yaml"});
+  std::uint16_t port = wait_for_server(*supervisor, 1);
+  // From now on it would crash in on_start, in the version that crashes.
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=loop").body, "ok");
+  replace_by_the_one_that_crashes();
+  port = wait_for_server(*supervisor, 2);
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a").body, "ok");
+  EXPECT_EQ(supervisor->log().find("reload.done"), std::string::npos);
+  expect_taken_back(*supervisor, "it ended the server (SIGSEGV in start) when it was tried");
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(RollbackTest, SoIsOneThatCrashesOnlyAsTheServerLoadsIt) {
+  put("fault", "crash load");
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  replace(made_for_tests("faulty_when_served"));
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  expect_taken_back(*server, "it ended the server (SIGSEGV in load) when it was tried");
+  EXPECT_EQ(request(*server, "GET", "/agents/faulty/a").status, 400) << "nobody has this class";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, SoIsOneThatHangsAndItsReleaseIsAnotherTry) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  crash(*server, "hang");
+  server->wait();
+  server = start();
+  EXPECT_EQ(ask(*server, "hang"), "ok");
+  expect_taken_back(*server, "it ended the server (hung in request) when it was tried");
+  const std::string said = hearth({"quarantine", "release", "crashes"});
+  EXPECT_NE(said.find("version 1.0.0 is coming in"), std::string::npos) << said;
+  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AReleaseWhileNoServerRunsIsAnotherTryAtTheNextStart) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  crash(*server, "hang");
+  server->wait();
+  server = start();
+  EXPECT_EQ(server->stop(), kClean);
+  hearth({"quarantine", "release", "crashes"});
+  server = start();
+  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV) << "the new one";
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok") << "it was on trial again";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  for (int i = 0; i < 2; ++i) {
+    server = start();
+    EXPECT_EQ(ask(*server, "segv"), "ok");
+    expect_taken_back(*server, "it ended the server (SIGSEGV in request) when it was tried");
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  server = start();
+  replace(agent_library("crashes-mended"));
+  wait_for_no_trial();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, WhoAsksForAReloadTriesItAgain) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  const std::string said = hearth({"reload", "crashes"});
+  EXPECT_NE(said.find("1.0.0"), std::string::npos) << said;
+  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AVersionThatIsProvenStays) {
+  configure(", probation: 0s");
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  wait_for_no_trial();
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV) << "there is no way back";
+}
+
+TEST_F(RollbackTest, AKillIsNobodysFaultAndTheTrialGoesOn) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  server->signal(SIGKILL);
+  EXPECT_EQ(server->wait().signal, SIGKILL);
+  server = start();
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV) << "the new one serves";
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok") << "and was still on trial";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AfterARestartTheTrialEndsAsWell) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_NE(trials(), "{\"trials\":[]}\n");
+  configure(", probation: 10ms");
+  server = start();
+  wait_for_no_trial();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AFileThatIsRefusedKeepsNobodyFromTheVersionBeforeEvenAfterARestart) {
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  const fs::path half = root_ / "plugins/.half";
+  fs::copy_file(agent_library("crashes"), half);
+  fs::resize_file(half, fs::file_size(half) / 2);
+  fs::rename(half, root_ / "plugins/crashes.so");
+  server->wait_for_log("plugin.refused");
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_NE(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  // The whole file, and the server has no reason against it.
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNextOne) {
+  fs::remove(root_ / "plugins/crashes.so");
+  install(agent_library("versioned-1"), "crashes.so");
+  auto server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  replace(agent_library("versioned-bad"));
+  server->wait_for_log("reload.taken_back");
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, ANewerSchemaThatAllAgentsHaveHasNoWayBack) {
+  fs::remove(root_ / "plugins/crashes.so");
+  install(agent_library("versioned-1"), "crashes.so");
+  const auto server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  replace(agent_library("versioned-schema"));
+  server->wait_for_log("reload.done");
+  wait_for_no_trial();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, WithoutItsJournalTheServerServesAndSaysWhatIsMissing) {
+  put("data/trials/trials.json", "no list\n");
+  const auto server = start();
+  EXPECT_NE(server->log().find("server.trials_unknown"), std::string::npos) << server->log();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing
