@@ -76,6 +76,8 @@ struct WatchOptions {
 //                   files that changed together. So also of what makes no news: the targets of links, a network's file systems.
 //  P2 Since when    The first difference is to `known`, what the caller has read before.
 //  P3 Absence       A directory that is absent, replaced or cannot be read is looked at again every poll_time.
+//  P4 Stalls        Nobody can see whether a writer that stands still is done. A file that has been quiet for quiet_time, or has never been quiet
+//                   for longest_wait, is told as it is, and again when it goes on: that half of it is no library is the loader's to find.
 //
 // Threads    The constructor starts one of its own, which calls `on_change`; the destructor waits for it, so not from there.
 // Failure    Without inotify (a limit of the system) it polls, and logs that once (watch.polling).

@@ -1,13 +1,15 @@
-// Plugins that were compiled against the headers of ABI 1.0 are served today.
+// Plugins that were compiled against headers as they were released are served today.
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace hearth::testing {
 namespace {
@@ -66,6 +68,27 @@ TEST_P(FrozenPluginsTest, WorkGoesOnAfterAKill) {
   }
   EXPECT_EQ(run.at("finished"), true);
   EXPECT_EQ(run.at("steps").size(), 10U);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_P(FrozenPluginsTest, TheExtensionsThatJoinedDeliver) {
+  install(frozen("planner"), "planner.so");
+  const auto server = serve_ready();
+  Json seen;
+  {
+    RawClient client(server->port());
+    ASSERT_EQ(client.upgrade("/agents/planner-c/a").status, 101);
+    EXPECT_EQ(call(client, "begin", "[]"), true);
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    do {
+      seen = call(client, "seen", "[]");
+      // So that the server has the processor.
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    } while (seen.size() < 3 && std::chrono::steady_clock::now() < deadline);
+  }
+  auto kinds = seen.get<std::vector<std::string>>();
+  std::ranges::sort(kinds);  // each is on its own way
+  EXPECT_EQ(kinds, (std::vector<std::string>{"queue:item", "schedule:tick", "settled:work"}));
   EXPECT_EQ(server->stop(), kClean);
 }
 

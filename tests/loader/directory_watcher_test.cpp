@@ -1,82 +1,34 @@
 // What people do to files in a plugin directory, done to real ones.
 #include "loader/directory_watcher.hpp"
 
-#include "support/recording_logger.hpp"
+#include "loader/directory_watcher_fixture.hpp"
+#include "loader/file_descriptor.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <condition_variable>
+#include <array>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
-#include <memory>
+#include <future>
 #include <mutex>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::loader {
 namespace {
 
 using namespace std::chrono_literals;
-using Names = std::vector<std::string>;
-
-class DirectoryWatcherTest : public ::testing::Test {
- protected:
-  DirectoryWatcherTest() {
-    options_.directories = {{.path = path("plugins")}};
-    options_.quiet_time = 20ms;
-    options_.poll_time = 10s;  // only news count
-    std::filesystem::create_directory(path("plugins"));
-  }
-  ~DirectoryWatcherTest() override { watcher_.reset(); }
-
-  [[nodiscard]] std::filesystem::path path(std::string_view name) const {
-    return directory_.path() / name;
-  }
-  [[nodiscard]] std::filesystem::path plugin(std::string_view name) const {
-    return path("plugins") / name;
-  }
-  static void write(const std::filesystem::path& file, std::string_view text) {
-    std::ofstream(file, std::ios::binary) << text;
-  }
-  [[nodiscard]] DirectoryImage image() const { return look_at(options_.directories); }
-  void watch() {
-    watcher_ = std::make_unique<DirectoryWatcher>(
-        options_, image(),
-        [this](const FileChanges& changes) {
-          const std::scoped_lock lock(mutex_);
-          for (const auto& file : changes.changed) changed_.push_back(file.filename());
-          for (const auto& file : changes.gone) gone_.push_back(file.filename());
-          ++calls_;
-          told_.notify_all();
-        },
-        logger_);
-  }
-  template <class Condition>
-  bool wait_until(Condition condition) {
-    std::unique_lock lock(mutex_);
-    return told_.wait_for(lock, 10s, condition);
-  }
-  bool wait_for_change(const std::string& name) {
-    return wait_until([&] { return std::ranges::find(changed_, name) != changed_.end(); });
-  }
-  bool wait_for_gone(const std::string& name) {
-    return wait_until([&] { return std::ranges::find(gone_, name) != gone_.end(); });
-  }
-
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::RecordingLogger logger_;
-  WatchOptions options_;
-  std::mutex mutex_;
-  std::condition_variable told_;
-  Names changed_;
-  Names gone_;
-  int calls_ = 0;
-  std::unique_ptr<DirectoryWatcher> watcher_;
-};
+using testing::DirectoryWatcherTest;
 
 TEST_F(DirectoryWatcherTest, TellsOfANewFile) {
   watch();
@@ -191,14 +143,7 @@ TEST_F(DirectoryWatcherTest, TellsWhatChangedBeforeItBeganSinceTheImageItWasGive
   const DirectoryImage before = image();
   write(plugin("a.so"), "1");
   options_.poll_time = 20ms;
-  watcher_ = std::make_unique<DirectoryWatcher>(
-      options_, before,
-      [this](const FileChanges& changes) {
-        const std::scoped_lock lock(mutex_);
-        for (const auto& file : changes.changed) changed_.push_back(file.filename());
-        told_.notify_all();
-      },
-      logger_);
+  watch_since(before);
   EXPECT_TRUE(wait_for_change("a.so"));
 }
 
@@ -209,6 +154,108 @@ TEST_F(DirectoryWatcherTest, LooksAtOnceWhenAsked) {
   write(plugin("a.so"), "1");
   watcher_->look_now();
   EXPECT_TRUE(wait_for_change("a.so"));
+}
+
+TEST_F(DirectoryWatcherTest, ACopyThatStallsIsToldWhileItStallsAndAgainWhenItIsWhole) {
+  keep_contents_of("a.so");
+  write(plugin("a.so"), "the version before");
+  watch();
+  const std::string half(70'000, 'x');
+  std::ofstream copy(plugin("a.so"), std::ios::binary | std::ios::trunc);
+  copy << half << std::flush;
+  ASSERT_TRUE(wait_for_contents(half)) << "nobody can know that more is to come";
+  copy << half << std::flush;
+  copy.close();
+  EXPECT_TRUE(wait_for_contents(half + half));
+}
+
+TEST_F(DirectoryWatcherTest, ACopyThatIsNeverQuietIsToldInBetweenAndAgainWhenItIsWhole) {
+  options_.quiet_time = 200ms;
+  options_.longest_wait = 50ms;
+  keep_contents_of("a.so");
+  watch();
+  std::ofstream copy(plugin("a.so"), std::ios::binary);
+  std::string whole;
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  for (bool told = false; !told && std::chrono::steady_clock::now() < deadline;) {
+    copy << 'x' << std::flush;
+    whole += 'x';
+    const std::scoped_lock lock(mutex_);
+    told = calls_ > 0;
+  }
+  ASSERT_GT(calls_, 0);
+  copy << "end" << std::flush;
+  copy.close();
+  EXPECT_TRUE(wait_for_contents(whole + "end"));
+}
+
+// News of the directory, in a queue of its own that nobody reads meanwhile.
+class Witness {
+ public:
+  explicit Witness(const std::filesystem::path& directory) {
+    if (::inotify_add_watch(queue_.get(), directory.c_str(), IN_ALL_EVENTS) < 0)
+      throw std::runtime_error("the directory cannot be watched");
+  }
+  struct News {
+    std::set<std::string> names;
+    bool overflow = false;
+  };
+  [[nodiscard]] News read_all() const {
+    News news;
+    alignas(inotify_event) std::array<char, 65'536> bytes{};
+    for (ssize_t got = 0; (got = ::read(queue_.get(), bytes.data(), bytes.size())) > 0;) {
+      for (std::size_t at = 0; std::cmp_less(at, got);) {
+        const auto* const event = reinterpret_cast<const inotify_event*>(bytes.data() + at);
+        if (event->len > 0) news.names.emplace(event->name);
+        news.overflow = news.overflow || (event->mask & IN_Q_OVERFLOW) != 0;
+        at += sizeof(inotify_event) + event->len;
+      }
+    }
+    return news;
+  }
+
+ private:
+  FileDescriptor queue_{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+};
+
+// More news than the kernel keeps for one who does not read them.
+void fill_queues(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::size_t limit = 0;
+  std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> limit;
+  ASSERT_GT(limit, 0U);
+  // In turn: two of the same, one after the other, would be one.
+  for (std::size_t i = 0; i <= limit; ++i)
+    ASSERT_EQ(::chmod((i % 2 == 0 ? one : other).c_str(), 0600), 0);
+}
+
+TEST_F(DirectoryWatcherTest, AQueueThatOverflowsLosesNoChange) {
+  for (const char* name : {"changed.so", "removed.so", "one.txt", "other.txt"})
+    write(plugin(name), "1");
+  std::promise<void> entered;
+  std::promise<void> go_on;
+  when_told_ = [&, first = true](const FileChanges&) mutable {
+    if (!std::exchange(first, false)) return;
+    entered.set_value();
+    go_on.get_future().wait();
+  };
+  watch();
+  write(plugin("first.so"), "1");
+  entered.get_future().wait();  // the watcher reads nothing now
+  const Witness witness(path("plugins"));
+  fill_queues(plugin("one.txt"), plugin("other.txt"));
+  write(plugin("new.so"), "1");
+  write(plugin("changed.so"), "22");
+  std::filesystem::remove(plugin("removed.so"));
+  const Witness::News news = witness.read_all();
+  go_on.set_value();
+
+  EXPECT_TRUE(news.overflow);
+  EXPECT_EQ(news.names, (std::set<std::string>{"one.txt", "other.txt"})) << "the others are lost";
+  ASSERT_TRUE(wait_until([&] { return calls_ == 2; }));
+  EXPECT_EQ(changed_, (Names{"first.so", "changed.so", "new.so"}));
+  EXPECT_EQ(gone_, Names{"removed.so"});
+  write(plugin("later.so"), "1");
+  EXPECT_TRUE(wait_for_change("later.so")) << "and the watch goes on";
 }
 
 TEST(DifferenceTest, IsEmptyForTheSameImage) {

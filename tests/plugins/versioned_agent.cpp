@@ -2,13 +2,17 @@
 // With SCHEMA it numbers its data, and marks the rows of older versions; FAILS_TO_MIGRATE breaks that half-way.
 //
 //   methods   version() -> VERSION; add() -> how often it was called, over all versions; slow(ms) -> VERSION, after a while
-//             slow_get(ms): the same, idempotent, and without a wait the second time; attempts(what) -> how often "slow_get" or "connect"
-//             was begun, over all versions
+//             slow_get(ms): the same, idempotent, and without a wait the second time; hold(file), hold_get(file) (idempotent) -> VERSION,
+//             once that file is there
+//             attempts(what) -> how often "slow_get", "hold", "hold_get", "request", "connect" or "migrate" was begun, over all versions
+//             farewells() -> ["VERSION begun", "VERSION done"]: what on_evict has written, over all versions
 //             marks() -> how many rows of `calls` were brought over from an older schema version (with SCHEMA)
 //             work(steps, ms): a fiber that writes its steps to the table `steps`; steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
+//   requests  are answered with VERSION; with ?until=FILE once that file is there
 //   options   gate: the start waits until this file is there, and fails then
-//             evict_ms: on_evict takes so long
+//             evict_ms: on_evict takes so long, and until the file evict_gate is there; it logs "leaving" when it begins
+//             migrate_gate: on_migrate logs "migrating" half-way, and waits until this file is there (with SCHEMA)
 //   connect   with ?wait=MS it takes so long, the first time, and then sends "connected " and VERSION
 
 #include <hearth/agent.hpp>
@@ -33,7 +37,10 @@ class Versioned : public hearth::Agent {
   static constexpr unsigned schema_version = SCHEMA;
   hearth::Task<void> on_migrate(unsigned /*from*/, unsigned /*to*/) override {
     sql("ALTER TABLE calls ADD COLUMN mark INTEGER");
+    sql("INSERT INTO attempts VALUES ('migrate')");
+    log.info("migrating");
     co_await sleep(std::chrono::milliseconds(1));
+    co_await file_is_there(migrate_gate_);
     sql("UPDATE calls SET mark = 1");
 #ifdef FAILS_TO_MIGRATE
     throw std::runtime_error("this version cannot migrate");
@@ -45,10 +52,15 @@ class Versioned : public hearth::Agent {
   struct Options {
     std::string gate;
     int evict_ms = 0;
-    HEARTH_FIELDS(gate, evict_ms)
+    std::string evict_gate;
+    std::string migrate_gate;
+    HEARTH_FIELDS(gate, evict_ms, evict_gate, migrate_gate)
   };
   explicit Versioned(Options options)
-      : gate_(std::move(options.gate)), evict_time_(options.evict_ms) {
+      : gate_(std::move(options.gate)),
+        evict_time_(options.evict_ms),
+        evict_gate_(std::move(options.evict_gate)),
+        migrate_gate_(std::move(options.migrate_gate)) {
 #ifdef SCHEMA
     sql("CREATE TABLE IF NOT EXISTS calls (n INTEGER, mark INTEGER)");
 #else
@@ -56,6 +68,7 @@ class Versioned : public hearth::Agent {
 #endif
     sql("CREATE TABLE IF NOT EXISTS steps (step INTEGER, version TEXT)");
     sql("CREATE TABLE IF NOT EXISTS attempts (what TEXT)");
+    sql("CREATE TABLE IF NOT EXISTS farewells (what TEXT)");
   }
 
   static void methods(hearth::Methods<Versioned>& m) {
@@ -66,7 +79,10 @@ class Versioned : public hearth::Agent {
 #endif
     m.add("slow", &Versioned::slow);
     m.add("slow_get", &Versioned::slow_get, hearth::kIdempotent);
+    m.add("hold", &Versioned::hold);
+    m.add("hold_get", &Versioned::hold_get, hearth::kIdempotent);
     m.add("attempts", &Versioned::attempts);
+    m.add("farewells", &Versioned::farewells);
     m.add("work", &Versioned::work);
     m.add("steps", &Versioned::steps);
   }
@@ -76,13 +92,17 @@ class Versioned : public hearth::Agent {
     throw std::runtime_error("this version cannot start");
 #else
     if (gate_.empty()) co_return;
-    while (!std::filesystem::exists(gate_)) co_await sleep(std::chrono::milliseconds(1));
+    co_await file_is_there(gate_);
     throw std::runtime_error("the gate is open");
 #endif
   }
 
   hearth::Task<void> on_evict(hearth::EvictReason) override {
+    log.info("leaving");
+    sql("INSERT INTO farewells VALUES (?)", std::string(VERSION " begun"));
     if (evict_time_.count() > 0) co_await sleep(evict_time_);
+    co_await file_is_there(evict_gate_);
+    sql("INSERT INTO farewells VALUES (?)", std::string(VERSION " done"));
   }
 
   hearth::Task<void> on_connect(hearth::Connection client) override {
@@ -97,6 +117,12 @@ class Versioned : public hearth::Agent {
   hearth::Task<void> on_message(hearth::Connection client, hearth::Message message) override {
     client.send(VERSION " " + message.text());
     return {};
+  }
+
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    sql("INSERT INTO attempts VALUES ('request')");
+    co_await file_is_there(request.query("until").value_or(""));
+    co_return hearth::Response::text(VERSION);
   }
 
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
@@ -119,8 +145,21 @@ class Versioned : public hearth::Agent {
     if (before == 0) co_await sleep(std::chrono::milliseconds(ms));
     co_return VERSION;
   }
+  hearth::Task<std::string> hold(std::string file) {
+    sql("INSERT INTO attempts VALUES ('hold')");
+    co_await file_is_there(file);
+    co_return VERSION;
+  }
+  hearth::Task<std::string> hold_get(std::string file) {
+    sql("INSERT INTO attempts VALUES ('hold_get')");
+    co_await file_is_there(file);
+    co_return VERSION;
+  }
   int attempts(std::string what) {
     return sql("SELECT count(*) FROM attempts WHERE what = ?", what).value<int>();
+  }
+  std::vector<std::string> farewells() {
+    return sql("SELECT what FROM farewells ORDER BY rowid").rows<std::string>();
   }
   std::string work(int steps, int ms) {
     return spawn_fiber("work", [this, steps, ms](hearth::FiberContext& run) {
@@ -137,6 +176,11 @@ class Versioned : public hearth::Agent {
   }
 
  private:
+  // Or at once, if none is named.
+  hearth::Task<void> file_is_there(std::string file) {
+    while (!file.empty() && !std::filesystem::exists(file))
+      co_await sleep(std::chrono::milliseconds(1));
+  }
   hearth::Task<void> steps_of(hearth::FiberContext& run) {
     const hearth::Json at = run.snapshot();
     return steps_of_work(run, at.at("done").get<int>(), at.at("steps").get<int>(),
@@ -152,6 +196,8 @@ class Versioned : public hearth::Agent {
 
   const std::string gate_;
   const std::chrono::milliseconds evict_time_;
+  const std::string evict_gate_;
+  const std::string migrate_gate_;
 };
 
 HEARTH_PLUGIN("versioned", VERSION, Versioned)

@@ -1,10 +1,8 @@
 // Libraries are replaced while the server runs: clients stay, agents move, work goes on.
 
 #include "json/json.hpp"
-#include "process/agent_client.hpp"
-#include "process/process_fixture.hpp"
+#include "process/versioned_fixture.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -18,64 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One agent of the class Versioned, over a WebSocket.
-class Client : public AgentClient {
- public:
-  Client(const ServerProcess& server, const std::string& name)
-      : AgentClient(server, "/agents/versioned/" + name) {}
-
-  void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
-  // The next frame that is no frame of the protocol.
-  std::string read() {
-    for (;;) {
-      std::string text = client_.read_text();
-      if (!text.starts_with('{')) return text;
-      protocol_frames_.push_back(parse_json(text).value());
-    }
-  }
-  // Of this type, among those that read() has left out.
-  [[nodiscard]] std::ptrdiff_t frames_of_type(const std::string& type) const {
-    return std::ranges::count_if(
-        protocol_frames_, [&](const Json& frame) { return frame.value("type", "") == type; });
-  }
-  // What comes last.
-  Frame close_frame() {
-    for (;;) {
-      Frame frame = client_.read_frame();
-      if (frame.opcode == 8) return frame;
-    }
-  }
-
- private:
-  std::vector<Json> protocol_frames_;
-};
-
-class ReloadTest : public ProcessTest {
+class ReloadTest : public VersionedTest {
  protected:
-  ReloadTest() {
-    put("hearth.yaml", "reload: {quiet_time: 50ms, trial_time: 5s, removal_grace: 1s}\n");
-    install(version_file("1"), "versioned.so");
-    server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
-  }
-  ~ReloadTest() override {
-    if (server_) server_->stop();
-  }
-
-  static std::filesystem::path version_file(const std::string& version) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
-  }
-  [[nodiscard]] std::filesystem::path file() const { return root_ / "plugins" / "versioned.so"; }
-  // As `install` and `mv` do: a new file under the old name.
-  void replace(const std::string& version) const {
-    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
-    std::filesystem::copy_file(version_file(version), temporary,
-                               std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(temporary, file());
-  }
-  void replace_and_wait(const std::string& version) {
-    replace(version);
-    server_->wait_for_log("reload.done", ++reloads_);
-  }
+  ReloadTest() { start("reload: {quiet_time: 50ms, trial_time: 5s, removal_grace: 1s}\n"); }
 
   void remove_and_wait() const {
     std::filesystem::remove(file());
@@ -92,18 +35,6 @@ class ReloadTest : public ProcessTest {
     EXPECT_EQ(socket.request(RawClient::upgrade_text("/agents/versioned/b")).status, 503);
     EXPECT_EQ(request(*server_, "GET", "/agents/nobody/b").status, 400) << "a name never known";
   }
-
-  // Until what another client has asked for is in progress.
-  static void wait_for_attempt(Client& client, const std::string& what) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    const std::string arguments = dump_json(Json::array({what}));
-    while (client.call("attempts", arguments) == 0) {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing begins");
-    }
-  }
-
-  std::size_t reloads_ = 0;
-  std::unique_ptr<ServerProcess> server_;
 };
 
 TEST_F(ReloadTest, ANewVersionAnswersOnTheOldSocket) {
@@ -182,6 +113,20 @@ TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
   EXPECT_EQ(client.call("version"), "2.0.0");
 }
 
+TEST_F(ReloadTest, ARequestInProgressIsToldToTryAgain) {
+  Client other(*server_, "a");
+  RawClient socket(server_->port());
+  socket.send("GET /agents/versioned/a?until=" + gate("never") + " HTTP/1.1\r\nHost: test\r\n\r\n");
+  wait_for_attempt(other, "request");
+  replace_and_wait("2");
+  const Reply reply = socket.read_reply();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos) << reply.head;
+  EXPECT_NE(reply.body.find("the agent was evicted (code_update); try again"), std::string::npos)
+      << reply.body;
+  EXPECT_EQ(request(*server_, "GET", "/agents/versioned/a").body, "2.0.0");
+}
+
 TEST_F(ReloadTest, AnIdempotentCallInProgressIsAnsweredByTheNewVersion) {
   Client client(*server_, "a");
   Client other(*server_, "a");
@@ -256,49 +201,6 @@ TEST_F(ReloadTest, AVersionOnWhichAgentsFailIsTakenBack) {
   server_->wait_for_log("reload.taken_back");
   EXPECT_EQ(client.call("version"), "1.0.0");
   EXPECT_EQ(client.call("add"), 2);
-}
-
-TEST_F(ReloadTest, DataAreMigratedAndTheVersionBeforeCannotComeBack) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("add"), 1);
-  replace_and_wait("schema");
-  EXPECT_EQ(client.call("marks"), 1);
-  EXPECT_EQ(client.call("add"), 2);
-  EXPECT_EQ(client.call("marks"), 1) << "the new row is none that was brought over";
-  replace("1");
-  server_->wait_for_log("reload.taken_back");
-  EXPECT_EQ(client.call("version"), "5.0.0");
-  EXPECT_EQ(client.call("add"), 3);
-}
-
-TEST_F(ReloadTest, AVersionThatCannotMigrateIsTakenBackAndHasChangedNothing) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("add"), 1);
-  replace("schema-bad");
-  server_->wait_for_log("reload.taken_back");
-  EXPECT_EQ(client.call("version"), "1.0.0");
-  EXPECT_EQ(client.call("add"), 2);
-  EXPECT_NE(server_->log().find("this version cannot migrate"), std::string::npos);
-}
-
-TEST_F(ReloadTest, ClientsOfAnAgentWithNewerDataAreToldSo) {
-  replace_and_wait("schema");
-  {
-    Client client(*server_, "a");
-    EXPECT_EQ(client.call("add"), 1);
-  }
-  server_->stop();
-  replace("1");
-  server_ = serve_ready({"--config", "hearth.yaml"});
-  Client client(*server_, "a");
-  const Frame end = client.close_frame();
-  EXPECT_EQ(end.close_code(), 1011);
-  EXPECT_NE(end.payload.find("the agent's data has schema version 2, but this version of the "
-                             "class has none"),
-            std::string::npos)
-      << end.payload;
-  Client other(*server_, "b");
-  EXPECT_EQ(other.call("add"), 1) << "other agents of the class are served";
 }
 
 TEST_F(ReloadTest, RemovedAndPutBackClientsNoticeOnlyAWait) {

@@ -1,7 +1,6 @@
 // How agents come from one version of their library to the next: one that drains, one that is taken back, one that is overtaken.
 #include "json/json.hpp"
-#include "process/agent_client.hpp"
-#include "process/process_fixture.hpp"
+#include "process/versioned_fixture.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -14,43 +13,8 @@
 namespace hearth::testing {
 namespace {
 
-// One agent of the class Versioned, over a WebSocket.
-class Client : public AgentClient {
- public:
-  Client(const ServerProcess& server, const std::string& name)
-      : AgentClient(server, "/agents/versioned/" + name) {}
-
-  void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
-  // The next frame that is no frame of the protocol. Throws if the server closes the connection.
-  std::string read() {
-    for (;;) {
-      std::string text = client_.read_text();
-      if (!text.starts_with('{')) return text;
-    }
-  }
-};
-
-class RolloutTest : public ProcessTest {
+class RolloutTest : public VersionedTest {
  protected:
-  ~RolloutTest() override {
-    if (server_) server_->stop();
-  }
-  void start(const std::string& configuration) {
-    put("hearth.yaml", configuration);
-    std::filesystem::create_directories(root_ / "classes");
-    install(version_file("1"), "versioned.so");
-    server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
-  }
-  static std::filesystem::path version_file(const std::string& version) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
-  }
-  // As `install` and `mv` do: a new file under the old name.
-  void replace(const std::string& version) const {
-    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
-    std::filesystem::copy_file(version_file(version), temporary,
-                               std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(temporary, root_ / "plugins" / "versioned.so");
-  }
   // The versions that have agents in memory.
   [[nodiscard]] std::set<std::string> versions_in_memory() const {
     const auto command = run({"agents", "versioned", "--json", "--config", "hearth.yaml"});
@@ -63,22 +27,62 @@ class RolloutTest : public ProcessTest {
     }
     return versions;
   }
-
-  std::unique_ptr<ServerProcess> server_;
 };
 
-TEST_F(RolloutTest, ACallThatIsInProgressEndsBeforeItsAgentIsDrained) {
-  start("reload: {quiet_time: 50ms, policy: drain}\n");  // and a trial, as by default
-  Client client(*server_, "a");
-  client.begin("slow", "[3000]");
-  EXPECT_EQ(client.call("version"), "1.0.0") << "it came after the other, and is answered first";
+// How many agents try a version first.
+class RolloutDrainTest : public RolloutTest, public ::testing::WithParamInterface<int> {
+ protected:
+  void start_draining(const std::string& deadline) {
+    start("reload: {quiet_time: 50ms, policy: drain, drain_deadline: " + deadline +
+          ", trial_agents: " + std::to_string(GetParam()) + "}\n");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Trials, RolloutDrainTest, ::testing::Values(0, 1, 5));
+
+TEST_P(RolloutDrainTest, IdleAgentsMoveAtOnceAndABusyOneWhenItsCallHasEnded) {
+  start_draining("1h");
+  Client busy(*server_, "busy");
+  Client asking(*server_, "busy");
+  Client idle(*server_, "idle");
+  Client another(*server_, "another");
+  for (Client* client : {&busy, &asking, &idle, &another})
+    EXPECT_EQ(client->call("version"), "1.0.0");
+  busy.begin("hold", arguments(gate("held")));
+  wait_for_attempt(asking, "hold");
   replace("2");
-  server_->wait_for_log("reload.begun class=Versioned version=2.0.0");
-  EXPECT_EQ(server_->log().find("agent=a reason=code_update"), std::string::npos);
-  const Json answer = client.answer();
+  wait_for_version(idle, "2.0.0");
+  wait_for_version(another, "2.0.0");
+  EXPECT_EQ(asking.call("version"), "1.0.0") << "the other call is still in progress";
+  EXPECT_EQ(versions_in_memory(), (std::set<std::string>{"1.0.0", "2.0.0"}));
+  open("held");
+  const Json answer = busy.answer();
   EXPECT_EQ(answer.value("result", Json()), "1.0.0") << dump_json(answer);
+  EXPECT_EQ(busy.call("version"), "2.0.0");
+  EXPECT_EQ(busy.call("attempts", arguments("hold")), 1);
   server_->wait_for_log("reload.done class=Versioned version=2.0.0");
-  EXPECT_EQ(client.call("version"), "2.0.0");
+}
+
+TEST_P(RolloutDrainTest, CallsThatNeverEndAreEndedAtTheDeadline) {
+  start_draining("300ms");
+  Client caller(*server_, "a");
+  Client repeated(*server_, "a");
+  Client asking(*server_, "a");
+  caller.begin("hold", arguments(gate("never")));
+  repeated.begin("hold_get", arguments(gate("held")));
+  wait_for_attempt(asking, "hold");
+  wait_for_attempt(asking, "hold_get");
+  const auto began = std::chrono::steady_clock::now();
+  replace("2");
+  const Json answer = caller.answer();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(300));
+  EXPECT_EQ(answer.at("success"), false);
+  EXPECT_EQ(answer.value("error", ""), "the agent was evicted (code_update); try again");
+  EXPECT_EQ(asking.call("version"), "2.0.0");
+  wait_for_attempt(asking, "hold_get", 2);
+  open("held");
+  const Json again = repeated.answer();
+  EXPECT_EQ(again.value("result", Json()), "2.0.0") << dump_json(again);
+  server_->wait_for_log("reload.done class=Versioned version=2.0.0");
 }
 
 TEST_F(RolloutTest, ClientsThatSendAllTheTimeMeetTheVersionBeforeOneThatFails) {

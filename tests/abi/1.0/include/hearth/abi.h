@@ -104,9 +104,6 @@ struct hearth_class;
  * and must be completed exactly once (hearth_host.complete), inside on_event or any time later. If on_event
  * returns an error the event is refused: it must not be completed, and the host answers for the plugin.
  * "synchronous" kinds have `call` == 0 and are over when on_event returns.
- *
- * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class has no interest in it, and
- * counts as completed with OK.
  */
 enum {
   /* asynchronous. The first event after create. Until it is completed all others wait. An error fails the
@@ -220,7 +217,6 @@ typedef struct hearth_host {
   /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks for.
    * status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote to storage
    * before this call is committed before the answer leaves.
-   * `call` 0 with an error: the text of the error that create or a synchronous event is about to return.
    * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a CALL's body is
    * not JSON; the caller has then been answered with an error), LIMIT (body too large; likewise). [instance] */
   hearth_status (*complete)(const struct hearth_host *host, hearth_agent agent, uint64_t call,
@@ -269,21 +265,20 @@ typedef struct hearth_class {
   const char *version; /* the author's own, for people: "1.2.0". NUL-terminated. */
 
   /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of the class's
-   * YAML file as JSON ("{}" if there is none). May use the host's direct functions, but not submit(): FORBIDDEN.
+   * YAML file as JSON ("{}" if there is none). May use the host's direct functions, not submit() or send.
    * On error nothing was made and *instance is not read. [instance] */
   hearth_status (*create)(const struct hearth_class *self, const hearth_host *host, hearth_agent agent,
                           hearth_bytes name, hearth_bytes options, void **instance);
 
   /* Frees the instance and everything that it holds, suspended work too. Cannot fail. Host functions answer
-   * CLOSING while it runs, but log, cancel and last_error work. Called exactly once after a successful create. [instance] */
+   * CLOSING or GONE while it runs, but log and cancel work. Called exactly once after a successful create. [instance] */
   void (*destroy)(void *instance);
 
   /* An event; see HEARTH_EVENT_*. Unknown kinds must be answered HEARTH_E_UNSUPPORTED. [instance] */
   hearth_status (*on_event)(void *instance, const hearth_event *event);
 
-  /* The host has given up on an accepted event, because its deadline has passed: `call` is dead, complete() for it
-   * answers GONE. (A client that leaves does not end the work it asked for; emit() then answers GONE, and what
-   * complete() gives is dropped.) The plugin should stop the work. [instance] */
+  /* The host has given up on an accepted event (deadline, client gone): `call` is dead, complete() for it
+   * answers GONE. The plugin should stop the work. [instance] */
   void (*on_cancel)(void *instance, uint64_t call);
 
   /* A result of an operation, or a post. Unknown tokens must be ignored. [instance] */
@@ -333,7 +328,7 @@ enum {
 
 typedef struct hearth_note {
   uint32_t owner_size;       /* 7: "HEARTH" and its NUL */
-  uint32_t description_size; /* 24 + manifest_size, and the NUL if there is one */
+  uint32_t description_size; /* 24 + manifest_size */
   uint32_t type;             /* HEARTH_NOTE_TYPE */
   char owner[8];             /* "HEARTH\0\0" */
   uint32_t magic[2];         /* HEARTH_MAGIC, low half first */
@@ -353,7 +348,7 @@ typedef struct hearth_note {
   __attribute__((section(".note.hearth"), used, aligned(4))) static const struct {            \
     hearth_note head;                                                                         \
     char text[(sizeof(manifest) + 3) / 4 * 4];                                                \
-  } hearth_plugin_note_ = {{7, 24 + sizeof(manifest), HEARTH_NOTE_TYPE,                       \
+  } hearth_plugin_note_ = {{7, 24 + sizeof(manifest) - 1, HEARTH_NOTE_TYPE,                   \
                             {'H', 'E', 'A', 'R', 'T', 'H', 0, 0},                             \
                             {HEARTH_MAGIC & 0xffffffffu, HEARTH_MAGIC >> 32},                \
                             HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR, 0, 0,                         \

@@ -49,8 +49,7 @@ typedef struct hearth_connections_v1 {
   hearth_status (*set_attachment)(const hearth_host *host, hearth_agent agent, uint64_t connection, hearth_bytes bytes);
 
   /* Sends one frame; it leaves when the writes before it are durable. Never blocks: a client that reads too
-   * slowly is closed by the host. Text must be UTF-8 (INVALID). GONE: the client has left. FORBIDDEN: during CONNECTING,
-   * since the handshake comes first. [instance] */
+   * slowly is closed by the host. Text must be UTF-8 (INVALID). GONE: the client has left. [instance] */
   hearth_status (*send)(const hearth_host *host, hearth_agent agent, uint64_t connection, uint32_t kind, hearth_bytes payload);
 
   /* Sends one frame to every open connection (those with `tag`, if not empty) but the `except_count` ones

@@ -37,8 +37,7 @@ typedef uint64_t hearth_fiber;
 typedef struct hearth_fibers_v1 {
   /* Begins a fiber. `name`: 1 to 256 bytes of UTF-8, what recovery knows it by. `replaces`: the id of an interrupted fiber
    * that this one continues: its row goes and its checkpoint is taken over in the same transaction; or empty.
-   * On disk when it returns. *id (36 characters) names it in the table and in logs. Errors: INVALID (also while a savepoint of
-   * hearth.sql/1 is open; so do the functions below), NOT_FOUND (nothing of this id is being recovered to
+   * On disk when it returns. *id (36 characters) names it in the table and in logs. Errors: INVALID, NOT_FOUND (nothing to
    * replace), CLOSING, LIMIT (too many run), IO. [instance] */
   hearth_status (*start)(const hearth_host *host, hearth_agent agent, hearth_bytes name, hearth_bytes replaces,
                          hearth_fiber *fiber, hearth_bytes *id);

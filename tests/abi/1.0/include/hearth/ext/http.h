@@ -29,8 +29,8 @@ typedef struct hearth_http_v1 {
   /* 200 to 599; before the first emit() (else FORBIDDEN). [instance] */
   hearth_status (*set_status)(const hearth_host *host, hearth_agent agent, uint64_t call, uint32_t status);
 
-  /* Before the first emit(). INVALID: not a header name or value, or one that the host sets (Connection,
-   * Content-Length, Date, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade). LIMIT: more than 64 headers. [instance] */
+  /* Before the first emit(). INVALID: not a header name or value, or one that the host sets (Content-Length,
+   * Transfer-Encoding, Connection, Upgrade, Date). LIMIT: more than 64 headers. [instance] */
   hearth_status (*add_header)(const hearth_host *host, hearth_agent agent, uint64_t call, hearth_bytes name, hearth_bytes value);
 } hearth_http_v1;
 

@@ -1,0 +1,29 @@
+/*
+ * hearth.log/1: lines in the log of the server, with the agent they come from.
+ */
+#ifndef HEARTH_EXT_LOG_H
+#define HEARTH_EXT_LOG_H
+
+#include <hearth/abi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARTH_EXT_LOG "hearth.log/1"
+
+enum { HEARTH_LOG_DEBUG = 1, HEARTH_LOG_INFO = 2, HEARTH_LOG_WARN = 3, HEARTH_LOG_ERROR = 4 };
+
+typedef struct hearth_log_v1 {
+  /* Writes one line; control characters are escaped, at most 8 KiB are used. `agent` may be 0: then the line
+   * names the library. Never fails. [any] */
+  void (*write)(const hearth_host* host, hearth_agent agent, int32_t level, hearth_bytes text);
+} hearth_log_v1;
+
+HEARTH_STATIC_ASSERT(sizeof(hearth_log_v1) == 8, "frozen");
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HEARTH_EXT_LOG_H */

@@ -1,0 +1,131 @@
+#pragma once
+// A server with the class Versioned (tests/plugins/versioned_agent.cpp), whose library is replaced while clients use it.
+
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hearth::testing {
+
+// One agent of the class, over a WebSocket.
+class VersionedClient : public AgentClient {
+ public:
+  // `name` may have a query behind it.
+  VersionedClient(const ServerProcess& server, const std::string& name)
+      : AgentClient(server, "/agents/versioned/" + name) {}
+
+  void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
+  // The frames "first", "first + 1", ... without waiting for an answer.
+  void send_numbers(int first, int count) {
+    for (int i = 0; i < count; ++i) send(std::to_string(first + i));
+  }
+  // The server answers it as soon as it has read all that was sent before.
+  void ping() { client_.send(RawClient::frame(9, "ping")); }
+  // A call whose answer has this id.
+  void begin_as(const std::string& id, const std::string& method,
+                const std::string& arguments = "[]") {
+    send(R"({"type":"rpc","id":")" + id + R"(","method":")" + method + R"(","args":)" + arguments +
+         "}");
+  }
+
+  // The next frame that is no frame of the protocol; "pong" for the answer to a ping. Throws if the server closes the connection.
+  std::string read() {
+    for (;;) {
+      Frame frame = client_.read_frame();
+      if (frame.opcode == 10) return "pong";
+      if (frame.opcode == 8)
+        throw std::runtime_error("closed: " + std::to_string(frame.close_code()));
+      if (!frame.payload.starts_with('{')) return frame.payload;
+      protocol_frames_.push_back(parse_json(frame.payload).value());
+    }
+  }
+  // Of this type, among those that read() has left out.
+  [[nodiscard]] std::ptrdiff_t frames_of_type(const std::string& type) const {
+    return std::ranges::count_if(
+        protocol_frames_, [&](const Json& frame) { return frame.value("type", "") == type; });
+  }
+  // What comes last.
+  Frame close_frame() {
+    for (;;) {
+      Frame frame = client_.read_frame();
+      if (frame.opcode == 8) return frame;
+    }
+  }
+
+ private:
+  std::vector<Json> protocol_frames_;
+};
+
+// `server_` is the server; each test, or the constructor of its fixture, starts it.
+class VersionedTest : public ProcessTest {
+ protected:
+  using Client = VersionedClient;
+
+  ~VersionedTest() override {
+    if (server_) server_->stop();
+  }
+
+  // With version 1 in the place of the library, unless there is one.
+  void start(const std::string& configuration) {
+    put("hearth.yaml", configuration);
+    std::filesystem::create_directories(root_ / "classes");
+    if (!std::filesystem::exists(file())) install(version_file("1"), "versioned.so");
+    start_again();
+  }
+  // With what is there.
+  void start_again() {
+    server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
+    reloads_ = 0;
+  }
+
+  static std::filesystem::path version_file(const std::string& version) {
+    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+  }
+  [[nodiscard]] std::filesystem::path file() const { return root_ / "plugins" / "versioned.so"; }
+  // As `install` and `mv` do: a new file under the old name.
+  void replace(const std::string& version) const {
+    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
+    std::filesystem::copy_file(version_file(version), temporary,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(temporary, file());
+  }
+  void replace_and_wait(const std::string& version) {
+    replace(version);
+    server_->wait_for_log("reload.done", ++reloads_);
+  }
+
+  // A file that somebody waits for, as an argument or an option; it is not there before open().
+  [[nodiscard]] std::string gate(const std::string& name) const { return (root_ / name).string(); }
+  void open(const std::string& name) const { put(name, ""); }
+  static std::string arguments(const std::string& text) { return dump_json(Json::array({text})); }
+
+  // Until what another client has asked for is in progress: so often, over all versions.
+  static void wait_for_attempt(Client& client, const std::string& what, int times = 1) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (client.call("attempts", arguments(what)) < times) {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing begins");
+    }
+  }
+  // Until this agent's next call is answered by that version.
+  static void wait_for_version(Client& client, const std::string& version) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (client.call("version") != version) {
+      if (std::chrono::steady_clock::now() > deadline)
+        throw std::runtime_error("no version " + version);
+    }
+  }
+
+  std::size_t reloads_ = 0;
+  std::unique_ptr<ServerProcess> server_;
+};
+
+}  // namespace hearth::testing
