@@ -38,7 +38,7 @@ constexpr std::array kCases = {
     CheckCase{"T107", "Two copies of the library share nothing.",
               "Link with plugin.map: a replaced library runs beside the new one for a while.",
               check_two_copies},
-    CheckCase{"T108", "Fifty times loading and unloading leave memory and mappings as they were.",
+    CheckCase{"T108", "Loading and unloading 200 times leaves memory and mappings as they were.",
               "Free in deinit() what init() has taken.", check_many_cycles},
     CheckCase{"T201",
               "get_class() answers null for an index that does not exist, and always the same.",
@@ -102,6 +102,11 @@ constexpr std::array kCases = {
               "waits, and "
               "hearth/ext/offload.h for what computes.",
               check_call_times},
+    CheckCase{"T310", "Each job of hearth.offload/1 returns, and so does one that is cancelled.",
+              "A job may take long, but must end: until then it keeps a thread, the library in "
+              "memory, and a server from stopping. Limit what it waits for; one that only takes "
+              "long needs a longer --time-limit.",
+              check_jobs},
     CheckCase{"T401", "submit() may fail.",
               "Look at what submit() returns: after an error no result comes.",
               check_failing_submit},

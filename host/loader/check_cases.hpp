@@ -57,6 +57,7 @@ CaseOutcome check_results(CheckRun& run);
 CaseOutcome check_methods(CheckRun& run);
 CaseOutcome check_malformed_bodies(CheckRun& run);
 CaseOutcome check_call_times(CheckRun& run);
+CaseOutcome check_jobs(CheckRun& run);
 
 // ---- T4 and T5, check_cases_host.cpp ----
 CaseOutcome check_failing_submit(CheckRun& run);

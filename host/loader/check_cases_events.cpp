@@ -281,4 +281,28 @@ CaseOutcome check_call_times(CheckRun& run) {
   return outcome;
 }
 
+CaseOutcome check_jobs(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  std::size_t jobs = 0;
+  CaseOutcome outcome = with_each_class(subject, [&](CheckInstance& instance) {
+    const auto methods = find_methods(subject, instance.table());
+    // Its jobs wait until it is destroyed, and are cancelled then.
+    CheckInstance leaving(subject, instance.table(), "leaving");
+    if (leaving.create() != HEARTH_OK) return;
+    leaving.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+    for (const CheckEvent& event : later_events(instance, methods)) {
+      if (run.is_late()) return;
+      instance.deliver(event);
+      jobs += static_cast<std::size_t>(std::ranges::count(
+          instance.agent().operations(), HEARTH_OP_OFFLOAD, &CheckOperation::operation));
+      instance.pump();
+      leaving.deliver(event);
+    }
+  });
+  if (outcome.kind == CaseOutcome::Kind::kPassed && jobs == 0)
+    return CaseOutcome::skipped("it submits no job in what is tried");
+  return outcome;
+}
+
 }  // namespace hearth::loader

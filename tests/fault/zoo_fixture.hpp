@@ -138,12 +138,12 @@ class Visitor {
   static void say(std::unique_ptr<RawClient>& client) {
     if (client) client->send(RawClient::text_frame("hello"));
   }
-  // Calls a method; complains of any other result.
+  // Calls a method; complains of any other result, or error.
   void call(std::unique_ptr<RawClient>& client, const std::string& method,
-            const std::string& expected) {
+            const std::string& expected, const std::string& arguments = "[]") {
     if (!client) return;
-    client->send(
-        RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method + R"(","args":[]})"));
+    client->send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
+                                       R"(","args":)" + arguments + "}"));
     for (;;) {
       const Frame frame = client->read_frame();
       if (frame.opcode == 8) {

@@ -39,6 +39,16 @@ MAYBE_UNUSED static void hang(void) {
   }
 }
 
+/* As a read from a peer that never answers: it takes no processor, and no signal ends it. */
+MAYBE_UNUSED static void wait_for_ever(void) {
+  volatile int for_ever = 1;
+  while (for_ever) pause();
+}
+
+#if defined(CRASHES_IN_A_JOB) || defined(HANGS_IN_A_JOB)
+#define HAS_JOBS
+#endif
+
 static const hearth_host* host;
 static const hearth_sql_v1* sql;
 
@@ -221,7 +231,7 @@ static hearth_status wait_for_result(zoo* self, uint64_t call, uint64_t millisec
   uint64_t id = 0, token = 0;
   while (token < MAX_WAITS && self->waits[token] != 0) ++token;
   if (token == MAX_WAITS) return HEARTH_E_LIMIT;
-#ifdef CRASHES_IN_A_JOB
+#ifdef HAS_JOBS
   const hearth_offload_request job = {1};
   const hearth_bytes work = {&job, sizeof job};
   const hearth_status begun = HOST->submit(HOST, AGENT(self), HEARTH_OP_OFFLOAD, work, token, &id);
@@ -418,10 +428,14 @@ static void on_result(void* instance, const hearth_result* result) {
 #endif
 }
 
-#ifdef CRASHES_IN_A_JOB
+#ifdef HAS_JOBS
 static hearth_status run_job(uint64_t job, uint32_t cancelled) {
   (void)job;
+#ifdef HANGS_IN_A_JOB
+  if (!cancelled) wait_for_ever();
+#else
   if (!cancelled) crash();
+#endif
   return HEARTH_OK;
 }
 #endif
@@ -434,7 +448,7 @@ static const void* get_extension(const hearth_class* class_, const char* id) {
 #ifdef HANGS_IN_GET_EXTENSION
   hang();
 #endif
-#ifdef CRASHES_IN_A_JOB
+#ifdef HAS_JOBS
   static const hearth_offload_v1 jobs = {.run = run_job};
   if (strcmp(id, HEARTH_EXT_OFFLOAD) == 0) return &jobs;
 #endif
