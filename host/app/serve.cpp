@@ -7,6 +7,7 @@
 #include "base/stop_point.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
+#include "loader/call_records.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <sys/stat.h>
@@ -60,6 +61,19 @@ int report_mistakes(const config::Diagnostics& mistakes) {
   return kExitBadUsage;
 }
 
+void tell_who_runs(Logger& logger) {
+  loader::for_each_call([&logger](const loader::RunningCall& call) {
+    const auto running = loader::call_clock() - call.since;
+    logger.write(
+        LogLevel::kError, "server.stop_waits_for",
+        {{"library", call.owner->library},
+         {"class", call.owner->agent_class},
+         {"agent", call.agent()},
+         {"call", call.call},
+         {"running_ms", std::chrono::duration_cast<std::chrono::milliseconds>(running).count()}});
+  });
+}
+
 // Ends the process if stopping does not: a library whose code never returns must not hold it for ever.
 // What is durable is safe; that is what the kill -9 tests are for.
 class StopDeadline {
@@ -71,6 +85,7 @@ class StopDeadline {
           logger.write(
               LogLevel::kError, "server.stop_hangs",
               {{"advice", "a plugin's code does not return; the process ends without it"}});
+          tell_who_runs(logger);
           ::_exit(kExitFailed);
         }) {}
 

@@ -30,8 +30,8 @@ class BlockingPool {
 
   using Job = std::function<void(bool cancelled)>;
 
-  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only clean up. `owner`: the name of the
-  // class whose code it is; empty: nobody's.
+  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only clean up. `owner`: whose code
+  // it is, told in any words; empty: nobody's.
   bool run(Job job, const std::string& owner = {});
 
   // Waits for the jobs that run, cancels those that wait. run() refuses from now on.

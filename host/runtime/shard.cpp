@@ -201,7 +201,9 @@ std::string Shard::state_frame(std::string_view state_json) {
 bool Shard::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                     std::shared_ptr<std::atomic<bool>> abandoned,
                     std::function<void(Result<void>)> done) {
-  const std::string owner(agent_class->name());
+  // A version each: one that is mended does not wait behind the jobs of the one that hangs.
+  const std::string owner =
+      std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
   return environment_.pool.run(
       [agent_class = std::move(agent_class), job, abandoned = std::move(abandoned),
        done = std::move(done), alive = alive_, &loop = loop_](bool cancelled) {

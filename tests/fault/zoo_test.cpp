@@ -293,6 +293,8 @@ class ZooVisitTest : public ZooTest {
     EXPECT_EQ(supervisor.stop(), cut_short ? kFailed : kClean);
     const bool is_told = !line(supervisor, "server.stop_hangs ").empty();
     EXPECT_EQ(is_told, cut_short) << supervisor.log();
+    const std::string who = line(supervisor, "server.stop_waits_for ");
+    EXPECT_EQ(who.find("class=Zoo agent=\"\" call=offload") != std::string::npos, cut_short) << who;
   }
   // The server ends, at the latest when the agents are evicted, and another one knows why.
   static void expect_restart(ServerProcess& supervisor, Visitor& visitor, Neighbour& neighbour,
@@ -368,8 +370,9 @@ TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVer
     other.connect(other.a, "a");
     other.call(other.a, "offload_add", "5", "[2,3]");
   }));
-  drop_in(zoo("good"), "zoo");
+  drop_in(zoo("works_in_a_job"), "zoo");
   supervisor->wait_for_log("reload.done");
+  // In a job of its own, which does not stand behind those of the version before.
   EXPECT_TRUE(visitor.lives([](Visitor& client) { client.call(client.a, "wait", R"("waited")"); }));
   EXPECT_EQ(visitor.complaints() + other.complaints(), "");
   neighbour.be_answered();
@@ -410,20 +413,19 @@ std::string name_of(const ::testing::TestParamInfo<Row>& each) {
 
 INSTANTIATE_TEST_SUITE_P(
     Works, ZooServedTest,
-    ::testing::Values(Row{"good"}, Row{"good_cpp"}, Row{"joins_its_thread"}, Row{"lazily_bound"},
-                      Row{"no_build_id"}, Row{"odd_dependency"}, Row{"slow_constructor"},
-                      Row{"leaves_a_thread"}, Row{"changes_things_when_served"},
-                      Row{"leaves_a_descriptor"}, Row{"leaves_a_key"}, Row{"trusts_the_table"},
-                      Row{"trusts_extensions"}, Row{"thread_local_destructor"},
-                      Row{"shares_a_variable"}, Row{"leaks_loads"}, Row{"large_index"},
-                      Row{"throws_in_event"}, Row{"leaks_agents"}, Row{"trusts_options"},
-                      Row{"is_slow"}, Row{"calls_for_the_dead"}, Row{"accepts_everything"},
-                      Row{"odd_status"}, Row{"completes_twice"}, Row{"never_completes"},
-                      Row{"refuses_and_completes"}, Row{"calls_from_a_thread"},
-                      Row{"trusts_tokens"}, Row{"trusts_results"}, Row{"trusts_arguments"},
-                      Row{"ignores_failed_submits"}, Row{"keeps_a_slice"}, Row{"gcc_good"},
-                      Row{"gcc_good_cpp"}, Row{"gcc_completes_twice"}, Row{"gcc_keeps_a_slice"},
-                      Row{"gcc_throws_in_event"}, Row{"gcc_thread_local_destructor"}),
+    ::testing::Values(
+        Row{"good"}, Row{"good_cpp"}, Row{"joins_its_thread"}, Row{"works_in_a_job"},
+        Row{"lazily_bound"}, Row{"no_build_id"}, Row{"odd_dependency"}, Row{"slow_constructor"},
+        Row{"leaves_a_thread"}, Row{"changes_things_when_served"}, Row{"leaves_a_descriptor"},
+        Row{"leaves_a_key"}, Row{"trusts_the_table"}, Row{"trusts_extensions"},
+        Row{"thread_local_destructor"}, Row{"shares_a_variable"}, Row{"leaks_loads"},
+        Row{"large_index"}, Row{"throws_in_event"}, Row{"leaks_agents"}, Row{"trusts_options"},
+        Row{"is_slow"}, Row{"calls_for_the_dead"}, Row{"accepts_everything"}, Row{"odd_status"},
+        Row{"completes_twice"}, Row{"never_completes"}, Row{"refuses_and_completes"},
+        Row{"calls_from_a_thread"}, Row{"trusts_tokens"}, Row{"trusts_results"},
+        Row{"trusts_arguments"}, Row{"ignores_failed_submits"}, Row{"keeps_a_slice"},
+        Row{"gcc_good"}, Row{"gcc_good_cpp"}, Row{"gcc_completes_twice"}, Row{"gcc_keeps_a_slice"},
+        Row{"gcc_throws_in_event"}, Row{"gcc_thread_local_destructor"}),
     name_of);
 
 constexpr const char* kLate = "echo: the agent did not answer in time";

@@ -45,7 +45,7 @@ MAYBE_UNUSED static void wait_for_ever(void) {
   while (for_ever) pause();
 }
 
-#if defined(CRASHES_IN_A_JOB) || defined(HANGS_IN_A_JOB)
+#if defined(CRASHES_IN_A_JOB) || defined(HANGS_IN_A_JOB) || defined(WORKS_IN_A_JOB)
 #define HAS_JOBS
 #endif
 
@@ -430,10 +430,10 @@ static void on_result(void* instance, const hearth_result* result) {
 
 #ifdef HAS_JOBS
 static hearth_status run_job(uint64_t job, uint32_t cancelled) {
-  (void)job;
+  (void)job, (void)cancelled;
 #ifdef HANGS_IN_A_JOB
   if (!cancelled) wait_for_ever();
-#else
+#elif defined(CRASHES_IN_A_JOB)
   if (!cancelled) crash();
 #endif
   return HEARTH_OK;
