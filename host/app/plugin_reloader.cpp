@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 // How often what is under way is looked at, and how often versions that nobody may use any more.
 constexpr milliseconds kBusyTick{20};
 constexpr milliseconds kRetireTick{500};
+// The same for agents that wake on a version that nobody could try.
+constexpr milliseconds kWatchTick{50};
 // The same for agents that must have left before a version comes.
 constexpr milliseconds kLeavingTick{1};
 
@@ -199,6 +201,9 @@ void PluginReloader::serve() {
 
 std::optional<milliseconds> PluginReloader::idle_time() const {
   if (busy()) return kBusyTick;
+  const bool is_watching =
+      std::ranges::any_of(libraries_, [](const auto& each) { return each.second.untried; });
+  if (is_watching) return kWatchTick;
   if (retiring_) return kRetireTick;
   const auto next = probation_.next();
   if (!next) return std::nullopt;
@@ -363,14 +368,19 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   outcome.what = Outcome::What::kNewVersion;
   outcome.version = report.plugin->version;
   outcome.generation = report.plugin->generation;
+  bring_in(file, *report.plugin, outcome.note);
+  return outcome;
+}
+
+void PluginReloader::bring_in(const std::filesystem::path& file, const loader::LoadedPlugin& plugin,
+                              std::string& note) {
   Library& library = libraries_[file];
   put_off_trials(file, library);
   const Rollouts overtaken = overtake(file, library);
   expel_earlier(file, library);
   removed_.erase(file);
   probation_.end(file);
-  begin(file, library, *report.plugin, outcome.note);
-  return outcome;
+  begin(file, library, plugin, note);
 }
 
 // What is on its way gets there at once, and nobody looks how.
@@ -429,6 +439,8 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
   library.generation_before = std::exchange(library.generation, plugin.generation);
   library.classes_before = std::exchange(library.classes, {});
   library.hash = plugin.sha256;
+  library.on_trial = plugin.on_trial;
+  library.untried = false;
   Versions left_out = library.classes_before;
   for (const auto& agent_class : plugin.classes) {
     const Version next = version_of(agent_class);
@@ -492,7 +504,7 @@ void PluginReloader::drive() {
   for (auto& [file, library] : libraries_) drive(file, library);
   drive_moves();
   const SteadyTime now = clock_.steady_now();
-  for (const auto& file : probation_.over(now)) loader_.prove(file);
+  end_probations();
   std::erase_if(removed_, [&](const auto& each) {
     if (now < each.second.give_up_at) return false;
     for (const std::string& segment : each.second.segments) {
@@ -515,7 +527,10 @@ void PluginReloader::drive() {
 }
 
 void PluginReloader::drive(const std::filesystem::path& file, Library& library) {
-  if (library.rollouts.empty()) return;
+  if (library.rollouts.empty()) {
+    goes_back(file, library, false);
+    return;
+  }
   bool all_done = true;
   for (const auto& rollout : library.rollouts) {
     const runtime::RolloutState state = rollout->look();
@@ -537,6 +552,9 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   if (has_newer_schema(library)) {
     loader_.prove(file);
   } else {
+    library.untried =
+        library.on_trial && settings_.rollout.trial_agents > 0 &&
+        std::ranges::all_of(library.rollouts, [](const auto& each) { return each->tried() == 0; });
     begin_probation(file);
   }
   library.rollouts.clear();

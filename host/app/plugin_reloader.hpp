@@ -73,7 +73,8 @@ struct ReloadSettings {
 //                  trial with it; if that is taken back, again without it.
 //  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together, and a
 //                  second for P1; its agents follow when it goes on.
-//  P6 Way back     A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
+//  P6 Way back     If nobody is in memory who could try a version, the first agents that wake judge it, as many as would have tried it, or all that
+//                  have come when its probation ends. A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
 //                  puts down what is on trial, and here is said when it is proven. What a start serves in place of what a file holds is told
 //                  as if it had been taken back now, and is tried again as such. One with a newer schema of a class has no probation: once
 //                  all agents have migrated, those before it could serve none of them.
@@ -138,7 +139,11 @@ class PluginReloader {
     std::vector<std::unique_ptr<runtime::ClassRollout>> rollouts;
     Versions classes_before;
     std::uint64_t generation_before = 0;
-    std::string hash;  // of what comes in
+    std::string hash;  // of what came in last
+    bool on_trial =
+        false;  // what came in last is on trial on disk: a version to go back to is kept
+    // Nobody in memory could try it, so the first agents that wake are watched, as long as its probation lasts.
+    bool untried = false;
     // How many agents were on trial with what was put off or taken back a moment ago, and are to judge what follows, by segment.
     std::map<std::string, std::size_t> awaited;
   };
@@ -186,6 +191,9 @@ class PluginReloader {
                loader::FileChanges& changes);
   void take(const loader::FileChanges& changes, Outcomes& outcomes);
   Outcome changed(const std::filesystem::path& file);
+  // In the place of whatever serves the file, or is on its way.
+  void bring_in(const std::filesystem::path& file, const loader::LoadedPlugin& plugin,
+                std::string& note);
   void gone(const std::filesystem::path& file);
   void refuse_what_may_not_run(loader::VersionReport& report);
   void begin(const std::filesystem::path& file, Library& library,
@@ -205,6 +213,13 @@ class PluginReloader {
   // ---- the way back (plugin_reloader_trials.cpp) ----
   void take_back(const std::filesystem::path& file, Library& library);
   void begin_probation(const std::filesystem::path& file);
+  // Whether the first agents that woke on an untried version have failed, and the library is on its way back.
+  bool goes_back(const std::filesystem::path& file, Library& library, bool is_over);
+  void go_back(const std::filesystem::path& file, Library& library, const std::string& reason);
+  void end_probations();
+  // Logs and counts it; until somebody asks for it, content with this hash is not tried again.
+  void tell_taken_back(const std::filesystem::path& file, const Library& library,
+                       const std::string& hash, const std::string& reason);
   // Whether agents' data has been brought to where the version before cannot read it.
   [[nodiscard]] static bool has_newer_schema(const Library& library);
   // What a start found to be on trial, or to be condemned.

@@ -11,6 +11,58 @@ void PluginReloader::begin_probation(const std::filesystem::path& file) {
   probation_.begin(file, clock_.steady_now() + settings_.probation);
 }
 
+void PluginReloader::end_probations() {
+  for (const auto& file : probation_.over(clock_.steady_now())) {
+    const auto library = libraries_.find(file);
+    if (library != libraries_.end() && !goes_back(file, library->second, true)) loader_.prove(file);
+  }
+}
+
+bool PluginReloader::goes_back(const std::filesystem::path& file, Library& library, bool is_over) {
+  if (!library.untried) return false;
+  bool all_judged = true;
+  for (const auto& [segment, version] : library.classes) {
+    const auto starts = served_now(version)->starts;
+    const std::size_t failed = starts->failed;
+    const std::size_t seen = starts->started + failed;
+    const bool is_enough = is_over || seen >= settings_.rollout.trial_agents;
+    all_judged = all_judged && is_enough;
+    if (!is_enough || failed * 100 <= seen * settings_.rollout.max_failed_percent) continue;
+    go_back(file, library,
+            std::to_string(failed) + " of the first " + std::to_string(seen) +
+                " agents that woke could not start on it");
+    return true;
+  }
+  library.untried = !all_judged;
+  return false;
+}
+
+void PluginReloader::go_back(const std::filesystem::path& file, Library& library,
+                             const std::string& reason) {
+  library.untried = false;
+  const loader::VersionReport report = loader_.go_back(file, reason);
+  if (!report.plugin) return;
+  tell_taken_back(file, library, library.hash, reason);
+  std::string note;
+  bring_in(file, *report.plugin, note);
+}
+
+void PluginReloader::tell_taken_back(const std::filesystem::path& file, const Library& library,
+                                     const std::string& hash, const std::string& reason) {
+  logger_.write(
+      LogLevel::kError, "reload.taken_back",
+      {{"file", file.native()},
+       {"sha256", hash},
+       {"reason", reason},
+       {"advice",
+        "the version before it is served: replace the file, or run `hearth reload` to try what it "
+        "holds again"}});
+  rollbacks_.add();
+  Condemned condemned{.file = file, .hash = hash, .segments = {}};
+  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
+  condemned_.push_back(std::move(condemned));
+}
+
 bool PluginReloader::has_newer_schema(const Library& library) {
   return std::ranges::any_of(library.classes, [&library](const auto& each) {
     const auto before = library.classes_before.find(each.first);
@@ -22,22 +74,17 @@ bool PluginReloader::has_newer_schema(const Library& library) {
 
 void PluginReloader::adopt_trial(const loader::LoadedPlugin& plugin,
                                  const std::vector<loader::Refusal>& refusals) {
-  if (plugin.on_trial) begin_probation(plugin.file);
+  Library& library = libraries_.at(plugin.file);
+  library.hash = plugin.sha256;
+  if (plugin.on_trial) {
+    library.on_trial = true;
+    library.untried = settings_.rollout.trial_agents > 0;
+    begin_probation(plugin.file);
+  }
   if (plugin.instead_of.empty()) return;
   const auto refusal = std::ranges::find(refusals, plugin.file, &loader::Refusal::file);
-  logger_.write(
-      LogLevel::kError, "reload.taken_back",
-      {{"file", plugin.file.native()},
-       {"sha256", plugin.instead_of},
-       {"reason", refusal == refusals.end() ? std::string() : refusal->reason},
-       {"advice",
-        "the version before it is served: replace the file, or run `hearth reload` to try what it "
-        "holds again"}});
-  rollbacks_.add();
-  Condemned condemned{.file = plugin.file, .hash = plugin.instead_of, .segments = {}};
-  for (const auto& [segment, version] : libraries_.at(plugin.file).classes)
-    condemned.segments.push_back(segment);
-  condemned_.push_back(std::move(condemned));
+  tell_taken_back(plugin.file, library, plugin.instead_of,
+                  refusal == refusals.end() ? std::string() : refusal->reason);
 }
 
 void PluginReloader::take_back(const std::filesystem::path& file, Library& library) {

@@ -222,6 +222,10 @@ PluginLoader::Loaded* PluginLoader::current_of(const std::filesystem::path& file
   return found == loaded_.end() ? nullptr : &*found;
 }
 
+Finding PluginLoader::failed_before(const std::string& reason) {
+  return finding("R1", "its agents failed when it was tried before: " + reason);
+}
+
 // ---- later versions ---------------------------------------------------------------------------------------
 
 VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
@@ -251,12 +255,11 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
 }
 
 void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t generation,
-                             std::string reason) {
+                             const std::string& reason) {
   thread_.run([&] {
     Loaded* before = nullptr;
     std::string taken_back;
-    const Finding why =
-        finding("R1", "its agents failed when it was tried before: " + std::move(reason));
+    const Finding why = failed_before(reason);
     for (Loaded& each : loaded_) {
       if (each.file != file) continue;
       if (each.copy.generation() == generation) {

@@ -158,7 +158,12 @@ class PluginLoader {
 
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
   // is there, is current again, without the classes that another file has claimed meanwhile. The hash is remembered as bad, with `reason`.
-  void take_back(const std::filesystem::path& file, std::uint64_t generation, std::string reason);
+  void take_back(const std::filesystem::path& file, std::uint64_t generation,
+                 const std::string& reason);
+
+  // The version that the file is served by is on trial and was found wanting: the version that was kept is loaded beside it and is current from
+  // now on. The report is empty if there is no such version (plugin.no_version_before says why), or nothing is on trial.
+  [[nodiscard]] VersionReport go_back(const std::filesystem::path& file, const std::string& reason);
 
   // What the file is served by has run long enough, and is not on trial any more. Nothing happens if it was not.
   void prove(const std::filesystem::path& file);
@@ -216,6 +221,7 @@ class PluginLoader {
   Checked<LoadedPlugin> try_beside(const Loaded& served, const Candidate& candidate);
   // Logs why something could not be noted; that is no reason not to go on.
   void noted(const Result<void>& outcome);
+  [[nodiscard]] static Finding failed_before(const std::string& reason);
   [[nodiscard]] const Finding* known_bad(const std::string& sha256) const;  // null: it is not
   void remember_bad(const std::string& sha256, Finding why);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,

@@ -89,6 +89,24 @@ Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candi
   return loaded;
 }
 
+VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std::string& reason) {
+  VersionReport report;
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    const Trial* const trial = options_.trials == nullptr ? nullptr : options_.trials->find(file);
+    if (served == nullptr || trial == nullptr || trial->on_trial != served->sha256) return;
+    const Candidate wanting{.file = file, .bytes = {}, .sha256 = served->sha256};
+    const Finding why = failed_before(reason);
+    remember_bad(wanting.sha256, why);
+    noted(options_.trials->condemn(
+        file, std::string(trial->proven),
+        {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
+    report.plugin = load_before(wanting);
+    if (report.plugin) tell(*report.plugin);
+  });
+  return report;
+}
+
 void PluginLoader::prove(const std::filesystem::path& file) {
   thread_.run([&] {
     const Loaded* const served = current_of(file);

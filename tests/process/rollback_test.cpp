@@ -267,6 +267,52 @@ TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNe
   EXPECT_EQ(server->stop(), kClean);
 }
 
+// ---- nobody is in memory when it comes ----------------------------------------------------------------------
+
+TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
+  fs::remove(root_ / "plugins/crashes.so");
+  install(agent_library("versioned-1"), "crashes.so");
+  auto server = start();
+  replace(agent_library("versioned-bad"));
+  server->wait_for_log("reload.done class=Versioned version=4.0.0");
+  for (const std::string name : {"b", "c", "d", "e", "f"})
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
+  server->wait_for_log("reload.taken_back");
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  EXPECT_NE(server->log().find("5 of the first 5 agents that woke could not start on it"),
+            std::string::npos);
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0") << "after a restart too";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, WithFewerAgentsTheEndOfItsProbationDecides) {
+  configure(", probation: 1s");
+  fs::remove(root_ / "plugins/crashes.so");
+  install(agent_library("versioned-1"), "crashes.so");
+  const auto server = start();
+  replace(agent_library("versioned-bad"));
+  server->wait_for_log("reload.done class=Versioned version=4.0.0");
+  EXPECT_EQ(request(*server, "GET", "/agents/versioned/b").status, 503);
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AVersionOnWhichTheFirstOnesStartIsProvenWhenItsProbationEnds) {
+  configure(", probation: 500ms, trial_agents: 2");
+  const auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  for (const std::string name : {"b", "c"})
+    EXPECT_EQ(request(*server, "GET", "/agents/crashes/" + name).body, "ok");
+  wait_for_no_trial();
+  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(RollbackTest, ANewerSchemaThatAllAgentsHaveHasNoWayBack) {
   fs::remove(root_ / "plugins/crashes.so");
   install(agent_library("versioned-1"), "crashes.so");
