@@ -201,8 +201,8 @@ void PluginReloader::serve() {
 
 std::optional<milliseconds> PluginReloader::idle_time() const {
   if (busy()) return kBusyTick;
-  const bool is_watching =
-      std::ranges::any_of(libraries_, [](const auto& each) { return each.second.untried; });
+  const bool is_watching = std::ranges::any_of(
+      libraries_, [](const auto& each) { return !each.second.untried.empty(); });
   if (is_watching) return kWatchTick;
   if (retiring_) return kRetireTick;
   const auto next = probation_.next();
@@ -360,6 +360,11 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   }
   Outcome outcome;
   outcome.file = file;
+  if (report.plugin && report.refusal) {  // it is back, and the version before stands in for it
+    bring_in(file, *report.plugin, outcome.note);
+    tell_taken_back(file, libraries_[file], report.plugin->instead_of, report.refusal->reason);
+    report.plugin.reset();
+  }
   if (!report.plugin) {
     outcome.what = report.refusal ? Outcome::What::kRefused : Outcome::What::kUnchanged;
     if (report.refusal) outcome.reason = report.refusal->reason;
@@ -440,7 +445,8 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
   library.classes_before = std::exchange(library.classes, {});
   library.hash = plugin.sha256;
   library.on_trial = plugin.on_trial;
-  library.untried = false;
+  library.untried.clear();
+  library.has_newer_schema = false;
   Versions left_out = library.classes_before;
   for (const auto& agent_class : plugin.classes) {
     const Version next = version_of(agent_class);
@@ -549,14 +555,7 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   // What the code before could not live with, this one may.
   for (const auto& rollout : library.rollouts)
     settings_.configuration->try_again(rollout->next().agent_class->name());
-  if (has_newer_schema(library)) {
-    loader_.prove(file);
-  } else {
-    library.untried =
-        library.on_trial && settings_.rollout.trial_agents > 0 &&
-        std::ranges::all_of(library.rollouts, [](const auto& each) { return each->tried() == 0; });
-    begin_probation(file);
-  }
+  watch_first_wakes(file, library);
   library.rollouts.clear();
   library.classes_before.clear();
   retiring_ = true;

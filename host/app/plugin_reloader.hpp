@@ -73,11 +73,11 @@ struct ReloadSettings {
 //                  trial with it; if that is taken back, again without it.
 //  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together, and a
 //                  second for P1; its agents follow when it goes on.
-//  P6 Way back     If nobody is in memory who could try a version, the first agents that wake judge it, as many as would have tried it, or all that
-//                  have come when its probation ends. A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
-//                  puts down what is on trial, and here is said when it is proven. What a start serves in place of what a file holds is told
-//                  as if it had been taken back now, and is tried again as such. One with a newer schema of a class has no probation: once
-//                  all agents have migrated, those before it could serve none of them.
+//  P6 Way back     A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
+//                  puts down what is on trial, and here is said when it is proven. If fewer agents live than a trial asks for, the first that wake judge it too, as
+//                  many as would have tried it; if no more than some have come when its probation ends, and none of them could start, it goes as well.
+//                  What is served in place of what a file holds is told as if it had been taken back now, and is tried again as such. One with a
+//                  newer schema of a class is proven once it is judged: when agents have migrated, those before it could not serve them.
 //
 // Threads    The constructor starts one of its own. The rest from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
@@ -142,8 +142,10 @@ class PluginReloader {
     std::string hash;  // of what came in last
     bool on_trial =
         false;  // what came in last is on trial on disk: a version to go back to is kept
-    // Nobody in memory could try it, so the first agents that wake are watched, as long as its probation lasts.
-    bool untried = false;
+    // The classes, by segment, of which fewer agents than a trial asks for have woken on it: the first of them are watched as long as its
+    // probation lasts.
+    std::set<std::string> untried;
+    bool has_newer_schema = false;  // than the version before, of some class
     // How many agents were on trial with what was put off or taken back a moment ago, and are to judge what follows, by segment.
     std::map<std::string, std::size_t> awaited;
   };
@@ -213,15 +215,15 @@ class PluginReloader {
   // ---- the way back (plugin_reloader_trials.cpp) ----
   void take_back(const std::filesystem::path& file, Library& library);
   void begin_probation(const std::filesystem::path& file);
-  // Whether the first agents that woke on an untried version have failed, and the library is on its way back.
+  // Whether too many of the first agents of some class could not start, and the library is on its way back.
   bool goes_back(const std::filesystem::path& file, Library& library, bool is_over);
   void go_back(const std::filesystem::path& file, Library& library, const std::string& reason);
   void end_probations();
   // Logs and counts it; until somebody asks for it, content with this hash is not tried again.
   void tell_taken_back(const std::filesystem::path& file, const Library& library,
                        const std::string& hash, const std::string& reason);
-  // Whether agents' data has been brought to where the version before cannot read it.
-  [[nodiscard]] static bool has_newer_schema(const Library& library);
+  // What came in is served by all agents that live.
+  void watch_first_wakes(const std::filesystem::path& file, Library& library);
   // What a start found to be on trial, or to be condemned.
   void adopt_trial(const loader::LoadedPlugin& plugin,
                    const std::vector<loader::Refusal>& refusals);

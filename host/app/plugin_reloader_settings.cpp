@@ -100,7 +100,7 @@ void PluginReloader::begin_move(const std::filesystem::path& file, const std::st
   move.before = version;
   move.before.served = served_now(version);
   move.next = version_of(agent_class);
-  libraries_[file].untried = false;  // agents that fail may do so because of the settings
+  libraries_[file].untried.clear();  // agents that fail may do so because of the settings
   runtime::RolloutSettings rollout = rollout_settings();
   rollout.awaited = awaited_of(libraries_[file], segment);
   move.rollout = std::make_unique<runtime::ClassRollout>(runtime_, move.before.served,

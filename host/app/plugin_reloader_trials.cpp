@@ -2,6 +2,7 @@
 #include "app/plugin_reloader.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,19 @@ namespace hearth::app {
 
 void PluginReloader::begin_probation(const std::filesystem::path& file) {
   probation_.begin(file, clock_.steady_now() + settings_.probation);
+}
+
+void PluginReloader::watch_first_wakes(const std::filesystem::path& file, Library& library) {
+  for (const auto& [segment, version] : library.classes) {
+    const auto before = library.classes_before.find(segment);
+    if (before == library.classes_before.end()) continue;
+    library.has_newer_schema =
+        library.has_newer_schema || version.served->agent_class->schema_version() >
+                                        before->second.served->agent_class->schema_version();
+    if (library.on_trial) library.untried.insert(segment);
+  }
+  begin_probation(file);
+  goes_back(file, library, false);  // those that tried it may have been enough
 }
 
 void PluginReloader::end_probations() {
@@ -19,27 +33,32 @@ void PluginReloader::end_probations() {
 }
 
 bool PluginReloader::goes_back(const std::filesystem::path& file, Library& library, bool is_over) {
-  if (!library.untried) return false;
-  bool all_judged = true;
-  for (const auto& [segment, version] : library.classes) {
-    const auto starts = served_now(version)->starts;
+  for (auto segment = library.untried.begin(); segment != library.untried.end();) {
+    const auto starts = served_now(library.classes.at(*segment))->starts;
     const std::size_t failed = starts->failed;
     const std::size_t seen = starts->started + failed;
-    const bool is_enough = is_over || seen >= settings_.rollout.trial_agents;
-    all_judged = all_judged && is_enough;
-    if (!is_enough || failed * 100 <= seen * settings_.rollout.max_failed_percent) continue;
-    go_back(file, library,
-            std::to_string(failed) + " of the first " + std::to_string(seen) +
-                " agents that woke could not start on it");
-    return true;
+    const bool is_enough = seen >= settings_.rollout.trial_agents;
+    // Of a few agents one may have a trouble of its own.
+    const bool too_many = is_enough ? failed * 100 > seen * settings_.rollout.max_failed_percent
+                                    : is_over && failed > 0 && starts->started == 0;
+    if (too_many) {
+      go_back(file, library,
+              std::to_string(failed) + " of the first " + std::to_string(seen) +
+                  " agents that woke could not start on it");
+      return true;
+    }
+    segment = is_enough || is_over ? library.untried.erase(segment) : std::next(segment);
   }
-  library.untried = !all_judged;
+  if (library.untried.empty() && std::exchange(library.has_newer_schema, false)) {
+    probation_.end(file);
+    loader_.prove(file);
+  }
   return false;
 }
 
 void PluginReloader::go_back(const std::filesystem::path& file, Library& library,
                              const std::string& reason) {
-  library.untried = false;
+  library.untried.clear();
   const loader::VersionReport report = loader_.go_back(file, reason);
   if (!report.plugin) return;
   tell_taken_back(file, library, library.hash, reason);
@@ -63,22 +82,13 @@ void PluginReloader::tell_taken_back(const std::filesystem::path& file, const Li
   condemned_.push_back(std::move(condemned));
 }
 
-bool PluginReloader::has_newer_schema(const Library& library) {
-  return std::ranges::any_of(library.classes, [&library](const auto& each) {
-    const auto before = library.classes_before.find(each.first);
-    return before != library.classes_before.end() &&
-           each.second.served->agent_class->schema_version() >
-               before->second.served->agent_class->schema_version();
-  });
-}
-
 void PluginReloader::adopt_trial(const loader::LoadedPlugin& plugin,
                                  const std::vector<loader::Refusal>& refusals) {
   Library& library = libraries_.at(plugin.file);
   library.hash = plugin.sha256;
   if (plugin.on_trial) {
     library.on_trial = true;
-    library.untried = settings_.rollout.trial_agents > 0;
+    for (const auto& [segment, version] : library.classes) library.untried.insert(segment);
     begin_probation(plugin.file);
   }
   if (plugin.instead_of.empty()) return;

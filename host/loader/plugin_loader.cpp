@@ -102,17 +102,9 @@ void PluginLoader::load_directory(const std::filesystem::path& directory, LoadRe
   visited_.push_back(real);
 
   for (const std::filesystem::path& file : *files) {
-    const auto candidate = read(file);
-    if (!candidate) {
-      report.refusals.push_back(refuse(file, candidate.error()));
-      continue;
-    }
-    std::optional<Finding> refusal;
-    auto loaded = load_first(*candidate, refusal);
-    if (refusal) report.refusals.push_back(refuse(file, *refusal, candidate->sha256));
-    if (!loaded) continue;
-    tell(*loaded);
-    report.plugins.push_back(*std::move(loaded));
+    VersionReport found = load_first(file);
+    if (found.refusal) report.refusals.push_back(*std::move(found.refusal));
+    if (found.plugin) report.plugins.push_back(*std::move(found.plugin));
   }
 }
 
@@ -238,15 +230,22 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
     // The directory may have been opened to others since.
     if (const auto checked = check_directory(file.parent_path(), options_.trusted_user); !checked)
       return give_up(finding("F4", checked.error().message));
-    const auto candidate = read(file);
-    if (!candidate) return give_up(candidate.error());
     const Loaded* const served = current_of(file);
-    if (served != nullptr && served->sha256 == candidate->sha256) {
+    if (served == nullptr) {
+      report = load_first(file);
+      return;
+    }
+    const auto candidate = read(file);
+    if (!candidate) {
+      keep(*served, candidate.error().reason);
+      return give_up(candidate.error());
+    }
+    if (served->sha256 == candidate->sha256) {
       report.unchanged = true;
       if (options_.trials != nullptr) noted(options_.trials->settle(file));
       return;
     }
-    auto loaded = served == nullptr ? load_candidate(*candidate) : try_beside(*served, *candidate);
+    auto loaded = try_beside(*served, *candidate);
     if (!loaded) return give_up(loaded.error(), candidate->sha256);
     tell(*loaded);
     report.plugin = *std::move(loaded);
@@ -289,9 +288,11 @@ void PluginLoader::forgive(const std::string& sha256) {
 
 void PluginLoader::forget_file(const std::filesystem::path& file) {
   thread_.run([&] {
-    if (Loaded* const served = current_of(file)) served->current = false;
+    if (Loaded* const served = current_of(file)) {
+      keep(*served, "the file is gone");
+      served->current = false;
+    }
     claims_.release(file);
-    if (options_.trials != nullptr) noted(options_.trials->forget(file));
   });
 }
 

@@ -153,7 +153,8 @@ class PluginLoader {
   [[nodiscard]] Result<LoadReport> load_directories(
       const std::vector<std::filesystem::path>& directories);
 
-  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After load_directories().
+  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After load_directories(). If the file is served
+  // by nothing, as at a start: then there may be a refusal and the version before.
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
@@ -171,7 +172,8 @@ class PluginLoader {
   // Content with this hash may be tried again, whatever was wrong with it before.
   void forgive(const std::string& sha256);
 
-  // The file is gone: no generation of it is current any more, and other files may have its classes.
+  // The file is gone: no generation of it is current any more, and other files may have its classes. What was served is kept: what comes
+  // in its place later is on trial.
   void forget_file(const std::filesystem::path& file);
 
   // Ends those generations that are not current and of which no AgentClass lives. The others stay for a later call.
@@ -212,9 +214,10 @@ class PluginLoader {
   Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
   // ---- trials (plugin_loader_trials.cpp) ----
-  // What a file holds at the start of the process; where it is refused, `refusal` is set, and the version before it given, if it is kept.
-  std::optional<LoadedPlugin> load_first(const Candidate& candidate,
-                                         std::optional<Finding>& refusal);
+  // What a file holds that nothing is served by; where it is refused, also the version before it, if that is kept.
+  VersionReport load_first(const std::filesystem::path& file);
+  Checked<LoadedPlugin> load_met(const Candidate& candidate);
+  void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
   void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
   // A version beside the one that is served, which it is to replace.

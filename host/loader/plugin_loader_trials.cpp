@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace hearth::loader {
+namespace {
+
+// What was never run may be another matter next time: its check, or the room in memory.
+Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
+  return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
+}
+
+}  // namespace
 
 void PluginLoader::noted(const Result<void>& outcome) {
   if (outcome) return;
@@ -14,35 +22,49 @@ void PluginLoader::noted(const Result<void>& outcome) {
                            "after the restart"}});
 }
 
-std::optional<LoadedPlugin> PluginLoader::load_first(const Candidate& candidate,
-                                                     std::optional<Finding>& refusal) {
-  using Standing = TrialJournal::Standing;
-  Standing standing = Standing::kUnknown;
-  if (options_.trials != nullptr) {
-    const auto met = options_.trials->meet(candidate.file, candidate.sha256);
-    if (met) {
-      standing = *met;
-    } else {
-      noted(met.error());
-    }
+void PluginLoader::keep(const Loaded& served, const std::string& reason) {
+  if (options_.trials == nullptr) return;
+  noted(options_.trials->keep(served.file, {.sha256 = served.sha256, .copy = served.copy.path()},
+                              reason));
+}
+
+VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
+  VersionReport report;
+  Candidate found{.file = file, .bytes = {}, .sha256 = {}};
+  auto candidate = read(file);
+  Checked<LoadedPlugin> loaded = candidate ? load_met(*candidate) : candidate.error();
+  if (loaded) {
+    tell(*loaded);
+    report.plugin = *std::move(loaded);
+    return report;
   }
-  if (standing == Standing::kCondemned) {
-    refusal = finding("R1", options_.trials->find(candidate.file)->not_served->reason);
-    remember_bad(candidate.sha256, *refusal);
-    return load_before(candidate);
+  if (candidate) found.sha256 = candidate->sha256;
+  report.refusal = refuse(file, loaded.error(), found.sha256);
+  if (options_.trials == nullptr || options_.trials->find(file) == nullptr) return report;
+  report.plugin = load_before(found);
+  if (report.plugin) tell(*report.plugin);
+  return report;
+}
+
+Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
+  if (options_.trials == nullptr) return load_candidate(candidate);
+  TrialJournal& trials = *options_.trials;
+  const auto standing = trials.meet(candidate.file, candidate.sha256);
+  if (!standing) noted(standing.error());
+  if (standing && *standing == TrialJournal::Standing::kCondemned) {
+    Finding why = finding("R1", trials.find(candidate.file)->not_served->reason);
+    remember_bad(candidate.sha256, why);
+    return why;
   }
   auto loaded = load_candidate(candidate);
+  const Trial* const trial = trials.find(candidate.file);
   if (loaded) {
-    loaded->on_trial = standing == Standing::kOnTrial;
-    return *std::move(loaded);
+    loaded->on_trial = trial != nullptr && trial->on_trial == candidate.sha256;
+  } else if (trial != nullptr) {
+    noted(trials.condemn(candidate.file, std::string(trial->proven),
+                         not_served(candidate, loaded.error())));
   }
-  refusal = loaded.error();
-  if (standing != Standing::kOnTrial) return std::nullopt;
-  const std::string goes_on = options_.trials->find(candidate.file)->proven;
-  noted(options_.trials->condemn(
-      candidate.file, goes_on,
-      {.sha256 = candidate.sha256, .reason = refusal->reason, .may_retry = true}));
-  return load_before(candidate);
+  return loaded;
 }
 
 void PluginLoader::tell_no_way_back(const std::filesystem::path& file, const std::string& reason) {
@@ -81,11 +103,7 @@ Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candi
     loaded->on_trial = options_.trials->find(candidate.file) != nullptr;
     return loaded;
   }
-  // What was never run may be another matter next time: its check, or the room in memory.
-  noted(options_.trials->condemn(candidate.file, goes_on,
-                                 {.sha256 = candidate.sha256,
-                                  .reason = loaded.error().reason,
-                                  .may_retry = loaded.error().rule != "R1"}));
+  noted(options_.trials->condemn(candidate.file, goes_on, not_served(candidate, loaded.error())));
   return loaded;
 }
 

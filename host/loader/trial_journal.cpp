@@ -5,7 +5,9 @@
 #include "base/files.hpp"
 #include "base/utf8.hpp"
 #include "json/json.hpp"
+#include "loader/file_descriptor.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +72,19 @@ bool is_there(const fs::path& file) {
   return fs::symlink_status(file, failure).type() != fs::file_type::not_found;
 }
 
+// One name of a file, however its directory is spelled. The file itself may be a link: what that leads to is another one.
+fs::path key_of(const fs::path& file) {
+  std::error_code failure;
+  const fs::path directory = fs::canonical(file.parent_path(), failure);
+  return failure ? file : directory / file.filename();
+}
+
+// Whoever is on the disk when the power fails.
+int sync_file(const fs::path& file) {
+  const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;
+}
+
 Error refused(const fs::path& path, std::string_view what, int error) {
   return Error{Errc::kUnavailable, quote_text(path.native(), 4096) + " " + std::string(what) +
                                        ": " +
@@ -105,33 +120,47 @@ Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
   }
   for (const Json& each : *found) {
     auto trial = read_trial(each);
-    if (!trial || !is_there(trial->file) || !is_there(journal.bytes_of(trial->proven))) continue;
+    if (!trial || !is_there(journal.bytes_of(trial->proven))) continue;
     if (journal.trials_.size() < kMaxTrials) journal.trials_.push_back(*std::move(trial));
   }
   return journal;
 }
 
-Result<void> TrialJournal::begin(const fs::path& file, const std::string& next,
-                                 const Version& served) {
-  HEARTH_ASSERT(is_hash(next) && is_hash(served.sha256), "a hash has 64 digits");
+Result<Trial> TrialJournal::trial_of(const fs::path& file, const Version& served) {
+  HEARTH_ASSERT(is_hash(served.sha256), "a hash has 64 digits");
   if (!is_valid_utf8(file.native())) {
     return Error{Errc::kInvalidArgument, "the name " + quote_text(file.native(), 4096) +
                                              " is not UTF-8, and cannot be noted"};
   }
   const Trial* const known = find(file);
-  const bool keeps_proven =
-      known != nullptr && (known->proven == served.sha256 || known->on_trial == served.sha256);
+  if (known != nullptr && (known->proven == served.sha256 || known->on_trial == served.sha256))
+    return *known;
   if (known == nullptr && trials_.size() >= kMaxTrials)
     return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
-  if (!keeps_proven) {
-    if (const auto kept = keep(served); !kept) return kept.error();
-  }
+  if (const auto kept = keep_bytes(served); !kept) return kept.error();
+  return Trial{.file = key_of(file), .proven = served.sha256, .on_trial = {}, .not_served = {}};
+}
+
+Result<void> TrialJournal::begin(const fs::path& file, const std::string& next,
+                                 const Version& served) {
+  HEARTH_ASSERT(is_hash(next), "a hash has 64 digits");
+  auto begun = trial_of(file, served);
+  if (!begun) return begun.error();
   return change(file, [&](std::optional<Trial>& trial) {
-    if (!keeps_proven)
-      trial = Trial{.file = file, .proven = served.sha256, .on_trial = {}, .not_served = {}};
+    trial = *std::move(begun);
     trial->on_trial = next;
     trial->not_served.reset();
     if (trial->proven == next) trial.reset();
+  });
+}
+
+Result<void> TrialJournal::keep(const fs::path& file, const Version& served, std::string reason) {
+  auto kept = trial_of(file, served);
+  if (!kept) return kept.error();
+  return change(file, [&](std::optional<Trial>& trial) {
+    trial = *std::move(kept);
+    if (!trial->not_served)
+      trial->not_served = {.sha256 = {}, .reason = std::move(reason), .may_retry = true};
   });
 }
 
@@ -150,7 +179,7 @@ Result<void> TrialJournal::prove(const fs::path& file, const Version& version) {
   const Trial* const known = find(file);
   if (known == nullptr || known->on_trial != version.sha256) return {};
   if (known->not_served) {
-    if (const auto kept = keep(version); !kept) return kept.error();
+    if (const auto kept = keep_bytes(version); !kept) return kept.error();
   }
   return change(file, [&](std::optional<Trial>& trial) {
     trial->on_trial.clear();
@@ -166,11 +195,6 @@ Result<void> TrialJournal::settle(const fs::path& file) {
     trial->not_served.reset();
     if (trial->on_trial.empty()) trial.reset();
   });
-}
-
-Result<void> TrialJournal::forget(const fs::path& file) {
-  if (find(file) == nullptr) return {};
-  return change(file, [](std::optional<Trial>& trial) { trial.reset(); });
 }
 
 Result<bool> TrialJournal::blame(const std::string& sha256, const std::string& reason) {
@@ -205,14 +229,14 @@ Result<TrialJournal::Standing> TrialJournal::meet(const fs::path& file, const st
   if (known == nullptr) return Standing::kUnknown;
   const bool is_held = known->not_served && known->not_served->sha256 == sha256;
   if (is_held && !known->not_served->may_retry) return Standing::kCondemned;
-  if (!is_held && known->on_trial == sha256) return Standing::kOnTrial;
+  if (known->on_trial == sha256 && !known->not_served) return Standing::kOnTrial;
   const auto changed = change(file, [&](std::optional<Trial>& trial) {
-    if (!is_held) return trial.reset();
     trial->on_trial = sha256;
     trial->not_served.reset();
+    if (trial->proven == sha256) trial.reset();
   });
   if (!changed) return changed.error();
-  return is_held ? Standing::kOnTrial : Standing::kUnknown;
+  return find(file) == nullptr ? Standing::kUnknown : Standing::kOnTrial;
 }
 
 Result<Candidate> TrialJournal::proven(const fs::path& file, const Clock& clock, uid_t user) const {
@@ -231,7 +255,7 @@ Result<Candidate> TrialJournal::proven(const fs::path& file, const Clock& clock,
 }
 
 const Trial* TrialJournal::find(const fs::path& file) const {
-  const auto found = std::ranges::find(trials_, file, &Trial::file);
+  const auto found = std::ranges::find(trials_, key_of(file), &Trial::file);
   return found == trials_.end() ? nullptr : &*found;
 }
 
@@ -240,23 +264,26 @@ fs::path TrialJournal::bytes_of(std::string_view sha256) const {
 }
 
 // A second name for what was loaded: its first one goes when it is unloaded.
-Result<void> TrialJournal::keep(const Version& version) const {
+Result<void> TrialJournal::keep_bytes(const Version& version) const {
   if (std::ranges::find(trials_, version.sha256, &Trial::proven) != trials_.end()) return {};
   const fs::path bytes = bytes_of(version.sha256);
   std::error_code failure;
   fs::remove(bytes, failure);  // left by somebody who ended between this and the list
   fs::create_hard_link(version.copy, bytes, failure);
-  if (!failure) return {};
-  failure.clear();
-  fs::copy_file(version.copy, bytes, failure);  // a file system without links
+  if (failure) {
+    failure.clear();
+    fs::copy_file(version.copy, bytes, failure);  // a file system without links
+  }
   if (failure) return refused(bytes, "cannot be made", failure.value());
+  if (const int error = sync_file(bytes); error != 0)
+    return refused(bytes, "cannot be brought to the disk", error);
   return {};
 }
 
 Result<void> TrialJournal::change(const fs::path& file,
                                   const std::function<void(std::optional<Trial>&)>& change) {
   std::vector<Trial> after = trials_;
-  const auto found = std::ranges::find(after, file, &Trial::file);
+  const auto found = std::ranges::find(after, key_of(file), &Trial::file);
   std::optional<Trial> trial;
   if (found != after.end()) {
     trial = std::move(*found);
@@ -268,6 +295,12 @@ Result<void> TrialJournal::change(const fs::path& file,
 }
 
 Result<void> TrialJournal::replace(std::vector<Trial> trials) {
+  // The latest change comes last: of those whose files are gone the first ones go.
+  auto gone = static_cast<std::size_t>(
+      std::ranges::count_if(trials, [](const Trial& each) { return !is_there(each.file); }));
+  std::erase_if(trials, [&gone](const Trial& each) {
+    return gone > kMaxGone && !is_there(each.file) && gone-- > 0;
+  });
   Json list = Json::array();
   for (const Trial& each : trials) list.push_back(written(each));
   const Json file = {{"trials", std::move(list)}};

@@ -24,13 +24,13 @@ inline constexpr const char* kTrialsDirectory = "trials";
 struct Trial {
   // What the file holds and nobody is served by.
   struct NotServed {
-    std::string sha256;
+    std::string sha256;  // empty: nothing that can be read, or the file is gone
     std::string reason;  // a sentence's end, for an operator
     bool may_retry =
         false;  // at the next start: it never ran, and what was wrong may be mended (its check, room in memory)
   };
-  std::filesystem::path file;
-  std::string proven;  // the hash of the version to go back to, whose bytes are kept
+  std::filesystem::path file;  // with the links in its directory resolved, however it was spelled
+  std::string proven;          // the hash of the version to go back to, whose bytes are kept
   std::string
       on_trial;  // the hash of the one that runs and is not proven yet; empty: the proven one runs
   std::optional<NotServed> not_served;  // absent: what the file holds is what runs
@@ -39,31 +39,33 @@ struct Trial {
 // <data>/trials/trials.json    the list of Trials
 // <data>/trials/<sha256>.so    the bytes of a proven version
 //
-//   what happens                      on_trial                       not_served        proven
-//   begin     a file has changed      the new version                none              what was served; as before, if that is on trial itself
-//   condemn   it cannot be served     what goes on, unless proven    it                as before
-//   prove     it ran long enough      none                           as before         it; without not_served the trial goes
-//   settle    the file is what runs   as before                      none              as before; with nobody on trial the trial goes
-//   blame     it has ended a process  none                           it, unless known  as before
-//   meet      a process starts        the file, if it may be tried   ... or not at all as before; with other content in the file the trial goes
-//   forget    the file is gone        the trial goes
+//   what happens                       on_trial                       not_served         proven
+//   begin    a file has changed        the new version                none               what was served; as before, if that is on trial itself
+//   condemn  it cannot be served       what goes on, unless proven    it                 as before
+//   keep     the file is gone, or      as before                      nothing, unless    what was served; as before, if that is on trial itself
+//            cannot be read                                           something is known
+//   prove    it ran long enough        none                           as before          it; without not_served the trial goes
+//   settle   the file is what runs     as before                      none               as before; with nobody on trial the trial goes
+//   blame    it has ended a process    none                           it, unless known   as before
+//   meet     nobody serves the file:   what the file holds, unless    none, or as        as before; if the file holds just that, the trial goes
+//            a start, or it is back    it is condemned                before
 //
 // Promises
 //  P1 Before    What begin() has said is in the file system when it returns: the code may run after it, whatever that does.
 //  P2 Whole     trials.json is replaced: after a crash, or a loss of power, it is the list before a change or the one after it. A change that
-//               cannot be written has not happened.
+//               cannot be written has not happened. The bytes that it names are on the disk before it.
 //  P3 Verified  proven() gives bytes with the hash that was noted, or none.
 //  P4 Tidy      Bytes that no trial names go with the next change.
 //
-// Bounded    kMaxTrials.
+// Bounded    kMaxTrials; of files that are gone the last kMaxGone.
 // Threads    One at a time. Requires the lock on the data directory.
 // Failure    What the system says (kUnavailable, kForbidden, kInternal), with the path. Each change is a write and a sync.
 class TrialJournal {
  public:
   static constexpr std::size_t kMaxTrials = 1024;
+  static constexpr std::size_t kMaxGone = 32;
 
-  // Reads the list of `directory` (mode 0700, made if it is not there; its parent is). Trials of files that are gone, or without their
-  // bytes, are left out.
+  // Reads the list of `directory` (mode 0700, made if it is not there; its parent is). Trials without their bytes are left out.
   //   Failure   Also kInvalidArgument: trials.json is not what this class writes. Remove it, or the directory, to begin anew.
   [[nodiscard]] static Result<TrialJournal> open(const std::filesystem::path& directory);
 
@@ -85,8 +87,10 @@ class TrialJournal {
   // Only if it is on trial.
   [[nodiscard]] Result<void> prove(const std::filesystem::path& file, const Version& version);
 
+  [[nodiscard]] Result<void> keep(const std::filesystem::path& file, const Version& served,
+                                  std::string reason);
+
   [[nodiscard]] Result<void> settle(const std::filesystem::path& file);
-  [[nodiscard]] Result<void> forget(const std::filesystem::path& file);
 
   // The process before was ended by content with this hash. True: it was on trial, and is not served any more.
   [[nodiscard]] Result<bool> blame(const std::string& sha256, const std::string& reason);
@@ -95,11 +99,11 @@ class TrialJournal {
   [[nodiscard]] Result<void> allow(const std::string& sha256);
 
   enum class Standing {
-    kUnknown,    // nothing is kept: serve it
+    kUnknown,    // there is nothing to go back to, or just this: serve it
     kOnTrial,    // it may be tried
     kCondemned,  // it must not be: see find()->not_served
   };
-  // What is to be done with the content of a file at a start.
+  // What is to be done with the content of a file that nobody is served by.
   [[nodiscard]] Result<Standing> meet(const std::filesystem::path& file, const std::string& sha256);
 
   // The version to go back to, as if the file held it.
@@ -116,7 +120,9 @@ class TrialJournal {
   explicit TrialJournal(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   [[nodiscard]] std::filesystem::path bytes_of(std::string_view sha256) const;
-  [[nodiscard]] Result<void> keep(const Version& version) const;
+  [[nodiscard]] Result<void> keep_bytes(const Version& version) const;
+  // The trial that `served` goes on in, without which there is none yet; its bytes are kept.
+  [[nodiscard]] Result<Trial> trial_of(const std::filesystem::path& file, const Version& served);
   [[nodiscard]] Result<void> replace(std::vector<Trial> trials);
   // As replace(), with the trial of the file as `change` leaves it; absent: it goes. Nothing happens without one.
   [[nodiscard]] Result<void> change(const std::filesystem::path& file,

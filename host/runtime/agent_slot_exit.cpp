@@ -119,7 +119,7 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
                           {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
   live_.reset();
-  if (start_failure_) ++served_->starts->failed;
+  if (start_failure_) served_->starts->count_failure(key_.name);
   --served_->starts->agents;
   const std::shared_ptr<StartCounts> version = std::exchange(served_, nullptr)->starts;
   leave_trial();

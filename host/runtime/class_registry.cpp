@@ -4,6 +4,12 @@
 
 namespace hearth::runtime {
 
+void StartCounts::count_failure(const std::string& agent) {
+  const std::scoped_lock lock(mutex_);
+  if (names_.size() < kMaxNames && !names_.insert(agent).second) return;
+  ++failed;
+}
+
 bool ClassRegistry::add(ServedClass served) {
   const std::scoped_lock lock(mutex_);
   std::string segment = served.segment;

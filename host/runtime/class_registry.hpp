@@ -20,11 +20,19 @@ namespace hearth::runtime {
 // Agents of one version of a class: how they have started, and how many are in memory. Threads  Any.
 struct StartCounts {
   std::atomic<std::uint32_t> started{0};
-  std::atomic<std::uint32_t> failed{0};
+  std::atomic<std::uint32_t> failed{0};  // agents: one that tries again and again counts once
   std::atomic<std::uint32_t> agents{0};  // not cold
   // Until then, at the latest, somebody decides whether this version stays: agents that cannot start on it wait for that. The
   // beginning of time: it has been decided.
   std::atomic<SteadyTime> undecided_until{SteadyTime{}};
+
+  // The agent of this name could not start. Beyond kMaxNames each time counts.
+  void count_failure(const std::string& agent);
+  static constexpr std::size_t kMaxNames = 100;
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> names_;  // guarded by mutex_
 };
 
 // One class that is served: its code and its settings. Each change of one of them is another version of it, and agents know

@@ -124,11 +124,14 @@ TEST_F(TrialJournalTest, WithoutACrashItIsStillOnTrialAfterARestart) {
   EXPECT_TRUE(found());
 }
 
-TEST_F(TrialJournalTest, WhatSomebodyPutThereMeanwhileIsServed) {
+TEST_F(TrialJournalTest, WhatSomebodyPutThereMeanwhileIsOnTrialToo) {
   TrialJournal journal = open();
   ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
   ASSERT_TRUE(journal.blame(hash("two"), "it crashed"));
-  EXPECT_EQ(journal.meet(file_, hash("three")).value(), Standing::kUnknown);
+  EXPECT_EQ(journal.meet(file_, hash("three")).value(), Standing::kOnTrial);
+  EXPECT_EQ(found()->on_trial, hash("three"));
+  EXPECT_EQ(bytes_before(), "one");
+  EXPECT_EQ(journal.meet(file_, hash("one")).value(), Standing::kUnknown) << "the proven one";
   EXPECT_FALSE(found());
   EXPECT_EQ(kept(), std::set<std::string>{"trials.json"});
 }
@@ -207,13 +210,54 @@ TEST_F(TrialJournalTest, TheProvenContentIsNeverOnTrial) {
   EXPECT_FALSE(found());
 }
 
-TEST_F(TrialJournalTest, AFileThatIsGoneHasNoTrial) {
+TEST_F(TrialJournalTest, AFileThatIsGoneFindsWhatItWasWhenItIsBack) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.condemn(file_, hash("one"), refused("two", false)));
+  fs::remove(file_);
+  ASSERT_TRUE(journal.keep(file_, version("one"), "it is gone"));
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+  EXPECT_EQ(bytes_before(), "one");
+}
+
+TEST_F(TrialJournalTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.keep(file_, version("one"), "it is gone"));
+  EXPECT_EQ(bytes_before(), "one");
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kOnTrial);
+  EXPECT_EQ(open().meet(file_, hash("one")).value(), Standing::kUnknown) << "it is back";
+  EXPECT_FALSE(found());
+}
+
+TEST_F(TrialJournalTest, AVersionOnTrialWhoseFileIsGoneIsBlamedAllTheSame) {
   TrialJournal journal = open();
   ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
   fs::remove(file_);
-  EXPECT_FALSE(found()) << "gone while no server ran";
-  ASSERT_TRUE(journal.forget(file_));
-  EXPECT_EQ(kept(), std::set<std::string>{"trials.json"});
+  EXPECT_TRUE(open().blame(hash("two"), "it crashed").value());
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+}
+
+TEST_F(TrialJournalTest, OfFilesThatAreGoneTheLastAreKept) {
+  TrialJournal journal = open();
+  const auto one = version("one");
+  for (std::size_t i = 0; i <= TrialJournal::kMaxGone; ++i) {
+    const fs::path gone = root_.path() / (std::to_string(i) + ".so");
+    ASSERT_TRUE(journal.keep(gone, one, "it is gone"));
+  }
+  EXPECT_EQ(journal.all().size(), TrialJournal::kMaxGone);
+  EXPECT_EQ(journal.find(root_.path() / "0.so"), nullptr) << "the first";
+}
+
+TEST_F(TrialJournalTest, HoweverTheDirectoryIsSpelled) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  fs::create_directory(root_.path() / "b");
+  fs::create_directory_symlink(root_.path(), root_.path() / "c");
+  for (const fs::path& other : {root_.path() / "." / "a.so", root_.path() / "b" / ".." / "a.so",
+                                root_.path() / "c" / "a.so"}) {
+    ASSERT_NE(journal.find(other), nullptr) << other;
+    EXPECT_EQ(journal.proven(other, clock_, ::geteuid()).value().file, other);
+  }
 }
 
 TEST_F(TrialJournalTest, P3_DamagedBytesAreNotGiven) {
@@ -231,7 +275,8 @@ TEST_F(TrialJournalTest, LibrariesDoNotDisturbEachOther) {
   write(other, "another");
   ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
   ASSERT_TRUE(journal.begin(other, hash("two"), version("one"))) << "the same content";
-  ASSERT_TRUE(journal.forget(file_));
+  ASSERT_TRUE(journal.condemn(file_, hash("one"), refused("two", true)));
+  ASSERT_TRUE(journal.settle(file_));
   EXPECT_EQ(open().all().size(), 1U);
   EXPECT_TRUE(open().proven(other, clock_, ::geteuid())) << "its bytes are the other's as well";
   EXPECT_EQ(journal.blame(hash("two"), "it crashed").value(), true);

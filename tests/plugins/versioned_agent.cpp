@@ -1,4 +1,5 @@
-// One class in several versions of its library, for tests of replacing it. VERSION says which; FAILS_TO_START breaks one.
+// One class in several versions of its library, for tests of replacing it. VERSION says which; FAILS_TO_START breaks one, FAILS_BUT all agents but
+// that of this name.
 // With SCHEMA it numbers its data, and marks the rows of older versions; FAILS_TO_MIGRATE breaks that half-way.
 //
 //   methods   version() -> VERSION; add() -> how often it was called, over all versions; slow(ms) -> VERSION, after a while
@@ -90,6 +91,9 @@ class Versioned : public hearth::Agent {
   hearth::Task<void> on_start() override {
 #ifdef FAILS_TO_START
     throw std::runtime_error("this version cannot start");
+#elif defined(FAILS_BUT)
+    if (name() != FAILS_BUT) throw std::runtime_error("this agent cannot start");
+    co_return;
 #else
     if (gate_.empty()) co_return;
     co_await file_is_there(gate_);

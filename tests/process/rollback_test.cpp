@@ -27,6 +27,20 @@ class RollbackTest : public SupervisedTest {
   static fs::path agent_library(const std::string& name) {
     return fs::path(HEARTH_AGENT_PLUGINS) / (name + ".so");
   }
+  // Another class, in the same place.
+  void install_versioned() const {
+    fs::remove(root_ / "plugins/crashes.so");
+    install(agent_library("versioned-1"), "crashes.so");
+  }
+  // A server that has gone back, by the crash of the version that crashes.
+  [[nodiscard]] std::unique_ptr<ServerProcess> start_and_go_back() const {
+    auto server = start();
+    replace_by_the_one_that_crashes();
+    server->wait_for_log("reload.done");
+    crash(*server, "segv");
+    EXPECT_EQ(server->wait().signal, SIGSEGV);
+    return start();
+  }
   // `more`: further settings of reloads.
   void configure(const std::string& more) const {
     put("hearth.yaml", "limits: {hard_hang: 400ms}\nreload: {quiet_time: 20ms" + more + "}\n");
@@ -255,8 +269,7 @@ TEST_F(RollbackTest, AFileThatIsRefusedKeepsNobodyFromTheVersionBeforeEvenAfterA
 }
 
 TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNextOne) {
-  fs::remove(root_ / "plugins/crashes.so");
-  install(agent_library("versioned-1"), "crashes.so");
+  install_versioned();
   auto server = start();
   EXPECT_EQ(version_of(*server), "1.0.0");
   replace(agent_library("versioned-bad"));
@@ -270,8 +283,7 @@ TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNe
 // ---- nobody is in memory when it comes ----------------------------------------------------------------------
 
 TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
-  fs::remove(root_ / "plugins/crashes.so");
-  install(agent_library("versioned-1"), "crashes.so");
+  install_versioned();
   auto server = start();
   replace(agent_library("versioned-bad"));
   server->wait_for_log("reload.done class=Versioned version=4.0.0");
@@ -288,10 +300,59 @@ TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, SoDoTheyIfOnlySomeLived) {
+  install_versioned();
+  const auto server = start();
+  AgentClient client(*server,
+                     "/agents/versioned/a");  // lives, and starts on the version that follows
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace(agent_library("versioned-picky"));
+  server->wait_for_log("reload.done class=Versioned version=4.1.0");
+  EXPECT_EQ(client.call("version"), "4.1.0");
+  for (const std::string name : {"b", "c", "d", "e"})
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  server->signal(SIGKILL);
+  server->wait();
+}
+
+TEST_F(RollbackTest, AnAgentThatTriesAgainAndAgainIsOneThatFails) {
+  configure(", probation: 1s");
+  install_versioned();
+  auto server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  replace(agent_library("versioned-picky"));
+  server->wait_for_log("reload.done class=Versioned version=4.1.0");
+  EXPECT_EQ(version_of(*server), "4.1.0");
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/b").status, 503) << i;
+  wait_for_no_trial();
+  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AVersionThatCannotMigrateThoseThatWakeIsTakenBack) {
+  install_versioned();
+  auto server = start();
+  const std::vector<std::string> names{"b", "c", "d", "e", "f"};
+  for (const std::string& name : names)
+    EXPECT_EQ(AgentClient(*server, "/agents/versioned/" + name).call("add"), 1);
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();  // all are cold
+  replace(agent_library("versioned-schema-bad"));
+  server->wait_for_log("reload.done class=Versioned version=6.0.0");
+  for (const std::string& name : names)
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  for (const std::string& name : names)
+    EXPECT_EQ(AgentClient(*server, "/agents/versioned/" + name).call("add"), 2);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(RollbackTest, WithFewerAgentsTheEndOfItsProbationDecides) {
   configure(", probation: 1s");
-  fs::remove(root_ / "plugins/crashes.so");
-  install(agent_library("versioned-1"), "crashes.so");
+  install_versioned();
   const auto server = start();
   replace(agent_library("versioned-bad"));
   server->wait_for_log("reload.done class=Versioned version=4.0.0");
@@ -313,9 +374,112 @@ TEST_F(RollbackTest, AVersionOnWhichTheFirstOnesStartIsProvenWhenItsProbationEnd
   EXPECT_EQ(server->stop(), kClean);
 }
 
-TEST_F(RollbackTest, ANewerSchemaThatAllAgentsHaveHasNoWayBack) {
+// ---- what may become of the file ----------------------------------------------------------------------------
+
+TEST_F(RollbackTest, AFileThatWasHalfWrittenWhenTheServerEndedCostsNothing) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  server->signal(SIGKILL);
+  server->wait();
+  fs::resize_file(root_ / "plugins/crashes.so", fs::file_size(agent_library("crashes")) / 2);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_NE(server->log().find("rule=E2"), std::string::npos) << server->log();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AFileThatMayNotBeReadCostsNothingAfterARestart) {
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  fs::permissions(root_ / "plugins/crashes.so", fs::perms{0666});
+  put("plugins/other.so", "");  // what else is in the directory is looked at too
+  server->wait_for_log("rule=F3");
+  EXPECT_EQ(server->stop(), kClean);
+  for (int i = 0; i < 2; ++i) {
+    server = start();
+    EXPECT_EQ(ask(*server, "segv"), "ok") << i;
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  fs::permissions(root_ / "plugins/crashes.so", fs::perms{0644});
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(trials(), "{\"trials\":[]}\n");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AnotherVersionThatWasPutThereWhileNoServerRanIsOnTrialToo) {
+  auto server = start_and_go_back();
+  EXPECT_EQ(server->stop(), kClean);
   fs::remove(root_ / "plugins/crashes.so");
-  install(agent_library("versioned-1"), "crashes.so");
+  put("fault", "crash load");
+  install(made_for_tests("faulty_when_served"), "crashes.so");
+  EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait().signal, SIGSEGV);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AFileThatIsTakenAwayAndPutBackIsWhatItWas) {
+  auto server = start_and_go_back();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  fs::rename(root_ / "plugins/crashes.so", root_ / "elsewhere");
+  server->wait_for_log("reload.removed");
+  fs::rename(root_ / "elsewhere", root_ / "plugins/crashes.so");
+  server->wait_for_log("reload.begun");
+  EXPECT_EQ(ask(*server, "segv"), "ok") << "the version before";
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  fs::remove(root_ / "plugins/crashes.so");
+  server->wait_for_log("reload.removed");
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.begun");
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, TheDirectoryMayBeSpelledInAnyWay) {
+  auto server = start_and_go_back();
+  EXPECT_EQ(server->stop(), kClean);
+  fs::create_directory_symlink(root_ / "plugins", root_ / "linked");
+  for (const std::string directory : {"./plugins", "data/../plugins/", "linked"}) {
+    server = serve({"--config", "hearth.yaml", "--plugins", directory});
+    server->wait_until_ready();
+    EXPECT_EQ(ask(*server, "segv"), "ok") << directory;
+    EXPECT_EQ(server->stop(), kClean);
+  }
+}
+
+TEST_F(RollbackTest, WhoseFileIsAwayAfterTheCrashIsCondemnedAllTheSame) {
+  auto server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  crash(*server, "segv");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  fs::rename(root_ / "plugins/crashes.so", root_ / "elsewhere");
+  server = start();
+  EXPECT_EQ(server->stop(), kClean);
+  fs::rename(root_ / "elsewhere", root_ / "plugins/crashes.so");
+  server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, ANewerSchemaThatEnoughAgentsHaveHasNoWayBack) {
+  configure(", trial_agents: 1");
+  install_versioned();
   const auto server = start();
   EXPECT_EQ(version_of(*server), "1.0.0");
   replace(agent_library("versioned-schema"));
