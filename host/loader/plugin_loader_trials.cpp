@@ -51,8 +51,9 @@ Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
   TrialJournal& trials = *options_.trials;
   const auto standing = trials.meet(candidate.file, candidate.sha256);
   if (!standing) noted(standing.error());
-  if (standing && *standing == TrialJournal::Standing::kCondemned) {
-    Finding why = finding("R1", trials.find(candidate.file)->not_served->reason);
+  const Trial* const met = trials.find(candidate.file);
+  if (standing && *standing == TrialJournal::Standing::kCondemned && met->not_served) {
+    Finding why = finding("R1", met->not_served->reason);
     remember_bad(candidate.sha256, why);
     return why;
   }

@@ -296,11 +296,9 @@ Result<void> TrialJournal::change(const fs::path& file,
 
 Result<void> TrialJournal::replace(std::vector<Trial> trials) {
   // The latest change comes last: of those whose files are gone the first ones go.
-  auto gone = static_cast<std::size_t>(
-      std::ranges::count_if(trials, [](const Trial& each) { return !is_there(each.file); }));
-  std::erase_if(trials, [&gone](const Trial& each) {
-    return gone > kMaxGone && !is_there(each.file) && gone-- > 0;
-  });
+  const auto is_gone = [](const Trial& each) { return !is_there(each.file); };
+  for (auto gone = std::ranges::count_if(trials, is_gone); std::cmp_greater(gone, kMaxGone); --gone)
+    trials.erase(std::ranges::find_if(trials, is_gone));
   Json list = Json::array();
   for (const Trial& each : trials) list.push_back(written(each));
   const Json file = {{"trials", std::move(list)}};

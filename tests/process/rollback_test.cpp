@@ -66,10 +66,7 @@ class RollbackTest : public SupervisedTest {
   // What does not answer any more.
   template <class Server>
   static void crash(const Server& server, const std::string& how) {
-    try {
-      (void)request(server, "GET", "/agents/crashes/a?how=" + how);
-    } catch (const std::runtime_error&) {
-    }
+    EXPECT_THROW((void)request(server, "GET", "/agents/crashes/a?how=" + how), std::runtime_error);
   }
   std::string hearth(std::vector<std::string> arguments) const {
     const auto process = run(std::move(arguments));
