@@ -49,9 +49,11 @@ runtime::ClassSettings class_settings(const config::ClassConfig& agent_class) {
   result.sql.max_step_time = limits.sql_time;
   result.fibers.recovery_timeout = agent_class.fibers.recovery_timeout;
   result.fibers.max_attempts = static_cast<int>(agent_class.fibers.max_attempts);
+  result.fibers.max_recoveries = static_cast<int>(agent_class.fibers.max_recoveries);
   result.fibers.retry_base = agent_class.fibers.retry_base;
   result.fibers.max_running = agent_class.fibers.max_running;
   result.fibers.max_snapshot_bytes = limits.max_value_bytes;
+  result.fibers.keep_dead = agent_class.fibers.keep_failed;
   result.managed.keep_completed = agent_class.fibers.keep_completed;
   result.managed.keep_failed = agent_class.fibers.keep_failed;
   result.managed.max_records = agent_class.fibers.max_records;

@@ -29,6 +29,7 @@ constexpr Bounds<milliseconds> kSqlTime{milliseconds(10), minutes(10)};
 constexpr Bounds<std::uint32_t> kEvents{1, 100'000};
 constexpr Bounds<milliseconds> kRecovery{milliseconds(10), hours(24)};
 constexpr Bounds<std::uint32_t> kAttempts{1, 1'000'000};
+constexpr Bounds<std::uint32_t> kRecoveries{0, 1'000'000};
 constexpr Bounds<milliseconds> kRetry{milliseconds(1), minutes(5)};
 constexpr Bounds<std::uint32_t> kRunning{1, 100'000};
 constexpr Bounds<milliseconds> kKeep{seconds(0), hours(24 * 365 * 10)};
@@ -53,6 +54,7 @@ void read_fibers(const YamlNode& node, ClassFibers& fibers, Report& report) {
   MappingReader reader(node, "fibers.", report);
   reader.read_duration("recovery_timeout", fibers.recovery_timeout, kRecovery);
   reader.read_count("max_attempts", fibers.max_attempts, kAttempts);
+  reader.read_count("max_recoveries", fibers.max_recoveries, kRecoveries);
   reader.read_duration("retry_base", fibers.retry_base, kRetry);
   reader.read_count("max_running", fibers.max_running, kRunning);
   reader.read_duration("keep_completed", fibers.keep_completed, kKeep);
@@ -144,6 +146,7 @@ std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConf
   compare("limits.max_events", [](const Class& c) { return c.limits.max_events; });
   compare("fibers.recovery_timeout", [](const Class& c) { return c.fibers.recovery_timeout; });
   compare("fibers.max_attempts", [](const Class& c) { return c.fibers.max_attempts; });
+  compare("fibers.max_recoveries", [](const Class& c) { return c.fibers.max_recoveries; });
   compare("fibers.retry_base", [](const Class& c) { return c.fibers.retry_base; });
   compare("fibers.max_running", [](const Class& c) { return c.fibers.max_running; });
   compare("fibers.keep_completed", [](const Class& c) { return c.fibers.keep_completed; });

@@ -185,6 +185,10 @@ struct ClassFibers {
   // quarter of an hour: long enough for an outage, short enough to be noticed.
   std::uint32_t max_attempts = 10;
 
+  // Recoveries begun in all, with progress or without, until a fiber is given up; 0: no bound. What only looks like progress
+  // ends there. A thousand crashes of one fiber are years of bad luck, and hours of a fault.
+  std::uint32_t max_recoveries = 1'000;
+
   // The wait after the first failed recovery; it doubles each time, up to five minutes.
   std::chrono::milliseconds retry_base{1000};
 
@@ -194,7 +198,7 @@ struct ClassFibers {
   // How long the record of a managed fiber is kept once it is completed or aborted: for callers that ask again. A day.
   std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
 
-  // And of one that has failed: for people. A week.
+  // And of one that has failed, and how long a dead fiber without a record is kept: for people. A week.
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
 
   // Records of one agent.

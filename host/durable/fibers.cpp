@@ -18,6 +18,12 @@ constexpr std::size_t kMaxErrorBytes = 4096;
 constexpr std::size_t kMostListed = 100;
 constexpr std::size_t kListedByDefault = 50;
 constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kSweptAtOnce = 100;  // a millisecond's work
+
+// A recovery that is not the fault of the work is not counted.
+void give_back_recovery(FiberRow& row) {
+  row.recoveries = std::max(0, row.recoveries - 1);
+}
 
 }  // namespace
 
@@ -26,6 +32,8 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
     : table_(database), clock_(clock), random_(random), settings_(settings) {}
 
 void Fibers::load() {
+  table_.upgrade(now_ms());
+  may_have_dead_ = table_.has_dead();
   // No wait that we would set is longer: one that is was written by a clock that has been set back since.
   const std::int64_t latest = now_ms() + (settings_.retry_cap + settings_.retry_cap / 4).count();
   for (FiberRow& row : table_.load()) {
@@ -94,6 +102,7 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
     row.snapshot = table_.snapshot(replaces);
     // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
     row.attempts = old->row.attempts;
+    row.recoveries = old->row.recoveries;
     row.next_at_ms = old->row.next_at_ms;
     table_.erase(replaces);
     table_.insert(row);
@@ -133,18 +142,31 @@ Result<std::string> Fibers::finish(FiberHandle fiber) {
 }
 
 void Fibers::interrupt_on_purpose() {
-  for (auto& [handle, fiber] : running_) {
-    if (fiber.row.attempts > 0) table_.note_attempt(fiber.row.id, --fiber.row.attempts, 0);
-  }
+  const auto give_back = [this](FiberRow& row) {
+    if (row.attempts == 0 && row.recoveries == 0) return;
+    row.attempts = std::max(0, row.attempts - 1);
+    give_back_recovery(row);
+    row.next_at_ms = 0;
+    table_.note_attempt(row);
+  };
+  for (auto& [handle, fiber] : running_) give_back(fiber.row);
   for (Waiting& each : waiting_) {
-    if (each.recovering) table_.note_attempt(each.row.id, --each.row.attempts, 0);
+    if (each.recovering) give_back(each.row);
   }
 }
 
 // ---- recovery ---------------------------------------------------------------------------------------------
 
 void Fibers::forget_dead() {
-  std::erase_if(waiting_, [](const Waiting& each) { return each.row.dead; });
+  if (std::erase_if(waiting_, [](const Waiting& each) { return each.row.dead; }) > 0)
+    may_have_dead_ = true;
+}
+
+std::string_view Fibers::why_given_up(const FiberRow& row) const {
+  if (row.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
+  if (settings_.max_recoveries > 0 && row.recoveries >= settings_.max_recoveries)
+    return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
+  return {};
 }
 
 std::optional<Interrupted> Fibers::begin_recovery() {
@@ -153,22 +175,22 @@ std::optional<Interrupted> Fibers::begin_recovery() {
   for (Waiting& each : waiting_) {
     FiberRow& row = each.row;
     if (!is_due(each, now)) continue;
-    if (row.attempts >= settings_.max_attempts) {
+    if (const std::string_view why = why_given_up(row); !why.empty()) {
       row.dead = true;
-      table_.note_failure(row.id, "interrupted again and again without progress", row.next_at_ms,
-                          true);
-      passed_over_.push_back(row.id);
+      table_.note_failure(row.id, why, now_ms(), true);
+      passed_over_.push_back({row.id, why});
       continue;
     }
     each.recovering = true;
     in_hook_.insert(row.id);
     ++row.attempts;
+    ++row.recoveries;
     // If the hook takes the process with it, the next try waits like after any other failure.
     wait_until(
         each,
         now_ms() +
             back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
-    table_.note_attempt(row.id, row.attempts, row.next_at_ms);
+    table_.note_attempt(row);
     found = Interrupted{row.id, row.name, table_.snapshot(row.id), row.created_at_ms, row.attempts};
     break;
   }
@@ -181,7 +203,7 @@ std::vector<Interrupted> Fibers::due_list() const {
   std::vector<Interrupted> due;
   for (const Waiting& each : waiting_) {
     const FiberRow& row = each.row;
-    if (!is_due(each, now) || row.attempts >= settings_.max_attempts) continue;
+    if (!is_due(each, now) || !why_given_up(row).empty()) continue;
     due.push_back({row.id, row.name, std::nullopt, row.created_at_ms, row.attempts + 1});
   }
   return due;
@@ -220,7 +242,8 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
       *found,
       now_ms() +
           back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
-  table_.note_failure(id, error.substr(0, kMaxErrorBytes), row.next_at_ms, row.dead);
+  table_.note_failure(id, error.substr(0, kMaxErrorBytes), row.dead ? now_ms() : row.next_at_ms,
+                      row.dead);
   const Failure failure{row.dead, row.next_at_ms};
   forget_dead();
   return failure;
@@ -232,6 +255,7 @@ Result<void> Fibers::retry(std::string_view id) {
   table_.revive(id);
   row->dead = false;
   row->attempts = 0;
+  row->recoveries = 0;
   Waiting waiting{.row = std::move(*row)};
   wait_until(waiting, 0);
   add_waiting(std::move(waiting));
@@ -253,6 +277,15 @@ Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit)
     page += dead_json(row);
   }
   return page + "]";
+}
+
+std::vector<std::string> Fibers::sweep() {
+  if (!may_have_dead_) return {};
+  std::vector<std::string> ids =
+      table_.dead_since(now_ms() - settings_.keep_dead.count(), kSweptAtOnce);
+  for (const std::string& id : ids) table_.erase(id);
+  if (!ids.empty()) may_have_dead_ = table_.has_dead();
+  return ids;
 }
 
 std::string Fibers::dead_json(const FiberRow& row) {
@@ -322,8 +355,9 @@ void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
   Waiting waiting{.row = std::move(found->second.row), .managed = found->second.managed};
   running_.erase(found);
   waiting.row.attempts = 0;
+  give_back_recovery(waiting.row);
   wait_until(waiting, next_at_ms);
-  table_.note_attempt(waiting.row.id, 0, next_at_ms);
+  table_.note_attempt(waiting.row);
   add_waiting(std::move(waiting));
 }
 

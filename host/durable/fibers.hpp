@@ -25,11 +25,13 @@ namespace hearth::durable {
 
 struct FiberSettings {
   std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
-  int max_attempts = 10;  // recoveries begun without progress, until a fiber is dead
+  int max_attempts = 10;       // recoveries begun without progress, until a fiber is dead
+  int max_recoveries = 1'000;  // recoveries begun in all, until a fiber is dead; 0: no bound
   std::chrono::milliseconds retry_base{1'000};  // wait after the first failed recovery; doubles
   std::chrono::milliseconds retry_cap{300'000};
   std::size_t max_running = 1'000;  // of one agent at once
   std::size_t max_snapshot_bytes = std::size_t{2} << 20;
+  std::chrono::milliseconds keep_dead{std::chrono::hours(24 * 7)};  // 0: dead ones go at once
 };
 
 // A fiber whose work runs in this instance. Never reused.
@@ -42,6 +44,14 @@ struct Interrupted {
   std::optional<std::string> snapshot;  // JSON
   std::int64_t created_at_ms = 0;
   int attempt = 1;  // counts from 1
+};
+
+// A fiber whose recovery was given up before it was begun once more.
+struct PassedOver {
+  std::string id;
+  std::string_view why;  // a literal
+
+  friend bool operator==(const PassedOver&, const PassedOver&) = default;
 };
 
 // A fiber that an earlier instance left.
@@ -67,10 +77,10 @@ struct FiberStanding {
 // running        the row                                  finish() -> no row; the end of this instance -> interrupted
 //                                                         postpone() -> interrupted
 // interrupted    the row, next_at                         begin_recovery() once next_at has come
-// recovering     the row, attempts + 1, next_at ahead     recovered() -> no row; start(replaces) -> no row, a new one runs;
+// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row; start(replaces) -> no row, a new one runs;
 //                                                         resume() -> running; failed() -> interrupted, or dead after max_attempts;
 //                                                         a crash -> interrupted, with the attempt counted
-// dead           the row, dead = 1, last_error            retry() -> interrupted
+// dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after keep_dead -> no row
 // erase() ends any of them.
 //
 // Promises
@@ -81,12 +91,16 @@ struct FiberStanding {
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the process counts.
 //  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan() says otherwise.
 //  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in there.
+//  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after max_attempts recoveries without a new checkpoint
+//                  in between, and after max_recoveries with as many as it likes (a checkpoint may say the time, which is always new). A
+//                  continuation inherits both counts; retry() begins both anew. What was interrupted on purpose, or postponed, gets the
+//                  recovery that follows for nothing; the first one of its life is counted anyway.
 //
 // Managed    A row may belong to a record (ManagedFibers). Its end is the record's business: start(replaces), finish() and recovered()
 //            leave such a row alone.
 //
-// Bounded    Dead fibers cost nothing but their rows until somebody asks for them: neither memory nor time at a wake or in a turn,
-//            however many there are.
+// Bounded    Dead fibers cost nothing but their rows until somebody asks for them or they have had their time: neither memory nor time at
+//            a wake or in a turn grows with their number.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: before start(), stash() and
 //            begin_recovery() take effect outside, with the turn for the others.
@@ -113,13 +127,13 @@ class Fibers {
   // The id of the fiber that is over. kInvalidArgument for a managed one.
   Result<std::string> finish(FiberHandle fiber);
   // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs or
-  // is being recovered is interrupted, and that counts for nothing. Writes only if an attempt is given back.
+  // is being recovered is interrupted, and that counts for nothing. Writes only if an attempt or a recovery is given back.
   void interrupt_on_purpose();
   [[nodiscard]] std::size_t running() const { return running_.size(); }
 
   // ---- recovery ----
-  // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts
-  // is dead from now on, and passed over.
+  // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts or its
+  // recoveries is dead from now on, and passed over.
   std::optional<Interrupted> begin_recovery();
   // The due ones, in the order in which they will be offered; without their snapshots.
   [[nodiscard]] std::vector<Interrupted> due_list() const;
@@ -129,7 +143,7 @@ class Fibers {
   // What load() has found and is not dead, once.
   std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
   // Those that begin_recovery() has passed over so since the last call.
-  std::vector<std::string> take_passed_over() { return std::exchange(passed_over_, {}); }
+  std::vector<PassedOver> take_passed_over() { return std::exchange(passed_over_, {}); }
   void recovered(std::string_view id);
   struct Failure {
     bool dead = false;
@@ -141,14 +155,21 @@ class Fibers {
   // `after`: the id that the last page ended with, or empty. `limit`: 1 to 100, 0: 50; a page of more than 4 MiB ends before,
   // and only an empty one is the last. kInvalidArgument; kNotFound: `after` is not dead any more.
   Result<std::string> list_dead(std::string_view after, std::size_t limit);
+  // Removes dead ones that died keep_dead ago or earlier, a few at a time: their ids; empty: no more have had their time. Cheap
+  // when there are none.
+  std::vector<std::string> sweep();
+  // True if there is a dead one, or was a while ago.
+  [[nodiscard]] bool may_have_dead() const { return may_have_dead_; }
 
   // ---- for ManagedFibers ----
   // As start(), under this id, which was checked. kConflict: there is such a row. kLimitExceeded.
   Result<FiberHandle> start_managed(std::string_view name, std::string_view id);
-  // What is being recovered runs again, under its id. Its attempts go on counting until the next checkpoint. Writes nothing.
+  // What is being recovered runs again, under its id. Its attempts go on counting until the next checkpoint, its recoveries for ever.
+  // Writes nothing.
   // kNotFound, kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
-  // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That is no crash: its attempts begin anew.
+  // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That is no crash: its attempts begin
+  // anew, and the recovery that follows is no more than the one before.
   void postpone(std::string_view id, std::int64_t next_at_ms);
   // The row goes, and what runs under it has lost its handle.
   void erase(std::string_view id);
@@ -202,6 +223,8 @@ class Fibers {
   void add_waiting(Waiting waiting);
   FiberHandle add_running(FiberRow row, bool managed);
   [[nodiscard]] std::string dead_json(const FiberRow& row);
+  // Why recovery of it is not begun once more; empty: it may be.
+  [[nodiscard]] std::string_view why_given_up(const FiberRow& row) const;
   void forget_dead();  // those that have just died leave waiting_
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
@@ -213,9 +236,10 @@ class Fibers {
   FiberHandle last_handle_ = 0;
   std::vector<Waiting> waiting_;  // interrupted and recovering; as planned, then oldest first
   std::set<std::string, std::less<>>
-      in_hook_;                           // ids that were offered and whose hooks have not ended
-  std::vector<std::string> passed_over_;  // ids
+      in_hook_;  // ids that were offered and whose hooks have not ended
+  std::vector<PassedOver> passed_over_;
   std::vector<LeftOver> left_over_;
+  bool may_have_dead_ = false;
 };
 
 }  // namespace hearth::durable

@@ -16,10 +16,11 @@ std::int64_t lengths_until(std::int64_t moment, std::int64_t anchor, std::int64_
 
 }  // namespace
 
-Result<Recurrence> Recurrence::cron(std::string_view expression, std::string_view time_zone) {
+Result<Recurrence> Recurrence::cron(std::string_view expression, std::string_view time_zone,
+                                    Result<TimeZone> (*find_zone)(std::string_view name)) {
   const Result<Cron> parsed = Cron::parse(expression);
   if (!parsed) return parsed.error();
-  const Result<TimeZone> zone = TimeZone::find(time_zone);
+  const Result<TimeZone> zone = find_zone(time_zone);
   if (!zone) return zone.error();
   return Recurrence(ByCron{*parsed, *zone});
 }

@@ -22,8 +22,10 @@ inline constexpr std::uint32_t kMostCounted = 1'000;
 //           expression (some tens of thousand for first_of_last).
 class Recurrence {
  public:
-  // Failure: as Cron::parse() and TimeZone::find().
-  static Result<Recurrence> cron(std::string_view expression, std::string_view time_zone);
+  // Failure: as Cron::parse() and `find_zone`.
+  static Result<Recurrence> cron(
+      std::string_view expression, std::string_view time_zone,
+      Result<TimeZone> (*find_zone)(std::string_view name) = &TimeZone::find);
   // At `anchor`, and every `length` before and after it. `length` is 1 or more.
   static Recurrence every(std::int64_t length, std::int64_t anchor);
 

@@ -56,7 +56,7 @@ Result<void> check_choices(const ScheduleRequest& request) {
 }
 
 Result<std::int64_t> first_time(const ScheduleRequest& request, const ScheduleRow& row,
-                                std::int64_t now_ms) {
+                                const ScheduleSettings& settings, std::int64_t now_ms) {
   switch (request.type) {
     case ScheduleType::kDelay:
       if (request.when_ms < 0) return invalid("a delay is 0 ms or more");
@@ -73,7 +73,7 @@ Result<std::int64_t> first_time(const ScheduleRequest& request, const ScheduleRo
       return now_ms + request.when_ms;
     case ScheduleType::kCron: break;
   }
-  const Result<Recurrence> recurrence = Recurrence::cron(row.cron, row.time_zone);
+  const Result<Recurrence> recurrence = recurrence_of(row, settings);
   if (!recurrence) return recurrence.error();
   const std::optional<std::int64_t> at = recurrence->next(now_ms);
   if (!at) return invalid("cron: the expression is never due");
@@ -102,8 +102,9 @@ bool is_idempotent(const ScheduleRequest& request) {
   return request.type == ScheduleType::kCron || request.type == ScheduleType::kInterval;
 }
 
-Result<Recurrence> recurrence_of(const ScheduleRow& row) {
-  if (row.type == ScheduleType::kCron) return Recurrence::cron(row.cron, row.time_zone);
+Result<Recurrence> recurrence_of(const ScheduleRow& row, const ScheduleSettings& settings) {
+  if (row.type == ScheduleType::kCron)
+    return Recurrence::cron(row.cron, row.time_zone, settings.find_zone);
   return Recurrence::every(row.length_ms, row.scheduled_for);
 }
 
@@ -134,7 +135,7 @@ Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
   }
   if (row.type == ScheduleType::kDelay || row.type == ScheduleType::kInterval)
     row.length_ms = request.when_ms;
-  const Result<std::int64_t> time = first_time(request, row, now_ms);
+  const Result<std::int64_t> time = first_time(request, row, settings, now_ms);
   if (!time) return time.error();
   row.time = *time;
   row.scheduled_for = *time;

@@ -20,7 +20,9 @@ Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
 // Whether a request that is alike is the same schedule.
 bool is_idempotent(const ScheduleRequest& request);
 
-// When a row of type cron or interval is due. Failure: as Recurrence::cron(), for a zone that is gone.
-Result<Recurrence> recurrence_of(const ScheduleRow& row);
+// When a row of type cron or interval is due.
+//
+// Failure   kInvalidArgument: its zone is gone, for good. kUnavailable: zones cannot be looked up now.
+Result<Recurrence> recurrence_of(const ScheduleRow& row, const ScheduleSettings& settings);
 
 }  // namespace hearth::durable

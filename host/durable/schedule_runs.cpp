@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
 constexpr std::size_t kMaxErrorBytes = 4'096;
 constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
-// Until a class that lacks a callback is asked again.
+// Until a class that lacks a callback is asked again, or time zones that cannot be read are looked up again.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
 constexpr std::chrono::milliseconds kMissingCap{3'600'000};
 
@@ -37,8 +37,10 @@ std::optional<std::int64_t> following(const ScheduleRow& row, const Recurrence& 
 
 }  // namespace
 
-void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t count) {
-  notes_.push_back(Note{row.parent.empty() ? row.id : row.parent, row.callback, what, count});
+void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t count,
+                     std::string reason) {
+  notes_.push_back(
+      Note{row.parent.empty() ? row.id : row.parent, row.callback, what, count, std::move(reason)});
 }
 
 // ---- what begins ------------------------------------------------------------------------------------------
@@ -59,9 +61,17 @@ std::optional<ScheduleRun> Schedules::begin_due() {
       die(*row, "interrupted again and again before it came to an end");
       continue;
     }
+    if (row->over) {
+      set_next_after_run(*row, row->set_at, now);
+      continue;
+    }
     if (!row->owed && !admit(*row, now)) continue;
-    if (row->owed && row->begun_at == 0 && !row->is_one_shot())
-      reckon_absence(*row, row->set_at, now);
+    if (row->owed && row->begun_at == 0 && !row->is_one_shot()) {
+      if (const Result<void> reckoned = reckon_absence(*row, row->set_at, now); !reckoned) {
+        put_off(*row, reckoned.error(), now);
+        continue;
+      }
+    }
     if (row->may_overlap()) {
       std::optional<ScheduleRow> child = spin_off(*row, now);
       if (!child) continue;
@@ -101,9 +111,9 @@ bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
     remove(row.seq);
     return false;
   }
-  const Result<Recurrence> recurrence = recurrence_of(row);
+  const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
-    die(row, recurrence.error().message);
+    die_or_put_off(row, recurrence.error(), now);
     return false;
   }
   const std::uint32_t others = recurrence->count(row.scheduled_for, now);
@@ -134,9 +144,9 @@ bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
 // A run of its own for a schedule whose runs may be beside each other; the schedule goes on to its next time. Nothing if too
 // many of its runs are not over: then this one is left out.
 std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
-  const Result<Recurrence> recurrence = recurrence_of(row);
+  const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
-    die(row, recurrence.error().message);
+    die_or_put_off(row, recurrence.error(), now);
     return std::nullopt;
   }
   std::optional<ScheduleRow> child;
@@ -189,7 +199,7 @@ ScheduleRun Schedules::claim(ScheduleRow& row, std::int64_t now) {
 // ---- what comes after -------------------------------------------------------------------------------------
 
 void Schedules::die(ScheduleRow& row, std::string reason) {
-  note(row, Note::What::kDead, 1);
+  note(row, Note::What::kDead, 1, reason);
   if (!row.parent.empty()) {  // what an author sees is the schedule
     std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent));
     remove(row.seq);
@@ -197,9 +207,24 @@ void Schedules::die(ScheduleRow& row, std::string reason) {
     row = std::move(*parent);
   }
   row.dead = true;
+  row.over = false;
   row.time.reset();
   row.last_error = std::move(reason);
   store(row);
+}
+
+// This machine cannot say now when the row is due. It is kept as it is and looked at again, like one whose callback is missing.
+void Schedules::put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
+  note(row, Note::What::kPutOff, 1, why.message);
+  ++row.missing;
+  row.last_error = why.message;
+  row.time = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
+  store(row);
+}
+
+void Schedules::die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
+  if (why.code == Errc::kUnavailable) return put_off(row, why, now);
+  die(row, why.message);
 }
 
 // The next occurrence, of which nothing is known yet.
@@ -207,6 +232,7 @@ void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::
   row.attempts = 0;
   row.missed = 0;
   row.owed = false;
+  row.over = false;
   row.begun_at = 0;
   row.set_at = now;
   row.time = at;
@@ -216,7 +242,7 @@ void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::
   }
   row.dead = true;
   row.last_error = "it is never due again";
-  note(row, Note::What::kDead, 1);
+  note(row, Note::What::kDead, 1, *row.last_error);
 }
 
 // The next of the occurrences that were missed and run one by one, if there is one.
@@ -230,23 +256,34 @@ bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::in
   return true;
 }
 
-void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t now) {
-  const Result<Recurrence> recurrence = recurrence_of(row);
-  if (!recurrence) return die(row, recurrence.error().message);
-  if (catch_up(row, *recurrence, now)) return store(row);
+// The run ended at `ended_at`, and the next time is as it was then, also if it is found out only now: what has passed by then is
+// missed like any other.
+void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row, settings_);
+  if (!recurrence) {
+    row.owed = false;
+    row.over = true;
+    row.set_at = ended_at;
+    return die_or_put_off(row, recurrence.error(), now);
+  }
+  if (row.over) {
+    row.missing = 0;
+    row.last_error.reset();
+  }
+  if (catch_up(row, *recurrence, ended_at)) return store(row);
   if (row.type == ScheduleType::kInterval && !row.fixed_rate) {
-    set_next(row, now + row.length_ms, now);
+    set_next(row, ended_at + row.length_ms, ended_at);
     return store(row);
   }
   // Up to there the misfire policy has spoken: until its beginning, or, of those that were run one by one, until the first began.
   const bool was_caught_up = row.catch_up_until >= row.scheduled_for;
   const std::int64_t from =
       was_caught_up ? row.catch_up_until : std::max(row.scheduled_for, row.begun_at);
-  const std::uint32_t overlapped = recurrence->count(from, now);
+  const std::uint32_t overlapped = recurrence->count(from, ended_at);
   const bool queued = row.overlap == Overlap::kQueue && overlapped > 0;
   const std::uint32_t left_out = queued ? overlapped - 1 : overlapped;
   if (left_out > 0) note(row, Note::What::kOverlapped, left_out);
-  set_next(row, queued ? recurrence->next(from) : following(row, *recurrence, now), now);
+  set_next(row, queued ? recurrence->next(from) : following(row, *recurrence, ended_at), ended_at);
   row.owed = queued;
   row.missed = queued ? left_out : 0;
   store(row);
@@ -312,7 +349,7 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
     end.next = ScheduleEnd::Next::kGone;
     return end;
   }
-  set_next_after_run(row, now);
+  set_next_after_run(row, now, now);
   end.next_ms = row.time.value_or(0);
   return end;
 }

@@ -20,6 +20,10 @@ constexpr std::string_view kColumns =
     "last_run, "
     "last_error";
 
+// Of the column `owed`.
+constexpr std::int64_t kOwed = 1;
+constexpr std::int64_t kOver = 2;
+
 // The state of a row, in SQL.
 constexpr std::string_view kState =
     "CASE WHEN running > 0 THEN 'running' WHEN dead THEN 'dead' WHEN paused THEN 'paused' "
@@ -63,7 +67,9 @@ ScheduleRow row_of(const Rows& rows) {
   row.missing = small(rows, column++);
   row.running = small(rows, column++);
   row.scheduled_for = rows.integer(column++);
-  row.owed = rows.integer(column++) != 0;
+  const std::int64_t owed = rows.integer(column++);
+  row.owed = owed == kOwed;
+  row.over = owed == kOver;
   row.missed = static_cast<std::uint32_t>(rows.integer(column++));
   row.attempts = small(rows, column++);
   row.interruptions = small(rows, column++);
@@ -87,6 +93,10 @@ Param integer_or_null(std::optional<std::int64_t> value) {
 template <class Number>
 Param number(Number value) {
   return Param(static_cast<std::int64_t>(value));
+}
+
+Param owed_of(const ScheduleRow& row) {
+  return Param(row.over ? kOver : row.owed ? kOwed : std::int64_t{0});
 }
 
 }  // namespace
@@ -187,7 +197,19 @@ std::optional<std::int64_t> ScheduleTable::find_alike(std::string_view likeness)
   if (!has_table()) return std::nullopt;
   Statement find(database_.connection(),
                  "SELECT seq FROM cf_agents_schedules WHERE likeness = ? AND parent IS NULL "
-                 "AND (running = 0 OR type IN ('cron', 'interval')) ORDER BY seq LIMIT 1");
+                 "AND dead = 0 AND (running = 0 OR type IN ('cron', 'interval')) "
+                 "ORDER BY seq LIMIT 1");
+  const std::array params{Param(likeness)};
+  Rows rows = find.query(params);
+  if (!rows.next()) return std::nullopt;
+  return rows.integer(0);
+}
+
+std::optional<std::int64_t> ScheduleTable::find_dead(std::string_view likeness) {
+  if (!has_table()) return std::nullopt;
+  Statement find(database_.connection(),
+                 "SELECT seq FROM cf_agents_schedules WHERE likeness = ? AND parent IS NULL "
+                 "AND dead ORDER BY seq LIMIT 1");
   const std::array params{Param(likeness)};
   Rows rows = find.query(params);
   if (!rows.next()) return std::nullopt;
@@ -270,7 +292,7 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
                           number(row.overlap),
                           number(row.running),
                           Param(row.scheduled_for),
-                          number(row.owed),
+                          owed_of(row),
                           number(row.missed),
                           number(row.interruptions),
                           Param(row.set_at),
@@ -291,7 +313,7 @@ void ScheduleTable::update(const ScheduleRow& row) {
       number(row.missing),
       number(row.running),
       Param(row.scheduled_for),
-      number(row.owed),
+      owed_of(row),
       number(row.missed),
       number(row.attempts),
       number(row.interruptions),
@@ -314,6 +336,14 @@ void ScheduleTable::erase(std::int64_t seq) {
   prepare_write();
   const std::array params{Param(seq)};
   kept(erase_, "DELETE FROM cf_agents_schedules WHERE seq = ?").execute(params);
+}
+
+void ScheduleTable::hand_over_children(std::string_view parent, std::string_view heir) {
+  prepare_write();
+  Statement change(database_.connection(),
+                   "UPDATE cf_agents_schedules SET parent = ?2 WHERE parent = ?1");
+  const std::array params{Param(parent), Param(heir)};
+  change.execute(params);
 }
 
 void ScheduleTable::shift(std::int64_t by_ms) {

@@ -27,10 +27,11 @@ namespace hearth::durable {
 //     likeness TEXT NOT NULL,         equal for requests that are alike; indexed
 //     retry_max_attempts, retry_base_ms, retry_max_ms, misfire, misfire_limit, overlap INTEGER,
 //     paused, dead INTEGER,
-//     missing INTEGER,                how often in a row the class had no such callback
+//     missing INTEGER,                how often in a row the class had no such callback, or this machine no time zones
 //     running INTEGER,                runs that were begun and are not over, by this instance or by one that is gone
 //     scheduled_for INTEGER,          the occurrence that `time` is about (a try of it may be later)
-//     owed INTEGER,                   that occurrence runs, however late it is
+//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run, and when the next one is could not be
+//                                     found out at `set_at`, when it ended
 //     missed INTEGER,                 occurrences that it stands for, or that were skipped before it
 //     attempts INTEGER,               tries of it that have failed
 //     interruptions INTEGER,          times in a row that a begun run came to no end
@@ -61,6 +62,7 @@ struct ScheduleRow {
   int running = 0;
   std::int64_t scheduled_for = 0;
   bool owed = false;
+  bool over = false;  // owed is 2 on disk
   std::uint32_t missed = 0;
   int attempts = 0;
   int interruptions = 0;
@@ -105,8 +107,10 @@ class ScheduleTable {
   [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // no run of a parent
   [[nodiscard]] std::string payload(std::int64_t seq);  // JSON; "null" if there is no row
   [[nodiscard]] std::vector<std::int64_t> children(std::string_view parent);
-  // The oldest schedule that is like it and waits, is paused, missing or dead, or comes again after its run.
+  // The oldest schedule that is like it and waits, is paused or missing, or comes again after its run. A dead one is none.
   [[nodiscard]] std::optional<std::int64_t> find_alike(std::string_view likeness);
+  // The oldest dead one that is like it.
+  [[nodiscard]] std::optional<std::int64_t> find_dead(std::string_view likeness);
   // Those that the filter asks for, next due first; none if `after` names no schedule.
   [[nodiscard]] std::vector<std::int64_t> list(const ScheduleFilter& filter);
 
@@ -123,6 +127,8 @@ class ScheduleTable {
   // Everything that changes in the life of a row; what it was made with stays.
   void update(const ScheduleRow& row);
   void erase(std::int64_t seq);
+  // The runs of one schedule are another's from now on.
+  void hand_over_children(std::string_view parent, std::string_view heir);
   // The wall's clock was moved by so much: whatever waits for a length of time moves with it.
   void shift(std::int64_t by_ms);
 

@@ -101,7 +101,7 @@ void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
 
 // The clock was set back to `now` while the row waited; `last` is what it showed before.
 void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now) {
-  const Result<Recurrence> recurrence = recurrence_of(row);
+  const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) return;  // told when it is due
   const auto at = recurrence->next(recurrence->search_from(last, now));
   if (!at || !row.time || *at >= *row.time) return;
@@ -109,17 +109,22 @@ void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t no
 }
 
 // An occurrence is owed, and nothing could run it from `from` to `now`: what came meanwhile is missed like any other.
-void Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now) {
-  const Result<Recurrence> recurrence = recurrence_of(row);
-  if (!recurrence) return;  // told after the run
+// Failure: kUnavailable, and nothing is changed: it must be reckoned later.
+Result<void> Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now) {
+  const Result<Recurrence> recurrence = recurrence_of(row, settings_);
+  if (!recurrence) {
+    if (recurrence.error().code == Errc::kUnavailable) return recurrence.error();
+    return {};  // told after the run
+  }
   const std::uint32_t others = recurrence->count(std::max(row.scheduled_for, from), now);
-  if (others == 0) return;
+  if (others == 0) return {};
   if (row.misfire == Misfire::kAll) {
     row.catch_up_until = now;
-    return;
+    return {};
   }
   row.missed = std::min(kMostCounted, row.missed + others);
   note(row, Note::What::kMissed, others);
+  return {};
 }
 
 // A row that an earlier instance left.
@@ -144,10 +149,10 @@ void Schedules::take_up(ScheduleRow& row) {
     row.set_at = now;
     changed = true;
   }
-  if (row.begun_at != 0 && !row.is_one_shot()) {
-    reckon_absence(row, row.begun_at, now);
+  if (row.begun_at != 0 && !row.is_one_shot() && !row.over) {
+    const bool reckoned = reckon_absence(row, row.begun_at, now).has_value();
+    row.set_at = reckoned ? now : std::min(row.begun_at, now);  // else when it begins
     row.begun_at = 0;
-    row.set_at = now;
     changed = true;
   }
   if (changed) table_.update(row);
@@ -185,12 +190,21 @@ Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
       if (found) return Created{record_of(*found), found->id, false};
     }
   }
-  if (size() >= settings_.max_schedules) {
+  std::optional<ScheduleRow> dead;
+  if (is_idempotent(request)) {
+    if (const auto seq = table_.find_dead(row.likeness)) dead = table_.find(*seq);
+  }
+  if (size() - (dead ? 1 : 0) >= settings_.max_schedules) {
     return Error{Errc::kLimitExceeded,
                  "an agent has at most " + std::to_string(settings_.max_schedules) + " schedules"};
   }
   const std::string_view payload = request.payload.empty() ? "null" : request.payload;
   row.id = make_uuid(random_);
+  if (dead) {
+    row.running = dead->running;
+    table_.hand_over_children(dead->id, row.id);
+    remove(dead->seq);
+  }
   table_.insert(row, payload);
   index(row);
   return Created{schedule_record(row, payload), row.id, true};
@@ -256,8 +270,14 @@ Result<void> Schedules::retry(std::string_view id) {
   row->interruptions = 0;
   row->failures = 0;
   row->last_error.reset();
+  const std::int64_t ended_at = row->set_at;  // if it is over
   row->set_at = now_ms();
   row->time = row->set_at;
+  if (row->over) {  // what is due now is the look for its next time, after the run that it had
+    row->set_at = ended_at;
+    store(*row);
+    return {};
+  }
   // Somebody asks for it, so it is not too late; what came in between is reckoned as ever.
   row->owed = row->misfire == Misfire::kSkip;
   row->begun_at = 0;

@@ -28,8 +28,9 @@ namespace hearth::durable {
 // running    the row, claimed                             ended(); a crash -> waiting, due at once, interruption counted, dead after
 //                                                         too many; the end of the instance on purpose -> waiting, due at once
 // paused     the row, paused                              pause(false)
-// missing    the row, a time after growing waits          begin_due(); load() makes it due at once
-// dead       the row, no time                             retry()
+// missing    the row, a time after growing waits          begin_due(); load() makes it due at once. Also when this machine cannot say
+//                                                         when a cron row is due, for want of its time zones
+// dead       the row, no time                             retry(); create(), if it is idempotent and like it: the new row takes its place
 //
 // Promises
 //  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the process counts.
@@ -63,6 +64,8 @@ class Schedules {
     std::string id;
     bool created = true;
   };
+  // An idempotent request like a row that is not dead gives that row. A like row that is dead goes in the same transaction as the
+  // new one is made, which takes over what runs of it are not over.
   Result<Created> create(const ScheduleRequest& request);
   Result<std::string> get(std::string_view id);
   // JSON array of at most 1,000 records and 8 MiB; empty if `after` names none.
@@ -79,12 +82,14 @@ class Schedules {
   // wake() is what is to be done after it.
   void interrupt_on_purpose();
 
-  // Occurrences that were skipped or left out since the last call (misfire, overlap), and rows that died: for logs.
+  // Occurrences that were skipped or left out since the last call (misfire, overlap), rows that died, and rows that were
+  // looked at in vain because there are no time zones now: for logs.
   struct Note {
     std::string id;
     std::string callback;
-    enum class What { kMissed, kOverlapped, kDead, kManyDue } what{};
+    enum class What { kMissed, kOverlapped, kDead, kPutOff, kManyDue } what{};
     std::uint64_t count = 1;
+    std::string reason{};  // of kDead and kPutOff, for people
   };
   std::vector<Note> take_notes();
 
@@ -116,8 +121,10 @@ class Schedules {
   void unqueue(std::int64_t seq, Entry& entry);
   void remove(std::int64_t seq);
   std::string record_of(const ScheduleRow& row);
-  void note(const ScheduleRow& row, Note::What what, std::uint64_t count);
+  void note(const ScheduleRow& row, Note::What what, std::uint64_t count, std::string reason = {});
   void die(ScheduleRow& row, std::string reason);
+  void put_off(ScheduleRow& row, const Error& why, std::int64_t now);
+  void die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now);
 
   // ---- the wall's clock ----
   [[nodiscard]] std::int64_t clock_jump() const;
@@ -125,7 +132,7 @@ class Schedules {
   void follow_clock();
   void take_up(ScheduleRow& row);
   void bound_wait(ScheduleRow& row, std::int64_t now);
-  void reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now);
+  Result<void> reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now);
   void reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now);
 
   // ---- runs ----
@@ -135,7 +142,7 @@ class Schedules {
   ScheduleRun claim(ScheduleRow& row, std::int64_t now);
   void set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now);
   bool catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now);
-  void set_next_after_run(ScheduleRow& row, std::int64_t now);
+  void set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now);
   ScheduleEnd end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error);
   ScheduleEnd end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
                         std::string_view error);

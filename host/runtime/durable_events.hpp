@@ -15,7 +15,7 @@
 namespace hearth::runtime {
 
 // subject   steps
-// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told
+// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told; recovery:dead -> expired
 //           run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled | recovery:skipped |
 //           recovery:failed (-> recovery:attempt, later) | recovery:dead
 // schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed while nobody could run
@@ -34,6 +34,7 @@ enum class DurableEvent : std::uint8_t {
   kFiberRecoveryFailed,
   kFiberRecoveryDead,
   kFiberCancelled,
+  kFiberExpired,    // dead for as long as such ones are kept: its row has gone
   kFiberNeverTold,  // the agent heard of its end too often without surviving it; the record stays
   kScheduleCreate,
   kScheduleExecute,
@@ -71,6 +72,7 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"fiber:recovery:failed", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"fiber:recovery:dead", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"fiber:cancelled", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:expired", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:never_told", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"schedule:create", LogLevel::kDebug, "schedule"},
     DurableEventTraits{"schedule:execute", LogLevel::kDebug, "schedule"},

@@ -193,9 +193,15 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 // What retention removes goes in small portions, when nothing else is to be done.
 void DurableWork::sweep() {
-  if (!managed_ || clock_.steady_now() < next_sweep_) return;
+  if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
-  for (int portion = 0; portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
+  for (int portion = 0; managed_ && portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
+  }
+  for (int portion = 0; portion < kSweepsAtOnce; ++portion) {
+    const std::vector<std::string> expired = fibers_.sweep();
+    for (const std::string& id : expired)
+      report(DurableEvent::kFiberExpired, id, "dead, and kept as long as fibers.keep_failed says");
+    if (expired.empty()) break;
   }
 }
 
@@ -211,7 +217,7 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return !managed_ && !schedules_ && !queue_ && fibers_.wake().none();
+  return !managed_ && !schedules_ && !queue_ && fibers_.wake().none() && !fibers_.may_have_dead();
 }
 
 durable::Wake DurableWork::wake() const {
@@ -271,6 +277,7 @@ void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>&
   } else if (how != RunOutcome::kDone) {
     report(DurableEvent::kScheduleError, work.id, text_of(outcome));
   }
+  report_notes();
 }
 
 void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>& outcome) {
@@ -300,7 +307,11 @@ void DurableWork::report_notes() {
           report(DurableEvent::kScheduleMissed, note.id, detail + ": the last run was not over");
           break;
         case What::kDead:
-          report(DurableEvent::kScheduleError, note.id, "interrupted again and again: it is dead");
+          report(DurableEvent::kScheduleError, note.id, note.reason + ": it is dead");
+          break;
+        case What::kPutOff:
+          report(DurableEvent::kScheduleError, note.id,
+                 note.reason + ": it is kept and looked at again");
           break;
         case What::kManyDue:
           report(DurableEvent::kScheduleDuplicateWarning, note.id, detail + " due at once");

@@ -37,10 +37,9 @@ std::optional<DueWork> DurableWork::next_recovery() {
   if (planning_ || offers_.size() >= parallel_) return std::nullopt;
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
-  for (const std::string& dead : fibers_.take_passed_over()) {
-    constexpr std::string_view kWhy = "interrupted again and again without progress";
-    if (is_managed(dead)) managed_->died(dead, kWhy);
-    report(DurableEvent::kFiberRecoveryDead, dead, kWhy);
+  for (const durable::PassedOver& dead : fibers_.take_passed_over()) {
+    if (is_managed(dead.id)) managed_->died(dead.id, dead.why);
+    report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
   }
   if (!fiber) return std::nullopt;
   if (!planned_) {

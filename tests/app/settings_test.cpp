@@ -72,6 +72,7 @@ TEST(SettingsTest, EverySettingOfAClassReachesTheRuntime) {
                         .max_events = 7};
   agent_class.fibers = {.recovery_timeout = milliseconds(9),
                         .max_attempts = 10,
+                        .max_recoveries = 22,
                         .retry_base = milliseconds(11),
                         .max_running = 12,
                         .keep_completed = milliseconds(13),
@@ -107,6 +108,8 @@ TEST(SettingsTest, EverySettingOfAClassReachesTheRuntime) {
   EXPECT_EQ(settings.options, R"({"start":8})");
   EXPECT_EQ(settings.fibers.recovery_timeout, milliseconds(9));
   EXPECT_EQ(settings.fibers.max_attempts, 10);
+  EXPECT_EQ(settings.fibers.max_recoveries, 22);
+  EXPECT_EQ(settings.fibers.keep_dead, milliseconds(14));
   EXPECT_EQ(settings.fibers.retry_base, milliseconds(11));
   EXPECT_EQ(settings.fibers.max_running, 12U);
   EXPECT_EQ(settings.fibers.max_snapshot_bytes, 3U);

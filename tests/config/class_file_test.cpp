@@ -31,6 +31,7 @@ limits:
 fibers:
   recovery_timeout: 3s
   max_attempts: 4
+  max_recoveries: 5
   retry_base: 20ms
   max_running: 6
   keep_completed: 7s
@@ -58,6 +59,7 @@ options:
   EXPECT_EQ(config.limits.max_events, 8U);
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4U);
+  EXPECT_EQ(config.fibers.max_recoveries, 5U);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
   EXPECT_EQ(config.fibers.keep_completed, seconds(7));
@@ -76,17 +78,29 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"idle_timeout", "20ms"},          {"evict_grace", "3s"},
-      {"durability", "power"},           {"limits.max_value", "4KiB"},
-      {"limits.max_sql", "5KiB"},        {"limits.max_variables", "6"},
-      {"limits.sql_time", "7s"},         {"limits.max_events", "8"},
-      {"fibers.recovery_timeout", "3s"}, {"fibers.max_attempts", "4"},
-      {"fibers.retry_base", "20ms"},     {"fibers.max_running", "6"},
-      {"fibers.keep_completed", "7s"},   {"fibers.keep_failed", "8h"},
-      {"fibers.max_records", "9"},       {"schedules.timeout", "10s"},
-      {"schedules.max_schedules", "11"}, {"schedules.max_running", "12"},
-      {"queue.timeout", "13s"},          {"queue.max_items", "14"},
-      {"keep_alive_interval", "15s"},    {"options.a", "1"},
+      {"idle_timeout", "20ms"},
+      {"evict_grace", "3s"},
+      {"durability", "power"},
+      {"limits.max_value", "4KiB"},
+      {"limits.max_sql", "5KiB"},
+      {"limits.max_variables", "6"},
+      {"limits.sql_time", "7s"},
+      {"limits.max_events", "8"},
+      {"fibers.recovery_timeout", "3s"},
+      {"fibers.max_attempts", "4"},
+      {"fibers.max_recoveries", "0"},
+      {"fibers.retry_base", "20ms"},
+      {"fibers.max_running", "6"},
+      {"fibers.keep_completed", "7s"},
+      {"fibers.keep_failed", "8h"},
+      {"fibers.max_records", "9"},
+      {"schedules.timeout", "10s"},
+      {"schedules.max_schedules", "11"},
+      {"schedules.max_running", "12"},
+      {"queue.timeout", "13s"},
+      {"queue.max_items", "14"},
+      {"keep_alive_interval", "15s"},
+      {"options.a", "1"},
   };
   for (const auto& [key, value] : keys) {
     const std::size_t dot = key.find('.');

@@ -199,12 +199,14 @@ TEST_F(FibersTest, AContinuationThatDiesWithoutProgressGoesOnCounting) {
   }
   crash();
   clock_.advance(seconds(400));
-  EXPECT_EQ(fibers_->take_passed_over(), std::vector<std::string>{});
+  EXPECT_EQ(fibers_->take_passed_over(), std::vector<PassedOver>{});
   EXPECT_FALSE(recover());
   EXPECT_EQ(fibers_->counts().dead, 1U);
-  EXPECT_EQ(fibers_->take_passed_over().size(), 1U);
+  const auto passed_over = fibers_->take_passed_over();
+  ASSERT_EQ(passed_over.size(), 1U);
+  EXPECT_EQ(passed_over[0].why, "interrupted again and again without progress");
   EXPECT_FALSE(recover());
-  EXPECT_EQ(fibers_->take_passed_over(), std::vector<std::string>{}) << "it is told once";
+  EXPECT_EQ(fibers_->take_passed_over(), std::vector<PassedOver>{}) << "it is told once";
 }
 
 TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {

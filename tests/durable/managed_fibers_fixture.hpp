@@ -77,8 +77,8 @@ class ManagedFibersFixture : public ::testing::Test {
   // The next one that is offered; the members that its event has for it.
   std::optional<Json> recover() {
     const auto fiber = fibers_->begin_recovery();
-    for (const std::string& id : fibers_->take_passed_over()) {
-      if (managed_->is_managed(id)) managed_->died(id, "passed over");
+    for (const PassedOver& dead : fibers_->take_passed_over()) {
+      if (managed_->is_managed(dead.id)) managed_->died(dead.id, "passed over");
     }
     std::optional<Json> body;
     if (fiber && managed_->is_managed(fiber->id)) {

@@ -45,6 +45,7 @@ TEST_F(ScheduleTableTest, ReadingMakesNoTable) {
   EXPECT_FALSE(table_->find("x"));
   EXPECT_FALSE(table_->find(1));
   EXPECT_FALSE(table_->find_alike("x"));
+  EXPECT_FALSE(table_->find_dead("x"));
   EXPECT_TRUE(table_->children("x").empty());
   EXPECT_TRUE(table_->list({}).empty());
   EXPECT_TRUE(table_->crowds(1, 1).empty());
@@ -150,6 +151,37 @@ TEST_F(ScheduleTableTest, ARunningOneShotRowIsNotAlike) {
   table_->update(row);
   EXPECT_EQ(table_->find_alike("like a"), std::nullopt);
   EXPECT_EQ(table_->find_alike("like b"), std::nullopt);
+}
+
+TEST_F(ScheduleTableTest, ADeadRowIsNotAlikeAndFoundAsADeadOne) {
+  ScheduleRow row = insert("a");
+  EXPECT_EQ(table_->find_dead("like a"), std::nullopt);
+  row.dead = true;
+  table_->update(row);
+  EXPECT_EQ(table_->find_alike("like a"), std::nullopt);
+  EXPECT_EQ(table_->find_dead("like a"), row.seq);
+  EXPECT_EQ(table_->find_dead("like b"), std::nullopt);
+}
+
+TEST_F(ScheduleTableTest, ThatARowsOccurrenceIsOverComesBackAndIsNotThatItIsOwed) {
+  ScheduleRow row = insert("a");
+  EXPECT_FALSE(table_->find("a")->over || table_->find("a")->owed);
+  row.over = true;
+  table_->update(row);
+  EXPECT_TRUE(table_->find("a")->over);
+  EXPECT_FALSE(table_->find("a")->owed);
+}
+
+TEST_F(ScheduleTableTest, RunsAreHandedOverToAnotherSchedule) {
+  insert("p");
+  insert("q");
+  ScheduleRow child = insert("free");
+  child.id = "c";
+  child.parent = "p";
+  table_->insert(child, "null");
+  table_->hand_over_children("p", "q");
+  EXPECT_EQ(table_->children("p"), Ids{});
+  EXPECT_EQ(table_->children("q"), Ids{child.seq});
 }
 
 TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {

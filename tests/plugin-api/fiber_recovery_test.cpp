@@ -20,6 +20,8 @@ using std::chrono::seconds;
 
 std::vector<RecoveredFiber> offered;  // NOLINT: outlives the instances
 int failures_left = 0;                // NOLINT
+bool hook_hangs = false;              // NOLINT
+bool stashes_and_dies = false;        // NOLINT
 
 class Recovers : public Fibers {
  public:
@@ -32,6 +34,14 @@ class Recovers : public Fibers {
     if (failures_left > 0) {
       --failures_left;
       throw std::runtime_error("not now");
+    }
+    if (hook_hangs) co_await std::suspend_always();
+    if (stashes_and_dies) {
+      continue_fiber(fiber, [](FiberContext& next) -> Task<void> {
+        next.stash(offered.size());
+        co_await std::suspend_always();
+      });
+      co_return;
     }
     if (how == "drop") co_return;
     if (how == "late") co_await sleep(milliseconds(5));
@@ -78,6 +88,7 @@ class RecoveryTest : public FiberFixture {
   RecoveryTest() {
     offered.clear();
     failures_left = 0;
+    hook_hangs = stashes_and_dies = false;
     Recovers::how = "continue";
     agent_ = host_.create<Recovers>("r");
   }
@@ -208,6 +219,41 @@ TEST_F(RecoveryTest, AFailingHookKeepsTheRowAndIsAskedAgainLater) {
   EXPECT_EQ(offered[1].attempt, 2);
   EXPECT_EQ(offered[2].attempt, 3);
   EXPECT_TRUE(agent_.fibers().empty());  // continued, and over
+}
+
+TEST_F(RecoveryTest, AFiberThatStashesAndDiesIsGivenUpAfterAThousandRecoveries) {
+  stashes_and_dies = true;
+  interrupt();
+  for (int kill = 0; kill < 1'100 && !agent_.fibers().at(0).dead; ++kill) {
+    agent_.kill();
+    host_.advance(seconds(0));
+  }
+  EXPECT_EQ(offered.size(), 1'000U);
+  ASSERT_EQ(agent_.fibers().size(), 1U);
+  EXPECT_TRUE(agent_.fibers()[0].dead);
+  EXPECT_EQ(
+      agent_.sql("SELECT recoveries, last_error FROM cf_agents_runs"),
+      Json::parse(
+          R"([[1000, "recovered as often as fibers.max_recoveries allows, and interrupted once more"]])"));
+  EXPECT_TRUE(agent_.as<Recovers>().revive(agent_.fibers()[0].id));
+  host_.advance(seconds(0));
+  EXPECT_EQ(offered.size(), 1'001U);
+  stashes_and_dies = false;
+}
+
+TEST_F(RecoveryTest, AHookThatDiesWithItsAgentIsGivenUpAfterTenAttempts) {
+  hook_hangs = true;
+  interrupt();
+  for (int kill = 0; kill < 20; ++kill) {
+    host_.advance(seconds(600));
+    agent_.kill();
+  }
+  hook_hangs = false;
+  host_.advance(seconds(600));
+  EXPECT_EQ(offered.size(), 10U);
+  ASSERT_EQ(agent_.fibers().size(), 1U);
+  EXPECT_TRUE(agent_.fibers()[0].dead);
+  EXPECT_EQ(agent_.fibers()[0].last_error, "interrupted again and again without progress");
 }
 
 TEST_F(RecoveryTest, AGivenUpFiberIsKeptAndRecoveredAfterRetry) {

@@ -464,6 +464,26 @@ TEST_F(ScheduleTest, ARunThatAKillInterruptsIsBegunAgainAsTheSameAttempt) {
   EXPECT_EQ(heard, Lines({"x with_run 1"}));
 }
 
+TEST_F(ScheduleTest, OneWhoseRunsAreKilledTenTimesIsDeadUntilOneLikeItTakesItsPlace) {
+  const Schedule old = planner().schedule_every(seconds(1), "slow", 60'000);
+  host_.advance(seconds(1));
+  for (int kills = 1; kills <= 10; ++kills) {
+    EXPECT_EQ(planner().get_schedule(old.id)->state, ScheduleState::kRunning) << kills;
+    agent_.kill();
+    host_.advance(milliseconds(1));
+    agent_.wake();
+  }
+  EXPECT_EQ(planner().get_schedule(old.id)->state, ScheduleState::kDead);
+  EXPECT_EQ(heard.size(), 10U);
+  const Schedule fresh = planner().schedule_every(seconds(1), "slow", 60'000);
+  EXPECT_TRUE(fresh.created);
+  EXPECT_EQ(planner().list_schedules().size(), 1U);
+  EXPECT_FALSE(planner().get_schedule(old.id));
+  host_.advance(seconds(1));
+  EXPECT_EQ(heard.size(), 11U);
+  EXPECT_FALSE(planner().schedule_every(seconds(1), "slow", 60'000).created);
+}
+
 TEST_F(ScheduleTest, NothingIsScheduledWhileATransactionIsOpen) {
   auto transaction = planner().transaction();
   try {

@@ -10,7 +10,8 @@
 //             later(callback, ms, payload), every(callback, ms), cron(callback, expression), schedules(), unschedule(id), pause(id)
 //             push(callback, payload), items(), again(id)
 //             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys itself
-//   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always
+//   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always;
+//             stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
 #include <hearth/agent.hpp>
 
@@ -74,6 +75,7 @@ class ParityAgent : public hearth::Agent {
     m.callback("note", &ParityAgent::note);
     m.callback("flaky", &ParityAgent::flaky);
     m.callback("hopeless", &ParityAgent::hopeless);
+    m.callback("stuck", &ParityAgent::stuck);
   }
 
   hearth::RetryOptions retry_defaults() override {
@@ -207,6 +209,7 @@ class ParityAgent : public hearth::Agent {
     if (item.attempts < 3) throw std::runtime_error("failed as asked");
   }
   void hopeless() { throw std::runtime_error("hopeless"); }
+  hearth::Task<void> stuck() { co_await sleep(std::chrono::hours(1)); }
 
   hearth::KeepAlive held_;
 };

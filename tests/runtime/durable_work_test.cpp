@@ -135,6 +135,64 @@ TEST_F(DurableWorkTest, P2_WhatWasClaimedAndNotEndedComesAgainAndCounts) {
   EXPECT_EQ(logger_.count("warn queue:dead"), 1U);
 }
 
+Result<durable::TimeZone> no_zones(std::string_view) {
+  return Error{Errc::kUnavailable, "zones cannot be read"};
+}
+Result<durable::TimeZone> no_such_zone(std::string_view) {
+  return Error{Errc::kInvalidArgument, "there is no such zone"};
+}
+
+bool zones_are_there = true;  // NOLINT: a plain function looks at it
+Result<durable::TimeZone> zones_that_go(std::string_view name) {
+  return zones_are_there ? durable::TimeZone::find(name) : no_zones(name);
+}
+
+TEST_F(DurableWorkTest, ARunWhoseNextTimeCannotBeFoundIsToldAsItEnds) {
+  zones_are_there = true;
+  settings_.schedules.find_zone = &zones_that_go;
+  durable::ScheduleRequest minutely;
+  minutely.type = durable::ScheduleType::kCron;
+  minutely.callback = "tick";
+  minutely.cron = "* * * * *";
+  minutely.time_zone = "Europe/Berlin";
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  clock_.advance(std::chrono::minutes(1));
+  const DueWork run = take();
+  zones_are_there = false;
+  work_->ended(run, std::string_view());
+  EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
+}
+
+TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
+  durable::ScheduleRequest minutely;
+  minutely.type = durable::ScheduleType::kCron;
+  minutely.callback = "tick";
+  minutely.cron = "* * * * *";
+  minutely.time_zone = "Europe/Berlin";
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  settings_.schedules.find_zone = &no_zones;
+  crash();
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
+  EXPECT_EQ(logger_.count("it is dead"), 0U);
+  settings_.schedules.find_zone = &no_such_zone;
+  crash();
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_EQ(logger_.count("there is no such zone: it is dead"), 1U);
+  EXPECT_EQ(logger_.count("warn schedule:error"), 2U);
+  settings_.schedules.find_zone = &durable::TimeZone::find;
+  crash();
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  clock_.advance(std::chrono::minutes(1));
+  const DueWork run = take();
+  EXPECT_EQ(run.name, "tick");
+  work_->ended(run, std::string_view());
+  EXPECT_EQ(logger_.count("warn schedule:error"), 2U);
+  EXPECT_EQ(logger_.count("interrupted"), 0U);
+}
+
 TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore) {
   EXPECT_TRUE(work_->fibers().start("one", ""));
   EXPECT_TRUE(work_->fibers().start("two", ""));

@@ -66,13 +66,13 @@ enum class ScheduleState : std::uint8_t {
   kWaiting,
   kRunning,
   kPaused,
-  kMissing,  // the class has no such callback (yet)
-  kDead,     // given up; retry_schedule() begins anew
+  kMissing,  // the class has no such callback (yet), or the server cannot read its time zones now
+  kDead,     // given up: retry_schedule() begins anew, an idempotent request takes its place
 };
 
 struct ScheduleOptions {
-  // A schedule like one that waits gives that one instead of a second: the same callback and payload, and for cron the
-  // same expression and zone, for intervals the same length. nullopt: yes for those two, no for the others.
+  // A schedule like one that waits gives that one instead of a second, and takes the place of a dead one: the same
+  // callback and payload, and for cron the same expression and zone, for intervals the same length. nullopt: yes for those two, no for the others.
   std::optional<bool> idempotent = std::nullopt;
   Misfire misfire = Misfire::kOnce;
   std::uint32_t misfire_limit = 10;

@@ -12,7 +12,8 @@
  *   {"id": "...", "snapshot": <the last checkpoint or null>, "created_at": <ms>, "attempt": <1, 2, ...>}
  * Completed with OK: recovered, the row goes, unless a fiber that replaces it was started. An error, or no answer before
  * the class's fibers.recovery_timeout: the row stays and is offered again later, after growing waits, at most
- * fibers.max_attempts times; then it is dead: kept, listed, and offered again only after retry. The event is not completed
+ * fibers.max_attempts times without a new checkpoint, and fibers.max_recoveries times in all (a replacement inherits both counts);
+ * then it is dead: kept for fibers.keep_failed, listed, and offered again only after retry. The event is not completed
  * (INVALID) while a savepoint of hearth.sql/1 is open. Once a fiber that replaces it was started it is recovered: from then on
  * the event has no deadline, and its outcome decides nothing.
  * Refused with UNSUPPORTED (by on_event): the class recovers nothing; the row goes, with a warning in the log.

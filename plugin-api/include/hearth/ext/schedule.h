@@ -27,7 +27,8 @@
  * "missing", reported, and tried again when the agent starts anew and after growing waits. Any other error, or no answer
  * before the class's schedules.timeout: tried again as the retry options say; when those are used up the run has failed: a
  * one-shot row goes, a recurring one goes on with its next time; last_error tells. A run that again and again ends the whole process
- * makes the row "dead": it is kept, with the reason, until retry() or cancel().
+ * makes the row "dead": it is kept, with the reason, until retry(), cancel(), or an idempotent request like it. So is a CRON row whose
+ * zone exists no more; but while the machine cannot read its time zones at all, it is "missing", and looked at again likewise.
  *
  * Cron expressions: 5 fields (minute hour day month weekday), or 6 with seconds before them. Names (jan, mon), ranges,
  * lists, steps, ? as *, 0 and 7 for Sunday, and @yearly @annually @monthly @weekly @daily @midnight @hourly @minutely. If
@@ -65,7 +66,8 @@ enum {
   HEARTH_SCHEDULE_INTERVAL = 4
 };
 
-/* hearth_schedule_request.idempotent. A request like one that waits gives that one instead of a second. Like: the same callback
+/* hearth_schedule_request.idempotent. A request like one that waits gives that one instead of a second; a dead one is no match,
+ * and goes in the same transaction, as the new one takes its place. Like: the same callback
  * and payload, and for CRON the same expression and zone, for INTERVAL the same length. One that is running now and will be
  * over with this run is no match, so that a callback may schedule itself anew. */
 enum {

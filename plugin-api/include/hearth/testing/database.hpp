@@ -143,7 +143,8 @@ class Database {
         "CREATE TABLE cf_agents_runs (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot "
         "TEXT, "
         "created_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
-        "next_at INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT)",
+        "next_at INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT, "
+        "recoveries INTEGER NOT NULL DEFAULT 0)",
         true);
   }
 

@@ -31,6 +31,8 @@ struct ScheduleRow {
   Overlap overlap = Overlap::kSkip;
   bool running = false;
   bool paused = false;
+  bool dead = false;
+  int interruptions = 0;          // kills in a row in the middle of its runs
   int missing = 0;                // how often the class had no such callback
   int missing_in_activation = 0;  // the last time: another one tries at once
   int attempts = 0;               // failed ones of this occurrence
@@ -47,12 +49,13 @@ struct ScheduleRow {
   }
   [[nodiscard]] ScheduleState state() const {
     if (running) return ScheduleState::kRunning;
+    if (dead) return ScheduleState::kDead;
     if (paused) return ScheduleState::kPaused;
     return missing > 0 ? ScheduleState::kMissing : ScheduleState::kWaiting;
   }
   // When a run may begin; nullopt: not by itself.
   [[nodiscard]] std::optional<std::int64_t> ready_ms() const {
-    if (running || paused || !due_ms) return std::nullopt;
+    if (running || dead || paused || !due_ms) return std::nullopt;
     return std::max(*due_ms, wait_until_ms);
   }
 };

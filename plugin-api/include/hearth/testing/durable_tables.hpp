@@ -1,5 +1,6 @@
 #pragma once
-// The mock host's hearth.keep_alive/1 and hearth.fibers/1.
+// The mock host's hearth.keep_alive/1 and hearth.fibers/1. Simpler than a server: dead fibers stay, and an eviction is counted like
+// the end of a process.
 
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/keep_alive.h>
@@ -51,6 +52,7 @@ inline hearth_status start_fiber(const hearth_host* host, hearth_agent agent, he
       return caller.fail(HEARTH_E_NOT_FOUND, "no interrupted fiber has this id");
     fiber.snapshot = old->snapshot;
     fiber.attempts = old->attempts;
+    fiber.recoveries = old->recoveries;
     fiber.due_ns = old->due_ns;
     Engine::erase_fiber(*caller.agent, std::string(view(replaces)));
   }
@@ -111,7 +113,7 @@ inline hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, he
   FiberRecord* const fiber = Engine::find_row(*caller.agent, view(id));
   if (!fiber || !fiber->dead) return caller.fail(HEARTH_E_NOT_FOUND, "no dead fiber has this id");
   fiber->dead = false;
-  fiber->attempts = 0;
+  fiber->attempts = fiber->recoveries = 0;
   fiber->due_ns = 0;
   Engine::write_row(*caller.agent, *fiber);
   return HEARTH_OK;

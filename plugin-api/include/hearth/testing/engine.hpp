@@ -333,17 +333,19 @@ class Engine {
 
   // ---- fibers
   static constexpr int kMostAttempts = 10;
+  static constexpr int kMostRecoveries = 1'000;
   // Of a fiber, a schedule, a queue item.
   [[nodiscard]] std::uint64_t next_number() { return ++last_number_; }
   // Brings the table in line with `fiber`, or removes its row.
   static void write_row(AgentRecord& agent, const FiberRecord& fiber) {
     agent.database.write_own(
         "INSERT OR REPLACE INTO cf_agents_runs (id, name, snapshot, created_at, attempts, dead, "
-        "last_error) VALUES (?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), CAST(? AS INTEGER), "
-        "?)",
+        "last_error, recoveries) VALUES (?, ?, ?, CAST(? AS INTEGER), CAST(? AS INTEGER), "
+        "CAST(? AS INTEGER), ?, CAST(? AS INTEGER))",
         {fiber.id, fiber.name, fiber.snapshot, std::to_string(fiber.created_at_ms),
          std::to_string(fiber.attempts), std::to_string(fiber.dead ? 1 : 0),
-         fiber.last_error.empty() ? std::nullopt : std::optional(fiber.last_error)});
+         fiber.last_error.empty() ? std::nullopt : std::optional(fiber.last_error),
+         std::to_string(fiber.recoveries)});
   }
   static void erase_fiber(AgentRecord& agent, const std::string& id) {
     agent.database.write_own("DELETE FROM cf_agents_runs WHERE id = ?", {id});

@@ -273,6 +273,7 @@ class AgentHandle {
       client->close_code = 1006;
     }
     agent_->clients.clear();
+    detail::count_interruptions(*agent_);
     evict();
   }
   // Its library is replaced: out of memory, and from the next event on an agent of T.

@@ -182,6 +182,8 @@ inline void wait_for_retry(const Engine& engine, AgentRecord& agent, ManagedRow&
   run.running = false;
   run.retrying = true;
   run.attempts = 0;
+  run.recoveries =
+      std::max(0, run.recoveries - 1);  // the one that follows is no more than the one before
   run.due_ns = engine.steady_ns + static_cast<std::uint64_t>(wait) * 1'000'000;
   row.record.status = FiberStatus::kPending;
   Engine::write_row(agent, run);

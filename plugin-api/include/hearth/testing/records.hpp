@@ -40,6 +40,7 @@ struct FiberRecord {
   std::optional<std::string> snapshot;  // JSON
   std::int64_t created_at_ms = 0;
   int attempts = 0;      // recoveries begun since the last checkpoint
+  int recoveries = 0;    // and in all
   bool running = false;  // in the instance that is in memory
   bool recovering = false;
   bool dead = false;      // recovery was given up

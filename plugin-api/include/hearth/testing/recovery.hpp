@@ -33,6 +33,25 @@ inline FiberRecord* next_interrupted(const Engine& engine, AgentRecord& agent) {
   return nullptr;
 }
 
+inline const char* why_given_up(const FiberRecord& row) {
+  if (row.attempts >= Engine::kMostAttempts) return "interrupted again and again without progress";
+  if (row.recoveries >= Engine::kMostRecoveries)
+    return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
+  return nullptr;
+}
+
+// `row` is gone afterwards if it has a record.
+inline void give_up(Engine& engine, AgentRecord& agent, FiberRecord& row, const std::string& why) {
+  row.dead = true;
+  row.last_error = why;
+  Engine::write_row(agent, row);
+  ManagedRow* const managed = find_managed_row(agent, row.id, {});
+  if (!managed) return;
+  managed->record.error = why;
+  managed->record.dead = true;
+  settle_row(engine, agent, *managed, FiberStatus::kError);
+}
+
 inline void end_recovery(Engine& engine, AgentRecord& agent, const std::string& id,
                          const CallRecord& ended) {
   FiberRecord* const row = Engine::find_row(agent, id);
@@ -52,13 +71,9 @@ inline void end_recovery(Engine& engine, AgentRecord& agent, const std::string& 
     if (problem.empty()) return;
   }
   row->recovering = false;
-  row->dead = row->attempts >= Engine::kMostAttempts;
+  if (row->attempts >= Engine::kMostAttempts) return give_up(engine, agent, *row, problem);
   row->last_error = problem;
   Engine::write_row(agent, *row);
-  if (!managed || !row->dead) return;
-  managed->record.error = problem;
-  managed->record.dead = true;
-  settle_row(engine, agent, *managed, FiberStatus::kError);
 }
 
 // Asks the class, once in an instance, in which order several are to be recovered.
@@ -95,6 +110,12 @@ inline bool step_recovery(Engine& engine, AgentRecord& agent) {
   if (due == 0 || agent.recovery.asking) return false;
   if (count([](const FiberRecord& row) { return row.recovering; }) >= agent.recovery.parallel)
     return false;
+  for (FiberRecord& row : agent.fibers) {
+    const char* const why = fiber_is_due(engine, row) ? why_given_up(row) : nullptr;
+    if (!why) continue;
+    give_up(engine, agent, row, why);
+    return true;
+  }
   if (due > 1 && !agent.recovery.asked) {
     ask_for_plan(engine, agent);
     return true;
@@ -102,6 +123,7 @@ inline bool step_recovery(Engine& engine, AgentRecord& agent) {
   FiberRecord& row = *next_interrupted(engine, agent);
   row.recovering = true;
   ++row.attempts;
+  ++row.recoveries;
   // The next attempt waits too if the hook ends with the agent. A server adds some chance to it.
   row.due_ns = engine.steady_ns + (std::uint64_t{1'000'000'000} << std::min(row.attempts - 1, 8));
   Engine::write_row(agent, row);
@@ -151,6 +173,13 @@ inline std::uint64_t next_durable(const Engine& engine, AgentRecord& agent) {
     if (const auto ready = row.ready_ms()) at_wall(*ready);
   }
   return next;
+}
+
+// The process was killed in the middle of them, which counts.
+inline void count_interruptions(AgentRecord& agent) {
+  for (ScheduleRow& row : agent.durable.schedules) {
+    if (row.running) ++row.interruptions;
+  }
 }
 
 // The instance is gone: what ran begins again with the next one. That it was interrupted is no failure.

@@ -99,7 +99,11 @@ inline bool repeats(const ScheduleRow& old, const ScheduleRow& row) {
   return old.type == row.type && old.callback == row.callback && old.payload == row.payload &&
          old.cron == row.cron && old.time_zone == row.time_zone &&
          (row.type != ScheduleType::kInterval || old.length_ms == row.length_ms) &&
-         !(old.running && old.one_shot());
+         !(old.running && old.one_shot()) && !old.dead;
+}
+// The dead one whose place the new one takes.
+inline bool replaces(const ScheduleRow& row, ScheduleRow old) {
+  return std::exchange(old.dead, false) && repeats(old, row);
 }
 
 inline hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
@@ -118,6 +122,11 @@ inline hearth_status create_schedule(const hearth_host* host, hearth_agent agent
       std::find_if(all.begin(), all.end(), [&](const auto& each) { return repeats(each, row); });
   *created = !idempotent || old == all.end() ? 1 : 0;
   if (*created == 0) return caller.lend(to_text(schedule_record(*old)), record);
+  if (idempotent) {
+    const auto dead =
+        std::find_if(all.begin(), all.end(), [&](const auto& each) { return replaces(row, each); });
+    if (dead != all.end()) all.erase(dead);
+  }
   row.id = durable_id(caller.engine.next_number());
   all.push_back(row);
   return caller.lend(to_text(schedule_record(row)), record);
@@ -185,9 +194,12 @@ inline hearth_status pause_schedule(const hearth_host* host, hearth_agent agent,
 inline hearth_status retry_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id) {
   return with_schedule(host, agent, id, [&](const Caller& caller, ScheduleRow& row) {
     if (caller.in_transaction()) return caller.fail_in_transaction();
-    if (row.missing == 0)
+    if (row.running || (row.missing == 0 && !row.dead))
       return caller.fail(HEARTH_E_NOT_FOUND, "no missing or dead schedule has this id");
-    row.missing = 0;
+    row.dead = false;
+    row.interruptions = row.attempts = row.missing = 0;
+    row.failures = 0;
+    row.last_error.reset();
     row.wait_until_ms = 0;
     row.due_ms = caller.engine.wall_ms;
     return hearth_status{HEARTH_OK};
@@ -226,6 +238,7 @@ inline void end_schedule(Engine& engine, AgentRecord& agent, const std::string& 
   ScheduleRow* const row = find_schedule(agent, id);
   if (!row) return;  // cancelled meanwhile
   row->running = false;
+  row->interruptions = 0;
   row->last_run_ms = began_ms;
   if (ended.status == HEARTH_E_NOT_FOUND || ended.status == HEARTH_E_UNSUPPORTED) {
     row->last_error = "the class has no such callback";
@@ -272,14 +285,17 @@ inline bool count_missed(AgentRecord& agent, ScheduleRow& row, std::int64_t now)
 }
 
 inline bool schedule_is_due(const AgentRecord& agent, const ScheduleRow& row, std::int64_t now) {
-  if (row.missing > 0 && agent.instance && agent.started && !row.running && !row.paused &&
-      row.missing_in_activation != agent.activations)
+  if (row.missing > 0 && agent.instance && agent.started && !row.running && !row.dead &&
+      !row.paused && row.missing_in_activation != agent.activations)
     return true;
   const auto ready = row.ready_ms();
   return ready && *ready <= now;
 }
 
-// Begins the run that is due first. False if none is.
+inline constexpr int kMaxInterruptions =
+    10;  // kills in a row in its runs until a row is dead, as on a server
+
+// Begins the run that is due first, or finds it dead. False if none is due.
 inline bool step_schedules(Engine& engine, AgentRecord& agent) {
   ScheduleRow* first = nullptr;
   for (ScheduleRow& row : agent.durable.schedules) {
@@ -288,6 +304,13 @@ inline bool step_schedules(Engine& engine, AgentRecord& agent) {
   }
   if (!first) return false;
   ScheduleRow& row = *first;
+  if (row.interruptions >= kMaxInterruptions) {
+    row.dead = true;
+    row.due_ms.reset();
+    row.last_error = "interrupted again and again before it came to an end";
+    engine.write_log("warn schedule " + row.callback + ": " + *row.last_error + ": it is dead");
+    return true;
+  }
   if (!count_missed(agent, row, engine.wall_ms)) return true;
   row.running = true;
   const std::int64_t due = row.due_ms.value_or(engine.wall_ms);

@@ -1,0 +1,119 @@
+// Dead schedules: they are told with their reason, and an idempotent request takes their place.
+#include "durable/schedules_fixture.hpp"
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using What = Schedules::Note::What;
+
+class ScheduleDeadTest : public SchedulesFixture {
+ protected:
+  ScheduleDeadTest() {
+    settings_.max_interruptions = 2;
+    crash();
+  }
+  // Makes it and lets its runs end the process until it is dead.
+  std::string dead(const ScheduleRequest& request) {
+    const std::string id = create(request).id;
+    clock_.advance(std::chrono::milliseconds(request.when_ms));
+    crash_in_runs(2);
+    EXPECT_FALSE(begin());
+    EXPECT_EQ(state(id), "dead");
+    return id;
+  }
+};
+
+TEST_F(ScheduleDeadTest, WhyOneDiedIsToldWithIt) {
+  dead(delay(0));
+  const auto notes = schedules_->take_notes();
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].what, What::kDead);
+  EXPECT_EQ(notes[0].reason, "interrupted again and again before it came to an end");
+}
+
+TEST_F(ScheduleDeadTest, AnIdempotentRequestTakesThePlaceOfADeadOneThatIsLikeIt) {
+  const std::string old = dead(every(1'000));
+  const auto created = create(every(1'000));
+  EXPECT_TRUE(created.created);
+  EXPECT_NE(created.id, old);
+  EXPECT_EQ(state(created.id), "waiting");
+  EXPECT_FALSE(schedules_->get(old));
+  EXPECT_EQ(schedules_->size(), 1U) << "dead ones do not pile up";
+  clock_.advance(std::chrono::seconds(1));
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->id, created.id);
+  end(*run);
+  EXPECT_FALSE(create(every(1'000)).created) << "now it is one that waits";
+}
+
+TEST_F(ScheduleDeadTest, TheExchangeIsOneTransaction) {
+  const std::string old = dead(every(1'000));
+  ASSERT_TRUE(schedules_->create(every(1'000)));
+  crash();
+  EXPECT_EQ(state(old), "dead");
+  EXPECT_EQ(list().size(), 1U);
+  EXPECT_TRUE(create(every(1'000)).created);
+  crash();
+  EXPECT_FALSE(schedules_->get(old));
+  EXPECT_EQ(list().size(), 1U);
+}
+
+TEST_F(ScheduleDeadTest, AnIdempotentDelayTakesItsPlaceAndAnotherRequestDoesNot) {
+  ScheduleRequest request = delay(0);
+  request.idempotent = Idempotent::kNo;
+  const std::string old = dead(request);
+  create(request);
+  EXPECT_EQ(state(old), "dead") << "it asked for one more";
+  EXPECT_EQ(run_all(), "tick ");
+  request.idempotent = Idempotent::kYes;
+  EXPECT_TRUE(create(request).created);
+  EXPECT_FALSE(schedules_->get(old));
+  EXPECT_EQ(run_all(), "tick ");
+}
+
+TEST_F(ScheduleDeadTest, OneThatWaitsBesideADeadOneIsTheOneThatIsGiven) {
+  const std::string old = dead(every(1'000));
+  ScheduleRequest second = every(1'000);
+  second.idempotent = Idempotent::kNo;
+  const auto waiting = create(second);
+  const auto found = create(every(1'000));
+  EXPECT_FALSE(found.created);
+  EXPECT_EQ(found.id, waiting.id);
+  EXPECT_EQ(state(old), "dead");
+}
+
+TEST_F(ScheduleDeadTest, TheExchangeNeedsNoRoomForOneMore) {
+  settings_.max_schedules = 1;
+  crash();
+  dead(every(1'000));
+  EXPECT_TRUE(create(every(1'000)).created);
+  EXPECT_FALSE(schedules_->create(every(2'000)));
+}
+
+TEST_F(ScheduleDeadTest, RunsOfADeadScheduleThatAreNotOverGoOnUnderTheNewOne) {
+  ScheduleRequest request = every_fixed(3'600'000);
+  request.overlap = Overlap::kAllow;
+  const std::string old = create(request).id;
+  clock_.advance(hours(1));
+  crash_in_runs(1);
+  clock_.advance(hours(1));
+  ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
+  crash();
+  const auto other = begin();
+  ASSERT_TRUE(other);
+  EXPECT_EQ(record(old)["last_error"], "interrupted again and again before it came to an end");
+  const auto created = create(request);
+  EXPECT_TRUE(created.created);
+  EXPECT_FALSE(schedules_->get(old));
+  EXPECT_EQ(state(created.id), "running");
+  EXPECT_EQ(end(*other).id, created.id);
+  EXPECT_EQ(record(created.id)["runs"], 1);
+  EXPECT_EQ(state(created.id), "waiting");
+  clock_.advance(hours(1));
+  EXPECT_EQ(run_all(), "tick ");
+}
+
+}  // namespace
+}  // namespace hearth::durable

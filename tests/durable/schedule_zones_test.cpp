@@ -1,0 +1,204 @@
+// Cron schedules on a machine that cannot read its time zones for a while, or lost one for good.
+#include "durable/schedules_fixture.hpp"
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using What = Schedules::Note::What;
+
+enum class Zones { kThere, kUnavailable, kGone };
+Zones zones = Zones::kThere;  // NOLINT: a plain function looks at it
+
+Result<TimeZone> find_zone(std::string_view name) {
+  if (zones == Zones::kUnavailable) return Error{Errc::kUnavailable, "zones cannot be read"};
+  if (zones == Zones::kGone) return Error{Errc::kInvalidArgument, "there is no such zone"};
+  return TimeZone::find(name);
+}
+
+// Each schedule is due at full hours; it is 22:13:20 when a test begins.
+class ScheduleZonesTest : public SchedulesFixture {
+ protected:
+  ScheduleZonesTest() {
+    zones = Zones::kThere;
+    settings_.find_zone = &find_zone;
+    crash();
+  }
+  ~ScheduleZonesTest() override { zones = Zones::kThere; }
+
+  static ScheduleRequest hourly() { return cron("0 * * * *", "Europe/Berlin"); }
+  void advance_to_full_hour() {
+    constexpr std::int64_t kHour = 3'600'000;
+    clock_.advance(std::chrono::milliseconds(kHour - now() % kHour));
+  }
+  // The reasons of the notes of one kind since the last look.
+  std::vector<std::string> reasons(What what) {
+    std::vector<std::string> result;
+    for (const auto& note : schedules_->take_notes())
+      if (note.what == what) result.push_back(note.reason);
+    return result;
+  }
+  std::int64_t next_look(std::string_view id) { return record(id).value("time", std::int64_t{}); }
+};
+
+using Reasons = std::vector<std::string>;
+
+TEST_F(ScheduleZonesTest, ARequestIsRefusedAsUnavailableWhileZonesCannotBeRead) {
+  zones = Zones::kUnavailable;
+  const auto refused = schedules_->create(hourly());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
+TEST_F(ScheduleZonesTest, OneThatIsDueWhileZonesCannotBeReadIsKeptAndRunsOnceTheyCan) {
+  const auto created = create(hourly());
+  zones = Zones::kUnavailable;
+  advance_to_full_hour();
+  const std::int64_t due = now();
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kPutOff), Reasons{"zones cannot be read"});
+  EXPECT_EQ(state(created.id), "missing");
+  EXPECT_EQ(record(created.id)["last_error"], "zones cannot be read");
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kPutOff), Reasons{}) << "it is told once a look";
+  const std::int64_t first = next_look(created.id) - now();
+  EXPECT_GE(first, 10'000);
+  EXPECT_EQ(schedules_->wake().at_ms, next_look(created.id));
+  clock_.advance(std::chrono::milliseconds(first));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
+  EXPECT_GE(next_look(created.id) - now(), 20'000) << "the waits grow";
+  zones = Zones::kThere;
+  clock_.advance(minutes(1));
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(body(*run)["scheduled_for"], due);
+  end(*run);
+  EXPECT_EQ(state(created.id), "waiting");
+  EXPECT_TRUE(record(created.id)["last_error"].is_null());
+  EXPECT_EQ(next_look(created.id), due + 3'600'000);
+}
+
+TEST_F(ScheduleZonesTest,
+       ARunThatEndsWhileZonesCannotBeReadIsNotRunAgainAndItsNextTimeIsFoundLater) {
+  const auto created = create(hourly());
+  advance_to_full_hour();
+  const std::int64_t due = now();
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  zones = Zones::kUnavailable;
+  end(*run);
+  EXPECT_EQ(reasons(What::kPutOff), Reasons{"zones cannot be read"});
+  EXPECT_EQ(state(created.id), "missing");
+  clock_.advance(seconds(20));
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
+  crash();
+  EXPECT_FALSE(begin()) << "a new instance looks at once, in vain";
+  EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
+  zones = Zones::kThere;
+  crash();
+  EXPECT_FALSE(begin()) << "it has run";
+  EXPECT_EQ(state(created.id), "waiting");
+  EXPECT_EQ(next_look(created.id), due + 3'600'000);
+  EXPECT_TRUE(record(created.id)["last_error"].is_null());
+  EXPECT_EQ(record(created.id)["runs"], 1);
+}
+
+TEST_F(ScheduleZonesTest, WhatPassedUntilTheNextTimeCouldBeFoundIsMissedLikeAnyOther) {
+  ScheduleRequest request = hourly();
+  request.misfire = Misfire::kAll;
+  create(request);
+  advance_to_full_hour();
+  const std::int64_t due = now();
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  zones = Zones::kUnavailable;
+  end(*run);
+  for (int i = 0; i < 4; ++i) {
+    clock_.advance(minutes(40));
+    EXPECT_FALSE(begin());
+  }
+  zones = Zones::kThere;
+  clock_.advance(minutes(70));  // past the third hour, and the longest wait
+  for (int missed = 1; missed <= 3; ++missed) {
+    const auto next = begin();
+    ASSERT_TRUE(next) << missed;
+    EXPECT_EQ(body(*next)["scheduled_for"], due + missed * 3'600'000);
+    end(*next);
+  }
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(notes(What::kOverlapped), 0U) << "no run was in their way";
+}
+
+TEST_F(ScheduleZonesTest, AnOverlappingScheduleIsKeptAsWell) {
+  ScheduleRequest request = hourly();
+  request.overlap = Overlap::kAllow;
+  const auto created = create(request);
+  advance_to_full_hour();
+  zones = Zones::kUnavailable;
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(state(created.id), "missing");
+  zones = Zones::kThere;
+  clock_.advance(minutes(1));
+  EXPECT_EQ(run_all(), "tick ");
+  EXPECT_EQ(state(created.id), "waiting");
+}
+
+TEST_F(ScheduleZonesTest, AnInterruptedRunWaitsForTheZonesAndWhatItMissedIsReckonedThen) {
+  const auto created = create(hourly());
+  advance_to_full_hour();
+  ASSERT_TRUE(begin());
+  zones = Zones::kUnavailable;
+  crash();
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
+  clock_.advance(hours(2));
+  zones = Zones::kThere;
+  const auto again = begin();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(body(*again)["missed"], 2);
+  EXPECT_EQ(state(created.id), "running");
+}
+
+TEST_F(ScheduleZonesTest, RetryLooksAtOnceAndRunsNothingASecondTime) {
+  const auto created = create(hourly());
+  advance_to_full_hour();
+  const std::int64_t due = now();
+  const auto run = begin();
+  ASSERT_TRUE(run);
+  zones = Zones::kUnavailable;
+  end(*run);
+  zones = Zones::kThere;
+  EXPECT_FALSE(schedules_->due());
+  ASSERT_TRUE(schedules_->retry(created.id));
+  EXPECT_TRUE(schedules_->due());
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(next_look(created.id), due + 3'600'000);
+}
+
+TEST_F(ScheduleZonesTest, AZoneThatIsGoneIsTheDeathOfItsSchedulesAndTheReasonIsTold) {
+  const auto due = create(hourly());
+  const auto ending = create(cron("0 * * * *", "Europe/Paris"));
+  advance_to_full_hour();
+  const auto first = begin();
+  const auto second = begin();
+  ASSERT_TRUE(first && second);
+  zones = Zones::kGone;
+  end(*second);
+  EXPECT_EQ(reasons(What::kDead), Reasons{"there is no such zone"});
+  EXPECT_EQ(state(ending.id), "dead");
+  EXPECT_EQ(record(ending.id)["last_error"], "there is no such zone");
+  zones = Zones::kThere;
+  end(*first);
+  zones = Zones::kGone;
+  advance_to_full_hour();
+  EXPECT_FALSE(begin());
+  EXPECT_EQ(reasons(What::kDead), Reasons{"there is no such zone"});
+  EXPECT_EQ(state(due.id), "dead");
+}
+
+}  // namespace
+}  // namespace hearth::durable
