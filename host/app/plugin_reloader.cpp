@@ -362,7 +362,8 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   outcome.file = file;
   if (report.plugin && report.refusal) {  // it is back, and the version before stands in for it
     bring_in(file, *report.plugin, outcome.note);
-    tell_taken_back(file, libraries_[file], report.plugin->instead_of, report.refusal->reason);
+    tell_taken_back(file, libraries_[file], report.plugin->instead_of.value_or(""),
+                    report.refusal->reason);
     report.plugin.reset();
   }
   if (!report.plugin) {

@@ -91,9 +91,9 @@ void PluginReloader::adopt_trial(const loader::LoadedPlugin& plugin,
     for (const auto& [segment, version] : library.classes) library.untried.insert(segment);
     begin_probation(plugin.file);
   }
-  if (plugin.instead_of.empty()) return;
+  if (!plugin.instead_of) return;
   const auto refusal = std::ranges::find(refusals, plugin.file, &loader::Refusal::file);
-  tell_taken_back(plugin.file, library, plugin.instead_of,
+  tell_taken_back(plugin.file, library, *plugin.instead_of,
                   refusal == refusals.end() ? std::string() : refusal->reason);
 }
 

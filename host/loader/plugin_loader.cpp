@@ -283,6 +283,7 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
 void PluginLoader::forgive(const std::string& sha256) {
   thread_.run([&] {
     std::erase_if(known_bad_, [&](const KnownBad& each) { return each.sha256 == sha256; });
+    if (options_.trials != nullptr) noted(options_.trials->allow(sha256));
   });
 }
 

@@ -58,8 +58,8 @@ struct LoadedPlugin {
   std::uint64_t generation = 0;
   std::vector<Finding> warnings;
   std::vector<std::shared_ptr<const runtime::AgentClass>> classes;
-  std::string instead_of =
-      {};  // not empty: the hash of what the file holds; this is the version before it
+  // Present: this is not what the file holds but the version before that. The hash of what it holds; empty if that cannot be read.
+  std::optional<std::string> instead_of = std::nullopt;
   bool on_trial = false;  // until prove(): the version before it is kept
 };
 
@@ -217,6 +217,8 @@ class PluginLoader {
   // What a file holds that nothing is served by; where it is refused, also the version before it, if that is kept.
   VersionReport load_first(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_met(const Candidate& candidate);
+  // What an earlier process has condemned is bad for this one too.
+  void remember_condemned(const std::filesystem::path& file, const std::string& sha256);
   void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
   void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);

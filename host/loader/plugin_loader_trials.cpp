@@ -28,6 +28,12 @@ void PluginLoader::keep(const Loaded& served, const std::string& reason) {
                               reason));
 }
 
+void PluginLoader::remember_condemned(const std::filesystem::path& file,
+                                      const std::string& sha256) {
+  if (const auto* const what = options_.trials->find_condemned(file, sha256))
+    remember_bad(sha256, finding("R1", what->reason));
+}
+
 VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
   VersionReport report;
   Candidate found{.file = file, .bytes = {}, .sha256 = {}};
@@ -51,12 +57,8 @@ Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
   TrialJournal& trials = *options_.trials;
   const auto standing = trials.meet(candidate.file, candidate.sha256);
   if (!standing) noted(standing.error());
-  const Trial* const met = trials.find(candidate.file);
-  if (standing && *standing == TrialJournal::Standing::kCondemned && met->not_served) {
-    Finding why = finding("R1", met->not_served->reason);
-    remember_bad(candidate.sha256, why);
-    return why;
-  }
+  if (standing && *standing == TrialJournal::Standing::kCondemned)
+    remember_condemned(candidate.file, candidate.sha256);
   auto loaded = load_candidate(candidate);
   const Trial* const trial = trials.find(candidate.file);
   if (loaded) {
@@ -95,6 +97,7 @@ std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_o
 Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candidate& candidate) {
   if (options_.trials == nullptr) return load_candidate(candidate);
   const std::string goes_on = served.sha256;  // loading moves what is loaded
+  remember_condemned(candidate.file, candidate.sha256);
   const auto begun = options_.trials->begin(candidate.file, candidate.sha256,
                                             {.sha256 = goes_on, .copy = served.copy.path()});
   noted(begun);

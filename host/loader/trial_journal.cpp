@@ -38,19 +38,43 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+std::string cut_reason(std::string_view reason) {
+  reason = reason.substr(0, kMaxReason);
+  return std::string(reason.substr(0, valid_utf8_prefix(reason)));
+}
+
+Trial::NotServed read_not_served(const Json& held) {
+  const auto retry = held.find("may_retry");
+  return {.sha256 = text_in(held, "sha256"),
+          .reason = text_in(held, "reason"),
+          .may_retry = retry != held.end() && retry->is_boolean() && retry->get<bool>()};
+}
+
+Json written(const Trial::NotServed& held) {
+  return {{"sha256", held.sha256}, {"reason", held.reason}, {"may_retry", held.may_retry}};
+}
+
+void add_condemned(Trial& trial, const Trial::NotServed& what) {
+  std::erase_if(trial.condemned, [&what](const auto& each) { return each.sha256 == what.sha256; });
+  if (trial.condemned.size() >= TrialJournal::kMaxCondemned)
+    trial.condemned.erase(trial.condemned.begin());
+  trial.condemned.push_back(what);
+}
+
 std::optional<Trial> read_trial(const Json& each) {
   if (!each.is_object()) return std::nullopt;
   Trial trial{.file = text_in(each, "file"),
               .proven = text_in(each, "proven"),
               .on_trial = text_in(each, "on_trial"),
-              .not_served = {}};
+              .not_served = {},
+              .condemned = {}};
   const auto held = each.find("not_served");
-  if (held != each.end() && held->is_object()) {
-    const auto retry = held->find("may_retry");
-    trial.not_served = {
-        .sha256 = text_in(*held, "sha256"),
-        .reason = text_in(*held, "reason"),
-        .may_retry = retry != held->end() && retry->is_boolean() && retry->get<bool>()};
+  if (held != each.end() && held->is_object()) trial.not_served = read_not_served(*held);
+  const auto condemned = each.find("condemned");
+  if (condemned != each.end() && condemned->is_array()) {
+    for (const Json& what : *condemned) {
+      if (what.is_object()) add_condemned(trial, read_not_served(what));
+    }
   }
   const bool is_ours = !trial.file.empty() && is_hash(trial.proven);
   return is_ours ? std::optional(std::move(trial)) : std::nullopt;
@@ -59,11 +83,8 @@ std::optional<Trial> read_trial(const Json& each) {
 Json written(const Trial& trial) {
   Json each = {
       {"file", trial.file.native()}, {"proven", trial.proven}, {"on_trial", trial.on_trial}};
-  if (trial.not_served) {
-    each["not_served"] = {{"sha256", trial.not_served->sha256},
-                          {"reason", trial.not_served->reason},
-                          {"may_retry", trial.not_served->may_retry}};
-  }
+  if (trial.not_served) each["not_served"] = written(*trial.not_served);
+  for (const Trial::NotServed& what : trial.condemned) each["condemned"].push_back(written(what));
   return each;
 }
 
@@ -138,7 +159,11 @@ Result<Trial> TrialJournal::trial_of(const fs::path& file, const Version& served
   if (known == nullptr && trials_.size() >= kMaxTrials)
     return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
   if (const auto kept = keep_bytes(served); !kept) return kept.error();
-  return Trial{.file = key_of(file), .proven = served.sha256, .on_trial = {}, .not_served = {}};
+  return Trial{.file = key_of(file),
+               .proven = served.sha256,
+               .on_trial = {},
+               .not_served = {},
+               .condemned = {}};
 }
 
 Result<void> TrialJournal::begin(const fs::path& file, const std::string& next,
@@ -167,10 +192,10 @@ Result<void> TrialJournal::keep(const fs::path& file, const Version& served, std
 Result<void> TrialJournal::condemn(const fs::path& file, const std::string& goes_on,
                                    Trial::NotServed what) {
   if (find(file) == nullptr) return {};
-  what.reason =
-      what.reason.substr(0, valid_utf8_prefix(std::string_view(what.reason).substr(0, kMaxReason)));
+  what.reason = cut_reason(what.reason);
   return change(file, [&](std::optional<Trial>& trial) {
     trial->on_trial = goes_on == trial->proven ? std::string() : goes_on;
+    if (!what.may_retry) add_condemned(*trial, what);
     trial->not_served = std::move(what);
   });
 }
@@ -198,15 +223,15 @@ Result<void> TrialJournal::settle(const fs::path& file) {
 }
 
 Result<bool> TrialJournal::blame(const std::string& sha256, const std::string& reason) {
+  const Trial::NotServed what{.sha256 = sha256, .reason = cut_reason(reason), .may_retry = false};
   std::vector<Trial> after = trials_;
   bool was_on_trial = false;
   for (Trial& trial : after) {
     if (trial.on_trial != sha256) continue;
     was_on_trial = true;
     trial.on_trial.clear();
-    if (!trial.not_served)
-      trial.not_served = {
-          .sha256 = sha256, .reason = reason.substr(0, kMaxReason), .may_retry = false};
+    add_condemned(trial, what);
+    if (!trial.not_served) trial.not_served = what;
   }
   if (!was_on_trial) return false;
   if (const auto replaced = replace(std::move(after)); !replaced) return replaced.error();
@@ -214,10 +239,12 @@ Result<bool> TrialJournal::blame(const std::string& sha256, const std::string& r
 }
 
 Result<void> TrialJournal::allow(const std::string& sha256) {
+  const auto is_meant = [&sha256](const auto& each) { return each.sha256 == sha256; };
   std::vector<Trial> after = trials_;
   bool is_known = false;
   for (Trial& trial : after) {
-    if (!trial.not_served || trial.not_served->sha256 != sha256) continue;
+    is_known = std::erase_if(trial.condemned, is_meant) > 0 || is_known;
+    if (!trial.not_served || !is_meant(*trial.not_served)) continue;
     trial.not_served->may_retry = true;
     is_known = true;
   }
@@ -227,8 +254,7 @@ Result<void> TrialJournal::allow(const std::string& sha256) {
 Result<TrialJournal::Standing> TrialJournal::meet(const fs::path& file, const std::string& sha256) {
   const Trial* const known = find(file);
   if (known == nullptr) return Standing::kUnknown;
-  const bool is_held = known->not_served && known->not_served->sha256 == sha256;
-  if (is_held && !known->not_served->may_retry) return Standing::kCondemned;
+  if (find_condemned(file, sha256) != nullptr) return Standing::kCondemned;
   if (known->on_trial == sha256 && !known->not_served) return Standing::kOnTrial;
   const auto changed = change(file, [&](std::optional<Trial>& trial) {
     trial->on_trial = sha256;
@@ -252,6 +278,14 @@ Result<Candidate> TrialJournal::proven(const fs::path& file, const Clock& clock,
     return Error{Errc::kInternal, quote_text(bytes.native(), 4096) + " is damaged"};
   candidate->file = file;
   return *std::move(candidate);
+}
+
+const Trial::NotServed* TrialJournal::find_condemned(const fs::path& file,
+                                                     std::string_view sha256) const {
+  const Trial* const known = find(file);
+  if (known == nullptr) return nullptr;
+  const auto found = std::ranges::find(known->condemned, sha256, &Trial::NotServed::sha256);
+  return found == known->condemned.end() ? nullptr : &*found;
 }
 
 const Trial* TrialJournal::find(const fs::path& file) const {

@@ -34,6 +34,8 @@ struct Trial {
   std::string
       on_trial;  // the hash of the one that runs and is not proven yet; empty: the proven one runs
   std::optional<NotServed> not_served;  // absent: what the file holds is what runs
+  std::vector<NotServed>
+      condemned;  // what may not be tried again, as long as there is a trial; the last kMaxCondemned
 };
 
 // <data>/trials/trials.json    the list of Trials
@@ -57,13 +59,14 @@ struct Trial {
 //  P3 Verified  proven() gives bytes with the hash that was noted, or none.
 //  P4 Tidy      Bytes that no trial names go with the next change.
 //
-// Bounded    kMaxTrials; of files that are gone the last kMaxGone.
+// Bounded    kMaxTrials; of files that are gone the last kMaxGone; kMaxCondemned of each.
 // Threads    One at a time. Requires the lock on the data directory.
 // Failure    What the system says (kUnavailable, kForbidden, kInternal), with the path. Each change is a write and a sync.
 class TrialJournal {
  public:
   static constexpr std::size_t kMaxTrials = 1024;
   static constexpr std::size_t kMaxGone = 32;
+  static constexpr std::size_t kMaxCondemned = 8;
 
   // Reads the list of `directory` (mode 0700, made if it is not there; its parent is). Trials without their bytes are left out.
   //   Failure   Also kInvalidArgument: trials.json is not what this class writes. Remove it, or the directory, to begin anew.
@@ -95,7 +98,7 @@ class TrialJournal {
   // The process before was ended by content with this hash. True: it was on trial, and is not served any more.
   [[nodiscard]] Result<bool> blame(const std::string& sha256, const std::string& reason);
 
-  // Content with this hash that is not served may be tried at the next start, whatever it has done.
+  // Content with this hash may be tried again, at the next start or before, whatever it has done.
   [[nodiscard]] Result<void> allow(const std::string& sha256);
 
   enum class Standing {
@@ -113,6 +116,10 @@ class TrialJournal {
 
   // Null: it has none. Valid until the next change.
   [[nodiscard]] const Trial* find(const std::filesystem::path& file) const;
+
+  // Why content with this hash may not be tried in this place. Null: it may. Valid until the next change.
+  [[nodiscard]] const Trial::NotServed* find_condemned(const std::filesystem::path& file,
+                                                       std::string_view sha256) const;
 
   [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
 

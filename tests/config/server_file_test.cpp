@@ -116,6 +116,7 @@ reload:
   trial_agents: 13
   max_failed_percent: 14
   trial_time: 15s
+  probation: 17s
   max_pinned: 16
   removal_grace: 0s
 )")
@@ -127,6 +128,7 @@ reload:
   EXPECT_EQ(reload.trial_agents, 13U);
   EXPECT_EQ(reload.max_failed_percent, 14U);
   EXPECT_EQ(reload.trial_time, seconds(15));
+  EXPECT_EQ(reload.probation, seconds(17));
   EXPECT_EQ(reload.max_pinned, 16U);
   EXPECT_EQ(reload.removal_grace, seconds(0));
 }
@@ -140,6 +142,7 @@ TEST_F(ServerFileTest, WithoutAWordLibrariesAreWatchedAndTriedFirst) {
   EXPECT_EQ(reload.trial_agents, 5U);
   EXPECT_EQ(reload.max_failed_percent, 20U);
   EXPECT_EQ(reload.trial_time, seconds(30));
+  EXPECT_EQ(reload.probation, minutes(1));
   EXPECT_EQ(reload.max_pinned, 8U);
   EXPECT_EQ(reload.removal_grace, seconds(10));
 }

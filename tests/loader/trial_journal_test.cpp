@@ -179,6 +179,32 @@ TEST_F(TrialJournalTest, APersonMayAllowWhatIsCondemned) {
   EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kOnTrial);
 }
 
+TEST_F(TrialJournalTest, WhatWasCondemnedStaysSoWhateverComesAfterIt) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(journal.blame(hash("two"), "it crashed").value());
+  ASSERT_TRUE(journal.begin(file_, hash("three"), version("one")));
+  ASSERT_TRUE(journal.blame(hash("three"), "so did this").value());
+  const TrialJournal later = open();
+  for (const std::string content : {"two", "three"})
+    EXPECT_NE(later.find_condemned(file_, hash(content)), nullptr) << content;
+  EXPECT_EQ(later.find_condemned(file_, hash("two"))->reason, "it crashed");
+  EXPECT_EQ(open().meet(file_, hash("two")).value(), Standing::kCondemned);
+  ASSERT_TRUE(journal.allow(hash("two")));
+  EXPECT_EQ(open().find_condemned(file_, hash("two")), nullptr);
+  EXPECT_NE(open().find_condemned(file_, hash("three")), nullptr);
+}
+
+TEST_F(TrialJournalTest, TheLastThatWereCondemnedAreRemembered) {
+  TrialJournal journal = open();
+  for (std::size_t i = 0; i <= TrialJournal::kMaxCondemned; ++i) {
+    ASSERT_TRUE(journal.begin(file_, hash(std::to_string(i)), version("one")));
+    ASSERT_TRUE(journal.condemn(file_, hash("one"), refused(std::to_string(i), false)));
+  }
+  EXPECT_EQ(found()->condemned.size(), TrialJournal::kMaxCondemned);
+  EXPECT_EQ(journal.find_condemned(file_, hash("0")), nullptr);
+}
+
 TEST_F(TrialJournalTest, AVersionThatGoesOnBesideARefusedFileIsKeptOnceItIsProven) {
   TrialJournal journal = open();
   const auto two = version("two");

@@ -398,6 +398,7 @@ TEST_F(RollbackTest, AFileThatMayNotBeReadCostsNothingAfterARestart) {
   for (int i = 0; i < 2; ++i) {
     server = start();
     EXPECT_EQ(ask(*server, "segv"), "ok") << i;
+    server->wait_for_log("reload.taken_back");
     EXPECT_EQ(server->stop(), kClean);
   }
   fs::permissions(root_ / "plugins/crashes.so", fs::perms{0644});
@@ -415,6 +416,18 @@ TEST_F(RollbackTest, AnotherVersionThatWasPutThereWhileNoServerRanIsOnTrialToo) 
   install(made_for_tests("faulty_when_served"), "crashes.so");
   EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait().signal, SIGSEGV);
   server = start();
+  EXPECT_EQ(ask(*server, "segv"), "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, TheFirstOfTwoThatEndedTheServerIsNotTriedAgain) {
+  auto server = start_and_go_back();
+  put("fault", "crash load");
+  replace(made_for_tests("faulty_when_served"));
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("it ended the server (SIGSEGV in request) when it was tried");
   EXPECT_EQ(ask(*server, "segv"), "ok");
   EXPECT_EQ(server->stop(), kClean);
 }
