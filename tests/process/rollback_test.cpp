@@ -348,7 +348,7 @@ TEST_F(RollbackTest, AVersionThatCannotMigrateThoseThatWakeIsTakenBack) {
 }
 
 TEST_F(RollbackTest, WithFewerAgentsTheEndOfItsProbationDecides) {
-  configure(", probation: 1s");
+  configure(", probation: 3s");
   install_versioned();
   const auto server = start();
   replace(agent_library("versioned-bad"));
