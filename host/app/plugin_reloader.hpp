@@ -222,7 +222,7 @@ class PluginReloader {
   // Logs and counts it; until somebody asks for it, content with this hash is not tried again.
   void tell_taken_back(const std::filesystem::path& file, const Library& library,
                        const std::string& hash, const std::string& reason);
-  // What came in is served by all agents that live.
+  // What came in is served by all agents that live: from the next look on goes_back() judges it, by those that tried it too.
   void watch_first_wakes(const std::filesystem::path& file, Library& library);
   // What a start found to be on trial, or to be condemned.
   void adopt_trial(const loader::LoadedPlugin& plugin,

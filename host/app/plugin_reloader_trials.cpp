@@ -22,7 +22,6 @@ void PluginReloader::watch_first_wakes(const std::filesystem::path& file, Librar
     if (library.on_trial) library.untried.insert(segment);
   }
   begin_probation(file);
-  goes_back(file, library, false);  // those that tried it may have been enough
 }
 
 void PluginReloader::end_probations() {

@@ -100,7 +100,7 @@ fs::path key_of(const fs::path& file) {
   return failure ? file : directory / file.filename();
 }
 
-// Whoever is on the disk when the power fails.
+// So that it is there when the power fails.
 int sync_file(const fs::path& file) {
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;

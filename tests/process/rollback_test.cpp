@@ -314,6 +314,34 @@ TEST_F(RollbackTest, SoDoTheyIfOnlySomeLived) {
   server->wait();
 }
 
+TEST_F(RollbackTest, SoDoThoseThatWakeWhileOthersAreStillOnTheirWay) {
+  configure(", policy: drain, trial_agents: 1");
+  install_versioned();
+  const auto server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");  // idle: this one tries the version that follows
+  const std::string until = (root_ / "until").string();
+  AgentClient busy(*server, "/agents/versioned/busy");
+  AgentClient other(*server, "/agents/versioned/busy");
+  busy.begin("hold", dump_json(Json::array({until})));
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  while (other.call("attempts", R"(["hold"])") == 0)
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  replace(agent_library("versioned-picky"));
+  server->wait_for_log("reload.begun class=Versioned version=4.1.0");
+  while (version_of(*server) != "4.1.0") ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  // Before the second answer the trial has been looked at, and is over.
+  for (int i = 0; i < 2; ++i) hearth({"reload", "versioned"});
+  for (const std::string name : {"b", "c", "d", "e", "f"})
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
+  EXPECT_EQ(server->log().find("reload.done"), std::string::npos) << "one is on its way";
+  put("until", "");
+  EXPECT_EQ(busy.answer().value("result", Json()), "1.0.0");
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(version_of(*server), "1.0.0") << "it has left the version that failed";
+  server->signal(SIGKILL);
+  server->wait();
+}
+
 TEST_F(RollbackTest, AnAgentThatTriesAgainAndAgainIsOneThatFails) {
   configure(", probation: 1s");
   install_versioned();
