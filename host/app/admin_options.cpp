@@ -9,7 +9,7 @@
 namespace hearth::app {
 namespace {
 
-using What = AdminCommand::What;
+using AdminAction = AdminCommand::What;
 
 constexpr const char* kNotes =
     "Asks the server that runs on the data directory; whoever asks must be able to read its "
@@ -18,7 +18,7 @@ constexpr const char* kNotes =
 
 constexpr unsigned kMaxLimit = 1000;  // as in the admin API
 
-CLI::App& add(CLI::App& app, AdminCommand& command, What what, const char* name,
+CLI::App& add(CLI::App& app, AdminCommand& command, AdminAction what, const char* name,
               const char* purpose) {
   CLI::App& added = *app.add_subcommand(name, purpose);
   added.footer(kNotes);
@@ -41,16 +41,16 @@ void add_class(CLI::App& to, AdminCommand& command, bool required) {
 
 void add_admin_commands(CLI::App& app, AdminCommand& command) {
   CLI::App& plugins =
-      add(app, command, What::kPlugins, "plugins", "Which libraries a running server has");
+      add(app, command, AdminAction::kPlugins, "plugins", "Which libraries a running server has");
   plugins.add_flag("--all", command.all, "Also versions on their way out, or that cannot go");
 
-  CLI::App& reload = add(app, command, What::kReload, "reload",
+  CLI::App& reload = add(app, command, AdminAction::kReload, "reload",
                          "Make a running server look at its libraries and class files now");
   add_class(reload, command, false);
   reload.add_flag("--wait", command.wait,
                   "Until all agents have the new code, or it was taken back (then status 1)");
 
-  CLI::App& agents = add(app, command, What::kAgents, "agents", "The agents of a class");
+  CLI::App& agents = add(app, command, AdminAction::kAgents, "agents", "The agents of a class");
   add_class(agents, command, true);
   agents.add_option("--after", command.after, "Only names greater than this one")
       ->type_name("NAME");
@@ -68,9 +68,9 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
           "At most so many (100)")
       ->type_name("N");
 
-  CLI::App& evict =
-      add(app, command, What::kEvict, "evict", "Take an agent out of memory; its clients stay");
-  CLI::App& destroy = add(app, command, What::kDestroy, "destroy",
+  CLI::App& evict = add(app, command, AdminAction::kEvict, "evict",
+                        "Take an agent out of memory; its clients stay");
+  CLI::App& destroy = add(app, command, AdminAction::kDestroy, "destroy",
                           "Remove an agent with all that it has stored, for ever");
   destroy.add_flag("--yes", command.yes, "Do not ask; needed where there is no terminal");
   for (CLI::App* const each : {&evict, &destroy}) {

@@ -10,8 +10,6 @@
 namespace hearth::app {
 namespace {
 
-constexpr std::size_t kMaxShownPath = 4096;
-
 bool is_token(std::string_view text) {
   return text.size() >= kMinTokenBytes && text.size() <= kMaxTokenBytes &&
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });

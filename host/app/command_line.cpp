@@ -86,7 +86,7 @@ constexpr const char* kQuarantineNotes =
     "server that runs on the data\n"
     "directory, and without one look into the directory itself.";
 
-constexpr unsigned kMaxShards = 256;  // as in the configuration file
+constexpr unsigned kMaxShardsOption = 256;  // as in the configuration file
 
 // Takes the text of an option through a parser of the configuration, so that both are spelled alike.
 template <class Target, class Parse>
@@ -100,7 +100,7 @@ auto into(Target& target, const char* option, Parse parse) {
 
 Result<unsigned> parse_shards(const std::string& text) {
   const auto count = config::parse_count(text);
-  if (!count || *count < 1 || *count > kMaxShards) {
+  if (!count || *count < 1 || *count > kMaxShardsOption) {
     return Error{Errc::kInvalidArgument,
                  "expected a whole number from 1 to 256, found \"" + text + "\""};
   }

@@ -9,7 +9,7 @@ void tell_unknown(Logger& logger, const std::string& why) {
   logger.write(LogLevel::kError, "server.crashes_unknown", {{"reason", why}});
 }
 
-Quarantine load(const std::filesystem::path& data, Logger& logger) {
+Quarantine load_quarantine(const std::filesystem::path& data, Logger& logger) {
   auto quarantine = Quarantine::load(data);
   if (quarantine) return *std::move(quarantine);
   tell_unknown(logger, quarantine.error().message);
@@ -19,7 +19,7 @@ Quarantine load(const std::filesystem::path& data, Logger& logger) {
 }  // namespace
 
 Containment::Containment(const std::filesystem::path& data, Logger& logger)
-    : logger_(logger), quarantine_(load(data, logger)) {
+    : logger_(logger), quarantine_(load_quarantine(data, logger)) {
   CrashHistory history(data);
   const auto pending = history.take_pending();
   if (!pending) tell_unknown(logger_, pending.error().message);

@@ -12,12 +12,7 @@
 namespace hearth::app {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+constexpr std::size_t kMaxQuarantineFileBytes = std::size_t{1} << 20;
 
 std::int64_t number_in(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -48,7 +43,7 @@ bool is_of_library(std::string_view call) {
 
 Result<Quarantine> Quarantine::load(const std::filesystem::path& data) {
   Quarantine quarantine = none(data);
-  const auto text = read_file(quarantine.file_, kMaxFileBytes);
+  const auto text = read_file(quarantine.file_, kMaxQuarantineFileBytes);
   if (!text) {
     if (text.error().code == Errc::kNotFound) return quarantine;
     return text.error();
@@ -60,16 +55,16 @@ Result<Quarantine> Quarantine::load(const std::filesystem::path& data) {
                                              (file ? "it is no object" : file.error().message)};
   }
   for (const Json& each : objects_in(*file, "crashes")) {
-    quarantine.crashes_.push_back({.agent_class = text_in(each, "class"),
-                                   .sha256 = text_in(each, "sha256"),
+    quarantine.crashes_.push_back({.agent_class = text_member(each, "class"),
+                                   .sha256 = text_member(each, "sha256"),
                                    .time_ms = number_in(each, "time_ms")});
   }
   for (const Json& each : objects_in(*file, "quarantined")) {
-    quarantine.held_.push_back({.agent_class = text_in(each, "class"),
-                                .sha256 = text_in(each, "sha256"),
-                                .library = text_in(each, "library"),
-                                .reason = text_in(each, "reason"),
-                                .call = text_in(each, "call"),
+    quarantine.held_.push_back({.agent_class = text_member(each, "class"),
+                                .sha256 = text_member(each, "sha256"),
+                                .library = text_member(each, "library"),
+                                .reason = text_member(each, "reason"),
+                                .call = text_member(each, "call"),
                                 .is_barred = truth_in(each, "barred"),
                                 .since_ms = number_in(each, "since_ms")});
   }

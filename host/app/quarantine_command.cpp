@@ -18,15 +18,10 @@
 namespace hearth::app {
 namespace {
 
-constexpr std::size_t kMaxShown = 4096;
+constexpr std::size_t kMaxQuoted = 4096;
 
-Answer failed(const std::string& why) {
+Answer failed_answer(const std::string& why) {
   return Answer{kExitFailed, "hearth: " + why + "\n"};
-}
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // As the server lists them.
@@ -52,10 +47,11 @@ Answer listed(const QuarantineCommand& command, const Json& answer) {
   for (const Json& each : *list) {
     const auto since = each.is_object() ? each.find("since_ms") : each.end();
     const bool is_known = since != each.end() && since->is_number_integer();
-    const std::string line = text_in(each, "class") + "  since " +
+    const std::string line = text_member(each, "class") + "  since " +
                              moment_text(is_known ? since->get<std::int64_t>() : 0) + "  " +
-                             text_in(each, "reason") + " in " + text_in(each, "call") + "  " +
-                             text_in(each, "library") + "  sha256 " + text_in(each, "sha256");
+                             text_member(each, "reason") + " in " + text_member(each, "call") +
+                             "  " + text_member(each, "library") + "  sha256 " +
+                             text_member(each, "sha256");
     append_escaped(text, line, EscapeStyle::kHuman);
     text += '\n';
   }
@@ -66,13 +62,13 @@ Answer listed(const QuarantineCommand& command, const Json& answer) {
 
 std::string fate(const Json& file) {
   std::string text;
-  append_escaped(text, text_in(file, "file"), EscapeStyle::kHuman);
-  const std::string outcome = text_in(file, "outcome");
+  append_escaped(text, text_member(file, "file"), EscapeStyle::kHuman);
+  const std::string outcome = text_member(file, "outcome");
   if (outcome == "new_version")
-    return text + ": version " + text_in(file, "version") + " is coming in\n";
+    return text + ": version " + text_member(file, "version") + " is coming in\n";
   if (outcome != "refused") return {};
   text += ": REFUSED: ";
-  append_escaped(text, text_in(file, "reason"), EscapeStyle::kHuman);
+  append_escaped(text, text_member(file, "reason"), EscapeStyle::kHuman);
   return text + "\n";
 }
 
@@ -83,14 +79,14 @@ Answer released(const QuarantineCommand& command, const Json& answer) {
   bool is_refused = false;
   bool is_served = false;
   for (const Json& file : files) {
-    const std::string outcome = text_in(file, "outcome");
+    const std::string outcome = text_member(file, "outcome");
     is_refused = is_refused || outcome == "refused";
     is_served = is_served || (outcome != "refused" && outcome != "removed");
   }
   const int status = is_refused ? kExitFailed : kExitClean;
   if (command.json) return Answer{status, dump_json(answer) + "\n"};
   std::string text =
-      "the class " + quote_text(text_in(answer, "released"), kMaxShown) + " is released";
+      "the class " + quote_text(text_member(answer, "released"), kMaxQuoted) + " is released";
   if (is_served) {
     text += " and served again\n";
   } else {
@@ -103,12 +99,12 @@ Answer released(const QuarantineCommand& command, const Json& answer) {
 Answer ask(const QuarantineCommand& command, const AdminClient& client) {
   if (command.release.empty()) {
     const auto answer = client.ask("GET", "/admin/quarantine");
-    if (!answer) return failed(answer.error().message);
+    if (!answer) return failed_answer(answer.error().message);
     return listed(command, *answer);
   }
   const auto answer =
       client.ask("POST", "/admin/quarantine/release", dump_json({{"class", command.release}}));
-  if (!answer) return failed(answer.error().message);
+  if (!answer) return failed_answer(answer.error().message);
   return released(command, *answer);
 }
 
@@ -117,24 +113,24 @@ Answer ask(const QuarantineCommand& command, const AdminClient& client) {
 Answer release(const QuarantineCommand& command, const std::filesystem::path& data) {
   // Nobody else has it, and nobody takes it, until the file is written.
   const auto held = storage::DataDirectory::open(data);
-  if (!held) return failed(held.error().message);
+  if (!held) return failed_answer(held.error().message);
   auto quarantine = Quarantine::load(data);
-  if (!quarantine) return failed(quarantine.error().message);
+  if (!quarantine) return failed_answer(quarantine.error().message);
   const auto released = release_class(*quarantine, command.release);
-  if (!released) return failed(released.error().message);
-  if (const auto saved = quarantine->save(); !saved) return failed(saved.error().message);
+  if (!released) return failed_answer(released.error().message);
+  if (const auto saved = quarantine->save(); !saved) return failed_answer(saved.error().message);
   // It may have been on trial when that happened.
   auto trials = loader::TrialJournal::open(data / loader::kTrialsDirectory);
-  if (!trials) return failed(trials.error().message);
+  if (!trials) return failed_answer(trials.error().message);
   for (const QuarantinedClass& each : *released) {
     if (const auto allowed = trials->allow(each.sha256); !allowed)
-      return failed(allowed.error().message);
+      return failed_answer(allowed.error().message);
   }
   const std::string& name = released->front().agent_class;
   if (command.json)
     return Answer{kExitClean, dump_json({{"released", name}, {"files", Json::array()}}) + "\n"};
-  return Answer{kExitClean,
-                "the class " + quote_text(name, kMaxShown) + " is served from the next start on\n"};
+  return Answer{kExitClean, "the class " + quote_text(name, kMaxQuoted) +
+                                " is served from the next start on\n"};
 }
 
 }  // namespace
@@ -156,15 +152,15 @@ Answer answer(const QuarantineCommand& command) {
   }
   std::error_code failure;
   if (!std::filesystem::is_directory(data, failure))
-    return failed("there is no data directory " + quote_text(data.native(), kMaxShown));
+    return failed_answer("there is no data directory " + quote_text(data.native(), kMaxQuoted));
   if (const auto server = find_server(data)) {
     const auto client = AdminClient::on(data);
-    if (!client) return failed(client.error().message);
+    if (!client) return failed_answer(client.error().message);
     return ask(command, *client);
   }
   if (!command.release.empty()) return release(command, data);
   const auto quarantine = Quarantine::load(data);
-  if (!quarantine) return failed(quarantine.error().message);
+  if (!quarantine) return failed_answer(quarantine.error().message);
   return listed(command, list_of(*quarantine));
 }
 

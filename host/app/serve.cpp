@@ -30,7 +30,7 @@ namespace {
 constexpr std::chrono::seconds kStopSlack{20};
 
 // The file's values, or the defaults, with the flags over them.
-config::LoadResult load(const ServeCommand& command) {
+config::LoadResult load_with_flags(const ServeCommand& command) {
   config::LoadResult loaded = config::load_config(command.config, ".", protocol::kebab_case);
   if (!loaded) return loaded;
   config::ServerConfig& server = loaded->server;
@@ -48,16 +48,17 @@ config::LoadResult load(const ServeCommand& command) {
   return loaded;
 }
 
-void print(std::FILE* stream, const std::string& text) {
+void print_line(std::FILE* stream, const std::string& text) {
   // Nobody may be reading; that is no reason to stop.
   std::fputs((text + "\n").c_str(), stream);
   std::fflush(stream);
 }
 
 int report_mistakes(const config::Diagnostics& mistakes) {
-  for (const config::Diagnostic& mistake : mistakes) print(stderr, to_string(mistake));
-  print(stderr, "hearth: " + std::to_string(mistakes.size()) +
-                    (mistakes.size() == 1 ? " mistake" : " mistakes") + " in the configuration");
+  for (const config::Diagnostic& mistake : mistakes) print_line(stderr, to_string(mistake));
+  print_line(stderr, "hearth: " + std::to_string(mistakes.size()) +
+                         (mistakes.size() == 1 ? " mistake" : " mistakes") +
+                         " in the configuration");
   return kExitBadUsage;
 }
 
@@ -109,7 +110,7 @@ class StopDeadline {
 
 // The child says what is wrong with the configuration; the supervisor only logs as it says.
 int serve_supervised(const ServeCommand& command) {
-  const config::LoadResult loaded = load(command);
+  const config::LoadResult loaded = load_with_flags(command);
   const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
   const auto logger = make_stderr_logger(log.level, log.format);
   return supervise(command.child_arguments, *logger);
@@ -125,7 +126,7 @@ int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
     return kExitFailed;
   }
   const std::unique_ptr<Server> server = *std::move(started);
-  print(stdout, "hearth ready: listening on " + server->address());
+  print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
 
   int signal = signals.wait();
@@ -144,15 +145,15 @@ int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
 
 int serve(const ServeCommand& command) {
   if (const auto request = check_stop_request(); request.has_error()) {
-    print(stderr, "hearth: " + request.error().message);
+    print_line(stderr, "hearth: " + request.error().message);
     return kExitBadUsage;
   }
   if (command.supervised && !command.check_config) return serve_supervised(command);
   SupervisedServer supervised(command.supervisor_descriptor);
-  config::LoadResult loaded = load(command);
+  config::LoadResult loaded = load_with_flags(command);
   if (!loaded) return report_mistakes(loaded.error());
   if (command.check_config) {
-    print(stdout, "configuration ok");
+    print_line(stdout, "configuration ok");
     return kExitClean;
   }
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of

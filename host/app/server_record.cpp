@@ -16,8 +16,7 @@ namespace hearth::app {
 namespace {
 
 constexpr const char* kFile = "server.json";
-constexpr std::size_t kMaxFileBytes = std::size_t{64} << 10;
-constexpr std::size_t kMaxShownPath = 4096;
+constexpr std::size_t kMaxRecordFileBytes = std::size_t{64} << 10;
 
 struct flock whole_file(short kind) {
   struct flock lock{};
@@ -92,7 +91,7 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
                  quote_text(file.native(), kMaxShownPath) +
                      " is another user's: only that user and root may ask the server"};
   }
-  const auto text = read_file(file, kMaxFileBytes);
+  const auto text = read_file(file, kMaxRecordFileBytes);
   if (!text) {
     if (text.error().code == Errc::kNotFound) return no_server(data);
     return text.error();

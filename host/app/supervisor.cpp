@@ -15,7 +15,6 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <poll.h>
@@ -25,17 +24,13 @@
 namespace hearth::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // Where the child finds its pipe: after the three standard ones, which it shares with us.
 constexpr int kChildDescriptor = 3;
 
 constexpr std::string_view kFlag = "--supervised";
-
-std::string system_text(int error) {
-  return std::error_code(error, std::generic_category()).message();
-}
 
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
@@ -55,11 +50,11 @@ class AwaitedSignals {
   AwaitedSignals& operator=(const AwaitedSignals&) = delete;
 
   // The next one's number; 0 when the time is over first.
-  [[nodiscard]] int wait_until(std::optional<Clock::time_point> deadline) const {
+  [[nodiscard]] int wait_until(std::optional<SteadyClock::time_point> deadline) const {
     for (;;) {
       int number = -1;
       if (deadline) {
-        const auto left = std::max(Clock::duration::zero(), *deadline - Clock::now());
+        const auto left = std::max(SteadyClock::duration::zero(), *deadline - SteadyClock::now());
         const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
         const timespec limit{.tv_sec = seconds.count(),
                              .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
@@ -137,7 +132,7 @@ class Supervisor {
         return kExitFailed;
       }
       const int status = wait_for_end();
-      const milliseconds uptime = std::chrono::floor<milliseconds>(Clock::now() - started_);
+      const milliseconds uptime = std::chrono::floor<milliseconds>(SteadyClock::now() - started_);
       if (const auto last = final_status(status)) return *last;
       if (!pause(status, uptime)) return kExitClean;
     }
@@ -149,7 +144,7 @@ class Supervisor {
     const auto [ready, told] = make_pipe();
     if (ready < 0 || told < 0) return errno;
     ready_pipe_ = ready;
-    started_ = Clock::now();
+    started_ = SteadyClock::now();
     const SpawnSetup setup(told);
     const int error = ::posix_spawn(&child_, "/proc/self/exe", &setup.actions, &setup.attributes,
                                     arguments_.data(), environ);
@@ -203,7 +198,7 @@ class Supervisor {
                    {"uptime_ms", uptime.count()},
                    {"wait_ms", wait.count()},
                    {"restarts", ++restarts_}});
-    const Clock::time_point deadline = Clock::now() + wait;
+    const SteadyClock::time_point deadline = SteadyClock::now() + wait;
     while (const int number = signals_.wait_until(deadline)) {
       if (number == SIGTERM || number == SIGINT) return false;
     }
@@ -215,7 +210,7 @@ class Supervisor {
   std::vector<char*> arguments_;  // of the child; into texts_
   Logger& logger_;
   RestartPacing pacing_;
-  Clock::time_point started_;
+  SteadyClock::time_point started_;
   pid_t child_ = -1;
   int ready_pipe_ = -1;     // the child writes to it when it is ready
   bool was_ready_ = false;  // one of them was

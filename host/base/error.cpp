@@ -1,5 +1,7 @@
 #include "base/error.hpp"
 
+#include <system_error>
+
 namespace hearth {
 
 std::string_view to_string(Errc code) noexcept {
@@ -18,6 +20,10 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::kInternal: return "internal";
   }
   return "internal";
+}
+
+std::string system_text(int error) {
+  return std::error_code(error, std::generic_category()).message();
 }
 
 }  // namespace hearth

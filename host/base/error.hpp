@@ -40,6 +40,9 @@ struct Error {
   std::string message;
 };
 
+// What the system says of an errno: "Permission denied".
+[[nodiscard]] std::string system_text(int error);
+
 // The disk or the database failed. `what()` says what was attempted, on what, and what the system
 // said; it is for the log and never goes to a client.
 class StorageError : public std::runtime_error {

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 // The largest are those of SQLite as Debian builds it, or well below them: a value past 256 MiB
 // would stop its shard for as long as it takes to copy.
 constexpr Bounds<milliseconds> kIdle{milliseconds(10), hours(24 * 365)};
-constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(5)};
+constexpr Bounds<milliseconds> kEvictGrace{seconds(0), minutes(5)};
 constexpr Bounds<std::size_t> kValue{1U << 10U, 256U << 20U};
 constexpr Bounds<std::size_t> kSql{1U << 10U, 16U << 20U};
 constexpr Bounds<std::uint32_t> kVariables{1, 32'766};
@@ -40,7 +40,7 @@ constexpr Bounds<std::uint32_t> kRunsAtOnce{1, 10'000};
 constexpr Bounds<std::uint32_t> kItems{1, 10'000'000};
 constexpr Bounds<milliseconds> kKeepAlive{milliseconds(10), hours(1)};
 
-void read_limits(const YamlNode& node, ClassLimits& limits, Report& report) {
+void read_class_limits(const YamlNode& node, ClassLimits& limits, Report& report) {
   MappingReader reader(node, "limits.", report);
   reader.read_size("max_value", limits.max_value_bytes, kValue);
   reader.read_size("max_sql", limits.max_sql_bytes, kSql);
@@ -169,11 +169,11 @@ ClassFile read_class_file(const YamlNode& root, Report& report) {
   MappingReader reader(root, "", report);
   read_name(reader, root, file, report);
   reader.read_duration("idle_timeout", config.idle_timeout, kIdle);
-  reader.read_duration("evict_grace", config.evict_grace, kGrace);
+  reader.read_duration("evict_grace", config.evict_grace, kEvictGrace);
   reader.read_choice("durability", config.durability,
                      {{"process", Durability::kProcess}, {"power", Durability::kPower}});
   if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
-    read_limits(*limits, config.limits, report);
+    read_class_limits(*limits, config.limits, report);
   }
   if (const YamlNode* const fibers = reader.find("fibers"); fibers != nullptr) {
     read_fibers(*fibers, config.fibers, report);

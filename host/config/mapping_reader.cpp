@@ -10,9 +10,6 @@
 namespace hearth::config {
 namespace {
 
-constexpr std::string_view kDurationForm = "a duration such as 500ms, 30s, 5m or 1h";
-constexpr std::string_view kSizeForm = "a size such as 4096, 64KiB or 1MiB";
-constexpr std::string_view kCountForm = "a whole number";
 constexpr std::string_view kPathForm = "a path";
 
 // "a, b or c"

@@ -34,7 +34,7 @@ constexpr Bounds<std::uint32_t> kPercent{0, 100};
 constexpr Bounds<std::uint32_t> kShare{1, 100};
 constexpr std::uint64_t kMaxShards = 256;
 
-void read_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
+void read_server_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
   MappingReader reader(node, "limits.", report);
   reader.read_count("max_live_agents", limits.max_live_agents, kPopulation);
   reader.read_count("max_connections", limits.max_connections, kPopulation);
@@ -142,7 +142,7 @@ ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& d
   reader.read_path("classes", config.classes, directory);
   read_shards(reader, config.shards);
   if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
-    read_limits(*limits, config.limits, report);
+    read_server_limits(*limits, config.limits, report);
   }
   if (const YamlNode* const reload = reader.find("reload"); reload != nullptr) {
     read_reload(*reload, config.reload, report);

@@ -28,10 +28,6 @@ constexpr std::array kDurations = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit
 constexpr std::array kSizes = {Unit{"GiB", 1ULL << 30U}, Unit{"MiB", 1ULL << 20U},
                                Unit{"KiB", 1ULL << 10U}, Unit{"", 1}};
 
-constexpr std::string_view kDurationForm = "a duration such as 500ms, 30s, 5m or 1h";
-constexpr std::string_view kSizeForm = "a size such as 4096, 64KiB or 1MiB";
-constexpr std::string_view kCountForm = "a whole number";
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -12,6 +12,11 @@
 
 namespace hearth::config {
 
+// What the parsers expect, in the words of their messages.
+inline constexpr std::string_view kDurationForm = "a duration such as 500ms, 30s, 5m or 1h";
+inline constexpr std::string_view kSizeForm = "a size such as 4096, 64KiB or 1MiB";
+inline constexpr std::string_view kCountForm = "a whole number";
+
 // All parsers
 //   Promises  Take the whole text or refuse it: no space, no sign, no fraction, no second part.
 //   Failure   kInvalidArgument; the message begins with "expected", quotes what was found, and

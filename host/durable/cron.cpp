@@ -51,15 +51,16 @@ constexpr bool has(std::uint64_t set, unsigned value) {
 constexpr std::uint64_t kAllDays = bits(1, 31);
 constexpr std::uint64_t kAllWeekdays = bits(0, 6);
 
-Error refused(const std::string& why) {
+Error bad_expression(const std::string& why) {
   return Error{Errc::kInvalidArgument, "cron: " + why};
 }
 
-Error refused(const Field& field, std::string_view item, std::string_view why) {
-  return refused(std::string(field.name) + " \"" + std::string(item) + "\": " + std::string(why));
+Error bad_item(const Field& field, std::string_view item, std::string_view why) {
+  return bad_expression(std::string(field.name) + " \"" + std::string(item) +
+                        "\": " + std::string(why));
 }
 
-std::optional<int> number(std::string_view text) {
+std::optional<int> parse_number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   // from_chars would read a sign.
@@ -78,7 +79,7 @@ std::optional<int> value_of(const Field& field, std::string_view text) {
   for (std::size_t i = 0; i < field.names.size(); ++i) {
     if (same_word(field.names[i], text)) return field.first + static_cast<int>(i);
   }
-  return number(text);
+  return parse_number(text);
 }
 
 // What L, W and # mean to other schedulers: better a clear word than "not a number".
@@ -94,14 +95,14 @@ bool is_foreign(std::string_view text) {
 Result<int> parse_value(const Field& field, std::string_view item, std::string_view text) {
   const std::optional<int> value = value_of(field, text);
   if (!value) {
-    return refused(field, item,
-                   is_foreign(text)
-                       ? "L, W and # are not supported"
-                       : (field.names.empty() ? "is no number" : "is no number and no name"));
+    return bad_item(field, item,
+                    is_foreign(text)
+                        ? "L, W and # are not supported"
+                        : (field.names.empty() ? "is no number" : "is no number and no name"));
   }
   if (*value < field.first || *value > field.last) {
-    return refused(field, item,
-                   "must be " + std::to_string(field.first) + " to " + std::to_string(field.last));
+    return bad_item(field, item,
+                    "must be " + std::to_string(field.first) + " to " + std::to_string(field.last));
   }
   return *value;
 }
@@ -127,21 +128,22 @@ Result<Range> parse_range(const Field& field, std::string_view item, std::string
   if (!last) return last.error();
   Range range{*first, *last};
   // Sunday by its name also ends the week: fri-sun.
-  if (&field == &kWeekday && range.last == 0 && range.first > 0 && !number(base.substr(dash + 1)))
+  if (&field == &kWeekday && range.last == 0 && range.first > 0 &&
+      !parse_number(base.substr(dash + 1)))
     range.last = 7;
-  if (range.first > range.last) return refused(field, item, "the range is reversed");
+  if (range.first > range.last) return bad_item(field, item, "the range is reversed");
   return range;
 }
 
 Result<int> parse_step(const Field& field, std::string_view item, std::string_view base,
                        std::string_view text) {
-  const std::optional<int> step = number(text);
-  if (!step) return refused(field, item, "the step is no number");
-  if (*step == 0) return refused(field, item, "the step may not be 0");
+  const std::optional<int> step = parse_number(text);
+  if (!step) return bad_item(field, item, "the step is no number");
+  if (*step == 0) return bad_item(field, item, "the step may not be 0");
   if (base != "*" && base != "?" && base.find('-') == std::string_view::npos) {
-    return refused(field, item,
-                   "a step needs a range: " + std::string(base) + "-" +
-                       std::to_string(end_of(field)) + "/" + std::string(text));
+    return bad_item(field, item,
+                    "a step needs a range: " + std::string(base) + "-" +
+                        std::to_string(end_of(field)) + "/" + std::string(text));
   }
   return *step;
 }
@@ -168,7 +170,7 @@ Result<std::uint64_t> parse_field(const Field& field, std::string_view text) {
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
-    if (item.empty()) return refused(field, text, "an item is empty");
+    if (item.empty()) return bad_item(field, text, "an item is empty");
     const Result<std::uint64_t> found = parse_item(field, item);
     if (!found) return found.error();
     set |= *found;
@@ -211,13 +213,13 @@ int at_least(std::uint64_t set, int from) {
 // ---- reading ----------------------------------------------------------------------------------------------
 
 Result<Cron> Cron::parse(std::string_view text) {
-  if (text.size() > kMaxBytes) return refused("the expression is longer than 512 bytes");
+  if (text.size() > kMaxBytes) return bad_expression("the expression is longer than 512 bytes");
   if (!std::ranges::all_of(text, [](char c) { return c == '\t' || (c >= ' ' && c < '\x7f'); }))
-    return refused("the expression has characters that are not ASCII");
+    return bad_expression("the expression has characters that are not ASCII");
   Cron cron;
   const Result<void> parsed = cron.parse_fields(text);
   if (!parsed) return parsed.error();
-  if (!cron.can_ever_match()) return refused("no month that is named has such a day");
+  if (!cron.can_ever_match()) return bad_expression("no month that is named has such a day");
   return cron;
 }
 
@@ -226,11 +228,12 @@ Result<void> Cron::parse_fields(std::string_view text) {
   if (words.size() == 1 && words[0].starts_with('@')) {
     const auto* const found = std::ranges::find_if(
         kNicknames, [&](const auto& each) { return same_word(each.first, words[0]); });
-    if (found == kNicknames.end()) return refused("\"" + std::string(words[0]) + "\" is not known");
+    if (found == kNicknames.end())
+      return bad_expression("\"" + std::string(words[0]) + "\" is not known");
     words = split(found->second);
   }
   if (words.size() != 5 && words.size() != 6) {
-    return refused(
+    return bad_expression(
         "5 fields (minute hour day month weekday) or 6 (with seconds before them) are needed, "
         "not " +
         std::to_string(words.size()));

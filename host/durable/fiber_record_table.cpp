@@ -5,9 +5,12 @@
 
 namespace hearth::durable {
 
+using storage::integer_or_none;
+using storage::nullable;
 using storage::Param;
 using storage::Rows;
 using storage::Statement;
+using storage::text_or_none;
 
 namespace {
 
@@ -17,7 +20,7 @@ namespace {
   "result, error"
 
 // Small columns first: a walk that passes over records does not read their documents.
-constexpr const char* kSchema[] = {
+constexpr const char* kFiberRecordSchema[] = {
     "CREATE TABLE IF NOT EXISTS cf_agents_fibers("
     "seq INTEGER PRIMARY KEY, fiber_id TEXT NOT NULL UNIQUE, idempotency_key TEXT UNIQUE, "
     "name TEXT NOT NULL, status TEXT NOT NULL, dead INTEGER NOT NULL DEFAULT 0, "
@@ -44,30 +47,12 @@ constexpr const char* kSchema[] = {
 #define HEARTH_COMMON_CONDITION \
   "(?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND (?4 = 0 OR (?4 = 1) = dead)"
 
-Param param(const std::optional<std::string>& text) {
-  return text ? Param(std::string_view(*text)) : Param(nullptr);
-}
-
-Param param(const std::optional<std::int64_t>& number) {
-  return number ? Param(*number) : Param(nullptr);
-}
-
-std::optional<std::string> text_or_none(const Rows& rows, int column) {
-  if (rows.is_null(column)) return std::nullopt;
-  return std::string(rows.text(column));
-}
-
-std::optional<std::int64_t> number_or_none(const Rows& rows, int column) {
-  if (rows.is_null(column)) return std::nullopt;
-  return rows.integer(column);
-}
-
 std::int64_t dead_filter(const RecordQuery& query) {
   if (query.dead) return 1;
   return query.spare_dead ? -1 : 0;
 }
 
-FiberRecord read(const Rows& rows) {
+FiberRecord fiber_record_of(const Rows& rows) {
   FiberRecord record;
   int column = 0;
   record.seq = rows.integer(column++);
@@ -78,8 +63,8 @@ FiberRecord read(const Rows& rows) {
   record.status = fiber_status(rows.text(column++)).value_or(FiberStatus::kInterrupted);
   record.dead = rows.integer(column++) != 0;
   record.created_at_ms = rows.integer(column++);
-  record.started_at_ms = number_or_none(rows, column++);
-  record.completed_at_ms = number_or_none(rows, column++);
+  record.started_at_ms = integer_or_none(rows, column++);
+  record.completed_at_ms = integer_or_none(rows, column++);
   record.attempts = static_cast<int>(rows.integer(column++));
   record.failures = static_cast<std::uint32_t>(rows.integer(column++));
   record.max_retries = static_cast<std::uint32_t>(rows.integer(column++));
@@ -161,7 +146,7 @@ bool FiberRecordTable::has_table() {
 void FiberRecordTable::prepare_write() {
   database_.begin_write();
   if (has_table()) return;
-  for (const char* sql : kSchema) Statement(database_.connection(), sql).execute();
+  for (const char* sql : kFiberRecordSchema) Statement(database_.connection(), sql).execute();
   // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look finds it.
 }
 
@@ -191,7 +176,7 @@ std::optional<FiberRecord> FiberRecordTable::first(Statement& select, std::strin
   const std::array params{Param(value)};
   Rows rows = select.query(params);
   if (!rows.next()) return std::nullopt;
-  return read(rows);
+  return fiber_record_of(rows);
 }
 
 std::optional<FiberRecord> FiberRecordTable::find(std::string_view id) {
@@ -229,7 +214,7 @@ void FiberRecordTable::walk(const RecordQuery& query,
       Param(std::int64_t{query.settled}), Param(query.name),  Param(query.before_ms),
       Param(dead_filter(query)),          Param(query.after), Param(std::int64_t{query.open})};
   for (Rows rows = select.query(params); rows.next();) {
-    FiberRecord record = read(rows);
+    FiberRecord record = fiber_record_of(rows);
     if (!see(record)) return;
   }
 }
@@ -294,16 +279,16 @@ std::size_t FiberRecordTable::size() {
 void FiberRecordTable::insert(const FiberRecord& record) {
   prepare_write();
   const std::array params{Param(std::string_view(record.id)),
-                          param(record.key),
+                          nullable(record.key),
                           Param(std::string_view(record.name)),
                           Param(to_string(record.status)),
                           Param(record.created_at_ms),
-                          param(record.started_at_ms),
+                          nullable(record.started_at_ms),
                           Param(std::int64_t{record.max_retries}),
                           Param(std::int64_t{record.retry_base.count()}),
                           Param(std::int64_t{record.retry_cap.count()}),
-                          param(record.input),
-                          param(record.metadata)};
+                          nullable(record.input),
+                          nullable(record.metadata)};
   prepared().insert.execute(params);
 }
 
@@ -312,17 +297,17 @@ void FiberRecordTable::update(const FiberRecord& record, std::int64_t now_ms) {
   const std::array params{Param(std::string_view(record.id)),
                           Param(to_string(record.status)),
                           Param(std::int64_t{record.dead}),
-                          param(record.started_at_ms),
-                          param(record.completed_at_ms),
+                          nullable(record.started_at_ms),
+                          nullable(record.completed_at_ms),
                           Param(std::int64_t{record.attempts}),
                           Param(std::int64_t{record.failures}),
                           Param(record.next_at_ms),
                           Param(std::int64_t{record.settled() ? 0 : 1}),
                           Param(now_ms),
-                          param(record.metadata),
-                          param(record.snapshot),
-                          param(record.result),
-                          param(record.error)};
+                          nullable(record.metadata),
+                          nullable(record.snapshot),
+                          nullable(record.result),
+                          nullable(record.error)};
   prepared().update.execute(params);
 }
 

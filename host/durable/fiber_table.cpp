@@ -18,7 +18,7 @@ constexpr const char* kDeadIndex =
     "CREATE INDEX IF NOT EXISTS cf_agents_runs_dead ON cf_agents_runs(dead, next_at) WHERE dead = "
     "1";
 
-std::vector<FiberRow> read(Rows rows) {
+std::vector<FiberRow> fiber_rows_of(Rows rows) {
   std::vector<FiberRow> result;
   while (rows.next()) {
     FiberRow row;
@@ -89,7 +89,7 @@ std::vector<FiberRow> FiberTable::load() {
   Statement alive(database_.connection(), "SELECT " HEARTH_ROW_COLUMNS
                                           " FROM cf_agents_runs WHERE dead = 0 "
                                           "ORDER BY created_at, id");
-  return read(alive.query());
+  return fiber_rows_of(alive.query());
 }
 
 std::optional<FiberRow> FiberTable::find_dead(std::string_view id) {
@@ -97,7 +97,7 @@ std::optional<FiberRow> FiberTable::find_dead(std::string_view id) {
   Statement find(database_.connection(),
                  "SELECT " HEARTH_ROW_COLUMNS " FROM cf_agents_runs WHERE id = ? AND dead <> 0");
   const std::array params{Param(id)};
-  std::vector<FiberRow> found = read(find.query(params));
+  std::vector<FiberRow> found = fiber_rows_of(find.query(params));
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
@@ -112,7 +112,7 @@ std::vector<FiberRow> FiberTable::dead_after(const std::optional<FiberRow>& afte
   const std::array params{Param(after ? after->created_at_ms : INT64_MIN),
                           Param(after ? std::string_view(after->id) : std::string_view()),
                           Param(static_cast<std::int64_t>(limit))};
-  return read(page.query(params));
+  return fiber_rows_of(page.query(params));
 }
 
 std::size_t FiberTable::count_dead() {

@@ -13,12 +13,12 @@
 namespace hearth::durable {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 256;
-constexpr std::size_t kMaxErrorBytes = 4096;
-constexpr std::size_t kMostListed = 100;
-constexpr std::size_t kListedByDefault = 50;
-constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
-constexpr std::size_t kSweptAtOnce = 100;  // a millisecond's work
+constexpr std::size_t kMaxFiberNameBytes = 256;
+constexpr std::size_t kMaxFiberErrorBytes = 4096;
+constexpr std::size_t kMostDeadListed = 100;
+constexpr std::size_t kDeadListedByDefault = 50;
+constexpr std::size_t kMaxDeadPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kDeadSweptAtOnce = 100;  // a millisecond's work
 
 // A recovery that is not the fault of the work is not counted.
 void give_back_recovery(FiberRow& row) {
@@ -76,7 +76,7 @@ FiberHandle Fibers::add_running(FiberRow row, bool managed) {
 // ---- work -------------------------------------------------------------------------------------------------
 
 Result<void> Fibers::check_start(std::string_view name) const {
-  if (name.empty() || name.size() > kMaxNameBytes || !is_valid_utf8(name)) {
+  if (name.empty() || name.size() > kMaxFiberNameBytes || !is_valid_utf8(name)) {
     return Error{Errc::kInvalidArgument, "a fiber's name is 1 to 256 bytes of UTF-8"};
   }
   if (running_.size() >= settings_.max_running) {
@@ -242,8 +242,8 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
       *found,
       now_ms() +
           back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
-  table_.note_failure(id, error.substr(0, kMaxErrorBytes), row.dead ? now_ms() : row.next_at_ms,
-                      row.dead);
+  table_.note_failure(id, error.substr(0, kMaxFiberErrorBytes),
+                      row.dead ? now_ms() : row.next_at_ms, row.dead);
   const Failure failure{row.dead, row.next_at_ms};
   forget_dead();
   return failure;
@@ -263,8 +263,9 @@ Result<void> Fibers::retry(std::string_view id) {
 }
 
 Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit) {
-  if (limit > kMostListed) return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
-  if (limit == 0) limit = kListedByDefault;
+  if (limit > kMostDeadListed)
+    return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
+  if (limit == 0) limit = kDeadListedByDefault;
   std::optional<FiberRow> last;
   if (!after.empty()) {
     last = table_.find_dead(after);
@@ -272,7 +273,7 @@ Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit)
   }
   std::string page = "[";
   for (const FiberRow& row : table_.dead_after(last, limit)) {
-    if (page.size() >= kMaxPageBytes) break;
+    if (page.size() >= kMaxDeadPageBytes) break;
     if (page.size() > 1) page += ',';
     page += dead_json(row);
   }
@@ -282,7 +283,7 @@ Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit)
 std::vector<std::string> Fibers::sweep() {
   if (!may_have_dead_) return {};
   std::vector<std::string> ids =
-      table_.dead_since(now_ms() - settings_.keep_dead.count(), kSweptAtOnce);
+      table_.dead_since(now_ms() - settings_.keep_dead.count(), kDeadSweptAtOnce);
   for (const std::string& id : ids) table_.erase(id);
   if (!ids.empty()) may_have_dead_ = table_.has_dead();
   return ids;

@@ -12,14 +12,14 @@
 namespace hearth::durable {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 256;  // of a name, an id and a key
-constexpr std::size_t kMaxErrorBytes = 4096;
+constexpr std::size_t kMaxLabelBytes = 256;  // of a name, an id and a key
+constexpr std::size_t kMaxRecordErrorBytes = 4096;
 constexpr std::uint32_t kMostRetries = 1'000;
 constexpr std::uint64_t kRetryBaseMs = 1'000;
 constexpr std::uint64_t kRetryCapMs = 300'000;
 constexpr std::uint64_t kLongestRetryMs = std::uint64_t{24} * 3600 * 1000;
 
-Error refused(std::string why) {
+Error bad_request(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
 }
 
@@ -27,11 +27,11 @@ Error refused(std::string why) {
 Result<void> check_label(std::string_view what, std::string_view label) {
   if (label.empty()) return {};
   if (label.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) {
-    return refused("a managed fiber's " + std::string(what) + " may not be blank");
+    return bad_request("a managed fiber's " + std::string(what) + " may not be blank");
   }
-  if (label.size() > kMaxNameBytes || !is_valid_utf8(label) ||
+  if (label.size() > kMaxLabelBytes || !is_valid_utf8(label) ||
       label.find('\0') != std::string_view::npos) {
-    return refused("a managed fiber's " + std::string(what) + " is 1 to 256 bytes of UTF-8");
+    return bad_request("a managed fiber's " + std::string(what) + " is 1 to 256 bytes of UTF-8");
   }
   return {};
 }
@@ -43,7 +43,7 @@ Result<void> check_json(std::string_view what, std::string_view json, std::size_
                                            " bytes"};
   }
   if (!json.empty() && !is_json(json)) {
-    return refused("a managed fiber's " + std::string(what) + " must be JSON");
+    return bad_request("a managed fiber's " + std::string(what) + " must be JSON");
   }
   return {};
 }
@@ -51,17 +51,17 @@ Result<void> check_json(std::string_view what, std::string_view json, std::size_
 Result<void> check_retry(const ManagedRequest& request) {
   const std::uint64_t base = request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms;
   const std::uint64_t cap = request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms;
-  if (request.max_retries > kMostRetries) return refused("there are at most 1,000 retries");
-  if (cap > kLongestRetryMs) return refused("the longest wait is above one day");
-  if (base > cap) return refused("the first wait is above the longest one");
+  if (request.max_retries > kMostRetries) return bad_request("there are at most 1,000 retries");
+  if (cap > kLongestRetryMs) return bad_request("the longest wait is above one day");
+  if (base > cap) return bad_request("the first wait is above the longest one");
   return {};
 }
 
 Result<void> check_request(const ManagedRequest& request, std::size_t max_json_bytes) {
   if (request.policy > SettledKey::kReplace) {
-    return refused("there is no such policy for a settled fiber");
+    return bad_request("there is no such policy for a settled fiber");
   }
-  if (request.name.empty()) return refused("a managed fiber has a name");
+  if (request.name.empty()) return bad_request("a managed fiber has a name");
   for (const auto& checked :
        {check_label("name", request.name), check_label("id", request.id),
         check_label("key", request.key), check_json("input", request.input, max_json_bytes),
@@ -71,13 +71,13 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
   return {};
 }
 
-std::optional<std::string> text_or_none(std::string_view text) {
+std::optional<std::string> none_if_empty(std::string_view text) {
   if (text.empty()) return std::nullopt;
   return std::string(text);
 }
 
 std::string error_text(std::string_view text) {
-  return std::string(text.substr(0, kMaxErrorBytes));
+  return std::string(text.substr(0, kMaxRecordErrorBytes));
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ Result<std::optional<FiberRecord>> ManagedFibers::find_named(const ManagedReques
   std::optional<FiberRecord> by_key = table_.find_by_key(request.key);
   if (!by_key) return by_id;
   if (by_id && by_id->id != by_key->id) {
-    return refused("this id and this key name different managed fibers");
+    return bad_request("this id and this key name different managed fibers");
   }
   return by_key;
 }
@@ -189,7 +189,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   if (handle.has_error()) return handle.error();
   // Only now: what is refused leaves the old record alone.
   if (replaced) erase(replaced->id);
-  record.key = text_or_none(request.key);
+  record.key = none_if_empty(request.key);
   record.name = request.name;
   record.created_at_ms = now_ms();
   record.started_at_ms = record.created_at_ms;
@@ -198,8 +198,8 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
       std::chrono::milliseconds(request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms);
   record.retry_cap =
       std::chrono::milliseconds(request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms);
-  record.input = text_or_none(request.input);
-  record.metadata = text_or_none(request.metadata);
+  record.input = none_if_empty(request.input);
+  record.metadata = none_if_empty(request.metadata);
   table_.insert(record);
   if (size_) ++*size_;
   // What the caller gets is the receipt: accepted, and about to begin.
@@ -227,7 +227,7 @@ Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus statu
                                             std::string_view body) {
   if (status != FiberStatus::kCompleted && status != FiberStatus::kError &&
       status != FiberStatus::kAborted) {
-    return refused("work ends as completed, with an error, or aborted");
+    return bad_request("work ends as completed, with an error, or aborted");
   }
   const std::string* id = fibers_.managed_id(fiber);
   std::optional<FiberRecord> record = id == nullptr ? std::nullopt : table_.find(*id);
@@ -238,7 +238,7 @@ Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus statu
     if (auto checked = check_json("result", body, settings_.max_json_bytes); checked.has_error()) {
       return checked.error();
     }
-    outcome.result = text_or_none(body);
+    outcome.result = none_if_empty(body);
   } else {
     outcome.error = error_text(body);
   }
@@ -297,7 +297,7 @@ Result<ManagedChange> ManagedFibers::resolve(std::string_view id, std::string_vi
   if (!record->settled() || (record->status != FiberStatus::kInterrupted && !record->dead)) {
     return Error{Errc::kNotFound, "this managed fiber is neither interrupted nor dead"};
   }
-  if (outcome_json.empty()) return refused("an outcome is needed to resolve a managed fiber");
+  if (outcome_json.empty()) return bad_request("an outcome is needed to resolve a managed fiber");
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
   return settle_as(std::move(*record), std::move(*outcome), false);

@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::chrono::milliseconds kTellBase{1'000};
 constexpr std::chrono::milliseconds kTellCap{300'000};
-constexpr std::size_t kMostListed = 100;
-constexpr std::size_t kListedByDefault = 50;
+constexpr std::size_t kMostRecordsListed = 100;
+constexpr std::size_t kRecordsListedByDefault = 50;
 constexpr std::size_t kMostRemoved = 500;
 constexpr std::size_t kRemovedByDefault = 100;
-constexpr std::size_t kSweptAtOnce = 100;  // a millisecond's work
-constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kRecordsSweptAtOnce = 100;  // a millisecond's work
+constexpr std::size_t kMaxRecordPageBytes = std::size_t{4} << 20;
 constexpr std::uint32_t kOpenBits = 7;
 
 constexpr std::uint32_t bit(FiberStatus status) {
   return static_cast<std::uint32_t>(status);
 }
 
-Error refused(const char* why) {
+Error bad_query(const char* why) {
   return Error{Errc::kInvalidArgument, why};
 }
 
@@ -55,7 +55,8 @@ ManagedChange ManagedFibers::change_of(FiberRecord record) {
 }
 
 Result<FiberRecord> ManagedFibers::find_one(std::string_view id, std::string_view key) {
-  if (id.empty() == key.empty()) return refused("a managed fiber is named by its id or by its key");
+  if (id.empty() == key.empty())
+    return bad_query("a managed fiber is named by its id or by its key");
   auto record = id.empty() ? table_.find_by_key(key) : table_.find(id);
   if (!record) return Error{Errc::kNotFound, "no managed fiber has this id or key"};
   return std::move(*record);
@@ -68,8 +69,8 @@ Result<std::string> ManagedFibers::inspect(std::string_view id, std::string_view
 }
 
 Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
-  if (filter.limit > kMostListed) return refused("a page has at most 100 records");
-  const std::size_t limit = filter.limit == 0 ? kListedByDefault : filter.limit;
+  if (filter.limit > kMostRecordsListed) return bad_query("a page has at most 100 records");
+  const std::size_t limit = filter.limit == 0 ? kRecordsListedByDefault : filter.limit;
   const std::uint32_t statuses = filter.statuses == 0 ? UINT32_MAX : filter.statuses;
   RecordQuery query;
   query.open = (statuses & kOpenBits) != 0;
@@ -89,13 +90,13 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
     if ((bit(record.status) & statuses) == 0) return true;
     if (count++ > 0) page += ',';
     page += record_json(record);
-    return count < limit && page.size() < kMaxPageBytes;
+    return count < limit && page.size() < kMaxRecordPageBytes;
   });
   return page + "]";
 }
 
 Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
-  if (filter.limit > kMostRemoved) return refused("at most 500 records are removed at once");
+  if (filter.limit > kMostRemoved) return bad_query("at most 500 records are removed at once");
   RecordQuery query;
   query.settled = filter.statuses;
   query.name = filter.name;
@@ -187,8 +188,9 @@ bool ManagedFibers::is_untold(std::string_view id) const {
 
 bool ManagedFibers::sweep() {
   const std::int64_t now = now_ms();
-  const std::size_t erased = table_.erase_expired(
-      now - settings_.keep_completed.count(), now - settings_.keep_failed.count(), kSweptAtOnce);
+  const std::size_t erased =
+      table_.erase_expired(now - settings_.keep_completed.count(),
+                           now - settings_.keep_failed.count(), kRecordsSweptAtOnce);
   if (size_) *size_ -= std::min(*size_, erased);
   return erased > 0;
 }

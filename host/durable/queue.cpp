@@ -14,11 +14,11 @@
 namespace hearth::durable {
 namespace {
 
-constexpr std::size_t kMaxCallbackBytes = 256;
-constexpr std::size_t kMaxErrorBytes = 4096;
-constexpr std::size_t kMostListed = 1'000;
-constexpr std::size_t kListedByDefault = 100;
-constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxItemCallbackBytes = 256;
+constexpr std::size_t kMaxItemErrorBytes = 4096;
+constexpr std::size_t kMostItemsListed = 1'000;
+constexpr std::size_t kItemsListedByDefault = 100;
+constexpr std::size_t kMaxItemPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kRemovedAtOnce = 1'000;
 
 // After the second interruption in a row and each further one. The first may be anybody's fault: it is delivered again at once.
@@ -83,7 +83,7 @@ void Queue::forget_rows(std::size_t count) {
 }
 
 Result<Queue::Pushed> Queue::push(const QueueRequest& request) {
-  if (request.callback.empty() || request.callback.size() > kMaxCallbackBytes ||
+  if (request.callback.empty() || request.callback.size() > kMaxItemCallbackBytes ||
       !is_valid_utf8(request.callback)) {
     return refused("an item's callback is 1 to 256 bytes of UTF-8");
   }
@@ -170,8 +170,8 @@ Result<QueueQuery> Queue::query_of(const QueueFilter& filter) const {
 Result<std::string> Queue::list(const QueueFilter& filter) {
   auto query = query_of(filter);
   if (query.has_error()) return query.error();
-  if (filter.limit > kMostListed) return refused("a page has at most 1,000 items");
-  const std::size_t limit = filter.limit == 0 ? kListedByDefault : filter.limit;
+  if (filter.limit > kMostItemsListed) return refused("a page has at most 1,000 items");
+  const std::size_t limit = filter.limit == 0 ? kItemsListedByDefault : filter.limit;
   if (!filter.after.empty()) {
     const auto seq = table_.seq_of(filter.after);
     if (!seq) return not_found("no item has the id `after`");
@@ -183,7 +183,7 @@ Result<std::string> Queue::list(const QueueFilter& filter) {
     if (!filter.member.empty() && !has_member(row.payload, filter)) return true;
     if (count++ > 0) page += ',';
     page += record_json(row);
-    return count < limit && page.size() < kMaxPageBytes;
+    return count < limit && page.size() < kMaxItemPageBytes;
   });
   return page + "]";
 }
@@ -290,7 +290,7 @@ QueueEnd Queue::ended(bool done, bool missing, std::string_view error) {
     ++row->failures;
     row->interruptions = 0;
     row->next_at_ms = 0;
-    row->last_error = error.substr(0, kMaxErrorBytes);
+    row->last_error = error.substr(0, kMaxItemErrorBytes);
     row->dead = missing || row->failures >= row->retry.max_attempts;
     end.next = QueueEnd::Next::kDead;
     if (!row->dead) {

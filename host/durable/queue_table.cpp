@@ -5,9 +5,11 @@
 
 namespace hearth::durable {
 
+using storage::nullable;
 using storage::Param;
 using storage::Rows;
 using storage::Statement;
+using storage::text_or_none;
 
 namespace {
 
@@ -17,7 +19,7 @@ namespace {
   "retry_base, retry_cap, last_error, payload"
 
 // The payload last: a walk that passes over rows does not read it.
-constexpr const char* kSchema[] = {
+constexpr const char* kQueueSchema[] = {
     "CREATE TABLE IF NOT EXISTS cf_agents_queues("
     "seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, callback TEXT NOT NULL, "
     "created_at INTEGER NOT NULL, dead INTEGER NOT NULL DEFAULT 0, "
@@ -42,16 +44,7 @@ std::array<Param, 5> params_of(const QueueQuery& query) {
           Param(query.after)};
 }
 
-Param param(const std::optional<std::string>& text) {
-  return text ? Param(std::string_view(*text)) : Param(nullptr);
-}
-
-std::optional<std::string> text_or_none(const Rows& rows, int column) {
-  if (rows.is_null(column)) return std::nullopt;
-  return std::string(rows.text(column));
-}
-
-QueueRow read(const Rows& rows) {
+QueueRow queue_row_of(const Rows& rows) {
   QueueRow row;
   int column = 0;
   row.seq = rows.integer(column++);
@@ -115,7 +108,7 @@ bool QueueTable::has_table() {
 void QueueTable::prepare_write() {
   database_.begin_write();
   if (has_table()) return;
-  for (const char* sql : kSchema) Statement(database_.connection(), sql).execute();
+  for (const char* sql : kQueueSchema) Statement(database_.connection(), sql).execute();
   // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look finds it.
 }
 
@@ -139,7 +132,7 @@ std::optional<QueueRow> QueueTable::find(std::int64_t seq) {
   const std::array params{Param(seq)};
   Rows rows = prepared().find.query(params);
   if (!rows.next()) return std::nullopt;
-  return read(rows);
+  return queue_row_of(rows);
 }
 
 std::optional<QueueRow> QueueTable::find(std::string_view id) {
@@ -163,7 +156,7 @@ void QueueTable::walk(const QueueQuery& query, const std::function<bool(QueueRow
                    " FROM cf_agents_queues WHERE " HEARTH_QUEUE_CONDITION " ORDER BY seq");
   const auto params = params_of(query);
   for (Rows rows = select.query(params); rows.next();) {
-    QueueRow row = read(rows);
+    QueueRow row = queue_row_of(rows);
     if (!see(row)) return;
   }
 }
@@ -196,7 +189,7 @@ std::int64_t QueueTable::append(const QueueRow& row) {
                           Param(std::int64_t{row.retry.max_attempts}),
                           Param(std::int64_t{row.retry.base.count()}),
                           Param(std::int64_t{row.retry.cap.count()}),
-                          param(row.payload)};
+                          nullable(row.payload)};
   Rows rows = prepared().append.query(params);
   const bool has_row = rows.next();
   const std::int64_t seq = has_row ? rows.integer(0) : 0;
@@ -212,7 +205,7 @@ void QueueTable::update(const QueueRow& row) {
                           Param(std::int64_t{row.failures}),
                           Param(std::int64_t{row.interruptions}),
                           Param(row.next_at_ms),
-                          param(row.last_error)};
+                          nullable(row.last_error)};
   prepared().update.execute(params);
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kMostAttempts = 1'000;
 constexpr std::chrono::milliseconds kLongestCap = std::chrono::hours(24);
 
-Error refused(const char* why) {
+Error bad_retry(const char* why) {
   return Error{Errc::kInvalidArgument, std::string("the retry options cannot be kept: ") + why};
 }
 
@@ -20,16 +20,16 @@ Error refused(const char* why) {
 Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base_ms,
                                   std::uint64_t cap_ms) {
   const auto longest = static_cast<std::uint64_t>(kLongestCap.count());
-  if (max_attempts > kMostAttempts) return refused("there are at most 1,000 attempts");
-  if (cap_ms > longest) return refused("the longest wait is above one day");
+  if (max_attempts > kMostAttempts) return bad_retry("there are at most 1,000 attempts");
+  if (cap_ms > longest) return bad_retry("the longest wait is above one day");
   // Before the comparison with the cap, so that the conversion below cannot overflow.
-  if (base_ms > longest) return refused("the first wait is above the longest one");
+  if (base_ms > longest) return bad_retry("the first wait is above the longest one");
   RetryPolicy policy;
   if (max_attempts != 0) policy.max_attempts = static_cast<int>(max_attempts);
   if (base_ms != 0) policy.base = std::chrono::milliseconds(base_ms);
   if (cap_ms != 0) policy.cap = std::chrono::milliseconds(cap_ms);
   if (policy.base > policy.cap) {
-    return refused(
+    return bad_retry(
         "the first wait is above the longest one (which is 3,000 ms if it is not given)");
   }
   return policy;

@@ -10,7 +10,7 @@
 namespace hearth::durable {
 namespace {
 
-constexpr std::size_t kMaxCallbackBytes = 256;
+constexpr std::size_t kMaxScheduleCallbackBytes = 256;
 constexpr std::int64_t kEndOfTime = 253'402'300'799'999;  // of the year 9999
 constexpr std::int64_t kLongestInterval = 366LL * 24 * 3'600'000;
 constexpr std::uint32_t kDefaultMisfireLimit = 10;
@@ -48,7 +48,7 @@ Result<void> check_choices(const ScheduleRequest& request) {
   const bool has_cron = !request.cron.empty() || !request.time_zone.empty();
   if (has_cron && request.type != ScheduleType::kCron)
     return invalid("an expression and a time zone belong to the type cron");
-  if (request.callback.empty() || request.callback.size() > kMaxCallbackBytes ||
+  if (request.callback.empty() || request.callback.size() > kMaxScheduleCallbackBytes ||
       !is_valid_utf8(request.callback)) {
     return invalid("a schedule's callback is 1 to 256 bytes of UTF-8");
   }

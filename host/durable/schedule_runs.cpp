@@ -11,7 +11,7 @@ namespace hearth::durable {
 namespace {
 
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
-constexpr std::size_t kMaxErrorBytes = 4'096;
+constexpr std::size_t kMaxRunErrorBytes = 4'096;
 constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
 // Until a class that lacks a callback is asked again, or time zones that cannot be read are looked up again.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
@@ -23,7 +23,7 @@ std::uint32_t counted(std::uint64_t missed) {
 
 void note_failure(ScheduleRow& row, std::string_view error) {
   ++row.failures;
-  row.last_error = error.substr(0, kMaxErrorBytes);
+  row.last_error = error.substr(0, kMaxRunErrorBytes);
 }
 
 // The occurrence after now.

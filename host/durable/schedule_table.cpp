@@ -6,6 +6,8 @@
 
 namespace hearth::durable {
 
+using storage::integer_or_none;
+using storage::nullable;
 using storage::Param;
 using storage::Rows;
 using storage::Statement;
@@ -31,11 +33,6 @@ constexpr std::string_view kState =
 
 std::string select(std::string_view rest) {
   return "SELECT " + std::string(kColumns) + " FROM cf_agents_schedules " + std::string(rest);
-}
-
-std::optional<std::int64_t> integer_or_none(const Rows& rows, int column) {
-  if (rows.is_null(column)) return std::nullopt;
-  return rows.integer(column);
 }
 
 int small(const Rows& rows, int column) {
@@ -86,9 +83,6 @@ ScheduleRow row_of(const Rows& rows) {
 
 Param text_or_null(std::string_view text) {
   return text.empty() ? Param(nullptr) : Param(text);
-}
-Param integer_or_null(std::optional<std::int64_t> value) {
-  return value ? Param(*value) : Param(nullptr);
 }
 template <class Number>
 Param number(Number value) {
@@ -277,7 +271,7 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
                           Param(std::string_view(row.callback)),
                           Param(payload),
                           Param(to_string(row.type)),
-                          integer_or_null(row.time),
+                          nullable(row.time),
                           delay ? Param(row.length_ms) : Param(nullptr),
                           interval ? Param(row.length_ms) : Param(nullptr),
                           text_or_null(row.cron),
@@ -307,7 +301,7 @@ void ScheduleTable::update(const ScheduleRow& row) {
   prepare_write();
   const std::array params{
       Param(row.seq),
-      integer_or_null(row.time),
+      nullable(row.time),
       number(row.paused),
       number(row.dead),
       number(row.missing),
@@ -321,7 +315,7 @@ void ScheduleTable::update(const ScheduleRow& row) {
       Param(row.set_at),
       Param(row.runs),
       Param(row.failures),
-      integer_or_null(row.last_run),
+      nullable(row.last_run),
       row.last_error ? Param(std::string_view(*row.last_error)) : Param(nullptr),
       Param(row.begun_at)};
   kept(update_,

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxListed = 1'000;
 constexpr std::size_t kMaxListBytes = std::size_t{8} << 20;
 constexpr std::int64_t kJump = 5'000;  // less is drift, and cannot be told from a slow look
 
-Error not_found() {
+Error no_such_schedule() {
   return Error{Errc::kNotFound, "no schedule has this id"};
 }
 
@@ -212,7 +212,7 @@ Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
 
 Result<std::string> Schedules::get(std::string_view id) {
   const auto row = table_.find(id);
-  if (!row) return not_found();
+  if (!row) return no_such_schedule();
   return record_of(*row);
 }
 
@@ -235,7 +235,7 @@ std::string Schedules::list(const ScheduleFilter& filter) {
 
 Result<void> Schedules::cancel(std::string_view id) {
   const auto row = table_.find(id);
-  if (!row) return not_found();
+  if (!row) return no_such_schedule();
   std::vector<std::int64_t> gone = table_.children(row->id);
   gone.push_back(row->seq);
   for (const std::int64_t seq : gone) {
@@ -247,7 +247,7 @@ Result<void> Schedules::cancel(std::string_view id) {
 
 Result<void> Schedules::pause(std::string_view id, bool paused) {
   auto row = table_.find(id);
-  if (!row) return not_found();
+  if (!row) return no_such_schedule();
   row->paused = paused;
   store(*row);
   for (const std::int64_t seq : table_.children(row->id)) {

@@ -16,7 +16,7 @@ using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 using std::chrono::year;
 
-constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxZoneNameBytes = 64;
 constexpr year kLastListedYear{2037};
 constexpr year kFirstModelYear{
     2010};  // 28 years hold every kind of year: its length, its first weekday
@@ -74,11 +74,11 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
   const auto unknown = [&] {
     const bool printable = std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
     return Error{Errc::kInvalidArgument,
-                 name.size() <= kMaxNameBytes && printable
+                 name.size() <= kMaxZoneNameBytes && printable
                      ? "there is no time zone \"" + std::string(name) + "\""
                      : "the name of the time zone is none: names are like Europe/Berlin"};
   };
-  if (name.size() > kMaxNameBytes) return unknown();
+  if (name.size() > kMaxZoneNameBytes) return unknown();
   // The library throws, and reads a zone's file only when it is first asked for an instant.
   const auto no_database = [] {
     return Error{Errc::kUnavailable,

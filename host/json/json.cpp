@@ -141,4 +141,9 @@ std::string dump_json(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string text_member(const Json& object, const char* name) {
+  const auto found = object.find(name);  // the end for what is no object
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 }  // namespace hearth

@@ -30,4 +30,8 @@ Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 // kMaxJsonDepth, what a program builds must be too.
 std::string dump_json(const Json& value);
 
+// An object's member of this name if that is a text; otherwise, and of what is no object, an empty
+// text.
+std::string text_member(const Json& object, const char* name);
+
 }  // namespace hearth

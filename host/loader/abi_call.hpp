@@ -19,6 +19,9 @@
 
 namespace hearth::loader {
 
+// HEARTH_OK in the type that all functions return, so that lambdas agree on it.
+inline constexpr hearth_status kOk = HEARTH_OK;
+
 // The bytes of a slice; absent if a null pointer has a length, or the length is impossible.
 [[nodiscard]] inline std::optional<std::string_view> bytes_of(hearth_bytes slice) noexcept {
   if (slice.len == 0) return std::string_view();
@@ -58,6 +61,10 @@ hearth_status status_of(runtime::AgentHost& agent, const Result<T>& result,
 
 inline hearth_status bad_slice(runtime::AgentHost& agent) {
   return fail(agent, HEARTH_E_INVALID, "a slice has a length but no bytes, or a text is not UTF-8");
+}
+
+inline hearth_status no_place(runtime::AgentHost& agent) {
+  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
 }
 
 // Whether a function still works while its agent's instance is being destroyed.

@@ -35,7 +35,7 @@ hearth_status call_plugin(const AbiClass& agent_class, std::string_view function
 }
 
 // Anything but HEARTH_OK is a failure; positive numbers are not in the contract of these functions.
-Result<void> outcome_of(hearth_status status, std::string_view what) {
+Result<void> result_of(hearth_status status, std::string_view what) {
   if (status == HEARTH_OK) return {};
   return Error{to_errc(status), std::string(what) + " (" + status_name(status) + ")"};
 }
@@ -66,7 +66,7 @@ class AbiInstance final : public AgentInstance {
     const hearth_status status = call_plugin(
         class_, "on_event", label_, [&] { return table_.on_event(instance_, &passed); },
         to_string(event.kind));
-    return outcome_of(status, "the agent refused it");
+    return result_of(status, "the agent refused it");
   }
 
   void on_cancel(runtime::CallId call) override {
@@ -170,7 +170,7 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(AgentHost& host, std::st
     return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
                         slice_of(options), &instance);
   });
-  if (auto made = outcome_of(status, "the agent could not be made"); !made) return made.error();
+  if (auto made = result_of(status, "the agent could not be made"); !made) return made.error();
   return std::make_unique<AbiInstance>(*this, table, label, instance);
 }
 
@@ -178,7 +178,7 @@ Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
   const hearth_status status = call_plugin(*this, "offload", AgentLabel(),
                                            [&] { return offload_->run(job, cancelled ? 1U : 0U); });
-  return outcome_of(status, "the job failed");
+  return result_of(status, "the job failed");
 }
 
 void AbiClass::report_exception(std::string_view function) const noexcept {

@@ -14,19 +14,14 @@ using runtime::AgentHost;
 using runtime::Connection;
 using runtime::FrameKind;
 
-constexpr hearth_status kOk = HEARTH_OK;
-
 static_assert(Connection::kReadonly == HEARTH_CONNECTION_READONLY);
 static_assert(Connection::kNoProtocol == HEARTH_CONNECTION_NO_PROTOCOL);
 static_assert(static_cast<int>(FrameKind::kText) == HEARTH_SEND_TEXT);
 static_assert(static_cast<int>(FrameKind::kBinary) == HEARTH_SEND_BINARY);
 static_assert(std::is_same_v<runtime::ConnectionId, std::uint64_t>);
 
-hearth_status gone(AgentHost& agent) {
+hearth_status client_gone(AgentHost& agent) {
   return fail(agent, HEARTH_E_GONE, "the client has left");
-}
-hearth_status no_place(AgentHost& agent) {
-  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
 }
 
 // Runs `body(AgentHost&, Connection&)` on a client of the agent.
@@ -35,7 +30,7 @@ hearth_status for_connection(const hearth_host* host, hearth_agent agent, std::u
                              const Body& body) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     Connection* const client = it.find_connection(connection);
-    return client == nullptr ? gone(it) : body(it, *client);
+    return client == nullptr ? client_gone(it) : body(it, *client);
   });
 }
 
@@ -62,8 +57,8 @@ hearth_status id(const hearth_host* host, hearth_agent agent, std::uint64_t conn
   });
 }
 
-hearth_status target(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                     hearth_bytes* out) noexcept {
+hearth_status client_target(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                            hearth_bytes* out) noexcept {
   return for_connection(host, agent, connection, [&](AgentHost& it, Connection& client) {
     if (out == nullptr) return no_place(it);
     *out = slice_of(client.target);
@@ -71,8 +66,8 @@ hearth_status target(const hearth_host* host, hearth_agent agent, std::uint64_t 
   });
 }
 
-hearth_status header(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                     hearth_bytes name, hearth_bytes* value) noexcept {
+hearth_status client_header(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                            hearth_bytes name, hearth_bytes* value) noexcept {
   return for_connection(host, agent, connection, [&](AgentHost& it, Connection& client) {
     const auto wanted = bytes_of(name);
     if (!wanted) return bad_slice(it);
@@ -180,8 +175,8 @@ hearth_status close(const hearth_host* host, hearth_agent agent, std::uint64_t c
 
 constexpr hearth_connections_v1 kConnections = {.next = next,
                                                 .id = id,
-                                                .target = target,
-                                                .header = header,
+                                                .target = client_target,
+                                                .header = client_header,
                                                 .add_tag = add_tag,
                                                 .tag = tag_at,
                                                 .flags = flags,

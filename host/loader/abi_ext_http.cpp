@@ -13,8 +13,6 @@ namespace {
 using runtime::AgentHost;
 using runtime::RequestView;
 
-constexpr hearth_status kOk = HEARTH_OK;
-
 // Of the response's head, as ext/http.h says; and a length that clients and proxies still take.
 constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderNameBytes = 256;
@@ -31,12 +29,8 @@ hearth_status for_request(const hearth_host* host, hearth_agent agent, std::uint
   });
 }
 
-hearth_status no_place(AgentHost& agent) {
-  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
-}
-
-hearth_status target(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                     hearth_bytes* out) noexcept {
+hearth_status request_target(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                             hearth_bytes* out) noexcept {
   return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
     if (out == nullptr) return no_place(it);
     *out = slice_of(request.target);
@@ -44,8 +38,8 @@ hearth_status target(const hearth_host* host, hearth_agent agent, std::uint64_t 
   });
 }
 
-hearth_status header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                     hearth_bytes name, hearth_bytes* value) noexcept {
+hearth_status request_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                             hearth_bytes name, hearth_bytes* value) noexcept {
   return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
     const auto wanted = bytes_of(name);
     if (!wanted) return bad_slice(it);
@@ -57,8 +51,9 @@ hearth_status header(const hearth_host* host, hearth_agent agent, std::uint64_t 
   });
 }
 
-hearth_status header_at(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                        std::uint32_t index, hearth_bytes* name, hearth_bytes* value) noexcept {
+hearth_status request_header_at(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                                std::uint32_t index, hearth_bytes* name,
+                                hearth_bytes* value) noexcept {
   return for_request(host, agent, call, [&](AgentHost& it, const RequestView& request) {
     if (name == nullptr || value == nullptr) return no_place(it);
     if (index >= request.headers->size()) return hearth_status{HEARTH_E_NOT_FOUND};
@@ -108,9 +103,9 @@ hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint6
   });
 }
 
-constexpr hearth_http_v1 kHttp = {.target = target,
-                                  .header = header,
-                                  .header_at = header_at,
+constexpr hearth_http_v1 kHttp = {.target = request_target,
+                                  .header = request_header,
+                                  .header_at = request_header_at,
                                   .set_status = set_status,
                                   .add_header = add_header};
 

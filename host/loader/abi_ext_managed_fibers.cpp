@@ -15,25 +15,25 @@ namespace {
 using durable::FiberStatus;
 using runtime::AgentHost;
 
-constexpr std::size_t kListedByDefault = 50;
-constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kRecordsListedByDefault = 50;
+constexpr std::size_t kMostRecordsListed = 100;
 constexpr std::size_t kRemovedByDefault = 100;
 constexpr std::size_t kMostRemoved = 500;
 constexpr std::uint32_t kAllStatuses = 127;
-constexpr std::size_t kMaxReason = 4096;
+constexpr std::size_t kMaxReasonBytes = 4096;
 
 // A text for people, from code that has failed: it must not fail for its bytes as well. What is no UTF-8 becomes U+FFFD.
-std::string readable(std::string_view text) {
-  text = cut_text(text, kMaxReason);
+std::string readable_reason(std::string_view text) {
+  text = cut_text(text, kMaxReasonBytes);
   if (is_valid_utf8(text)) return std::string(text);
   std::string json;
   append_json_string(json, text);
   return decode_json_string(json);
 }
 
-hearth_status start(const hearth_host* host, hearth_agent agent,
-                    const hearth_fiber_request* request, hearth_fiber* fiber,
-                    hearth_bytes* record) noexcept {
+hearth_status start_managed(const hearth_host* host, hearth_agent agent,
+                            const hearth_fiber_request* request, hearth_fiber* fiber,
+                            hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -64,8 +64,8 @@ hearth_status start(const hearth_host* host, hearth_agent agent,
   });
 }
 
-hearth_status resume(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                     hearth_fiber* fiber) noexcept {
+hearth_status resume_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             hearth_fiber* fiber) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -77,8 +77,9 @@ hearth_status resume(const hearth_host* host, hearth_agent agent, hearth_bytes i
   });
 }
 
-hearth_status settle(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                     std::uint32_t status, hearth_bytes body, hearth_bytes* record) noexcept {
+hearth_status settle_managed(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                             std::uint32_t status, hearth_bytes body,
+                             hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto bytes = bytes_of(body);
     if (!bytes) return bad_slice(it);
@@ -86,7 +87,7 @@ hearth_status settle(const hearth_host* host, hearth_agent agent, hearth_fiber f
     if (!failed && status != HEARTH_FIBER_COMPLETED)
       return fail(it, HEARTH_E_INVALID, "work ends as COMPLETED, ERROR or ABORTED");
     if (!failed && !is_valid_utf8(*bytes)) return bad_slice(it);
-    const std::string reason = failed ? readable(*bytes) : std::string();
+    const std::string reason = failed ? readable_reason(*bytes) : std::string();
     auto settled = it.settle_managed(fiber, static_cast<FiberStatus>(status),
                                      failed ? std::string_view(reason) : *bytes);
     if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
@@ -95,8 +96,8 @@ hearth_status settle(const hearth_host* host, hearth_agent agent, hearth_fiber f
   });
 }
 
-hearth_status inspect(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                      hearth_bytes key, hearth_bytes* record) noexcept {
+hearth_status inspect_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                              hearth_bytes key, hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto its_id = text_of(id);
     const auto its_key = text_of(key);
@@ -106,8 +107,9 @@ hearth_status inspect(const hearth_host* host, hearth_agent agent, hearth_bytes 
 }
 
 // The filter that list() and remove() share; HEARTH_OK if it is one. Its views are the plugin's.
-hearth_status read_filter(AgentHost& it, const hearth_fiber_filter* filter, std::size_t by_default,
-                          std::size_t most, durable::ManagedFilter& wanted) {
+hearth_status read_fiber_filter(AgentHost& it, const hearth_fiber_filter* filter,
+                                std::size_t by_default, std::size_t most,
+                                durable::ManagedFilter& wanted) {
   const auto given = read_struct(filter);
   if (!given) return bad_struct(it);
   const auto name = text_of(given->name);
@@ -120,29 +122,30 @@ hearth_status read_filter(AgentHost& it, const hearth_fiber_filter* filter, std:
   return HEARTH_OK;
 }
 
-hearth_status list(const hearth_host* host, hearth_agent agent, const hearth_fiber_filter* filter,
-                   hearth_bytes* records) noexcept {
+hearth_status list_managed(const hearth_host* host, hearth_agent agent,
+                           const hearth_fiber_filter* filter, hearth_bytes* records) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     durable::ManagedFilter wanted;
-    const auto status = read_filter(it, filter, kListedByDefault, kMostListed, wanted);
+    const auto status =
+        read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
     if (status != HEARTH_OK) return status;
     return lend_result(it, it.list_managed(wanted), records);
   });
 }
 
-hearth_status cancel(const hearth_host* host, hearth_agent agent, hearth_bytes id, hearth_bytes key,
-                     hearth_bytes reason) noexcept {
+hearth_status cancel_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             hearth_bytes key, hearth_bytes reason) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto its_id = text_of(id);
     const auto its_key = text_of(key);
     const auto why = bytes_of(reason);
     if (!its_id || !its_key || !why) return bad_slice(it);
-    return status_of(it, it.cancel_managed(*its_id, *its_key, readable(*why)));
+    return status_of(it, it.cancel_managed(*its_id, *its_key, readable_reason(*why)));
   });
 }
 
-hearth_status resolve(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                      hearth_bytes outcome) noexcept {
+hearth_status resolve_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                              hearth_bytes outcome) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto its_id = text_of(id);
     const auto json = text_of(outcome);
@@ -151,7 +154,7 @@ hearth_status resolve(const hearth_host* host, hearth_agent agent, hearth_bytes 
   });
 }
 
-hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+hearth_status retry_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -159,11 +162,11 @@ hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id
   });
 }
 
-hearth_status remove(const hearth_host* host, hearth_agent agent, const hearth_fiber_filter* filter,
-                     std::uint64_t* removed) noexcept {
+hearth_status remove_managed(const hearth_host* host, hearth_agent agent,
+                             const hearth_fiber_filter* filter, std::uint64_t* removed) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     durable::ManagedFilter wanted;
-    const auto status = read_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
+    const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
     if (status != HEARTH_OK) return status;
     const auto count = it.remove_managed(wanted);
     if (!count) return fail(it, count.error());
@@ -172,8 +175,9 @@ hearth_status remove(const hearth_host* host, hearth_agent agent, const hearth_f
   });
 }
 
-constexpr hearth_managed_fibers_v1 kManagedFibers{start,  resume,  settle, inspect, list,
-                                                  cancel, resolve, retry,  remove};
+constexpr hearth_managed_fibers_v1 kManagedFibers{start_managed,   resume_managed, settle_managed,
+                                                  inspect_managed, list_managed,   cancel_managed,
+                                                  resolve_managed, retry_managed,  remove_managed};
 
 }  // namespace
 

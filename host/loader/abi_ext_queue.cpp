@@ -10,11 +10,11 @@ namespace {
 
 using runtime::AgentHost;
 
-constexpr std::size_t kListedByDefault = 100;
-constexpr std::size_t kMostListed = 1000;
+constexpr std::size_t kItemsListedByDefault = 100;
+constexpr std::size_t kMostItemsListed = 1000;
 
-hearth_status push(const hearth_host* host, hearth_agent agent, const hearth_queue_request* request,
-                   hearth_bytes* record) noexcept {
+hearth_status push_item(const hearth_host* host, hearth_agent agent,
+                        const hearth_queue_request* request, hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -31,8 +31,8 @@ hearth_status push(const hearth_host* host, hearth_agent agent, const hearth_que
   });
 }
 
-hearth_status get(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                  hearth_bytes* record) noexcept {
+hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                       hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -41,8 +41,8 @@ hearth_status get(const hearth_host* host, hearth_agent agent, hearth_bytes id,
 }
 
 // The filter that list() and remove_all() share; HEARTH_OK if it is one. Its views are the plugin's.
-hearth_status read_filter(AgentHost& it, const hearth_queue_filter* filter,
-                          durable::QueueFilter& wanted) {
+hearth_status read_queue_filter(AgentHost& it, const hearth_queue_filter* filter,
+                                durable::QueueFilter& wanted) {
   const auto given = read_struct(filter);
   if (!given) return bad_struct(it);
   const auto callback = text_of(given->callback);
@@ -51,22 +51,23 @@ hearth_status read_filter(AgentHost& it, const hearth_queue_filter* filter,
   const auto value = text_of(given->value);
   const auto after = text_of(given->after);
   if (!callback || !state || !member || !value || !after) return bad_slice(it);
-  const auto limit = read_limit(given->limit, kListedByDefault, kMostListed);
+  const auto limit = read_limit(given->limit, kItemsListedByDefault, kMostItemsListed);
   if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 items are listed at once");
   wanted = {*callback, *state, *member, *value, *after, *limit};
   return HEARTH_OK;
 }
 
-hearth_status list(const hearth_host* host, hearth_agent agent, const hearth_queue_filter* filter,
-                   hearth_bytes* records) noexcept {
+hearth_status list_items(const hearth_host* host, hearth_agent agent,
+                         const hearth_queue_filter* filter, hearth_bytes* records) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     durable::QueueFilter wanted;
-    if (const auto status = read_filter(it, filter, wanted); status != HEARTH_OK) return status;
+    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
+      return status;
     return lend_result(it, it.list_items(wanted), records);
   });
 }
 
-hearth_status remove(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+hearth_status remove_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -74,11 +75,12 @@ hearth_status remove(const hearth_host* host, hearth_agent agent, hearth_bytes i
   });
 }
 
-hearth_status remove_all(const hearth_host* host, hearth_agent agent,
-                         const hearth_queue_filter* filter, std::uint64_t* removed) noexcept {
+hearth_status remove_items(const hearth_host* host, hearth_agent agent,
+                           const hearth_queue_filter* filter, std::uint64_t* removed) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     durable::QueueFilter wanted;
-    if (const auto status = read_filter(it, filter, wanted); status != HEARTH_OK) return status;
+    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
+      return status;
     const auto count = it.remove_items(wanted);
     if (!count) return fail(it, count.error());
     if (removed != nullptr) *removed = *count;
@@ -86,7 +88,7 @@ hearth_status remove_all(const hearth_host* host, hearth_agent agent,
   });
 }
 
-hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+hearth_status retry_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -94,7 +96,8 @@ hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id
   });
 }
 
-constexpr hearth_queue_v1 kQueue{push, get, list, remove, remove_all, retry};
+constexpr hearth_queue_v1 kQueue{push_item,   get_item,     list_items,
+                                 remove_item, remove_items, retry_item};
 
 }  // namespace
 

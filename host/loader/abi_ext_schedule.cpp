@@ -10,8 +10,8 @@ namespace {
 
 using runtime::AgentHost;
 
-constexpr std::size_t kListedByDefault = 100;
-constexpr std::size_t kMostListed = 1000;
+constexpr std::size_t kSchedulesListedByDefault = 100;
+constexpr std::size_t kMostSchedulesListed = 1000;
 
 // The numbers of a request that name one of a few things; empty if all of them do.
 std::string_view wrong_choice(const hearth_schedule_request& request) {
@@ -25,9 +25,9 @@ std::string_view wrong_choice(const hearth_schedule_request& request) {
   return {};
 }
 
-hearth_status create(const hearth_host* host, hearth_agent agent,
-                     const hearth_schedule_request* request, hearth_bytes* record,
-                     std::uint32_t* created) noexcept {
+hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
+                              const hearth_schedule_request* request, hearth_bytes* record,
+                              std::uint32_t* created) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -61,8 +61,8 @@ hearth_status create(const hearth_host* host, hearth_agent agent,
   });
 }
 
-hearth_status get(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                  hearth_bytes* record) noexcept {
+hearth_status get_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -70,8 +70,8 @@ hearth_status get(const hearth_host* host, hearth_agent agent, hearth_bytes id,
   });
 }
 
-hearth_status list(const hearth_host* host, hearth_agent agent,
-                   const hearth_schedule_filter* filter, hearth_bytes* records) noexcept {
+hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
+                             const hearth_schedule_filter* filter, hearth_bytes* records) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto given = read_struct(filter);
     if (!given) return bad_struct(it);
@@ -79,7 +79,7 @@ hearth_status list(const hearth_host* host, hearth_agent agent,
     const auto state = text_of(given->state);
     const auto after = text_of(given->after);
     if (!callback || !state || !after) return bad_slice(it);
-    const auto limit = read_limit(given->limit, kListedByDefault, kMostListed);
+    const auto limit = read_limit(given->limit, kSchedulesListedByDefault, kMostSchedulesListed);
     if (!limit || given->type > HEARTH_SCHEDULE_INTERVAL || given->reserved != 0)
       return fail(it, HEARTH_E_INVALID, "a filter of schedules has an impossible number");
     durable::ScheduleFilter wanted;
@@ -94,7 +94,8 @@ hearth_status list(const hearth_host* host, hearth_agent agent,
   });
 }
 
-hearth_status cancel(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+hearth_status cancel_schedule(const hearth_host* host, hearth_agent agent,
+                              hearth_bytes id) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -102,8 +103,8 @@ hearth_status cancel(const hearth_host* host, hearth_agent agent, hearth_bytes i
   });
 }
 
-hearth_status pause(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                    std::uint32_t paused) noexcept {
+hearth_status pause_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             std::uint32_t paused) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -112,7 +113,8 @@ hearth_status pause(const hearth_host* host, hearth_agent agent, hearth_bytes id
   });
 }
 
-hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+hearth_status retry_schedule(const hearth_host* host, hearth_agent agent,
+                             hearth_bytes id) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
     const auto text = text_of(id);
     if (!text) return bad_slice(it);
@@ -120,7 +122,8 @@ hearth_status retry(const hearth_host* host, hearth_agent agent, hearth_bytes id
   });
 }
 
-constexpr hearth_schedule_v1 kSchedule{create, get, list, cancel, pause, retry};
+constexpr hearth_schedule_v1 kSchedule{create_schedule, get_schedule,   list_schedules,
+                                       cancel_schedule, pause_schedule, retry_schedule};
 
 }  // namespace
 

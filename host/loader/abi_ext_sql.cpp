@@ -17,8 +17,6 @@ using storage::SavepointHandle;
 using storage::StatementHandle;
 using storage::StepOutcome;
 
-constexpr hearth_status kOk = HEARTH_OK;
-
 // PluginSql says "invalid" both for a handle that is stale and for an index that does not exist; a plugin is
 // told which of the two it was.
 hearth_status fail_statement(AgentHost& agent, StatementHandle handle, const Error& error) {
@@ -47,7 +45,7 @@ constexpr auto kNothing = [](AgentHost&, const auto&) { return kOk; };
 template <class Out>
 auto into(Out* out) {
   return [out](AgentHost& it, const auto& result) {
-    if (out == nullptr) return fail(it, HEARTH_E_INVALID, "the place for the result is null");
+    if (out == nullptr) return no_place(it);
     *out = static_cast<Out>(*result);
     return kOk;
   };

@@ -20,16 +20,16 @@ namespace hearth::loader {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Idle -> kWanted (who asks) -> kWalking (the thread) -> kDone (the thread) -> idle (who asks).
 enum Step : std::uint64_t { kIdle, kWanted, kWalking, kDone };
-constexpr std::uint64_t kSteps = 4;
+constexpr std::uint64_t kStepCount = 4;
 
 // The one question there is at a time, and its answer.
 struct Question {
-  // The question's number * kSteps + its step. With the number in it, a thread that comes too late cannot take up the question that was
-  // put to another one after it had looked.
+  // The question's number * kStepCount + its step. With the number in it, a thread that comes too
+  // late cannot take up the question that was put to another one after it had looked.
   std::atomic<std::uint64_t> state{kIdle};
   std::atomic<std::uint64_t> thread{0};
   std::atomic<std::uint64_t> number{0};
@@ -93,10 +93,10 @@ void on_question(int /*signal*/, siginfo_t* /*info*/, void* context) {
   std::uint64_t state = question.state;
   RunningCall call;
   // The call may have returned by now, and the thread may even be another one with the number of one that has ended.
-  const bool is_meant = state % kSteps == kWanted && find_running_call(call) &&
+  const bool is_meant = state % kStepCount == kWanted && find_running_call(call) &&
                         call.thread == question.thread.load() &&
                         call.number == question.number.load();
-  const std::uint64_t first = state - state % kSteps;
+  const std::uint64_t first = state - state % kStepCount;
   if (is_meant && question.state.compare_exchange_strong(state, first + kWalking)) {
     question.count = 0;
     walk_stack(interrupted_at(*static_cast<const ucontext_t*>(context)));
@@ -115,9 +115,9 @@ bool is_debugged() {
 }
 
 bool wait_until_done() {
-  const auto until = Clock::now() + CallStacks::kPatience;
-  while (question.state % kSteps != kDone) {
-    if (Clock::now() > until) return false;
+  const auto until = SteadyClock::now() + CallStacks::kPatience;
+  while (question.state % kStepCount != kDone) {
+    if (SteadyClock::now() > until) return false;
     std::this_thread::sleep_for(milliseconds(1));
   }
   return true;
@@ -156,8 +156,8 @@ CallStacks::~CallStacks() {
 std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
   if (!is_first_ || is_debugged()) return {};
   const std::uint64_t before = question.state;
-  if (before % kSteps == kWalking) return {};  // somebody has not answered the one before
-  const std::uint64_t first = before - before % kSteps + kSteps;
+  if (before % kStepCount == kWalking) return {};  // somebody has not answered the one before
+  const std::uint64_t first = before - before % kStepCount + kStepCount;
   question.state = first + kIdle;
   question.thread = call.thread;
   question.number = call.number;

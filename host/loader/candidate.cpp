@@ -10,17 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace hearth::loader {
 namespace {
 
 using std::chrono::milliseconds;
-
-std::string system_text(int error) {
-  return std::error_code(error, std::generic_category()).message();
-}
 
 bool same_time(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -70,7 +65,8 @@ ssize_t read_fully(int descriptor, std::span<std::byte> bytes) {
   return static_cast<ssize_t>(got);
 }
 
-Look look_at(const std::filesystem::path& file, const Clock& clock, const ReadingPolicy& policy) {
+Look look_at_file(const std::filesystem::path& file, const Clock& clock,
+                  const ReadingPolicy& policy) {
   // O_NONBLOCK: a pipe without a writer would keep us here for ever. It means nothing for real files.
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_open()) {
@@ -110,7 +106,7 @@ Look look_at(const std::filesystem::path& file, const Clock& clock, const Readin
 Checked<Candidate> read_candidate(const std::filesystem::path& file, const Clock& clock,
                                   const ReadingPolicy& policy) {
   for (int attempt = 0; attempt < policy.attempts; ++attempt) {
-    Look look = look_at(file, clock, policy);
+    Look look = look_at_file(file, clock, policy);
     if (look.broken) return *std::move(look.broken);
     if (look.wait) {
       if (policy.pause) policy.pause(*look.wait);

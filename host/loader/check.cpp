@@ -239,12 +239,7 @@ struct ChildStory {
   std::string reason;
 };
 
-std::string text_member(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-ChildStory read_story(std::string_view lines) {
+ChildStory read_child_story(std::string_view lines) {
   constexpr int kDepth = 4;
   ChildStory story;
   while (!lines.empty()) {
@@ -271,7 +266,7 @@ void Checker::judge(const TrialOutcome& trial, CheckResult& result) const {
     result.reason = "it cannot be tried: " + trial.not_started;
     return;
   }
-  const ChildStory story = read_story(trial.verdict);
+  const ChildStory story = read_child_story(trial.verdict);
   if (!trial.in_time) {
     result.verdict = CheckVerdict::kTimedOut;
     result.reason = "it was still busy after " + std::to_string(options_.time_limit.count()) +

@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include <malloc.h>
+
 namespace hearth::loader {
 namespace {
 
@@ -156,6 +158,11 @@ CaseOutcome not_started() {
 CaseOutcome not_created(hearth_status status) {
   return CaseOutcome::skipped("its create() answers " + status_name(status) +
                               ": give it options with --options");
+}
+
+std::size_t allocated() {
+  const auto all = ::mallinfo2();
+  return all.uordblks + all.hblkhd;
 }
 
 }  // namespace hearth::loader

@@ -5,6 +5,7 @@
 #include "loader/check_subject.hpp"
 #include "loader/check_voice.hpp"
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -71,5 +72,7 @@ CaseOutcome check_lent_memory(CheckRun& run);
 // The library could not be loaded here, or its create() refuses: nothing can be said.
 [[nodiscard]] CaseOutcome not_started();
 [[nodiscard]] CaseOutcome not_created(hearth_status status);
+// Bytes that are taken from malloc and not given back; 0 where another allocator is in its place.
+[[nodiscard]] std::size_t allocated();
 
 }  // namespace hearth::loader

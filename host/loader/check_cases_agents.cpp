@@ -8,15 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <malloc.h>
-
 namespace hearth::loader {
 namespace {
-
-std::size_t allocated() {
-  const auto all = ::mallinfo2();
-  return all.uordblks + all.hblkhd;
-}
 
 // An agent is made, starts, and goes. What create() said.
 hearth_status short_life(CheckSubject& subject, const hearth_class& table) {

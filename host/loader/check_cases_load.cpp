@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <malloc.h>
-
 namespace hearth::loader {
 namespace {
 
@@ -21,17 +19,11 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-CaseOutcome outcome_of(const std::vector<std::string>& traces) {
+CaseOutcome outcome_of_traces(const std::vector<std::string>& traces) {
   if (traces.empty()) return CaseOutcome::passed();
   std::string text;
   for (const std::string& each : traces) text += (text.empty() ? "afterwards " : ", and ") + each;
   return CaseOutcome::failed(std::move(text));
-}
-
-// Bytes that are taken from malloc and not given back; 0 where another allocator is in its place.
-std::size_t allocated() {
-  const auto all = ::mallinfo2();
-  return all.uordblks + all.hblkhd;
 }
 
 std::size_t count_mappings() {
@@ -68,7 +60,7 @@ CaseOutcome try_host(CheckRun& run, HostVariant variant) {
   const bool works = subject.init() == HEARTH_OK;
   if (works) subject.deinit();
   subject.unload();
-  return loader::outcome_of(subject);
+  return outcome_of(subject);
 }
 
 }  // namespace
@@ -95,7 +87,7 @@ CaseOutcome check_traces_of_init(CheckRun& run) {
   if (!subject.start()) return not_started();
   const std::size_t expected = subject.has_threads() ? SIZE_MAX : before.threads;
   const ProcessState after = ProcessState::take(expected);
-  return outcome_of(differences(before, after, subject.has_threads()));
+  return outcome_of_traces(differences(before, after, subject.has_threads()));
 }
 
 CaseOutcome check_other_hosts(CheckRun& run) {
@@ -130,7 +122,7 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
         play(subject, *table, "without", {.methods = {}});
       subject.deinit();
     }
-    outcome = loader::outcome_of(subject);
+    outcome = outcome_of(subject);
     if (outcome.kind != CaseOutcome::Kind::kPassed)
       outcome.reason += "; the host had no " + std::string(id);
   }
@@ -146,7 +138,7 @@ CaseOutcome check_traces_of_a_life(CheckRun& run) {
   if (subject.deinit() != HEARTH_OK)
     return CaseOutcome::warned("its deinit() says that it is busy");
   const ProcessState after = ProcessState::take(before.threads);
-  return outcome_of(differences(before, after, false));
+  return outcome_of_traces(differences(before, after, false));
 }
 
 CaseOutcome check_unmapping(CheckRun& run) {
@@ -189,8 +181,8 @@ CaseOutcome check_two_copies(CheckRun& run) {
             "variables");
     }
   }
-  CaseOutcome outcome = loader::outcome_of(first);
-  if (outcome.kind == CaseOutcome::Kind::kPassed) outcome = loader::outcome_of(second);
+  CaseOutcome outcome = outcome_of(first);
+  if (outcome.kind == CaseOutcome::Kind::kPassed) outcome = outcome_of(second);
   return outcome;
 }
 

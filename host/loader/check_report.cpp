@@ -38,7 +38,7 @@ std::string_view group_of(std::string_view id) {
 }
 
 // Text of the library's may be in it; lines are ours.
-std::string readable(std::string_view text) {
+std::string readable_lines(std::string_view text) {
   std::string safe;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -55,7 +55,7 @@ bool is_shown(const CheckResult& result, bool only_failed) {
 }  // namespace
 
 std::string report_head(const CheckReport& report) {
-  std::string text = readable(report.file.native()) + ": ";
+  std::string text = readable_lines(report.file.native()) + ": ";
   if (report.plugin.empty()) {
     text += "no plugin that says what it is";
   } else {

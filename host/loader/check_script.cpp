@@ -29,7 +29,7 @@ constexpr const char* kRecovered =
     R"("created_at":1700000000000,"attempt":1})";
 constexpr const char* kInterrupted =
     R"([{"id":"00000000-0000-4000-8000-000000000001","name":"check","created_at":1700000000000,"attempt":1}])";
-constexpr const char* kSettled =
+constexpr const char* kSettledRecord =
     R"({"id":"check-3","name":"check","status":"completed","key":null,"input":null,"metadata":null,)"
     R"("snapshot":null,"result":{"a":1},"error":null,"dead":false,"created_at":1700000000000,)"
     R"("started_at":1700000000001,"completed_at":1700000000002,"attempts":0,"failures":0,)"
@@ -104,7 +104,7 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
       {.kind = HEARTH_EVENT_QUEUE_ITEM, .name = "hearth-check", .body = kQueueRun},
       {.kind = HEARTH_EVENT_FIBERS_RECOVERED, .name = {}, .body = kInterrupted},
       {.kind = HEARTH_EVENT_FIBER_RECOVERED, .name = "hearth-check", .body = kRecovered},
-      {.kind = HEARTH_EVENT_FIBER_SETTLED, .name = "hearth-check", .body = kSettled},
+      {.kind = HEARTH_EVENT_FIBER_SETTLED, .name = "hearth-check", .body = kSettledRecord},
       {.kind = HEARTH_EVENT_CLOSE,
        .name = "it left",
        .body = {},

@@ -89,19 +89,19 @@ constexpr Table watched_table() {
   return table;
 }
 
-constexpr auto kAgent =
+constexpr auto kWatchedAgent =
     watched_table<hearth_agent_v1,
                   [](CheckHost&) -> const hearth_agent_v1& { return agent_extension(); },
                   Member<&hearth_agent_v1::evict, "hearth.agent/1 evict">,
                   Member<&hearth_agent_v1::destroy, "hearth.agent/1 destroy">>();
 
-constexpr auto kClock =
+constexpr auto kWatchedClock =
     watched_table<hearth_clock_v1,
                   [](CheckHost&) -> const hearth_clock_v1& { return clock_extension(); },
                   Member<&hearth_clock_v1::wall_ms, "hearth.clock/1 wall_ms", Tag::kAny>,
                   Member<&hearth_clock_v1::steady_ns, "hearth.clock/1 steady_ns", Tag::kAny>>();
 
-constexpr auto kConnections = watched_table<
+constexpr auto kWatchedConnections = watched_table<
     hearth_connections_v1,
     [](CheckHost&) -> const hearth_connections_v1& { return connections_extension(); },
     Member<&hearth_connections_v1::next, "hearth.connections/1 next">,
@@ -118,7 +118,7 @@ constexpr auto kConnections = watched_table<
     Member<&hearth_connections_v1::broadcast, "hearth.connections/1 broadcast">,
     Member<&hearth_connections_v1::close, "hearth.connections/1 close">>();
 
-constexpr auto kFibers =
+constexpr auto kWatchedFibers =
     watched_table<hearth_fibers_v1,
                   [](CheckHost&) -> const hearth_fibers_v1& { return fibers_extension(); },
                   Member<&hearth_fibers_v1::start, "hearth.fibers/1 start">,
@@ -128,7 +128,7 @@ constexpr auto kFibers =
                   Member<&hearth_fibers_v1::fail, "hearth.fibers/1 fail">,
                   Member<&hearth_fibers_v1::list_dead, "hearth.fibers/1 list_dead">>();
 
-constexpr auto kHttp =
+constexpr auto kWatchedHttp =
     watched_table<hearth_http_v1,
                   [](CheckHost&) -> const hearth_http_v1& { return http_extension(); },
                   Member<&hearth_http_v1::target, "hearth.http/1 target">,
@@ -137,17 +137,17 @@ constexpr auto kHttp =
                   Member<&hearth_http_v1::set_status, "hearth.http/1 set_status">,
                   Member<&hearth_http_v1::add_header, "hearth.http/1 add_header">>();
 
-constexpr auto kKeepAlive =
+constexpr auto kWatchedKeepAlive =
     watched_table<hearth_keep_alive_v1,
                   [](CheckHost&) -> const hearth_keep_alive_v1& { return keep_alive_extension(); },
                   Member<&hearth_keep_alive_v1::acquire, "hearth.keep_alive/1 acquire">,
                   Member<&hearth_keep_alive_v1::release, "hearth.keep_alive/1 release">>();
 
-constexpr auto kLog =
+constexpr auto kWatchedLog =
     watched_table<hearth_log_v1, [](CheckHost&) -> const hearth_log_v1& { return log_extension(); },
                   Member<&hearth_log_v1::write, "hearth.log/1 write", Tag::kAny>>();
 
-constexpr auto kManagedFibers =
+constexpr auto kWatchedManagedFibers =
     watched_table<hearth_managed_fibers_v1,
                   [](CheckHost&) -> const hearth_managed_fibers_v1& {
                     return managed_fibers_extension();
@@ -162,7 +162,7 @@ constexpr auto kManagedFibers =
                   Member<&hearth_managed_fibers_v1::retry, "hearth.managed_fibers/1 retry">,
                   Member<&hearth_managed_fibers_v1::remove, "hearth.managed_fibers/1 remove">>();
 
-constexpr auto kQueue =
+constexpr auto kWatchedQueue =
     watched_table<hearth_queue_v1,
                   [](CheckHost&) -> const hearth_queue_v1& { return queue_extension(); },
                   Member<&hearth_queue_v1::push, "hearth.queue/1 push">,
@@ -172,12 +172,12 @@ constexpr auto kQueue =
                   Member<&hearth_queue_v1::remove_all, "hearth.queue/1 remove_all">,
                   Member<&hearth_queue_v1::retry, "hearth.queue/1 retry">>();
 
-constexpr auto kRandom =
+constexpr auto kWatchedRandom =
     watched_table<hearth_random_v1,
                   [](CheckHost&) -> const hearth_random_v1& { return random_extension(); },
                   Member<&hearth_random_v1::fill, "hearth.random/1 fill", Tag::kAny>>();
 
-constexpr auto kSchedule =
+constexpr auto kWatchedSchedule =
     watched_table<hearth_schedule_v1,
                   [](CheckHost&) -> const hearth_schedule_v1& { return schedule_extension(); },
                   Member<&hearth_schedule_v1::create, "hearth.schedule/1 create">,
@@ -187,7 +187,7 @@ constexpr auto kSchedule =
                   Member<&hearth_schedule_v1::pause, "hearth.schedule/1 pause">,
                   Member<&hearth_schedule_v1::retry, "hearth.schedule/1 retry">>();
 
-constexpr auto kSql =
+constexpr auto kWatchedSql =
     watched_table<hearth_sql_v1, [](CheckHost&) -> const hearth_sql_v1& { return sql_extension(); },
                   Member<&hearth_sql_v1::prepare, "hearth.sql/1 prepare">,
                   Member<&hearth_sql_v1::bind_null, "hearth.sql/1 bind_null">,
@@ -210,7 +210,7 @@ constexpr auto kSql =
                   Member<&hearth_sql_v1::release_savepoint, "hearth.sql/1 release_savepoint">,
                   Member<&hearth_sql_v1::rollback_savepoint, "hearth.sql/1 rollback_savepoint">>();
 
-constexpr auto kState =
+constexpr auto kWatchedState =
     watched_table<hearth_state_v1,
                   [](CheckHost&) -> const hearth_state_v1& { return state_extension(); },
                   Member<&hearth_state_v1::get, "hearth.state/1 get">,
@@ -222,23 +222,23 @@ struct Known {
   const void* table;
 };
 
-constexpr std::array<Known, 13> kKnown = {{{HEARTH_EXT_AGENT, &kAgent},
-                                           {HEARTH_EXT_CLOCK, &kClock},
-                                           {HEARTH_EXT_CONNECTIONS, &kConnections},
-                                           {HEARTH_EXT_FIBERS, &kFibers},
-                                           {HEARTH_EXT_HTTP, &kHttp},
-                                           {HEARTH_EXT_KEEP_ALIVE, &kKeepAlive},
-                                           {HEARTH_EXT_LOG, &kLog},
-                                           {HEARTH_EXT_MANAGED_FIBERS, &kManagedFibers},
-                                           {HEARTH_EXT_QUEUE, &kQueue},
-                                           {HEARTH_EXT_RANDOM, &kRandom},
-                                           {HEARTH_EXT_SCHEDULE, &kSchedule},
-                                           {HEARTH_EXT_SQL, &kSql},
-                                           {HEARTH_EXT_STATE, &kState}}};
+constexpr std::array<Known, 13> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
+                                           {HEARTH_EXT_CLOCK, &kWatchedClock},
+                                           {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
+                                           {HEARTH_EXT_FIBERS, &kWatchedFibers},
+                                           {HEARTH_EXT_HTTP, &kWatchedHttp},
+                                           {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
+                                           {HEARTH_EXT_LOG, &kWatchedLog},
+                                           {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
+                                           {HEARTH_EXT_QUEUE, &kWatchedQueue},
+                                           {HEARTH_EXT_RANDOM, &kWatchedRandom},
+                                           {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},
+                                           {HEARTH_EXT_SQL, &kWatchedSql},
+                                           {HEARTH_EXT_STATE, &kWatchedState}}};
 
 // ---- hearth_host ----
 
-const void* get_extension(const hearth_host* table, const char* id) {
+const void* get_watched_extension(const hearth_host* table, const char* id) {
   CheckHost& host = CheckHost::of(table);
   constexpr HostFunction kFunction{
       .name = "get_extension", .any_thread = true, .while_closing = true};
@@ -258,7 +258,7 @@ constexpr hearth_host make_host() {
   table.struct_size = sizeof(hearth_host);
   table.abi_major = HEARTH_ABI_MAJOR;
   table.abi_minor = HEARTH_ABI_MINOR;
-  table.get_extension = get_extension;
+  table.get_extension = get_watched_extension;
   ((table.*Entries::kPointer =
         &Watched<kReal, Entries, std::remove_const_t<decltype(Entries::kPointer)>>::call),
    ...);

@@ -1,6 +1,7 @@
 #include "loader/check_voice.hpp"
 
 #include "json/json.hpp"
+#include "loader/trial_process.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,8 +14,6 @@
 
 namespace hearth::loader {
 namespace {
-
-constexpr int kVerdictDescriptor = 3;
 
 // The only way from a signal handler to an object.
 std::atomic<const GuardedMemory*> guarded_memory{nullptr};

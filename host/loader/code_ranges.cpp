@@ -19,7 +19,7 @@ struct Search {
   CodeRange found;
 };
 
-int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
+int search_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   Search& search = *static_cast<Search*>(given);
   std::uintptr_t from = UINTPTR_MAX;
   std::uintptr_t until = 0;
@@ -49,7 +49,7 @@ struct LibraryCode {
 
 namespace {
 
-constinit std::array<std::atomic<const LibraryCode*>, kMaxLibraries> published{};
+constinit std::array<std::atomic<const LibraryCode*>, kMaxLibraries> published_code{};
 
 // Owns what was unpublished last, in a ring; `unpublished` counts on.
 constinit std::array<std::atomic<const LibraryCode*>, kRememberedOwners> remembered{};
@@ -65,7 +65,7 @@ void remember(std::unique_ptr<const LibraryCode> code) {
 
 CodeRange find_code_range(const void* inside) {
   Search search{.inside = reinterpret_cast<std::uintptr_t>(inside), .found = {}};
-  ::dl_iterate_phdr(look_at_object, &search);
+  ::dl_iterate_phdr(search_object, &search);
   return search.found;
 }
 
@@ -74,12 +74,12 @@ PublishedCode::PublishedCode(std::string library_file, std::string hash, std::ui
     : code_(new LibraryCode{
           .owner = {std::move(library_file), std::move(hash), version, std::move(classes)},
           .range = find_code_range(inside)}),
-      place_(published.size()) {
+      place_(published_code.size()) {
   if (code_->range.until == 0) return;
-  for (std::size_t place = 0; place < published.size(); ++place) {
+  for (std::size_t place = 0; place < published_code.size(); ++place) {
     const LibraryCode* nobody = nullptr;
-    if (!published[place].compare_exchange_strong(nobody, code_.get(), std::memory_order_release,
-                                                  std::memory_order_relaxed))
+    if (!published_code[place].compare_exchange_strong(
+            nobody, code_.get(), std::memory_order_release, std::memory_order_relaxed))
       continue;
     place_ = place;
     return;
@@ -87,13 +87,13 @@ PublishedCode::PublishedCode(std::string library_file, std::string hash, std::ui
 }
 
 PublishedCode::~PublishedCode() {
-  if (place_ == published.size()) return;
-  published[place_].store(nullptr, std::memory_order_release);
+  if (place_ == published_code.size()) return;
+  published_code[place_].store(nullptr, std::memory_order_release);
   remember(std::move(code_));
 }
 
 const CallOwner* find_code_owner(std::uintptr_t address) noexcept {
-  for (const auto& place : published) {
+  for (const auto& place : published_code) {
     const LibraryCode* const code = place.load(std::memory_order_acquire);
     if (code != nullptr && code->range.contains(address)) return &code->owner;
   }

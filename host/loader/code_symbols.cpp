@@ -124,7 +124,7 @@ class SymbolFile {
   FileDescriptor file_;
 };
 
-std::string readable(const std::string& name) {
+std::string readable_symbol(const std::string& name) {
   int status = -1;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
@@ -144,7 +144,7 @@ std::string hex(std::uint64_t number) {
   return "0x" + text;
 }
 
-std::string text_of(const Place& place, const std::string& function) {
+std::string place_text(const Place& place, const std::string& function) {
   if (place.file.empty()) return hex(place.address);
   std::filesystem::path file = place.file;
   std::error_code failure;  // the program's own name, if it can be had
@@ -177,8 +177,8 @@ std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresse
     for (std::size_t k = i; k < places.size(); ++k) {
       if (places[k].file != places[i].file) continue;
       const std::string name =
-          places[k].has_function ? readable(file.name_at(places[k].name_at)) : std::string();
-      texts[k] = text_of(places[k], name);
+          places[k].has_function ? readable_symbol(file.name_at(places[k].name_at)) : std::string();
+      texts[k] = place_text(places[k], name);
       is_done[k] = true;
     }
   }

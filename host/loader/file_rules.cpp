@@ -18,8 +18,6 @@
 namespace hearth::loader {
 namespace {
 
-constexpr std::string_view kEntrySymbol = "hearth_plugin_v1";
-
 constexpr auto kWarning = Severity::kWarning;
 constexpr auto kRefusal = Severity::kRefusal;
 constexpr bool kFailsCheck = true;

@@ -22,6 +22,9 @@
 
 namespace hearth::loader {
 
+// The data symbol by which a library says what it is (hearth/abi.h).
+inline constexpr const char* kEntrySymbol = "hearth_plugin_v1";
+
 enum class Severity {
   kWarning,  // served, and said
   kRefusal,  // not served

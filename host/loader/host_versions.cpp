@@ -10,7 +10,7 @@
 namespace hearth::loader {
 namespace {
 
-struct Question {
+struct WantedVersion {
   std::string_view library;
   std::string_view version;
   VersionStanding standing = VersionStanding::kNotLoaded;
@@ -61,22 +61,22 @@ bool defines(const Tables& tables, std::string_view version) {
   return false;
 }
 
-int look_at(dl_phdr_info* object, std::size_t /*size*/, void* context) {
-  Question& question = *static_cast<Question*>(context);
+int look_for_version(dl_phdr_info* object, std::size_t /*size*/, void* context) {
+  WantedVersion& wanted = *static_cast<WantedVersion*>(context);
   std::string_view name = object->dlpi_name != nullptr ? object->dlpi_name : "";
-  name.remove_prefix(name.rfind('/') + 1);                 // npos + 1 is 0
-  if (name.empty() || name != question.library) return 0;  // the program itself has no name
-  question.standing = defines(tables_of(*object), question.version) ? VersionStanding::kPresent
-                                                                    : VersionStanding::kMissing;
+  name.remove_prefix(name.rfind('/') + 1);               // npos + 1 is 0
+  if (name.empty() || name != wanted.library) return 0;  // the program itself has no name
+  wanted.standing = defines(tables_of(*object), wanted.version) ? VersionStanding::kPresent
+                                                                : VersionStanding::kMissing;
   return 1;
 }
 
 }  // namespace
 
 VersionStanding version_standing(std::string_view library, std::string_view version) {
-  Question question{.library = library, .version = version};
-  ::dl_iterate_phdr(look_at, &question);
-  return question.standing;
+  WantedVersion wanted{.library = library, .version = version};
+  ::dl_iterate_phdr(look_for_version, &wanted);
+  return wanted.standing;
 }
 
 }  // namespace hearth::loader

@@ -13,7 +13,7 @@ namespace {
 
 // A NUL-terminated text of the library; absent if it is null or longer than any valid one. Looks no further
 // than that, so a text without an end costs at most a page.
-std::optional<std::string> text_of(const char* text) {
+std::optional<std::string> bounded_text(const char* text) {
   constexpr std::size_t kMaxBytes = 64;
   static_assert(kMaxBytes >= kMaxVersionBytes);
   if (text == nullptr) return std::nullopt;
@@ -31,8 +31,8 @@ Checked<EntryClass> read_class(const hearth_plugin& plugin, std::uint32_t index)
                    which + "has a struct_size of " + std::to_string(table->struct_size) +
                        ", fewer than version 1.0 of the ABI has: set it to sizeof(hearth_class)");
   }
-  const auto name = text_of(table->name);
-  const auto version = text_of(table->version);
+  const auto name = bounded_text(table->name);
+  const auto version = bounded_text(table->version);
   if (!name || !is_valid_class_name(*name)) return finding("L2", which + "has no valid name");
   if (!version || !is_valid_version(*version)) return finding("L2", which + "has no valid version");
   if (table->create == nullptr || table->destroy == nullptr || table->on_event == nullptr ||

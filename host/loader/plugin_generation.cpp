@@ -28,8 +28,8 @@ std::string classes_of(const PluginNote& note) {
 
 // The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is known to be the owner's.
 template <class Call>
-hearth_status call_plugin(const CallOwner& owner, std::string_view function,
-                          const Call& call) noexcept {
+hearth_status call_library(const CallOwner& owner, std::string_view function,
+                           const Call& call) noexcept {
   const CallScope published(owner, function, AgentLabel());
   try {
     return call();
@@ -44,7 +44,7 @@ std::optional<Finding> read_methods(const CallOwner& owner, std::vector<EntryCla
     const hearth_class& table = *each.table;
     if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
     const void* found = nullptr;
-    call_plugin(owner, kGetExtensionCall, [&] {
+    call_library(owner, kGetExtensionCall, [&] {
       found = table.get_extension(&table, HEARTH_EXT_METHODS);
       return hearth_status{HEARTH_OK};
     });
@@ -91,8 +91,8 @@ struct PluginGeneration::Mapped {
   // False: its deinit() is busy.
   bool end(const BeforeUnmapping& before_unmapping) {
     const hearth_plugin& plugin = library->plugin();
-    const bool is_over = !has_started || call_plugin(owner, kDeinitCall,
-                                                     [&] { return plugin.deinit(); }) == HEARTH_OK;
+    const bool is_over = !has_started || call_library(owner, kDeinitCall,
+                                                      [&] { return plugin.deinit(); }) == HEARTH_OK;
     if (before_unmapping) before_unmapping(find_code_range(&plugin));
     return is_over;
   }
@@ -111,7 +111,7 @@ Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const PluginNot
 
   tell(progress, "init");
   const hearth_status started =
-      call_plugin(owner, kInitCall, [&] { return plugin.init(host.table(), empty_config()); });
+      call_library(owner, kInitCall, [&] { return plugin.init(host.table(), empty_config()); });
   if (auto broken = check_init(started)) return *std::move(broken);
   has_started = true;
 

@@ -16,10 +16,8 @@
 namespace hearth::loader {
 namespace {
 
-constexpr const char* kEntrySymbol = "hearth_plugin_v1";
-
 // The loader's words without the path, which is ours and long; the person knows the file by another name.
-std::string reason_of(std::string text, const std::string& path) {
+std::string reason_without_path(std::string text, const std::string& path) {
   if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
   if (text.find("failed to map segment") != std::string::npos) {
     text += " (is the data directory on a file system that is mounted noexec?)";
@@ -55,9 +53,9 @@ Checked<std::unique_ptr<PluginLibrary>> PluginLibrary::open(const std::filesyste
     // The code is always "bad file descriptor"; the reason is in dlerror(), once, and glibc keeps it for
     // each thread.
     const char* const reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe)
-    return finding("L1",
-                   "the dynamic loader refuses it: " +
-                       reason_of(reason != nullptr ? reason : "no reason given", path.native()));
+    return finding("L1", "the dynamic loader refuses it: " +
+                             reason_without_path(reason != nullptr ? reason : "no reason given",
+                                                 path.native()));
   }
   // Boost.DLL's has() and get() would take a symbol of a dependency and any type for ours.
   void* const handle = opened->library_->native();

@@ -45,7 +45,7 @@ Error invalid(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
 }
 
-Result<std::string> text_member(const Json& manifest, const char* key) {
+Result<std::string> manifest_text(const Json& manifest, const char* key) {
   const auto found = manifest.find(key);
   if (found == manifest.end()) return invalid(std::string("its manifest lacks \"") + key + "\"");
   if (!found->is_string())
@@ -53,8 +53,8 @@ Result<std::string> text_member(const Json& manifest, const char* key) {
   return found->get<std::string>();
 }
 
-Result<std::vector<std::string>> list_member(const Json& manifest, const char* key,
-                                             std::size_t limit) {
+Result<std::vector<std::string>> manifest_list(const Json& manifest, const char* key,
+                                               std::size_t limit) {
   const auto found = manifest.find(key);
   const std::string name = std::string("\"") + key + "\"";
   if (found == manifest.end()) return invalid("its manifest lacks " + name);
@@ -80,24 +80,24 @@ bool is_extension_id(std::string_view id) {
 Result<PluginManifest> read_manifest(const Json& json) {
   if (!json.is_object()) return invalid("its manifest is no JSON object");
   PluginManifest manifest;
-  auto plugin = text_member(json, "plugin");
+  auto plugin = manifest_text(json, "plugin");
   if (!plugin) return plugin.error();
   if (!is_valid_plugin_name(*plugin)) {
     return invalid("in its manifest \"plugin\" is no name (letters, digits, _ and -, at most 64)");
   }
-  auto version = text_member(json, "version");
+  auto version = manifest_text(json, "version");
   if (!version) return version.error();
   if (!is_valid_version(*version)) {
     return invalid("in its manifest \"version\" is not 1 to 64 printable ASCII characters");
   }
-  auto classes = list_member(json, "classes", kMaxClassesOfPlugin);
+  auto classes = manifest_list(json, "classes", kMaxClassesOfPlugin);
   if (!classes) return classes.error();
   if (classes->empty()) return invalid("its manifest names no class");
   manifest.plugin = *std::move(plugin);
   manifest.version = *std::move(version);
   manifest.classes = *std::move(classes);
   if (!json.contains("extensions")) return manifest;
-  auto extensions = list_member(json, "extensions", kMaxExtensionsOfPlugin);
+  auto extensions = manifest_list(json, "extensions", kMaxExtensionsOfPlugin);
   if (!extensions) return extensions.error();
   if (!std::ranges::all_of(*extensions, is_extension_id)) {
     return invalid("in its manifest \"extensions\" holds something that is no extension's name");

@@ -22,11 +22,6 @@ struct Story {
   std::optional<Finding> refused;
 };
 
-std::string text_member(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 Story read_story(std::string_view lines) {
   Story story;
   while (!lines.empty()) {

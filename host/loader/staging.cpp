@@ -20,7 +20,7 @@ constexpr std::size_t kHashDigitsInName = 16;
 // Names are free after a start; a collision means that somebody else writes there.
 constexpr int kMaxNameCollisions = 1000;
 
-Error refused(const std::filesystem::path& path, std::string_view what, int error) {
+Error staging_refused(const std::filesystem::path& path, std::string_view what, int error) {
   const std::string why = std::error_code(error, std::generic_category()).message();
   return Error{Errc::kUnavailable,
                quote_text(path.native(), 4096) + " " + std::string(what) + ": " + why};
@@ -50,7 +50,7 @@ Result<void> remove_leftovers(const std::filesystem::path& directory) {
     std::filesystem::remove(entry->path(), ignored);
     entry.increment(failure);
   }
-  if (failure) return refused(directory, "cannot be listed", failure.value());
+  if (failure) return staging_refused(directory, "cannot be listed", failure.value());
   return {};
 }
 
@@ -76,16 +76,17 @@ Result<StagingArea> StagingArea::open(const std::filesystem::path& directory) {
   std::error_code failure;
   const std::filesystem::path path =
       std::filesystem::absolute(directory, failure).lexically_normal();
-  if (failure) return refused(directory, "has no absolute path", failure.value());
+  if (failure) return staging_refused(directory, "has no absolute path", failure.value());
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return refused(path, "cannot be made", errno);
+    return staging_refused(path, "cannot be made", errno);
   }
   struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0) return refused(path, "cannot be examined", errno);
+  if (::lstat(path.c_str(), &status) != 0)
+    return staging_refused(path, "cannot be examined", errno);
   if (!S_ISDIR(status.st_mode)) return forbidden(path, "is no directory");
   if (status.st_uid != ::geteuid()) return forbidden(path, "belongs to another user");
   if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(path.c_str(), S_IRWXU) != 0) {
-    return refused(path, "cannot be made private", errno);
+    return staging_refused(path, "cannot be made private", errno);
   }
   if (auto removed = remove_leftovers(path); !removed) return removed.error();
   return StagingArea(path);
@@ -103,14 +104,14 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
     const FileDescriptor fd(::open(
         path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IXUSR));
     if (!fd.is_open() && errno == EEXIST) continue;
-    if (!fd.is_open()) return refused(path, "cannot be made", errno);
+    if (!fd.is_open()) return staging_refused(path, "cannot be made", errno);
     StagedFile staged(path, generation);  // removes the file if the rest fails
     if (const int error = write_fully(fd.get(), bytes); error != 0) {
-      return refused(path, "cannot be written", error);
+      return staging_refused(path, "cannot be written", error);
     }
     // Whatever the umask was.
     if (::fchmod(fd.get(), S_IRUSR | S_IXUSR) != 0)
-      return refused(path, "cannot be made read-only", errno);
+      return staging_refused(path, "cannot be made read-only", errno);
     return staged;
   }
   return forbidden(directory_, "is full of files that this server did not put there");

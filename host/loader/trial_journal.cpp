@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{8} << 20U;
-constexpr std::size_t kMaxReason = 1024;
+constexpr std::size_t kMaxTrialReason = 1024;
 constexpr std::size_t kHashDigits = 64;
 constexpr const char* kListName = "trials.json";
 
@@ -33,20 +33,15 @@ bool is_hash(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string cut_reason(std::string_view reason) {
-  reason = reason.substr(0, kMaxReason);
+  reason = reason.substr(0, kMaxTrialReason);
   return std::string(reason.substr(0, valid_utf8_prefix(reason)));
 }
 
 Trial::NotServed read_not_served(const Json& held) {
   const auto retry = held.find("may_retry");
-  return {.sha256 = text_in(held, "sha256"),
-          .reason = text_in(held, "reason"),
+  return {.sha256 = text_member(held, "sha256"),
+          .reason = text_member(held, "reason"),
           .may_retry = retry != held.end() && retry->is_boolean() && retry->get<bool>()};
 }
 
@@ -63,9 +58,9 @@ void add_condemned(Trial& trial, const Trial::NotServed& what) {
 
 std::optional<Trial> read_trial(const Json& each) {
   if (!each.is_object()) return std::nullopt;
-  Trial trial{.file = text_in(each, "file"),
-              .proven = text_in(each, "proven"),
-              .on_trial = text_in(each, "on_trial"),
+  Trial trial{.file = text_member(each, "file"),
+              .proven = text_member(each, "proven"),
+              .on_trial = text_member(each, "on_trial"),
               .not_served = {},
               .condemned = {}};
   const auto held = each.find("not_served");
@@ -106,7 +101,7 @@ int sync_file(const fs::path& file) {
   return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;
 }
 
-Error refused(const fs::path& path, std::string_view what, int error) {
+Error journal_refused(const fs::path& path, std::string_view what, int error) {
   return Error{Errc::kUnavailable, quote_text(path.native(), 4096) + " " + std::string(what) +
                                        ": " +
                                        std::error_code(error, std::generic_category()).message()};
@@ -117,17 +112,17 @@ Error refused(const fs::path& path, std::string_view what, int error) {
 Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
   TrialJournal journal(directory);
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return refused(directory, "cannot be made", errno);
+    return journal_refused(directory, "cannot be made", errno);
   // What lies here is loaded one day.
   struct stat status{};
   if (::lstat(directory.c_str(), &status) != 0)
-    return refused(directory, "cannot be examined", errno);
+    return journal_refused(directory, "cannot be examined", errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
     return Error{Errc::kForbidden,
                  quote_text(directory.native(), 4096) + " is no directory of this user"};
   }
   if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
-    return refused(directory, "cannot be made private", errno);
+    return journal_refused(directory, "cannot be made private", errno);
 
   const fs::path list = directory / kListName;
   const auto text = read_file(list, kMaxFileBytes);
@@ -308,9 +303,9 @@ Result<void> TrialJournal::keep_bytes(const Version& version) const {
     failure.clear();
     fs::copy_file(version.copy, bytes, failure);  // a file system without links
   }
-  if (failure) return refused(bytes, "cannot be made", failure.value());
+  if (failure) return journal_refused(bytes, "cannot be made", failure.value());
   if (const int error = sync_file(bytes); error != 0)
-    return refused(bytes, "cannot be brought to the disk", error);
+    return journal_refused(bytes, "cannot be brought to the disk", error);
   return {};
 }
 

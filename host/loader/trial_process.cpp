@@ -1,5 +1,6 @@
 #include "loader/trial_process.hpp"
 
+#include "base/error.hpp"
 #include "base/escape.hpp"
 #include "loader/file_descriptor.hpp"
 
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <poll.h>
@@ -24,16 +24,11 @@ namespace hearth::loader {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-constexpr int kVerdictDescriptor = 3;
 // Pipes are moved above the descriptors that the child gets, so that no dup2 overwrites one.
 constexpr int kFirstFreeDescriptor = 10;
 constexpr std::size_t kMaxKeptBytes = std::size_t{16} << 10;
-
-std::string system_text(int error) {
-  return std::error_code(error, std::generic_category()).message();
-}
 
 struct Pipe {
   FileDescriptor read;
@@ -98,7 +93,8 @@ class SpawnSetup {
 };
 
 // Starts the child. 0, or the error number.
-int start(const TrialOptions& options, const Pipe& verdict, const Pipe& output, pid_t& child) {
+int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& output,
+                pid_t& child) {
   SpawnSetup setup;
   int error = 0;
   const auto also = [&error](int result) {
@@ -176,7 +172,7 @@ TrialOutcome run_trial(const TrialOptions& options) {
     return outcome;
   }
   pid_t child = -1;
-  if (const int error = start(options, *verdict_pipe, *output_pipe, child); error != 0) {
+  if (const int error = start_child(options, *verdict_pipe, *output_pipe, child); error != 0) {
     outcome.not_started = options.program.native() + ": " + system_text(error);
     return outcome;
   }
@@ -185,9 +181,9 @@ TrialOutcome run_trial(const TrialOptions& options) {
   Intake verdict(std::move(verdict_pipe->read));
   Intake output(std::move(output_pipe->read));
 
-  const auto deadline = Clock::now() + options.time_limit;
+  const auto deadline = SteadyClock::now() + options.time_limit;
   while (!has_ended(child)) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now());
     if (left <= milliseconds(0)) {
       outcome.in_time = false;
       break;

@@ -9,6 +9,9 @@
 
 namespace hearth::loader {
 
+// Where the child tells what it finds.
+inline constexpr int kVerdictDescriptor = 3;
+
 struct TrialOptions {
   std::filesystem::path program;
   std::vector<std::string> arguments;  // without the program's own name
@@ -19,7 +22,7 @@ struct TrialOutcome {
   std::string not_started;  // why there was no child, in the system's words; empty: there was one
   bool in_time = true;      // false: it was still busy at the end of the limit, and was killed
   int status = 0;           // as waitpid() gives it
-  std::string verdict;      // what it wrote to descriptor 3
+  std::string verdict;      // what it wrote to kVerdictDescriptor
   std::string output;       // what it wrote to standard output and error
 };
 

@@ -19,7 +19,7 @@ constexpr std::size_t kEnoughEnd = kWanted / 2;
 
 // Sockets and other shards give back descriptors too, and do not say so.
 constexpr std::chrono::milliseconds kLookAgainAfter{10};
-constexpr std::chrono::milliseconds kLongestWait{5'000};
+constexpr std::chrono::milliseconds kLongestWaitForRoom{5'000};
 constexpr std::chrono::milliseconds kNextTry{1'000};
 
 // An agent that becomes idle says so at the end of its turn; this is for what becomes idle without one.
@@ -54,7 +54,7 @@ void AgentSlot::join_room_line(bool is_first) {
 
 void AgentSlot::rejoin_room_line() {
   const SteadyTime now = shard_.loop().clock().steady_now();
-  if (!room_lacked_since_ || now - *room_lacked_since_ < kLongestWait) {
+  if (!room_lacked_since_ || now - *room_lacked_since_ < kLongestWaitForRoom) {
     join_room_line(true);
     return;
   }
@@ -89,7 +89,7 @@ bool AgentSlot::take_turn_for_room() {
     return true;
   }
   const SteadyTime now = shard_.loop().clock().steady_now();
-  if (shard_.leaving_ > 0 && now - *room_lacked_since_ < kLongestWait) return false;
+  if (shard_.leaving_ > 0 && now - *room_lacked_since_ < kLongestWaitForRoom) return false;
   refuse_for_room(lack);
   return true;
 }

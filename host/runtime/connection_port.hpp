@@ -4,6 +4,7 @@
 
 #include "runtime/types.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -48,5 +49,8 @@ inline constexpr std::uint16_t kCloseServiceRestart = 1012;
 inline constexpr std::uint16_t kCloseTryAgainLater = 1013;
 inline constexpr std::uint16_t kCloseForbidden = 4403;
 inline constexpr std::uint16_t kCloseDestroyed = 4410;
+
+// Bytes of a close frame's reason (RFC 6455: a control frame has at most 125 bytes).
+inline constexpr std::size_t kMaxCloseReason = 123;
 
 }  // namespace hearth::runtime

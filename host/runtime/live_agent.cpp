@@ -19,8 +19,6 @@ constexpr int kMaxFlushHops = 16;
 // Frames and answers that wait for the device. Past it an agent gets no more events until some have left.
 constexpr std::size_t kMaxHeldEffects = 4096;
 
-constexpr std::size_t kMaxCloseReason = 123;  // RFC 6455: a control frame has at most 125 bytes
-
 Error storage_error_for_clients() {
   return Error{Errc::kInternal,
                "the agent's storage failed; do not count on any of this being saved"};

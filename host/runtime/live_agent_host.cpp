@@ -11,7 +11,6 @@ namespace hearth::runtime {
 namespace {
 
 constexpr std::size_t kMaxErrorText = 4096;
-constexpr std::size_t kMaxCloseReason = 123;  // RFC 6455: a control frame has at most 125 bytes
 
 Error gone(std::string_view what) {
   return Error{Errc::kNotFound, "no such " + std::string(what)};

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 // The class of an agent that should be awake is not loaded: it may come later.
 constexpr milliseconds kUnknownClassRetry{60'000};
-constexpr milliseconds kLongestWait{60'000};
+constexpr milliseconds kLongestAlarmWait{60'000};
 constexpr milliseconds kNoRoomWait{1'000};
 // After a failure; doubled with each further one. Up to a quarter is added at random.
 constexpr milliseconds kFailureBase{4'000};
@@ -161,7 +161,7 @@ void Shard::arm_alarm() {
   // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can cost.
   const std::int64_t wait = *next - unix_millis(loop_.clock().wall_now());
   const auto bounded =
-      milliseconds(std::clamp<std::int64_t>(wait, 0, milliseconds(kLongestWait).count()));
+      milliseconds(std::clamp<std::int64_t>(wait, 0, milliseconds(kLongestAlarmWait).count()));
   alarm_ = loop_.call_at(loop_.clock().steady_now() + bounded, [this] {
     alarm_ = 0;
     run_alarms();
@@ -244,7 +244,7 @@ void Shard::rest(AgentSlot& slot, const durable::Wake& wake, std::optional<std::
   std::int64_t at = wake.working ? now : wake.at_ms.value_or(now);
   // Who stands in line to recover is woken when it is his turn. Sooner he would only take the place of another who waits, and so on.
   if (!wake.working && recovery_.waits(slot.key()))
-    at = next_look.value_or(now + milliseconds(kLongestWait).count());
+    at = next_look.value_or(now + milliseconds(kLongestAlarmWait).count());
   wakes_.look_again(slot.key(), std::max(at, now + at_least.count()));
   arm_alarm();
 }

@@ -15,9 +15,8 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+bool same_letter(char x, char y) {
+  return lower(x) == lower(y);
 }
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
@@ -66,14 +65,20 @@ std::string shown(std::string_view name) {
 
 }  // namespace
 
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_letter);
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view part) noexcept {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same_letter) != text.end();
+}
+
 bool is_reserved_table(std::string_view name) noexcept {
   return starts_with_ignoring_case(name, "cf_agent") || is_sqlite_table(name);
 }
 
 bool mentions_host_tables(std::string_view sql) noexcept {
-  constexpr std::string_view kStart = "cf_agent";
-  return std::search(sql.begin(), sql.end(), kStart.begin(), kStart.end(),
-                     [](char x, char y) { return lower(x) == y; }) != sql.end();
+  return contains_ignoring_case(sql, "cf_agent");
 }
 
 struct Authorizer::Action {

@@ -8,6 +8,10 @@ struct sqlite3;
 
 namespace hearth::storage {
 
+// Text is compared as SQLite compares its words: ASCII letters are the same in either case.
+[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
+[[nodiscard]] bool contains_ignoring_case(std::string_view text, std::string_view part) noexcept;
+
 // True for names that belong to the host or to SQLite: cf_agent*, sqlite_*, in any case of letters.
 [[nodiscard]] bool is_reserved_table(std::string_view name) noexcept;
 

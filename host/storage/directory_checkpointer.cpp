@@ -9,14 +9,14 @@ namespace hearth::storage {
 namespace {
 
 // Only one that empties a long WAL waits for others at all.
-constexpr std::chrono::seconds kBusyTimeout{5};
+constexpr std::chrono::seconds kCheckpointBusyTimeout{5};
 
 }  // namespace
 
 DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
                                              std::function<void(const std::string&)> on_failure,
                                              const std::string& vfs)
-    : connection_(path, {.create = false, .vfs = vfs, .busy_timeout = kBusyTimeout}),
+    : connection_(path, {.create = false, .vfs = vfs, .busy_timeout = kCheckpointBusyTimeout}),
       on_failure_(std::move(on_failure)) {
   connection_.execute("PRAGMA synchronous=NORMAL");
   // A connection knows that the file has a WAL when it has read it once; one that does not know moves nothing.

@@ -36,20 +36,6 @@ Error invalid(std::string message) {
   return Error{Errc::kInvalidArgument, std::move(message)};
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool equal_ignoring_case(std::string_view text, std::string_view lower_case_word) {
-  return std::equal(text.begin(), text.end(), lower_case_word.begin(), lower_case_word.end(),
-                    [](char x, char y) { return lower(x) == y; });
-}
-
-bool contains_ignoring_case(std::string_view text, std::string_view lower_case_word) {
-  return std::search(text.begin(), text.end(), lower_case_word.begin(), lower_case_word.end(),
-                     [](char x, char y) { return lower(x) == y; }) != text.end();
-}
-
 // The text from its first part on that is no blank, semicolon or comment.
 std::string_view skip_blanks(std::string_view text) {
   while (!text.empty()) {
@@ -74,7 +60,7 @@ bool is_blank(std::string_view text) {
 
 std::string_view first_word(std::string_view sql) {
   sql = skip_blanks(sql);
-  const auto is_letter = [](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return sql.substr(0, static_cast<std::size_t>(
                            std::find_if_not(sql.begin(), sql.end(), is_letter) - sql.begin()));
 }

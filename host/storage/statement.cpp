@@ -6,7 +6,6 @@
 
 #include <sqlite3.h>
 
-#include <string>
 #include <utility>
 
 namespace hearth::storage {
@@ -136,6 +135,24 @@ Bytes Rows::bytes(int column) const {
 bool Rows::is_null(int column) const {
   HEARTH_ASSERT(on_row_, "column read without a row");
   return sqlite3_column_type(owner_->stmt_.get(), column) == SQLITE_NULL;
+}
+
+Param nullable(const std::optional<std::string>& text) {
+  return text ? Param(std::string_view(*text)) : Param(nullptr);
+}
+
+Param nullable(std::optional<std::int64_t> number) {
+  return number ? Param(*number) : Param(nullptr);
+}
+
+std::optional<std::string> text_or_none(const Rows& rows, int column) {
+  if (rows.is_null(column)) return std::nullopt;
+  return std::string(rows.text(column));
+}
+
+std::optional<std::int64_t> integer_or_none(const Rows& rows, int column) {
+  if (rows.is_null(column)) return std::nullopt;
+  return rows.integer(column);
 }
 
 }  // namespace hearth::storage

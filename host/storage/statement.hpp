@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -18,6 +20,10 @@ class Rows;
 // What may be bound to a `?`. Views are borrowed, not copied; see Statement::query().
 using Bytes = std::span<const std::byte>;
 using Param = std::variant<std::nullptr_t, std::int64_t, double, std::string_view, Bytes>;
+
+// Null if there is none; the text is borrowed.
+[[nodiscard]] Param nullable(const std::optional<std::string>& text);
+[[nodiscard]] Param nullable(std::optional<std::int64_t> number);
 
 // Owns one sqlite3_stmt. Cheap to keep, costly to make: prepare once, run often.
 //
@@ -84,5 +90,9 @@ class Rows {
   Statement* owner_;  // null after being moved from
   bool on_row_ = false;
 };
+
+// A column of the current row; none if it is null.
+[[nodiscard]] std::optional<std::string> text_or_none(const Rows& rows, int column);
+[[nodiscard]] std::optional<std::int64_t> integer_or_none(const Rows& rows, int column);
 
 }  // namespace hearth::storage
