@@ -7,6 +7,7 @@
 #include "app/server.hpp"
 #include "base/files.hpp"
 #include "net/raw_client.hpp"
+#include "support/built.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
@@ -35,7 +36,7 @@ class AdminDeskTest : public ::testing::Test {
     config_.server.shards = 2;
     fs::create_directory(plugins_);
     fs::permissions(plugins_, fs::perms{0755});
-    fs::copy_file(fs::path(HEARTH_PLUGINS) / "counter.so", plugins_ / "counter.so");
+    fs::copy_file(testing::built::bundled("counter"), plugins_ / "counter.so");
   }
   ~AdminDeskTest() override { stop(); }
 
@@ -117,7 +118,7 @@ TEST_F(AdminDeskTest, AReloadSaysWhatBecameOfEachFile) {
   fs::remove(plugins_ / "counter.so");
   EXPECT_EQ(outcome(""), "removed");
   EXPECT_EQ(get("/admin/plugins").at("refused").size(), 0U);
-  fs::copy_file(fs::path(HEARTH_PLUGINS) / "counter.so", plugins_ / "counter.so");
+  fs::copy_file(testing::built::bundled("counter"), plugins_ / "counter.so");
   EXPECT_EQ(outcome(""), "new_version");
 }
 

@@ -3,6 +3,7 @@
 #include "app/plugin_reloader.hpp"
 #include "app/settings.hpp"
 #include "protocol/class_segment.hpp"
+#include "support/built.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,12 +32,13 @@ class PluginReloaderSettingsTest : public OneLoopTest {
     std::filesystem::create_directory(classes());
     put("class: counter\n");
     loop_.start();
-    loader::LoadReport report = loader_.load_directories({HEARTH_PLUGINS}).value();
+    loader::LoadReport report =
+        loader_.load_directories({testing::built::bundled_directory()}).value();
     for (const loader::LoadedPlugin& plugin : report.plugins) {
       for (const auto& agent_class : plugin.classes) runtime_.classes().add(describe(agent_class));
     }
     ReloadSettings settings;
-    settings.directories = directories_of({HEARTH_PLUGINS}, classes());
+    settings.directories = directories_of({testing::built::bundled_directory()}, classes());
     settings.watch = false;
     settings.rollout.patience = patience;
     settings.configuration = &configuration_;

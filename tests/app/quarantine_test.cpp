@@ -10,7 +10,7 @@
 namespace hearth::app {
 namespace {
 
-constexpr std::int64_t kStart = 1'700'000'000'000;
+constexpr std::int64_t kFirstCrashMs = 1'700'000'000'000;
 
 CrashRecord crash_of(const std::string& agent_class, const std::string& sha256,
                      std::int64_t time_ms) {
@@ -27,7 +27,7 @@ CrashRecord crash_of(const std::string& agent_class, const std::string& sha256,
 class QuarantineListTest : public ::testing::Test {
  protected:
   // True if the last one led to quarantine.
-  bool crash(int times, std::int64_t first_ms = kStart, std::int64_t step_ms = 1000) {
+  bool crash(int times, std::int64_t first_ms = kFirstCrashMs, std::int64_t step_ms = 1000) {
     bool quarantined = false;
     for (int i = 0; i < times; ++i)
       quarantined = quarantine_.count(crash_of("Room", "01", first_ms + i * step_ms));
@@ -41,46 +41,47 @@ class QuarantineListTest : public ::testing::Test {
 TEST_F(QuarantineListTest, P1_MoreThanThreeCrashesInFiveMinutes) {
   EXPECT_FALSE(crash(3));
   EXPECT_FALSE(quarantine_.holds("Room", "01"));
-  EXPECT_TRUE(crash(1, kStart + 4000));
+  EXPECT_TRUE(crash(1, kFirstCrashMs + 4000));
   EXPECT_TRUE(quarantine_.holds("Room", "01"));
   ASSERT_EQ(quarantine_.all().size(), 1U);
   EXPECT_EQ(quarantine_.all().front().reason, "SIGSEGV");
 }
 
 TEST_F(QuarantineListTest, P1_CrashesThatLieFurtherApartAreForgotten) {
-  EXPECT_FALSE(crash(20, kStart, Quarantine::kWindowMs / 3 + 1));
-  EXPECT_TRUE(crash(4, kStart + 100 * Quarantine::kWindowMs, Quarantine::kWindowMs / 3));
+  EXPECT_FALSE(crash(20, kFirstCrashMs, Quarantine::kWindowMs / 3 + 1));
+  EXPECT_TRUE(crash(4, kFirstCrashMs + 100 * Quarantine::kWindowMs, Quarantine::kWindowMs / 3));
 }
 
 TEST_F(QuarantineListTest, P1_CrashesOfAClockThatWasAheadDoNotCountForEver) {
-  EXPECT_FALSE(crash(3, kStart + 1000 * Quarantine::kWindowMs));
+  EXPECT_FALSE(crash(3, kFirstCrashMs + 1000 * Quarantine::kWindowMs));
   EXPECT_FALSE(crash(1));
-  EXPECT_FALSE(crash(1, kStart + Quarantine::kWindowMs * 2));
+  EXPECT_FALSE(crash(1, kFirstCrashMs + Quarantine::kWindowMs * 2));
 }
 
 TEST_F(QuarantineListTest, P1_CrashesOfOthersDoNotCount) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(quarantine_.count(crash_of("Room", "01", kStart)));
-    EXPECT_FALSE(quarantine_.count(crash_of("Room", "02", kStart)));
-    EXPECT_FALSE(quarantine_.count(crash_of("Lobby", "01", kStart)));
-    EXPECT_FALSE(quarantine_.count(crash_of("", "", kStart)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "01", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "02", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Lobby", "01", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("", "", kFirstCrashMs)));
   }
   EXPECT_TRUE(quarantine_.all().empty());
-  EXPECT_FALSE(quarantine_.count(crash_of("", "", kStart)));
+  EXPECT_FALSE(quarantine_.count(crash_of("", "", kFirstCrashMs)));
 }
 
 TEST_F(QuarantineListTest, P1_ACrashOfAWholeLibraryIsEachOfItsClasses) {
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash_of("Room,Lobby", "01", kStart)));
-  EXPECT_TRUE(quarantine_.count(crash_of("Lobby", "01", kStart)));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FALSE(quarantine_.count(crash_of("Room,Lobby", "01", kFirstCrashMs)));
+  EXPECT_TRUE(quarantine_.count(crash_of("Lobby", "01", kFirstCrashMs)));
   EXPECT_FALSE(quarantine_.holds("Room", "01"));
-  EXPECT_TRUE(quarantine_.count(crash_of("Room,Lobby", "01", kStart)));
+  EXPECT_TRUE(quarantine_.count(crash_of("Room,Lobby", "01", kFirstCrashMs)));
   EXPECT_TRUE(quarantine_.holds("Room", "01"));
   EXPECT_TRUE(quarantine_.release("Room"));
   EXPECT_TRUE(quarantine_.holds("Lobby", "01"));
 }
 
 TEST_F(QuarantineListTest, P1_OneCallThatDoesNotReturnIsEnough) {
-  CrashRecord crash = crash_of("Room", "01", kStart);
+  CrashRecord crash = crash_of("Room", "01", kFirstCrashMs);
   crash.reason = kHung;
   EXPECT_TRUE(quarantine_.count(crash));
   EXPECT_TRUE(quarantine_.holds("Room", "01"));
@@ -92,7 +93,7 @@ TEST_F(QuarantineListTest, P1_OneCallThatDoesNotReturnIsEnough) {
 TEST_F(QuarantineListTest, P2_ALibraryThatCrashesWhileItIsLoadedIsNotLoadedAnyMore) {
   for (const std::string call : {"load", "init", "get_class", "deinit", "unload"}) {
     Quarantine quarantine = Quarantine::none(directory_.path());
-    CrashRecord crash = crash_of("Room,Lobby", "01", kStart);
+    CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
     crash.call = call;
     for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine.count(crash));
     EXPECT_EQ(quarantine.find_barred("01"), nullptr);
@@ -112,7 +113,7 @@ TEST_F(QuarantineListTest, P2_ALibraryThatCrashesWhileItIsLoadedIsNotLoadedAnyMo
 }
 
 TEST_F(QuarantineListTest, P2_ALibraryThatHangsWhileItIsLoadedIsNotLoadedAnyMore) {
-  CrashRecord crash = crash_of("Room", "01", kStart);
+  CrashRecord crash = crash_of("Room", "01", kFirstCrashMs);
   crash.reason = kHung;
   crash.call = "init";
   EXPECT_TRUE(quarantine_.count(crash));
@@ -122,7 +123,7 @@ TEST_F(QuarantineListTest, P2_ALibraryThatHangsWhileItIsLoadedIsNotLoadedAnyMore
 TEST_F(QuarantineListTest, P2_AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedIsNotLoadedAnyMore) {
   crash(4);
   EXPECT_EQ(quarantine_.find_barred("01"), nullptr);
-  CrashRecord crash = crash_of("Room,Lobby", "01", kStart + 5000);
+  CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs + 5000);
   crash.call = "init";
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash));
   EXPECT_TRUE(quarantine_.count(crash));
@@ -131,7 +132,7 @@ TEST_F(QuarantineListTest, P2_AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedI
 }
 
 TEST_F(QuarantineListTest, P2_AThreadThatCrashesAlthoughNoClassIsServedIsNotStartedAgain) {
-  CrashRecord crash = crash_of("Room,Lobby", "01", kStart);
+  CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
   crash.call = kOwnThread;
   for (int i = 0; i < 4; ++i) quarantine_.count(crash);
   EXPECT_TRUE(quarantine_.holds("Room", "01"));
@@ -152,24 +153,24 @@ TEST_F(QuarantineListTest, WhoeverIsReleasedHasANewChance) {
   EXPECT_FALSE(quarantine_.release("Lobby"));
   EXPECT_TRUE(quarantine_.release("Room"));
   EXPECT_FALSE(quarantine_.holds("Room", "01"));
-  EXPECT_FALSE(crash(3, kStart + 5000));
+  EXPECT_FALSE(crash(3, kFirstCrashMs + 5000));
 }
 
 TEST_F(QuarantineListTest, P4_WhatIsSavedIsLoaded) {
   crash(4);
-  for (int i = 0; i < 3; ++i) quarantine_.count(crash_of("Lobby", "03", kStart));
+  for (int i = 0; i < 3; ++i) quarantine_.count(crash_of("Lobby", "03", kFirstCrashMs));
   ASSERT_TRUE(quarantine_.save());
   Quarantine loaded = Quarantine::load(directory_.path()).value();
   EXPECT_TRUE(loaded.holds("Room", "01"));
-  EXPECT_EQ(loaded.all().front().since_ms, kStart + 3000);
+  EXPECT_EQ(loaded.all().front().since_ms, kFirstCrashMs + 3000);
   EXPECT_EQ(loaded.all().front().library, "/plugins/a.so");
-  EXPECT_TRUE(loaded.count(crash_of("Lobby", "03", kStart))) << "the crashes before count";
+  EXPECT_TRUE(loaded.count(crash_of("Lobby", "03", kFirstCrashMs))) << "the crashes before count";
 }
 
 TEST_F(QuarantineListTest, P5_TheListIsBounded) {
   for (int i = 0; i < 110; ++i) {
     for (int times = 0; times < 4; ++times)
-      quarantine_.count(crash_of("Room", std::to_string(i), kStart));
+      quarantine_.count(crash_of("Room", std::to_string(i), kFirstCrashMs));
   }
   EXPECT_EQ(quarantine_.all().size(), Quarantine::kMaxEntries);
   EXPECT_TRUE(quarantine_.holds("Room", "109"));

@@ -2,6 +2,7 @@
 
 #include "config/parse.hpp"
 #include "net/raw_client.hpp"
+#include "support/built.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
@@ -25,7 +26,7 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     config_.server.listen.port = 0;
     config_.server.data = temporary_.path() / "data";
-    config_.server.plugins = {HEARTH_PLUGINS};
+    config_.server.plugins = {testing::built::bundled_directory()};
     config_.server.shards = 2;
   }
 

@@ -11,7 +11,7 @@ TEST(Utf8Test, AcceptsOneToFourByteCharactersAtTheirEnds) {
   for (const std::string_view text :
        {"", "a", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
         "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(is_valid_utf8(text)) << testing::PrintToString(std::string(text));
+    EXPECT_TRUE(is_valid_utf8(text)) << ::testing::PrintToString(std::string(text));
   }
 }
 
@@ -35,7 +35,7 @@ TEST(Utf8Test, RefusesWhatRfc3629Excludes) {
       "\xC2\x41",          // followed by something else
   };
   for (const std::string_view text : bad) {
-    EXPECT_FALSE(is_valid_utf8(text)) << testing::PrintToString(std::string(text));
+    EXPECT_FALSE(is_valid_utf8(text)) << ::testing::PrintToString(std::string(text));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "config/parse.hpp"
 
 #include "config/config_files.hpp"
+#include "support/built.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -191,7 +192,7 @@ TEST_F(LoadConfigTest, AnUncheckedMistakeThrowsItsText) {
 // The files that ship.
 class ShippedConfigTest : public ::testing::Test {
  protected:
-  const fs::path root_ = HEARTH_SOURCE_DIR;
+  const fs::path root_ = testing::built::sources();
 };
 
 TEST_F(ShippedConfigTest, LoadsAsItIs) {

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::int64_t at(std::chrono::sys_days day, std::chrono::seconds time = 0s) {
+std::int64_t ms_at(std::chrono::sys_days day, std::chrono::seconds time = 0s) {
   return (day.time_since_epoch() + time) / 1ms;
 }
 std::chrono::sys_days day(int y, unsigned m, unsigned d) {
@@ -47,7 +47,7 @@ std::vector<std::string> times(std::string_view expression, std::int64_t after, 
   return result;
 }
 
-std::string refusal(std::string_view expression) {
+std::string cron_refusal(std::string_view expression) {
   const Result<Cron> cron = Cron::parse(expression);
   EXPECT_FALSE(cron.has_value()) << expression;
   if (cron) return "";
@@ -56,7 +56,7 @@ std::string refusal(std::string_view expression) {
 }
 
 using Times = std::vector<std::string>;
-const std::int64_t kFriday = at(day(2026, 1, 2));  // 2 January 2026, 00:00
+const std::int64_t kFriday = ms_at(day(2026, 1, 2));  // 2 January 2026, 00:00
 
 TEST(CronTest, FiveFieldsAreMinuteHourDayMonthWeekday) {
   EXPECT_EQ(times("30 4 1 * *", kFriday, 2), (Times{"2026-02-01 04:30:00", "2026-03-01 04:30:00"}));
@@ -72,7 +72,7 @@ TEST(CronTest, SixFieldsBeginWithTheSecond) {
 }
 
 TEST(CronTest, TheNextTimeIsStrictlyAfterAndOnAWholeSecond) {
-  const std::int64_t noon = at(day(2026, 1, 2), 12h);
+  const std::int64_t noon = ms_at(day(2026, 1, 2), 12h);
   EXPECT_EQ(times("0 12 * * *", noon - 1, 1), (Times{"2026-01-02 12:00:00"}));
   EXPECT_EQ(times("0 12 * * *", noon, 1), (Times{"2026-01-03 12:00:00"}));
   EXPECT_EQ(times("0 12 * * *", noon + 1, 1), (Times{"2026-01-03 12:00:00"}));
@@ -108,12 +108,12 @@ TEST(CronTest, SundayIs0And7AndEndsAWeekByName) {
 }
 
 TEST(CronTest, IfDayAndWeekdayAreRestrictedEitherSuffices) {
-  EXPECT_EQ(times("0 0 13 * 5", at(day(2026, 2, 1)), 5),
+  EXPECT_EQ(times("0 0 13 * 5", ms_at(day(2026, 2, 1)), 5),
             (Times{"2026-02-06 00:00:00", "2026-02-13 00:00:00", "2026-02-20 00:00:00",
                    "2026-02-27 00:00:00", "2026-03-06 00:00:00"}));
-  EXPECT_EQ(times("0 0 13 * *", at(day(2026, 2, 1)), 2),
+  EXPECT_EQ(times("0 0 13 * *", ms_at(day(2026, 2, 1)), 2),
             (Times{"2026-02-13 00:00:00", "2026-03-13 00:00:00"}));
-  EXPECT_EQ(times("0 0 1-31 * 5", at(day(2026, 2, 1)), 2),
+  EXPECT_EQ(times("0 0 1-31 * 5", ms_at(day(2026, 2, 1)), 2),
             (Times{"2026-02-06 00:00:00", "2026-02-13 00:00:00"}))
       << "every day is no restriction";
 }
@@ -127,7 +127,7 @@ TEST(CronTest, WordsStandForExpressions) {
   EXPECT_EQ(times("@midnight", kFriday, 1), (Times{"2026-01-03 00:00:00"}));
   EXPECT_EQ(times(" @Hourly ", kFriday, 1), (Times{"2026-01-02 01:00:00"}));
   EXPECT_EQ(times("@minutely", kFriday, 1), (Times{"2026-01-02 00:01:00"}));
-  EXPECT_NE(refusal("@reboot").find("not known"), std::string::npos);
+  EXPECT_NE(cron_refusal("@reboot").find("not known"), std::string::npos);
 }
 
 TEST(CronTest, ARefusalNamesTheFieldAndTheReason) {
@@ -169,41 +169,41 @@ TEST(CronTest, ARefusalNamesTheFieldAndTheReason) {
                          Bad{"", "not 0"},
                          Bad{"*\xc3\xa9 * * * *", "ASCII"},
                          Bad{"* * * *\n*", "ASCII"}}) {
-    EXPECT_NE(refusal(bad.expression).find(bad.says), std::string::npos)
-        << bad.expression << ": " << refusal(bad.expression);
+    EXPECT_NE(cron_refusal(bad.expression).find(bad.says), std::string::npos)
+        << bad.expression << ": " << cron_refusal(bad.expression);
   }
-  EXPECT_NE(refusal(std::string(513, '*')).find("512"), std::string::npos);
+  EXPECT_NE(cron_refusal(std::string(513, '*')).find("512"), std::string::npos);
 }
 
 TEST(CronTest, DatesThatNeverComeAreRefused) {
   for (const char* never : {"0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 30-31 feb ?"})
-    EXPECT_NE(refusal(never).find("no month"), std::string::npos) << never;
+    EXPECT_NE(cron_refusal(never).find("no month"), std::string::npos) << never;
   EXPECT_EQ(times("0 0 31 2 mon", kFriday, 1), (Times{"2026-02-02 00:00:00"}))
       << "a weekday suffices";
   EXPECT_EQ(times("0 0 31 2,3 *", kFriday, 1), (Times{"2026-03-31 00:00:00"}));
 }
 
 TEST(CronTest, TheLeapDayIsFoundAcrossTheYear2100) {
-  EXPECT_EQ(times("0 0 29 2 *", at(day(2094, 5, 1)), 3),
+  EXPECT_EQ(times("0 0 29 2 *", ms_at(day(2094, 5, 1)), 3),
             (Times{"2096-02-29 00:00:00", "2104-02-29 00:00:00", "2108-02-29 00:00:00"}));
 }
 
 TEST(CronTest, MonthsAndYearsRollOver) {
-  EXPECT_EQ(times("59 23 31 12 *", at(day(2026, 12, 31), 23h + 59min), 1),
+  EXPECT_EQ(times("59 23 31 12 *", ms_at(day(2026, 12, 31), 23h + 59min), 1),
             (Times{"2027-12-31 23:59:00"}));
-  EXPECT_EQ(times("0 0 31 * *", at(day(2026, 1, 31)), 3),
+  EXPECT_EQ(times("0 0 31 * *", ms_at(day(2026, 1, 31)), 3),
             (Times{"2026-03-31 00:00:00", "2026-05-31 00:00:00", "2026-07-31 00:00:00"}));
-  EXPECT_EQ(times("58 59 23 * * *", at(day(2026, 2, 28), 23h + 59min + 58s), 1),
+  EXPECT_EQ(times("58 59 23 * * *", ms_at(day(2026, 2, 28), 23h + 59min + 58s), 1),
             (Times{"2026-03-01 23:59:58"}));
 }
 
 TEST(CronTest, ThereIsNothingAfterTheYear9999) {
-  EXPECT_EQ(times("0 0 1 1 *", at(day(9998, 6, 1)), 5), (Times{"9999-01-01 00:00:00"}));
-  EXPECT_EQ(times("0 */12 1 1 *", at(day(9998, 6, 1)), 5),
+  EXPECT_EQ(times("0 0 1 1 *", ms_at(day(9998, 6, 1)), 5), (Times{"9999-01-01 00:00:00"}));
+  EXPECT_EQ(times("0 */12 1 1 *", ms_at(day(9998, 6, 1)), 5),
             (Times{"9999-01-01 00:00:00", "9999-01-01 12:00:00"}));
   const TimeZone berlin = *TimeZone::find("Europe/Berlin");
   for (const char* expression : {"0 0 1 1 *", "0 * 1 1 *"})
-    EXPECT_EQ(Cron::parse(expression)->next(at(day(9999, 6, 1)), berlin), std::nullopt);
+    EXPECT_EQ(Cron::parse(expression)->next(ms_at(day(9999, 6, 1)), berlin), std::nullopt);
   const Cron cron = *Cron::parse("* * * * *");
   EXPECT_EQ(cron.next(std::numeric_limits<std::int64_t>::max(), TimeZone()), std::nullopt);
   EXPECT_EQ(cron.next(std::numeric_limits<std::int64_t>::min(), TimeZone()), std::nullopt);
@@ -219,7 +219,8 @@ TEST(CronTest, EveryTimeOfAYearIsFoundOnceInOrder) {
   // Compared with a look at each minute of the year, which is what next() must not do.
   const Cron cron = *Cron::parse("7,37 */5 1,15,31 2-11 2");
   std::vector<std::int64_t> slow;
-  for (std::int64_t minute = at(day(2028, 1, 1)); minute < at(day(2029, 1, 1)); minute += 60'000) {
+  for (std::int64_t minute = ms_at(day(2028, 1, 1)); minute < ms_at(day(2029, 1, 1));
+       minute += 60'000) {
     const std::chrono::sys_seconds second{std::chrono::seconds(minute / 1000)};
     const auto date = std::chrono::floor<std::chrono::days>(second);
     const std::chrono::year_month_day ymd(date);
@@ -234,8 +235,8 @@ TEST(CronTest, EveryTimeOfAYearIsFoundOnceInOrder) {
       slow.push_back(minute);
   }
   std::vector<std::int64_t> found;
-  for (auto next = cron.next(at(day(2028, 1, 1)) - 1, TimeZone()); *next < at(day(2029, 1, 1));
-       next = cron.next(*next, TimeZone()))
+  for (auto next = cron.next(ms_at(day(2028, 1, 1)) - 1, TimeZone());
+       *next < ms_at(day(2029, 1, 1)); next = cron.next(*next, TimeZone()))
     found.push_back(*next);
   EXPECT_EQ(found, slow);
   EXPECT_GT(slow.size(), 400U);

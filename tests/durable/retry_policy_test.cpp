@@ -13,9 +13,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t kDay = 24ULL * 3600 * 1000;
+constexpr std::uint64_t kLongestCap = 24ULL * 3600 * 1000;
 
-std::string refusal(std::uint32_t attempts, std::uint64_t base, std::uint64_t cap) {
+std::string retry_refusal(std::uint32_t attempts, std::uint64_t base, std::uint64_t cap) {
   const auto policy = checked_retry(attempts, base, cap);
   if (policy.has_value()) return "";
   EXPECT_EQ(policy.error().code, Errc::kInvalidArgument);
@@ -30,24 +30,24 @@ TEST(RetryPolicyTest, ZeroTakesTheDefaultOfThatField) {
 }
 
 TEST(RetryPolicyTest, TheLimitsThemselvesAreAccepted) {
-  EXPECT_EQ(*checked_retry(1'000, kDay, kDay),
-            (RetryPolicy{1'000, milliseconds(kDay), milliseconds(kDay)}));
+  EXPECT_EQ(*checked_retry(1'000, kLongestCap, kLongestCap),
+            (RetryPolicy{1'000, milliseconds(kLongestCap), milliseconds(kLongestCap)}));
   EXPECT_EQ(*checked_retry(1, 1, 1), (RetryPolicy{1, milliseconds(1), milliseconds(1)}));
 }
 
 TEST(RetryPolicyTest, WhatIsPastALimitIsRefusedInWords) {
   constexpr auto kHuge = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_NE(refusal(1'001, 0, 0).find("1,000 attempts"), std::string::npos);
-  EXPECT_NE(refusal(0, 0, kDay + 1).find("one day"), std::string::npos);
-  EXPECT_NE(refusal(0, 0, kHuge).find("one day"), std::string::npos);
-  EXPECT_NE(refusal(0, 11, 10).find("above the longest"), std::string::npos);
-  EXPECT_NE(refusal(0, kHuge, 0).find("above the longest"), std::string::npos);
+  EXPECT_NE(retry_refusal(1'001, 0, 0).find("1,000 attempts"), std::string::npos);
+  EXPECT_NE(retry_refusal(0, 0, kLongestCap + 1).find("one day"), std::string::npos);
+  EXPECT_NE(retry_refusal(0, 0, kHuge).find("one day"), std::string::npos);
+  EXPECT_NE(retry_refusal(0, 11, 10).find("above the longest"), std::string::npos);
+  EXPECT_NE(retry_refusal(0, kHuge, 0).find("above the longest"), std::string::npos);
 }
 
 TEST(RetryPolicyTest, AFieldIsComparedWithTheDefaultOfTheOther) {
-  EXPECT_NE(refusal(0, 3'001, 0), "") << "above the default cap";
-  EXPECT_NE(refusal(0, 0, 99), "") << "below the default base";
-  EXPECT_EQ(refusal(0, 3'000, 0), "");
+  EXPECT_NE(retry_refusal(0, 3'001, 0), "") << "above the default cap";
+  EXPECT_NE(retry_refusal(0, 0, 99), "") << "below the default base";
+  EXPECT_EQ(retry_refusal(0, 3'000, 0), "");
 }
 
 TEST(RetryPolicyTest, AWaitIsAnythingFromZeroToBelowTheDoubledBase) {
@@ -65,7 +65,7 @@ TEST(RetryPolicyTest, AWaitIsAnythingFromZeroToBelowTheDoubledBase) {
 
 TEST(RetryPolicyTest, WaitsNeverOverflow) {
   hearth::testing::SeededRandom random(3);
-  const RetryPolicy longest{1'000, milliseconds(kDay), milliseconds(kDay)};
+  const RetryPolicy longest{1'000, milliseconds(kLongestCap), milliseconds(kLongestCap)};
   for (const int attempt : {1, 40, 1'000, std::numeric_limits<int>::max(), 0, -1}) {
     for (int i = 0; i < 100; ++i) {
       const milliseconds wait = retry_wait(longest, attempt, random);

@@ -23,7 +23,7 @@ ScheduleRequest of(ScheduleType type, std::int64_t when = 0) {
 }
 
 // The message of a refusal; empty if it is accepted.
-std::string refusal(const ScheduleRequest& request, Errc code = Errc::kInvalidArgument) {
+std::string request_refusal(const ScheduleRequest& request, Errc code = Errc::kInvalidArgument) {
   const auto row = checked_schedule(request, ScheduleSettings{}, kNow);
   if (row) return "";
   EXPECT_EQ(row.error().code, code);
@@ -47,82 +47,82 @@ TEST(ScheduleRequestTest, TheFirstTimeIsReckonedByType) {
 
 TEST(ScheduleRequestTest, TimesThatHaveNoMeaningAreRefused) {
   for (const std::int64_t bad : {std::int64_t{-1}, kLeast, kYear9999 - kNow + 1, kMost})
-    EXPECT_NE(refusal(of(ScheduleType::kDelay, bad)), "") << bad;
+    EXPECT_NE(request_refusal(of(ScheduleType::kDelay, bad)), "") << bad;
   for (const std::int64_t bad : {std::int64_t{-1}, kLeast, kYear9999 + 1, kMost})
-    EXPECT_NE(refusal(of(ScheduleType::kAt, bad)), "") << bad;
+    EXPECT_NE(request_refusal(of(ScheduleType::kAt, bad)), "") << bad;
   for (const std::int64_t bad :
        {std::int64_t{0}, std::int64_t{-1}, kLeast, kMost, std::int64_t{366} * 24 * 3'600'000 + 1})
-    EXPECT_NE(refusal(of(ScheduleType::kInterval, bad)), "") << bad;
+    EXPECT_NE(request_refusal(of(ScheduleType::kInterval, bad)), "") << bad;
 }
 
 TEST(ScheduleRequestTest, TheLimitsThemselvesAreAccepted) {
-  EXPECT_EQ(refusal(of(ScheduleType::kDelay, kYear9999 - kNow)), "");
-  EXPECT_EQ(refusal(of(ScheduleType::kAt, kYear9999)), "");
-  EXPECT_EQ(refusal(of(ScheduleType::kAt, 0)), "");
-  EXPECT_EQ(refusal(of(ScheduleType::kInterval, std::int64_t{366} * 24 * 3'600'000)), "");
+  EXPECT_EQ(request_refusal(of(ScheduleType::kDelay, kYear9999 - kNow)), "");
+  EXPECT_EQ(request_refusal(of(ScheduleType::kAt, kYear9999)), "");
+  EXPECT_EQ(request_refusal(of(ScheduleType::kAt, 0)), "");
+  EXPECT_EQ(request_refusal(of(ScheduleType::kInterval, std::int64_t{366} * 24 * 3'600'000)), "");
 }
 
 TEST(ScheduleRequestTest, CronAndZoneAreCheckedAtOnce) {
   ScheduleRequest request = of(ScheduleType::kCron);
   request.cron = "0 0 30 2 *";
-  EXPECT_NE(refusal(request).find("cron"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("cron"), std::string::npos);
   request.cron = "";
-  EXPECT_NE(refusal(request), "");
+  EXPECT_NE(request_refusal(request), "");
   request = of(ScheduleType::kCron);
   request.time_zone = "Mars/Olympus";
-  EXPECT_NE(refusal(request).find("Mars/Olympus"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("Mars/Olympus"), std::string::npos);
   request = of(ScheduleType::kDelay, 1);
   request.cron = "* * * * *";
-  EXPECT_NE(refusal(request).find("belong to the type cron"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("belong to the type cron"), std::string::npos);
   request = of(ScheduleType::kInterval, 1);
   request.time_zone = "UTC";
-  EXPECT_NE(refusal(request), "");
+  EXPECT_NE(request_refusal(request), "");
 }
 
 TEST(ScheduleRequestTest, TheCallbackIsOneTo256BytesOfUtf8) {
   ScheduleRequest request = of(ScheduleType::kDelay);
   for (const std::string& bad : {std::string(), std::string(257, 'c'), std::string("\xff")}) {
     request.callback = bad;
-    EXPECT_NE(refusal(request).find("callback"), std::string::npos);
+    EXPECT_NE(request_refusal(request).find("callback"), std::string::npos);
   }
   const std::string longest(256, 'c');
   request.callback = longest;
-  EXPECT_EQ(refusal(request), "");
+  EXPECT_EQ(request_refusal(request), "");
 }
 
 TEST(ScheduleRequestTest, ThePayloadIsBoundedJson) {
   ScheduleRequest request = of(ScheduleType::kDelay);
   for (const char* bad : {"{", "[1] 2", "nan", "\xff", " "}) {
     request.payload = bad;
-    EXPECT_NE(refusal(request).find("payload"), std::string::npos) << bad;
+    EXPECT_NE(request_refusal(request).find("payload"), std::string::npos) << bad;
   }
   const std::string large = "\"" + std::string(std::size_t{1} << 20, 'x') + "\"";
   request.payload = large;
-  EXPECT_NE(refusal(request, Errc::kLimitExceeded), "");
+  EXPECT_NE(request_refusal(request, Errc::kLimitExceeded), "");
 }
 
 TEST(ScheduleRequestTest, ChoicesOutOfTheirRangeAreRefused) {
   ScheduleRequest request = of(static_cast<ScheduleType>(0));
-  EXPECT_NE(refusal(request), "");
-  EXPECT_NE(refusal(of(static_cast<ScheduleType>(5))), "");
+  EXPECT_NE(request_refusal(request), "");
+  EXPECT_NE(request_refusal(of(static_cast<ScheduleType>(5))), "");
   request = of(ScheduleType::kDelay);
   request.idempotent = static_cast<Idempotent>(3);
-  EXPECT_NE(refusal(request).find("idempotent"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("idempotent"), std::string::npos);
   request = of(ScheduleType::kDelay);
   request.misfire = static_cast<Misfire>(3);
-  EXPECT_NE(refusal(request).find("misfire"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("misfire"), std::string::npos);
   request = of(ScheduleType::kDelay);
   request.overlap = static_cast<Overlap>(3);
-  EXPECT_NE(refusal(request).find("overlap"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("overlap"), std::string::npos);
   request = of(ScheduleType::kDelay);
   request.misfire_limit = 1'001;
-  EXPECT_NE(refusal(request).find("misfire_limit"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("misfire_limit"), std::string::npos);
   request = of(ScheduleType::kCron);
   request.fixed_rate = true;
-  EXPECT_NE(refusal(request).find("fixed rate"), std::string::npos);
+  EXPECT_NE(request_refusal(request).find("fixed rate"), std::string::npos);
   request = of(ScheduleType::kDelay);
   request.retry_base_ms = 5'000;
-  EXPECT_NE(refusal(request).find("retry"), std::string::npos) << "above the default cap";
+  EXPECT_NE(request_refusal(request).find("retry"), std::string::npos) << "above the default cap";
 }
 
 TEST(ScheduleRequestTest, DefaultsAreFilledIn) {

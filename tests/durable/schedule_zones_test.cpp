@@ -30,8 +30,8 @@ class ScheduleZonesTest : public SchedulesFixture {
 
   static ScheduleRequest hourly() { return cron("0 * * * *", "Europe/Berlin"); }
   void advance_to_full_hour() {
-    constexpr std::int64_t kHour = 3'600'000;
-    clock_.advance(std::chrono::milliseconds(kHour - now() % kHour));
+    constexpr std::int64_t kWholeHour = 3'600'000;
+    clock_.advance(std::chrono::milliseconds(kWholeHour - now() % kWholeHour));
   }
   // The reasons of the notes of one kind since the last look.
   std::vector<std::string> reasons(What what) {

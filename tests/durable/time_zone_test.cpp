@@ -10,75 +10,76 @@
 namespace hearth::durable {
 namespace {
 
-constexpr std::int64_t kHour = 3600;
+constexpr std::int64_t kHourInSeconds = 3600;
 
-std::int64_t at(int y, unsigned m, unsigned d, int hour = 0, int minute = 0) {
+std::int64_t seconds_at(int y, unsigned m, unsigned d, int hour = 0, int minute = 0) {
   const std::chrono::sys_days day =
       std::chrono::year(y) / std::chrono::month(m) / std::chrono::day(d);
-  return std::int64_t{day.time_since_epoch().count()} * 86'400 + hour * kHour + minute * 60;
+  return std::int64_t{day.time_since_epoch().count()} * 86'400 + hour * kHourInSeconds +
+         minute * 60;
 }
 
 TEST(TimeZoneTest, P1_UtcNeedsNoDatabase) {
   for (const TimeZone& zone : {TimeZone(), *TimeZone::find(""), *TimeZone::find("UTC")}) {
-    EXPECT_EQ(zone.stretch(at(2026, 7, 1)).offset, 0);
-    EXPECT_EQ(zone.instant(at(2300, 7, 1)), at(2300, 7, 1));
+    EXPECT_EQ(zone.stretch(seconds_at(2026, 7, 1)).offset, 0);
+    EXPECT_EQ(zone.instant(seconds_at(2300, 7, 1)), seconds_at(2300, 7, 1));
   }
 }
 
 TEST(TimeZoneTest, AStretchLastsFromOneChangeToTheNext) {
   const TimeZone berlin = *TimeZone::find("Europe/Berlin");
-  const TimeZone::Stretch summer = berlin.stretch(at(2026, 7, 1));
-  EXPECT_EQ(summer.offset, 2 * kHour);
-  EXPECT_EQ(summer.from, at(2026, 3, 29, 1));
-  EXPECT_EQ(summer.until, at(2026, 10, 25, 1));
-  EXPECT_EQ(berlin.stretch(summer.from - 1).offset, kHour);
-  EXPECT_EQ(berlin.stretch(summer.until).offset, kHour);
+  const TimeZone::Stretch summer = berlin.stretch(seconds_at(2026, 7, 1));
+  EXPECT_EQ(summer.offset, 2 * kHourInSeconds);
+  EXPECT_EQ(summer.from, seconds_at(2026, 3, 29, 1));
+  EXPECT_EQ(summer.until, seconds_at(2026, 10, 25, 1));
+  EXPECT_EQ(berlin.stretch(summer.from - 1).offset, kHourInSeconds);
+  EXPECT_EQ(berlin.stretch(summer.until).offset, kHourInSeconds);
 }
 
 TEST(TimeZoneTest,
      ALocalTimeThatIsSkippedIsTheFirstInstantAfterTheGapAndOneThatComesTwiceTheFirst) {
   const TimeZone berlin = *TimeZone::find("Europe/Berlin");
-  EXPECT_EQ(berlin.instant(at(2026, 3, 29, 1, 59)), at(2026, 3, 29, 0, 59));
-  EXPECT_EQ(berlin.instant(at(2026, 3, 29, 2, 0)), at(2026, 3, 29, 1, 0));
-  EXPECT_EQ(berlin.instant(at(2026, 3, 29, 2, 59)), at(2026, 3, 29, 1, 0));
-  EXPECT_EQ(berlin.instant(at(2026, 3, 29, 3, 0)), at(2026, 3, 29, 1, 0));
-  EXPECT_EQ(berlin.instant(at(2026, 10, 25, 2, 30)), at(2026, 10, 25, 0, 30));
-  EXPECT_EQ(berlin.instant(at(2026, 10, 25, 3, 0)), at(2026, 10, 25, 2, 0));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 3, 29, 1, 59)), seconds_at(2026, 3, 29, 0, 59));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 3, 29, 2, 0)), seconds_at(2026, 3, 29, 1, 0));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 3, 29, 2, 59)), seconds_at(2026, 3, 29, 1, 0));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 3, 29, 3, 0)), seconds_at(2026, 3, 29, 1, 0));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 10, 25, 2, 30)), seconds_at(2026, 10, 25, 0, 30));
+  EXPECT_EQ(berlin.instant(seconds_at(2026, 10, 25, 3, 0)), seconds_at(2026, 10, 25, 2, 0));
 }
 
 TEST(TimeZoneTest, P2_YearsAfter2037FollowTheSameRules) {
   const TimeZone berlin = *TimeZone::find("Europe/Berlin");
   // The last Sundays of March and October: 2050 has them on the 27th and the 30th.
-  EXPECT_EQ(berlin.stretch(at(2050, 3, 27, 0, 59)).offset, kHour);
-  EXPECT_EQ(berlin.stretch(at(2050, 3, 27, 1, 0)).offset, 2 * kHour);
-  EXPECT_EQ(berlin.stretch(at(2050, 10, 30, 0, 59)).offset, 2 * kHour);
-  EXPECT_EQ(berlin.stretch(at(2050, 10, 30, 1, 0)).offset, kHour);
-  EXPECT_EQ(berlin.instant(at(2050, 3, 27, 2, 30)), at(2050, 3, 27, 1, 0));
-  const TimeZone::Stretch summer = berlin.stretch(at(2050, 7, 1));
-  EXPECT_EQ(summer.from, at(2050, 3, 27, 1));
-  EXPECT_EQ(summer.until, at(2050, 10, 30, 1));
+  EXPECT_EQ(berlin.stretch(seconds_at(2050, 3, 27, 0, 59)).offset, kHourInSeconds);
+  EXPECT_EQ(berlin.stretch(seconds_at(2050, 3, 27, 1, 0)).offset, 2 * kHourInSeconds);
+  EXPECT_EQ(berlin.stretch(seconds_at(2050, 10, 30, 0, 59)).offset, 2 * kHourInSeconds);
+  EXPECT_EQ(berlin.stretch(seconds_at(2050, 10, 30, 1, 0)).offset, kHourInSeconds);
+  EXPECT_EQ(berlin.instant(seconds_at(2050, 3, 27, 2, 30)), seconds_at(2050, 3, 27, 1, 0));
+  const TimeZone::Stretch summer = berlin.stretch(seconds_at(2050, 7, 1));
+  EXPECT_EQ(summer.from, seconds_at(2050, 3, 27, 1));
+  EXPECT_EQ(summer.until, seconds_at(2050, 10, 30, 1));
   // The summer of the south goes across the new year.
   const TimeZone sydney = *TimeZone::find("Australia/Sydney");
-  EXPECT_EQ(sydney.stretch(at(2060, 12, 31, 23)).offset, 11 * kHour);
-  EXPECT_EQ(sydney.stretch(at(2061, 1, 1)).offset, 11 * kHour);
-  EXPECT_EQ(sydney.stretch(at(2061, 6, 1)).offset, 10 * kHour);
+  EXPECT_EQ(sydney.stretch(seconds_at(2060, 12, 31, 23)).offset, 11 * kHourInSeconds);
+  EXPECT_EQ(sydney.stretch(seconds_at(2061, 1, 1)).offset, 11 * kHourInSeconds);
+  EXPECT_EQ(sydney.stretch(seconds_at(2061, 6, 1)).offset, 10 * kHourInSeconds);
 }
 
 TEST(TimeZoneTest, P2_AClockThatRestsGoesOnResting) {
   // Moscow changed its clock in the model years of long ago, and does not any more.
   const TimeZone moscow = *TimeZone::find("Europe/Moscow");
   for (int year = 2038; year < 2070; ++year) {
-    EXPECT_EQ(moscow.stretch(at(year, 1, 10)).offset, 3 * kHour) << year;
-    EXPECT_EQ(moscow.stretch(at(year, 7, 10)).offset, 3 * kHour) << year;
+    EXPECT_EQ(moscow.stretch(seconds_at(year, 1, 10)).offset, 3 * kHourInSeconds) << year;
+    EXPECT_EQ(moscow.stretch(seconds_at(year, 7, 10)).offset, 3 * kHourInSeconds) << year;
   }
 }
 
 TEST(TimeZoneTest, StretchesFollowEachOtherWithoutAHole) {
   for (const char* name : {"Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata"}) {
     const TimeZone zone = *TimeZone::find(name);
-    std::int64_t instant = at(2036, 5, 1);
+    std::int64_t instant = seconds_at(2036, 5, 1);
     int steps = 0;
-    while (instant < at(2042, 1, 1)) {
+    while (instant < seconds_at(2042, 1, 1)) {
       const TimeZone::Stretch stretch = zone.stretch(instant);
       ASSERT_LE(stretch.from, instant) << name;
       ASSERT_GT(stretch.until, instant) << name;
@@ -111,7 +112,7 @@ TEST(TimeZoneTest, SeveralThreadsMayAskAtOnce) {
     threads.emplace_back([&mine] {
       for (const char* name : {"Asia/Tokyo", "Europe/Paris", "America/Chicago", "Africa/Cairo"}) {
         const auto zone = TimeZone::find(name);
-        if (!zone || zone->instant(at(2026, 1, 1)) == at(2026, 1, 1)) ++mine;
+        if (!zone || zone->instant(seconds_at(2026, 1, 1)) == seconds_at(2026, 1, 1)) ++mine;
       }
     });
   }

@@ -4,6 +4,7 @@
 //     HEARTH_CHAOS_AGENTS=200 HEARTH_CHAOS_KILLS=100 build/dev/tests/fault_tests --gtest_filter='ChaosTest.*'
 
 #include "fault/fault_fixture.hpp"
+#include "support/environment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
+#include "support/built.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,8 +35,7 @@ const std::string kClosed = "4410 the agent was destroyed";
 class DestroyKillTest : public FaultTest {
  protected:
   DestroyKillTest() {
-    std::filesystem::copy_file(std::filesystem::path(HEARTH_AGENT_PLUGINS) / "probe-agent.so",
-                               root_ / "plugins/probe-agent.so");
+    std::filesystem::copy_file(built::agent("probe-agent"), root_ / "plugins/probe-agent.so");
   }
 
   static Reply http(const ServerProcess& server, const std::string& method,

@@ -3,11 +3,11 @@
 
 #include "base/sha256.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <sqlite3.h>
 #include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <random>
@@ -19,11 +19,6 @@
 namespace hearth::testing {
 
 inline constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
-
-inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 // The rows of a query on a database file, their columns joined by '|'. The file is copied with its log first, so that the
 // look changes nothing and may be taken after a kill. No file: no rows.
@@ -57,8 +52,7 @@ inline std::vector<std::string> rows_of(const std::filesystem::path& file,
 class FaultTest : public ProcessTest {
  protected:
   FaultTest() {
-    std::filesystem::copy_file(std::filesystem::path(HEARTH_AGENT_PLUGINS) / "ledger-agent.so",
-                               root_ / "plugins/ledger-agent.so");
+    std::filesystem::copy_file(built::agent("ledger-agent"), root_ / "plugins/ledger-agent.so");
     std::filesystem::create_directory(root_ / "effects");
     put("hearth.yaml", "log:\n  level: debug\n");
     configure("");
@@ -77,9 +71,9 @@ class FaultTest : public ProcessTest {
   // One that stops itself where HEARTH_STOP_AT says.
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_until(const std::string& stop_at) const {
     auto server = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop_at, HEARTH_BINARY, "serve",
-                                 "--listen", "127.0.0.1:0", "--log-format", "human", "--config",
-                                 "hearth.yaml", "--shards", "1"},
+        std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop_at, built::server().string(),
+                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
+                                 "--config", "hearth.yaml", "--shards", "1"},
         root_);
     return server;
   }

@@ -468,13 +468,13 @@ TEST_P(KillMatrixTest, IsAsPromised) {
   EXPECT_EQ(books(), expected.at_rest);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Case>& each) {
+std::string case_name(const ::testing::TestParamInfo<Case>& each) {
   return each.param.name;
 }
-INSTANTIATE_TEST_SUITE_P(Fibers, KillMatrixTest, ::testing::ValuesIn(kCases), name_of);
-INSTANTIATE_TEST_SUITE_P(Managed, KillMatrixTest, ::testing::ValuesIn(kManagedCases), name_of);
-INSTANTIATE_TEST_SUITE_P(Schedules, KillMatrixTest, ::testing::ValuesIn(kScheduleCases), name_of);
-INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases), name_of);
+INSTANTIATE_TEST_SUITE_P(Fibers, KillMatrixTest, ::testing::ValuesIn(kCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Managed, KillMatrixTest, ::testing::ValuesIn(kManagedCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Schedules, KillMatrixTest, ::testing::ValuesIn(kScheduleCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases), case_name);
 
 TEST(KillMatrix, HasACaseForEveryStopPoint) {
   std::set<std::string_view> tested = {// In tests of their own: DestroyKillTest.

@@ -8,6 +8,8 @@
 // once would need more open files than a system's usual limit.
 
 #include "fault/fault_fixture.hpp"
+#include "support/built.hpp"
+#include "support/environment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -114,8 +117,7 @@ class RecoveryLoadTest : public FaultTest {
     add_ledger(name);
   }
   void add_ledger(const std::string& name) const {
-    std::filesystem::copy_file(std::filesystem::path(HEARTH_AGENT_PLUGINS) / (name + ".so"),
-                               root_ / "plugins" / (name + ".so"),
+    std::filesystem::copy_file(built::agent(name), root_ / "plugins" / (name + ".so"),
                                std::filesystem::copy_options::overwrite_existing);
   }
 

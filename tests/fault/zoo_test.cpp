@@ -12,6 +12,7 @@
 
 #include "fault/gcc_libraries.hpp"
 #include "fault/zoo_fixture.hpp"
+#include "support/built.hpp"
 
 #include <unistd.h>
 
@@ -99,9 +100,7 @@ class ZooTest : public SupervisedTest {
     put("classes/zoo-cpp.yaml", "class: zoo-cpp\nidle_timeout: 200ms\n");
   }
 
-  static std::filesystem::path zoo(const std::string& name) {
-    return std::filesystem::path(HEARTH_ZOO) / (name + ".so");
-  }
+  static std::filesystem::path zoo(const std::string& name) { return built::zoo(name); }
   [[nodiscard]] std::string installed(const std::string& name) const {
     return (root_ / "plugins" / (name + ".so")).string();
   }
@@ -355,7 +354,7 @@ TEST_P(ZooServedTest, HasItsFateAndTheOthersGoOn) {
 // More of them than a class may have threads: the rest of the pool is for others, and a version without the mistake is served.
 TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVersionToTheirAgents) {
   install(zoo("hangs_in_a_job"), "zoo.so");
-  install(std::filesystem::path(HEARTH_AGENT_PLUGINS) / "probe-agent.so", "probe-agent.so");
+  install(built::agent("probe-agent"), "probe-agent.so");
   const auto supervisor = start();
   const std::uint16_t port = wait_for_server(*supervisor, 1);
   Neighbour neighbour(port);
@@ -407,7 +406,7 @@ TEST_F(ZooQuarantineTest, ALibraryWhoseThreadsCrashAgainAndAgainIsInQuarantine) 
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Row>& each) {
+std::string library_name(const ::testing::TestParamInfo<Row>& each) {
   return each.param.library;
 }
 
@@ -426,7 +425,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"trusts_arguments"}, Row{"ignores_failed_submits"}, Row{"keeps_a_slice"},
         Row{"gcc_good"}, Row{"gcc_good_cpp"}, Row{"gcc_completes_twice"}, Row{"gcc_keeps_a_slice"},
         Row{"gcc_throws_in_event"}, Row{"gcc_thread_local_destructor"}),
-    name_of);
+    library_name);
 
 constexpr const char* kLate = "echo: the agent did not answer in time";
 INSTANTIATE_TEST_SUITE_P(
@@ -435,14 +434,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Row{"no_second_life", Fate::kServed, "failed to start"},
                       Row{"one_agent_for_all", Fate::kServed, kLate, "", Visit::kFirstLife},
                       Row{"remembers_its_thread", Fate::kServed, kLate, "", Visit::kFirstLife}),
-    name_of);
+    library_name);
 
 // Its agents wait for the job, so they are not idle: the first life is the only one.
 INSTANTIATE_TEST_SUITE_P(StopsLate, ZooServedTest,
                          ::testing::Values(Row{"hangs_in_a_job", Fate::kServed,
                                                "wait: the agent did not answer in time; ", "",
                                                Visit::kFirstLife, true}),
-                         name_of);
+                         library_name);
 
 INSTANTIATE_TEST_SUITE_P(
     Ends, ZooServedTest,
@@ -467,7 +466,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"hangs_in_result", Fate::kHangs, "hung", "on_result"},
         Row{"hangs_in_cancel", Fate::kHangs, "hung", "on_cancel", Visit::kStay},
         Row{"hangs_in_destroy", Fate::kHangs, "hung", "destroy"}),
-    name_of);
+    library_name);
 
 }  // namespace
 }  // namespace hearth::testing

@@ -25,7 +25,7 @@ namespace {
 #endif
 
 std::atomic<bool> is_there{false};
-std::atomic<bool> go_on{false};
+std::atomic<bool> may_go_on{false};
 
 void tell_that_it_is_there() {
   is_there = true;
@@ -33,11 +33,11 @@ void tell_that_it_is_there() {
 }
 __attribute__((noinline)) void spin_in_the_middle_of_nowhere() {
   tell_that_it_is_there();
-  while (!go_on) asm volatile("");
+  while (!may_go_on) asm volatile("");
 }
 __attribute__((noinline)) void sleep_in_the_middle_of_nowhere() {
   tell_that_it_is_there();
-  while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!may_go_on) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 __attribute__((noinline)) void recurse(int depth) {
   if (depth == 0) return spin_in_the_middle_of_nowhere();
@@ -50,7 +50,7 @@ class CallStackTest : public ::testing::Test {
   // The text of what the thread is in that runs `work` as a call.
   template <class Work>
   std::string stack_of(Work work) {
-    go_on = false;
+    may_go_on = false;
     is_there = false;
     std::thread thread([&] {
       const CallScope scope(owner_, "message", AgentLabel("a"));
@@ -60,7 +60,7 @@ class CallStackTest : public ::testing::Test {
     for_each_call([this](const RunningCall& call) {
       if (call.owner == &owner_) frames_ = stacks_.capture(call);
     });
-    go_on = true;
+    may_go_on = true;
     thread.join();
     std::string text;
     for (const std::string& each : name_addresses(frames_)) text += each + "\n";
@@ -167,7 +167,7 @@ TEST_F(CallStackTest, AThreadThatBlocksSignalsIsNotWaitedForAndTheNextOneAnswers
 TEST_F(CallStackTest, OfSeveralObjectsTheFirstOneAsks) {
   CallStacks second;
   std::latch begun(1);
-  go_on = false;
+  may_go_on = false;
   std::thread thread([&] {
     const CallScope scope(owner_, "message", AgentLabel("a"));
     begun.count_down();
@@ -177,7 +177,7 @@ TEST_F(CallStackTest, OfSeveralObjectsTheFirstOneAsks) {
   for_each_call([&](const RunningCall& call) {
     if (call.owner == &owner_) EXPECT_TRUE(second.capture(call).empty());
   });
-  go_on = true;
+  may_go_on = true;
   thread.join();
 }
 
@@ -211,7 +211,7 @@ __attribute__((noinline)) void spin_on_a_broken_stack() {
       "je 1b\n"
       "pop %%rbp\n"
       :
-      : "m"(go_on)
+      : "m"(may_go_on)
       : "memory", "cc");
 #endif
 }

@@ -23,7 +23,7 @@ namespace {
 
 using hearth::testing::TempDirectory;
 
-hearth_bytes slice(std::string_view text) {
+hearth_bytes bytes_of(std::string_view text) {
   return {text.data(), text.size()};
 }
 std::string text_of(hearth_bytes bytes) {
@@ -93,15 +93,15 @@ TEST_F(CheckHostTest, HidesExtensionsAndShortensItsTable) {
 TEST_F(CheckHostTest, WorksAsTheServersDoes) {
   use({});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("{\"n\":1}")), HEARTH_OK);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("{\"n\":1}")), HEARTH_OK);
   hearth_bytes json{};
   ASSERT_EQ(state.get(host_, handle_, &json), HEARTH_OK);
   EXPECT_EQ(text_of(json), "{\"n\":1}");
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("{")), HEARTH_E_INVALID);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("{")), HEARTH_E_INVALID);
 
   const auto& sql = extension<hearth_sql_v1>(HEARTH_EXT_SQL);
   hearth_statement statement = 0;
-  ASSERT_EQ(sql.prepare(host_, handle_, slice("SELECT 6 * 7"), &statement), HEARTH_OK);
+  ASSERT_EQ(sql.prepare(host_, handle_, bytes_of("SELECT 6 * 7"), &statement), HEARTH_OK);
   ASSERT_EQ(sql.step(host_, handle_, statement), HEARTH_ROW);
   std::int64_t value = 0;
   ASSERT_EQ(sql.column_int64(host_, handle_, statement, 0, &value), HEARTH_OK);
@@ -115,14 +115,14 @@ TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
   const auto& queue = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
   hearth_queue_request request{};
   request.struct_size = sizeof request;
-  request.callback = slice("tick");
+  request.callback = bytes_of("tick");
   hearth_bytes record{};
   ASSERT_EQ(queue.push(host_, handle_, &request, &record), HEARTH_OK);
   hearth_fiber fiber = 0;
   hearth_bytes id{};
   const auto& fibers = extension<hearth_fibers_v1>(HEARTH_EXT_FIBERS);
-  ASSERT_EQ(fibers.start(host_, handle_, slice("work"), {}, &fiber, &id), HEARTH_OK);
-  ASSERT_EQ(fibers.stash(host_, handle_, fiber, slice("5")), HEARTH_OK);
+  ASSERT_EQ(fibers.start(host_, handle_, bytes_of("work"), {}, &fiber, &id), HEARTH_OK);
+  ASSERT_EQ(fibers.stash(host_, handle_, fiber, bytes_of("5")), HEARTH_OK);
   agent_->end_turn();
 
   use({});
@@ -152,7 +152,7 @@ TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
   use({});
   const runtime::CallId call = accepted(runtime::EventKind::kCall);
   agent_->calls()[call].state = CheckCall::State::kCancelled;
-  EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, slice("1")), HEARTH_E_GONE);
+  EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("1")), HEARTH_E_GONE);
   EXPECT_EQ(host_->complete(host_, handle_, 987, HEARTH_OK, {}), HEARTH_E_GONE);
   EXPECT_EQ(blamed(), "");
 }
@@ -160,7 +160,7 @@ TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
 TEST_F(CheckHostTest, AnAnswerThatIsNoJsonIsBlamed) {
   use({});
   const runtime::CallId call = accepted(runtime::EventKind::kCall);
-  EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, slice("no")), HEARTH_E_INVALID);
+  EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("no")), HEARTH_E_INVALID);
   EXPECT_NE(blamed().find("no JSON"), std::string::npos);
 }
 
@@ -203,9 +203,9 @@ TEST_F(CheckHostTest, TheChosenCallFailsAndNoOther) {
   use({});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
   check_->inject({.at = 2, .status = HEARTH_E_BUSY, .submit_only = false});
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("1")), HEARTH_OK);
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("2")), HEARTH_E_BUSY);
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("3")), HEARTH_OK);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("1")), HEARTH_OK);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("2")), HEARTH_E_BUSY);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("3")), HEARTH_OK);
   EXPECT_TRUE(check_->fault_came());
   EXPECT_EQ(check_->faulted(), "hearth.state/1 set");
   EXPECT_EQ(check_->calls(), 3U);
@@ -215,7 +215,7 @@ TEST_F(CheckHostTest, SubmitAloneCanFail) {
   use({});
   check_->inject({.at = 1, .status = HEARTH_E_LIMIT, .submit_only = true});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
-  EXPECT_EQ(state.set(host_, handle_, 0, slice("1")), HEARTH_OK);
+  EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("1")), HEARTH_OK);
   const std::uint64_t time = 1;
   std::uint64_t id = 0;
   const hearth_bytes request = {&time, sizeof time};
@@ -232,7 +232,8 @@ TEST_F(CheckHostTest, OperationsAreCheckedAsTheServerDoes) {
   EXPECT_EQ(host_->submit(host_, handle_, 4711, request, 7, &id), HEARTH_E_UNSUPPORTED);
   EXPECT_EQ(host_->submit(host_, handle_, HEARTH_OP_OFFLOAD, request, 7, &id),
             HEARTH_E_UNSUPPORTED);
-  EXPECT_EQ(host_->submit(host_, handle_, HEARTH_OP_SLEEP, slice("x"), 7, &id), HEARTH_E_INVALID);
+  EXPECT_EQ(host_->submit(host_, handle_, HEARTH_OP_SLEEP, bytes_of("x"), 7, &id),
+            HEARTH_E_INVALID);
   agent_->creating = true;
   EXPECT_EQ(host_->submit(host_, handle_, HEARTH_OP_SLEEP, request, 7, &id), HEARTH_E_FORBIDDEN);
   agent_->creating = false;
@@ -254,7 +255,7 @@ TEST_F(CheckHostTest, WhileAnAgentIsDestroyedItsFunctionsAnswerClosing) {
 TEST_F(CheckHostTest, WhatAGuardedHostGivesIsInItsMemory) {
   use({}, true);
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
-  ASSERT_EQ(state.set(host_, handle_, 0, slice("[1]")), HEARTH_OK);
+  ASSERT_EQ(state.set(host_, handle_, 0, bytes_of("[1]")), HEARTH_OK);
   hearth_bytes json{};
   ASSERT_EQ(state.get(host_, handle_, &json), HEARTH_OK);
   EXPECT_EQ(text_of(json), "[1]");

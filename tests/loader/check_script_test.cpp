@@ -1,6 +1,7 @@
 #include "loader/check_script.hpp"
 
 #include "loader/test_libraries.hpp"
+#include "support/built.hpp"
 
 #include <hearth/abi.h>
 
@@ -36,7 +37,7 @@ TEST(CheckScriptTest, LeavesOutNamesThatEveryLibraryHas) {
 }
 
 TEST(CheckScriptTest, FindsTheMethodsOfALibrary) {
-  const auto names = find_names(testing::read_bytes(HEARTH_ZOO "/good.so"), 1000);
+  const auto names = find_names(testing::read_bytes(hearth::testing::built::zoo("good")), 1000);
   for (const char* const method : {"echo", "wait", "note"})
     EXPECT_NE(std::ranges::find(names, method), names.end()) << method;
 }

@@ -3,6 +3,7 @@
 #include "loader/check_cases.hpp"
 #include "loader/file_rules.hpp"
 #include "loader/test_libraries.hpp"
+#include "support/built.hpp"
 #include "support/temp_directory.hpp"
 
 #include <unistd.h>
@@ -25,14 +26,14 @@ namespace fs = std::filesystem;
 
 CheckOptions quick() {
   CheckOptions options;
-  options.program = HEARTH_TEST_PROBE;
+  options.program = hearth::testing::built::probe();
   options.time_limit = 10s;
   options.only = {"T101"};
   return options;
 }
 
 fs::path good() {
-  return fs::path(HEARTH_ZOO) / "good.so";
+  return hearth::testing::built::zoo("good");
 }
 
 TEST(CheckTest, EachCaseHasItsOwnNameASentenceAndAdvice) {
@@ -82,7 +83,7 @@ TEST(CheckTest, ThereMustBeAFile) {
 
 TEST(CheckTest, WhatIsExcludedIsSkippedAndDoesNotFail) {
   CheckOptions options = quick();
-  const fs::path library = fs::path(HEARTH_ZOO) / "shares_a_variable.so";
+  const fs::path library = hearth::testing::built::zoo("shares_a_variable");
   options.only = {"T106"};
   EXPECT_FALSE(check_library(library, options).value().passed());
   options.excluded = {"E8", "E9", "T106"};
@@ -143,7 +144,7 @@ TEST(CheckTest, LeavesNothingInTheTemporaryDirectory) {
   options.only = {"T205"};
   options.time_limit = 1s;
   for (const char* const name : {"good", "crashes_in_message", "hangs_in_message"}) {
-    const auto report = check_library(fs::path(HEARTH_ZOO) / (std::string(name) + ".so"), options);
+    const auto report = check_library(hearth::testing::built::zoo(name), options);
     EXPECT_TRUE(report);
   }
   if (before != nullptr)
@@ -156,7 +157,7 @@ TEST(CheckTest, LeavesNothingInTheTemporaryDirectory) {
 TEST(CheckTest, MethodsCanBeNamedOrLeftAlone) {
   CheckOptions options = quick();
   options.only = {"T307"};
-  const fs::path library = fs::path(HEARTH_ZOO) / "good.so";
+  const fs::path library = hearth::testing::built::zoo("good");
   EXPECT_EQ(check_library(library, options).value().find("T307")->verdict, CheckVerdict::kPassed);
   options.may_call = false;
   EXPECT_EQ(check_library(library, options).value().find("T307")->verdict, CheckVerdict::kSkipped);

@@ -5,6 +5,7 @@
 #include "loader/check_cases.hpp"
 #include "loader/check_report.hpp"
 #include "loader/test_libraries.hpp"
+#include "support/built.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -26,15 +27,15 @@ using hearth::testing::kNoGcc12;
 using hearth::testing::TempDirectory;
 
 // Long enough for a machine that is busy with other tests, short enough for the cases that use half of it.
-CheckOptions options() {
+CheckOptions check_options() {
   CheckOptions options;
-  options.program = HEARTH_TEST_PROBE;
+  options.program = hearth::testing::built::probe();
   options.time_limit = 6s;
   return options;
 }
 
 std::filesystem::path zoo(const std::string& name) {
-  return std::filesystem::path(HEARTH_ZOO) / (name + ".so");
+  return hearth::testing::built::zoo(name);
 }
 
 CheckReport check(const std::filesystem::path& library, const CheckOptions& options) {
@@ -56,7 +57,7 @@ void PrintTo(const Expected& expected, std::ostream* out) {
 }
 
 void expect(const std::filesystem::path& library, const Expected& expected) {
-  CheckOptions chosen = options();
+  CheckOptions chosen = check_options();
   chosen.time_limit = expected.time_limit;
   const bool is_case = find_check_case(expected.id) != nullptr;
   chosen.only = {is_case ? expected.id : "T101"};
@@ -224,7 +225,7 @@ TEST(CheckGccFileTest, LibrariesThatKeepTheContractPass) {
       ASSERT_FALSE(is_continuous_integration()) << kNoGcc12;
       GTEST_SKIP() << kNoGcc12;
     }
-    const CheckReport report = check(zoo(name), options());
+    const CheckReport report = check(zoo(name), check_options());
     EXPECT_TRUE(report.passed()) << report_text(report, true);
   }
 }
@@ -267,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST(CheckZooFileTest, AThreadThatIsJoinedInTimeIsAllowed) {
-  const CheckReport report = check(zoo("joins_its_thread"), options());
+  const CheckReport report = check(zoo("joins_its_thread"), check_options());
   EXPECT_TRUE(report.passed()) << report_text(report, true);
   EXPECT_EQ(report.find("E17")->verdict, kWarning) << "and told";
 }
@@ -280,7 +281,7 @@ TEST(CheckZooFileTest, ATruncatedLibraryFailsWhereverItEnds) {
     bytes.resize(whole.size() * percent / 100);
     const auto file = directory.path() / "cut.so";
     write_bytes(file, bytes);
-    const CheckReport report = check(file, options());
+    const CheckReport report = check(file, check_options());
     ASSERT_NE(report.find("E2"), nullptr);
     EXPECT_EQ(report.find("E2")->verdict, kFailed) << percent;
     EXPECT_EQ(report.find("T101")->verdict, CheckVerdict::kSkipped) << percent;
@@ -288,7 +289,7 @@ TEST(CheckZooFileTest, ATruncatedLibraryFailsWhereverItEnds) {
 }
 
 TEST(CheckZooFileTest, DataOfTheVersionBeforeMustBeMigrated) {
-  CheckOptions chosen = options();
+  CheckOptions chosen = check_options();
   chosen.only = {"T208"};
   chosen.older = zoo("good");
   const auto verdict = [&chosen](const std::string& library) {
@@ -305,30 +306,31 @@ TEST(CheckZooFileTest, DataOfTheVersionBeforeMustBeMigrated) {
 
 // ---- what must pass ----
 
-class CheckGoodTest : public ::testing::TestWithParam<std::string> {};
+class CheckGoodTest : public ::testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(CheckGoodTest, Passes) {
-  const CheckReport report = check(GetParam(), options());
+  const CheckReport report = check(GetParam(), check_options());
   EXPECT_TRUE(report.passed()) << report_text(report, true);
   EXPECT_EQ(report.count(CheckVerdict::kWarning), 0U) << report_text(report, false);
 }
 
 // Every folder of plugins/ is a library.
-std::vector<std::string> shipped() {
-  std::vector<std::string> files;
+std::vector<std::filesystem::path> shipped() {
+  std::vector<std::filesystem::path> files;
   std::istringstream names(HEARTH_SHIPPED);
-  for (std::string name; names >> name;) files.push_back(HEARTH_PLUGINS "/" + name + ".so");
+  for (std::string name; names >> name;) files.push_back(hearth::testing::built::bundled(name));
   return files;
 }
 
-std::string stem_of(const ::testing::TestParamInfo<std::string>& each) {
-  std::string stem = std::filesystem::path(each.param).stem().native();
+std::string stem_of(const ::testing::TestParamInfo<std::filesystem::path>& each) {
+  std::string stem = each.param.stem().native();
   std::ranges::replace(stem, '-', '_');
   return stem;
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, CheckGoodTest,
-                         ::testing::Values(HEARTH_ZOO "/good.so", HEARTH_ZOO "/good_cpp.so"),
+                         ::testing::Values(hearth::testing::built::zoo("good"),
+                                           hearth::testing::built::zoo("good_cpp")),
                          stem_of);
 INSTANTIATE_TEST_SUITE_P(Shipped, CheckGoodTest, ::testing::ValuesIn(shipped()), stem_of);
 

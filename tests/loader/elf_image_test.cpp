@@ -41,7 +41,7 @@ Result<ElfImage> parse_exactly(const Bytes& bytes) {
   return image;
 }
 
-Errc refusal_of(const Bytes& bytes) {
+Errc parse_error_of(const Bytes& bytes) {
   const auto image = parse_exactly(bytes);
   EXPECT_FALSE(image);
   return image ? Errc{} : image.error().code;
@@ -86,8 +86,8 @@ TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
     put(bytes, dynamic_entry_at(bytes, tag) + offsetof(Elf64_Dyn, d_un), value);
     return bytes;
   };
-  EXPECT_EQ(refusal_of(with(DT_VERNEED, 0xffff'ffff'ffff'fff0)), Errc::kInvalidArgument);
-  EXPECT_EQ(refusal_of(with(DT_VERNEED, 0)), Errc::kInvalidArgument) << "no version of a table";
+  EXPECT_EQ(parse_error_of(with(DT_VERNEED, 0xffff'ffff'ffff'fff0)), Errc::kInvalidArgument);
+  EXPECT_EQ(parse_error_of(with(DT_VERNEED, 0)), Errc::kInvalidArgument) << "no version of a table";
   // A count that is too large ends where the chain does.
   EXPECT_TRUE(parse_exactly(with(DT_VERNEEDNUM, 1'000'000)));
 
@@ -97,7 +97,7 @@ TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
        {offsetof(Elf64_Verneed, vn_file), offsetof(Elf64_Verneed, vn_aux)}) {
     Bytes bytes = plain;  // in the first segment, where addresses are offsets
     put(bytes, table + field, std::uint32_t{0x7fff'fff0});
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << field;
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << field;
   }
 }
 
@@ -109,13 +109,13 @@ TEST(ElfImageTest, KnowsAProgramFromALibrary) {
 }
 
 TEST(ElfImageTest, WhatIsNoElfFileIsForeign) {
-  EXPECT_EQ(refusal_of({}), Errc::kUnsupported);
-  EXPECT_EQ(refusal_of(bytes_of_text("hello")), Errc::kUnsupported);
-  EXPECT_EQ(refusal_of(bytes_of_text(
+  EXPECT_EQ(parse_error_of({}), Errc::kUnsupported);
+  EXPECT_EQ(parse_error_of(bytes_of_text("hello")), Errc::kUnsupported);
+  EXPECT_EQ(parse_error_of(bytes_of_text(
                 "#!/bin/sh\necho a longer text that is no library at all, sixty-four bytes")),
             Errc::kUnsupported);
-  EXPECT_EQ(refusal_of(bytes_of_text("\x7f"
-                                     "EL")),
+  EXPECT_EQ(parse_error_of(bytes_of_text("\x7f"
+                                         "EL")),
             Errc::kUnsupported);
 }
 
@@ -124,7 +124,7 @@ TEST(ElfImageTest, WhatIsForAnotherSystemIsForeign) {
   const auto with = [&plain](std::size_t at, std::uint8_t value) {
     Bytes bytes = plain;
     put(bytes, at, value);
-    return refusal_of(bytes);
+    return parse_error_of(bytes);
   };
   EXPECT_EQ(with(EI_CLASS, ELFCLASS32), Errc::kUnsupported);
   EXPECT_EQ(with(EI_DATA, ELFDATA2MSB), Errc::kUnsupported);
@@ -141,11 +141,11 @@ TEST(ElfImageTest, ATruncatedFileIsIncompleteWhereverItEnds) {
   for (const unsigned percent : {1U, 10U, 25U, 50U, 75U, 90U, 99U}) {
     Bytes bytes = plain;
     bytes.resize(plain.size() * percent / 100);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << percent << " percent";
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << percent << " percent";
   }
   Bytes one_byte_short = plain;
   one_byte_short.pop_back();
-  EXPECT_EQ(refusal_of(one_byte_short), Errc::kInvalidArgument);
+  EXPECT_EQ(parse_error_of(one_byte_short), Errc::kInvalidArgument);
 }
 
 TEST(ElfImageTest, EveryLengthOfAFileIsHandled) {
@@ -164,25 +164,25 @@ TEST(ElfImageTest, RefusesHeadersThatPointOutsideTheFile) {
   for (const std::uint64_t far : kFar) {
     Bytes bytes = plain;
     put(bytes, offsetof(Elf64_Ehdr, e_phoff), far);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument);
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
     bytes = plain;
     put(bytes, offsetof(Elf64_Ehdr, e_shoff), far);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument);
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
     const std::size_t load = program_header_at(plain, PT_LOAD);
     for (const std::size_t field : {offsetof(Elf64_Phdr, p_offset), offsetof(Elf64_Phdr, p_filesz),
                                     offsetof(Elf64_Phdr, p_vaddr), offsetof(Elf64_Phdr, p_memsz)}) {
       bytes = plain;
       put(bytes, load + field, far);
-      EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << "field at " << field;
+      EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << "field at " << field;
     }
     for (const std::int64_t tag : {DT_STRTAB, DT_STRSZ, DT_SYMTAB}) {
       bytes = plain;
       put(bytes, dynamic_entry_at(plain, tag) + offsetof(Elf64_Dyn, d_un), far);
-      EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << "tag " << tag;
+      EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << "tag " << tag;
     }
     bytes = plain;
     put(bytes, dynamic_entry_at(plain, DT_NEEDED) + offsetof(Elf64_Dyn, d_un), far);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument);
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
   }
 }
 
@@ -191,12 +191,12 @@ TEST(ElfImageTest, RefusesCountsThatNoLibraryHas) {
   for (const auto count : std::initializer_list<std::uint16_t>{0, 129, 0xffff}) {
     Bytes bytes = plain;
     put(bytes, offsetof(Elf64_Ehdr, e_phnum), count);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << count << " segments";
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << count << " segments";
   }
   for (const auto count : std::initializer_list<std::uint16_t>{0, 0xffff}) {
     Bytes bytes = plain;
     put(bytes, offsetof(Elf64_Ehdr, e_shnum), count);
-    EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument) << count << " sections";
+    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << count << " sections";
   }
 }
 
@@ -207,7 +207,7 @@ TEST(ElfImageTest, RefusesADynamicSectionWithoutAnEnd) {
   for (std::size_t at = segment.p_offset; at < end; at += sizeof(Elf64_Dyn)) {
     if (get<Elf64_Dyn>(bytes, at).d_tag == DT_NULL) put(bytes, at, std::int64_t{DT_DEBUG});
   }
-  EXPECT_EQ(refusal_of(bytes), Errc::kInvalidArgument);
+  EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
 }
 
 TEST(ElfImageTest, AStackThatIsNotMentionedIsExecutable) {

@@ -4,6 +4,7 @@
 #include "loader/check_record.hpp"
 #include "loader/fake_agent_host.hpp"
 #include "loader/test_libraries.hpp"
+#include "support/built.hpp"
 #include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
@@ -32,7 +33,7 @@ class PluginLoaderTest : public ::testing::Test {
     options_.staging_directory = directory_.path() / "staged";
     options_.trusted_user = ::geteuid();
     options_.settle_time = 0ms;
-    options_.probe = {.program = HEARTH_TEST_PROBE, .time_limit = 30s};
+    options_.probe = {.program = hearth::testing::built::probe(), .time_limit = 30s};
     // What the server passes is the rule of the npm clients; for these names it comes to this.
     options_.class_segment = [](std::string_view name) {
       std::string segment(name);
@@ -159,8 +160,7 @@ TEST_F(PluginLoaderTest, OneBadFileCostsOnlyItself) {
 TEST_F(PluginLoaderTest, L5_ALibraryThatChangesTheProcessIsRefusedByItsTrial) {
   for (const char* const name : {"changes_the_umask", "changes_the_directory", "handles_a_signal",
                                  "changes_the_environment", "changes_the_locale"}) {
-    const auto broken = probe_library(
-        std::filesystem::path(HEARTH_ZOO) / (std::string(name) + ".so"), options_.probe);
+    const auto broken = probe_library(hearth::testing::built::zoo(name), options_.probe);
     ASSERT_TRUE(broken) << name;
     EXPECT_EQ(broken->rule, "L5") << name << ": " << broken->reason;
     EXPECT_TRUE(broken->reason.starts_with("after its init() ")) << broken->reason;
@@ -168,7 +168,7 @@ TEST_F(PluginLoaderTest, L5_ALibraryThatChangesTheProcessIsRefusedByItsTrial) {
 }
 
 TEST_F(PluginLoaderTest, WhatALibraryChangesInTheProcessIsPutBack) {
-  const auto library = std::filesystem::path(HEARTH_ZOO) / "changes_things_when_served.so";
+  const auto library = hearth::testing::built::zoo("changes_things_when_served");
   write_bytes(plugins() / "sly.so", read_bytes(library));
   const auto before = std::filesystem::current_path();
   const mode_t mask = ::umask(022);
@@ -361,7 +361,7 @@ TEST_F(PluginLoaderTest, WhatCouldNotBeTriedIsTriedAgain) {
   const LoadReport untried = load();
   ASSERT_EQ(untried.refusals.size(), 1U);
   EXPECT_EQ(untried.refusals[0].rule, "P1");
-  std::filesystem::create_symlink(HEARTH_TEST_PROBE, options_.probe.program);
+  std::filesystem::create_symlink(hearth::testing::built::probe(), options_.probe.program);
   EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
 }
 

@@ -1,6 +1,7 @@
 #include "loader/probe.hpp"
 
 #include "loader/test_libraries.hpp"
+#include "support/built.hpp"
 #include "support/temp_directory.hpp"
 
 #include <sys/wait.h>
@@ -22,26 +23,26 @@ using namespace testing;
 using namespace std::chrono_literals;
 using hearth::testing::TempDirectory;
 
-ProbeOptions options() {
+ProbeOptions probe_options() {
   // Long enough for a machine that is busy with other tests.
-  return {.program = HEARTH_TEST_PROBE, .time_limit = 30s};
+  return {.program = hearth::testing::built::probe(), .time_limit = 30s};
 }
 
-struct Expected {
+struct ExpectedFinding {
   const char* library;
   const char* rule;    // "" for accepted
   const char* reason;  // a part of it
 };
 
-void PrintTo(const Expected& expected, std::ostream* out) {
+void PrintTo(const ExpectedFinding& expected, std::ostream* out) {
   *out << expected.library;
 }
 
-class ProbeVerdictTest : public ::testing::TestWithParam<Expected> {};
+class ProbeVerdictTest : public ::testing::TestWithParam<ExpectedFinding> {};
 
 TEST_P(ProbeVerdictTest, SaysWhatIsWrong) {
-  const Expected expected = GetParam();
-  const auto found = probe_library(built_library(expected.library), options());
+  const ExpectedFinding expected = GetParam();
+  const auto found = probe_library(built_library(expected.library), probe_options());
   EXPECT_EQ(found ? found->rule : "", expected.rule) << (found ? found->reason : "accepted");
   if (found) {
     EXPECT_EQ(found->severity, Severity::kRefusal);
@@ -52,26 +53,32 @@ TEST_P(ProbeVerdictTest, SaysWhatIsWrong) {
 INSTANTIATE_TEST_SUITE_P(
     Libraries, ProbeVerdictTest,
     ::testing::Values(
-        Expected{"plain", "", ""}, Expected{"larger_entry", "", ""}, Expected{"busy", "", ""},
-        Expected{"noisy", "", ""}, Expected{"throwing", "", ""}, Expected{"no_delete", "", ""},
-        Expected{"undefined_symbol", "L1", "no_such_function"},
-        Expected{"wrong_magic", "L2", "magic"}, Expected{"other_major", "L2", "version 2"},
-        Expected{"smaller_entry", "L2", "struct_size"}, Expected{"no_deinit", "L2", "deinit"},
-        Expected{"no_on_result", "L2", "lacks a function"}, Expected{"null_class", "L2", "null"},
-        Expected{"endless_classes", "L2", "does not exist"},
-        Expected{"two_announced", "L3", "2 classes"}, Expected{"other_class", "L3", "Other"},
-        Expected{"fail_in_init", "L4", "my licence has run out"},
-        Expected{"crash_in_constructor", "P1", "crashed (SIGSEGV) while it was loaded"},
-        Expected{"crash_in_init", "P1",
-                 "crashed (SIGABRT) in init(); it said: \"about to fall over\""},
-        Expected{"crash_in_destructor", "P1", "crashed (SIGBUS) in deinit() or its destructors"},
-        Expected{"exit_in_init", "P1", "ended the process (status 0) in init()"},
-        Expected{"no_note", "N1", "no Hearth note"},
-        Expected{"hidden_entry", "E7", "hearth_plugin_v1"}),
+        ExpectedFinding{"plain", "", ""}, ExpectedFinding{"larger_entry", "", ""},
+        ExpectedFinding{"busy", "", ""}, ExpectedFinding{"noisy", "", ""},
+        ExpectedFinding{"throwing", "", ""}, ExpectedFinding{"no_delete", "", ""},
+        ExpectedFinding{"undefined_symbol", "L1", "no_such_function"},
+        ExpectedFinding{"wrong_magic", "L2", "magic"},
+        ExpectedFinding{"other_major", "L2", "version 2"},
+        ExpectedFinding{"smaller_entry", "L2", "struct_size"},
+        ExpectedFinding{"no_deinit", "L2", "deinit"},
+        ExpectedFinding{"no_on_result", "L2", "lacks a function"},
+        ExpectedFinding{"null_class", "L2", "null"},
+        ExpectedFinding{"endless_classes", "L2", "does not exist"},
+        ExpectedFinding{"two_announced", "L3", "2 classes"},
+        ExpectedFinding{"other_class", "L3", "Other"},
+        ExpectedFinding{"fail_in_init", "L4", "my licence has run out"},
+        ExpectedFinding{"crash_in_constructor", "P1", "crashed (SIGSEGV) while it was loaded"},
+        ExpectedFinding{"crash_in_init", "P1",
+                        "crashed (SIGABRT) in init(); it said: \"about to fall over\""},
+        ExpectedFinding{"crash_in_destructor", "P1",
+                        "crashed (SIGBUS) in deinit() or its destructors"},
+        ExpectedFinding{"exit_in_init", "P1", "ended the process (status 0) in init()"},
+        ExpectedFinding{"no_note", "N1", "no Hearth note"},
+        ExpectedFinding{"hidden_entry", "E7", "hearth_plugin_v1"}),
     [](const auto& each) { return std::string(each.param.library); });
 
 TEST(ProbeTest, P2_ALibraryThatHangsIsEndedInTime) {
-  ProbeOptions impatient = options();
+  ProbeOptions impatient = probe_options();
   impatient.time_limit = 500ms;
   const auto before = std::chrono::steady_clock::now();
   const auto found = probe_library(built_library("hang_in_init"), impatient);
@@ -83,7 +90,7 @@ TEST(ProbeTest, P2_ALibraryThatHangsIsEndedInTime) {
 
 // The grandchild holds the pipes open and must neither be waited for nor stay.
 TEST(ProbeTest, P2_WhatALibraryStartedIsEndedWithIt) {
-  ProbeOptions impatient = options();
+  ProbeOptions impatient = probe_options();
   impatient.time_limit = 500ms;
   const auto found = probe_library(built_library("hang_with_child"), impatient);
   ASSERT_TRUE(found);
@@ -91,7 +98,7 @@ TEST(ProbeTest, P2_WhatALibraryStartedIsEndedWithIt) {
 }
 
 TEST(ProbeTest, P1_AProgramThatCannotBeStartedIsAFindingThatSaysSo) {
-  ProbeOptions none = options();
+  ProbeOptions none = probe_options();
   none.program = "/nowhere/hearth";
   const auto found = probe_library(built_library("plain"), none);
   ASSERT_TRUE(found);
@@ -101,7 +108,7 @@ TEST(ProbeTest, P1_AProgramThatCannotBeStartedIsAFindingThatSaysSo) {
 }
 
 TEST(ProbeTest, P1_AProgramThatGivesNoVerdictIsNoAcceptance) {
-  ProbeOptions other = options();
+  ProbeOptions other = probe_options();
   other.program = "/bin/true";
   const auto found = probe_library(built_library("plain"), other);
   ASSERT_TRUE(found);
@@ -109,7 +116,7 @@ TEST(ProbeTest, P1_AProgramThatGivesNoVerdictIsNoAcceptance) {
 }
 
 TEST(ProbeTest, AMissingFileIsAFinding) {
-  const auto found = probe_library("/nowhere/a.so", options());
+  const auto found = probe_library("/nowhere/a.so", probe_options());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rule, "F7");
 }
@@ -123,7 +130,7 @@ TEST(ProbeTest, LeavesNoDescriptorAndNoChildBehind) {
   };
   const int before = open_descriptors();
   for (const char* name : {"plain", "crash_in_init", "exit_in_init"}) {
-    static_cast<void>(probe_library(built_library(name), options()));
+    static_cast<void>(probe_library(built_library(name), probe_options()));
   }
   EXPECT_EQ(open_descriptors(), before);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
@@ -133,7 +140,7 @@ TEST(ProbeTest, LeavesNoDescriptorAndNoChildBehind) {
 TEST(ProbeTest, WorksWhenStandardDescriptorsAreClosed) {
   const int saved = ::dup(STDIN_FILENO);
   ::close(STDIN_FILENO);
-  const auto found = probe_library(built_library("plain"), options());
+  const auto found = probe_library(built_library("plain"), probe_options());
   ::dup2(saved, STDIN_FILENO);
   ::close(saved);
   EXPECT_FALSE(found) << found->reason;
@@ -146,7 +153,7 @@ TEST(ProbeTest, DamagedLibrariesEndInAVerdict) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const Bytes plain = library_bytes("plain");
-  ProbeOptions impatient = options();
+  ProbeOptions impatient = probe_options();
   impatient.time_limit = 5s;
   int tried = 0;
   for (int mutation = 0; mutation < 4000 && tried < 40; ++mutation) {

@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using hearth::testing::TempDirectory;
 using Changes = std::vector<std::string>;
 
 mode_t mask_now() {
@@ -58,7 +59,7 @@ TEST(ProcessGuardTest, TheUmaskIsPutBack) {
 }
 
 TEST(ProcessGuardTest, TheDirectoryIsPutBackThoughItWasRenamed) {
-  const testing::TempDirectory temporary;
+  const TempDirectory temporary;
   const fs::path before = fs::current_path();
   fs::create_directory(temporary.path() / "old");
   fs::current_path(temporary.path() / "old");
@@ -87,7 +88,7 @@ TEST(ProcessGuardTest, WhatCannotBePutBackIsNamed) {
 }
 
 TEST(ProcessGuardTest, ADirectoryWithoutANameIsStillEntered) {
-  const testing::TempDirectory temporary;
+  const TempDirectory temporary;
   const fs::path before = fs::current_path();
   fs::create_directory(temporary.path() / "old");
   fs::current_path(temporary.path() / "old");

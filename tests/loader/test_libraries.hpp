@@ -1,6 +1,8 @@
 #pragma once
 // The libraries that tests/loader/plugins builds, as files and as bytes, and edits of their ELF tables.
 
+#include "support/built.hpp"
+
 #include <elf.h>
 
 #include <cstddef>
@@ -22,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 
 // Where the test plugin called `name` was built.
 inline std::filesystem::path built_library(std::string_view name) {
-  return std::filesystem::path(HEARTH_TEST_PLUGINS) / (std::string(name) + ".so");
+  return hearth::testing::built::loader_case(name);
 }
 
 inline Bytes read_bytes(const std::filesystem::path& path) {

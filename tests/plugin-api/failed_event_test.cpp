@@ -22,11 +22,11 @@ using hearth::testing::Host;
 
 using Lines = std::vector<std::string>;
 
-Lines heard;                           // NOLINT: outlives the instances
-int failures_left = 0;                 // NOLINT
-hearth_status code = HEARTH_E_PLUGIN;  // NOLINT: of what is thrown
+Lines attempted;                              // NOLINT: outlives the instances
+int handler_failures_left = 0;                // NOLINT
+hearth_status thrown_code = HEARTH_E_PLUGIN;  // NOLINT: of what is thrown
 
-// Each handler fails with `code` as often as `failures_left` says.
+// Each handler fails with `thrown_code` as often as `handler_failures_left` says.
 class Failing : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Failing>& m) {
@@ -58,10 +58,10 @@ class Failing : public hearth::Agent {
 
  private:
   static void attempt(const std::string& what) {
-    heard.push_back(what);
-    if (failures_left > 0) {
-      --failures_left;
-      throw hearth::Error(code, "no such thing");
+    attempted.push_back(what);
+    if (handler_failures_left > 0) {
+      --handler_failures_left;
+      throw hearth::Error(thrown_code, "no such thing");
     }
   }
 };
@@ -69,9 +69,9 @@ class Failing : public hearth::Agent {
 class FailedEventTest : public ::testing::TestWithParam<hearth_status> {
  protected:
   FailedEventTest() {
-    heard.clear();
-    failures_left = 0;
-    code = GetParam();
+    attempted.clear();
+    handler_failures_left = 0;
+    thrown_code = GetParam();
   }
   Failing& agent() { return agent_.as<Failing>(); }
 
@@ -84,52 +84,52 @@ INSTANTIATE_TEST_SUITE_P(Codes, FailedEventTest,
                                            HEARTH_E_PLUGIN));
 
 TEST_P(FailedEventTest, AScheduledCallbackIsTriedAgain) {
-  failures_left = 2;
+  handler_failures_left = 2;
   const hearth::Schedule schedule = agent().schedule(seconds(0), "now");
   host_.advance(milliseconds(0));
   EXPECT_EQ(agent().get_schedule(schedule.id)->last_error, "no such thing");
   EXPECT_EQ(agent().get_schedule(schedule.id)->state, hearth::ScheduleState::kWaiting);
   host_.advance(seconds(10));
-  EXPECT_EQ(heard, Lines({"now", "now", "now"}));
+  EXPECT_EQ(attempted, Lines({"now", "now", "now"}));
   EXPECT_EQ(agent_.schedules(), Json::array());
 }
 
 TEST_P(FailedEventTest, AQueuedCallbackIsTriedAgainAlsoAfterAWait) {
-  failures_left = 2;
+  handler_failures_left = 2;
   agent().queue("later");
   host_.advance(seconds(10));
-  EXPECT_EQ(heard, Lines({"later", "later", "later"}));
+  EXPECT_EQ(attempted, Lines({"later", "later", "later"}));
   EXPECT_EQ(agent_.queue(), Json::array());
 }
 
 TEST_P(FailedEventTest, AnInterruptedFiberIsOfferedAgain) {
-  failures_left = 1;
+  handler_failures_left = 1;
   agent().begin();
   agent_.evict();
   agent_.wake();
   ASSERT_EQ(agent_.fibers().size(), 1U);
   EXPECT_EQ(agent_.fibers()[0].last_error, "no such thing");
   host_.advance(seconds(10));
-  EXPECT_EQ(heard, Lines({"recovered", "recovered"}));
+  EXPECT_EQ(attempted, Lines({"recovered", "recovered"}));
   EXPECT_TRUE(agent_.fibers().empty());
 }
 
 TEST_P(FailedEventTest, AnEndIsToldAgain) {
-  failures_left = 1;
+  handler_failures_left = 1;
   agent().start_fiber("work", [](FiberContext&) { return 1; });
   host_.advance(seconds(10));
-  EXPECT_EQ(heard, Lines({"complete", "complete"}));
+  EXPECT_EQ(attempted, Lines({"complete", "complete"}));
 }
 
 TEST_P(FailedEventTest, AClientIsRefused) {
-  failures_left = 1;
+  handler_failures_left = 1;
   EXPECT_EQ(agent_.connect().close_code(), 1011U);
   EXPECT_FALSE(agent_.connect().closed());
 }
 
 TEST_P(FailedEventTest, AStateIsRejected) {
   auto client = agent_.connect();
-  failures_left = 1;
+  handler_failures_left = 1;
   client.set_state(5);
   EXPECT_EQ(client.errors(), Lines({"State update rejected"}));
   EXPECT_EQ(agent_.state(), Json());

@@ -26,8 +26,8 @@ using hearth::testing::AgentHandle;
 using hearth::testing::Host;
 
 // What outlives an instance.
-std::vector<std::string> sent;  // NOLINT
-int failures_left = 0;          // NOLINT
+std::vector<std::string> sent;   // NOLINT
+int delivery_failures_left = 0;  // NOLINT
 
 struct Mail {
   std::string to;
@@ -54,7 +54,7 @@ class Mailer : public hearth::Agent {
   }
   void flaky(const Mail& mail) {
     sent.push_back("tries " + mail.to);
-    if (failures_left-- > 0) throw std::runtime_error("no route");
+    if (delivery_failures_left-- > 0) throw std::runtime_error("no route");
   }
   void for_schedules(const hearth::ScheduleRun&) {}
 };
@@ -63,7 +63,7 @@ class QueueTest : public ::testing::Test {
  protected:
   QueueTest() {
     sent.clear();
-    failures_left = 0;
+    delivery_failures_left = 0;
   }
   Mailer& mailer() { return agent_.as<Mailer>(); }
   using Lines = std::vector<std::string>;
@@ -90,7 +90,7 @@ TEST_F(QueueTest, OneAtATimeAndTheOthersWait) {
 }
 
 TEST_F(QueueTest, AFailingItemIsTriedAgainWhileThoseBehindItWait) {
-  failures_left = 2;
+  delivery_failures_left = 2;
   mailer().queue("flaky", Mail{"a"});
   mailer().queue("send", Mail{"b"});
   host_.advance(seconds(5));
@@ -98,7 +98,7 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainWhileThoseBehindItWait) {
 }
 
 TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
-  failures_left = 99;
+  delivery_failures_left = 99;
   const QueueItem item = mailer().queue("flaky", Mail{"a"});
   mailer().queue("send", Mail{"b"});
   host_.advance(seconds(10));
@@ -109,7 +109,7 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   EXPECT_EQ(dead[0].attempts, 3);
   EXPECT_EQ(dead[0].last_error, "no route");
 
-  failures_left = 0;
+  delivery_failures_left = 0;
   EXPECT_TRUE(mailer().retry_queue_item(item.id));
   EXPECT_FALSE(mailer().retry_queue_item(item.id));
   host_.advance(seconds(0));
@@ -132,7 +132,7 @@ TEST_F(QueueTest, AnUnknownCallbackIsADeadLetterAtOnceAndLogged) {
 }
 
 TEST_F(QueueTest, ItemsAreFoundByIdByMemberAndByFilter) {
-  failures_left = 1;
+  delivery_failures_left = 1;
   const QueueItem a = mailer().queue("flaky", {{"to", "a"}, {"urgent", true}});
   const QueueItem b = mailer().queue("send", {{"to", "b"}, {"urgent", true}});
   const QueueItem c = mailer().queue("send", {{"to", "c"}});

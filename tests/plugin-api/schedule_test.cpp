@@ -34,7 +34,7 @@ using hearth::testing::Host;
 
 // What outlives an instance.
 std::vector<std::string> heard;  // NOLINT
-int failures_left = 0;           // NOLINT
+int run_failures_left = 0;       // NOLINT
 bool has_later = false;          // NOLINT
 
 struct Note {
@@ -77,7 +77,7 @@ class Planner : public hearth::Agent {
   }
   void flaky(const std::string& text) {
     heard.push_back("tries " + text);
-    if (failures_left-- > 0) throw std::runtime_error("not yet");
+    if (run_failures_left-- > 0) throw std::runtime_error("not yet");
     heard.push_back(text);
   }
   // Schedules itself anew, as one that waits, from inside its run.
@@ -99,7 +99,7 @@ class ScheduleTest : public ::testing::Test {
  protected:
   ScheduleTest() {
     heard.clear();
-    failures_left = 0;
+    run_failures_left = 0;
   }
   Planner& planner() { return agent_.as<Planner>(); }
   using Lines = std::vector<std::string>;
@@ -297,7 +297,7 @@ TEST_F(ScheduleTest, ARunThatSchedulesItselfAnewIsNotTakenForTheNewOne) {
 // ---- failures ---------------------------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, AFailedRunIsTriedAgain) {
-  failures_left = 2;
+  run_failures_left = 2;
   const Schedule schedule = planner().schedule(seconds(0), "flaky", "x");
   host_.advance(seconds(0));
   EXPECT_EQ(planner().get_schedule(schedule.id)->last_error, "not yet");
@@ -307,7 +307,7 @@ TEST_F(ScheduleTest, AFailedRunIsTriedAgain) {
 }
 
 TEST_F(ScheduleTest, AfterItsAttemptsAOneShotGoesAndAnIntervalGoesOn) {
-  failures_left = 99;
+  run_failures_left = 99;
   planner().schedule(seconds(0), "flaky", "once", {.retry = RetryOptions{.max_attempts = 1}});
   const Schedule every = planner().schedule_every(minutes(1), "flaky", "every");
   host_.advance(seconds(1));

@@ -16,7 +16,7 @@ namespace {
 using hearth::Json;
 using hearth::testing::Host;
 
-struct Note {
+struct NoteRow {
   std::int64_t id = 0;
   std::string text;
   std::optional<double> score;
@@ -58,7 +58,8 @@ TEST_F(SqlTest, BindsAndReadsEveryType) {
   EXPECT_EQ(row, std::make_tuple(std::int64_t{7}, std::string("seven"), 7.5, bytes));
   const std::string text("\u00e9\0x", 4);
   notes_.sql("INSERT INTO notes VALUES (?, ?, ?, ?)", true, text, nullptr, std::optional<int>());
-  EXPECT_EQ(notes_.sql("SELECT id, text, score FROM notes WHERE id = 1").value<Note>().text, text);
+  EXPECT_EQ(notes_.sql("SELECT id, text, score FROM notes WHERE id = 1").value<NoteRow>().text,
+            text);
   EXPECT_EQ(notes_.sql("SELECT typeof(bytes) FROM notes WHERE id = 1").value<std::string>(),
             "null");
   EXPECT_EQ(notes_.sql("SELECT ?", Json({{"a", 1}})).value<std::string>(), "{\"a\":1}");
@@ -68,7 +69,7 @@ TEST_F(SqlTest, RowsComeAsTuplesStructsSingleColumnsAndJson) {
   notes_.sql("INSERT INTO notes(text, score) VALUES ('a', 1.5), ('b', NULL)");
   EXPECT_EQ(notes_.sql("SELECT text FROM notes ORDER BY id").rows<std::string>(),
             (std::vector<std::string>{"a", "b"}));
-  const auto structs = notes_.sql("SELECT score, text, id FROM notes ORDER BY id").rows<Note>();
+  const auto structs = notes_.sql("SELECT score, text, id FROM notes ORDER BY id").rows<NoteRow>();
   ASSERT_EQ(structs.size(), 2U);
   EXPECT_EQ(structs[0].text, "a");
   EXPECT_EQ(structs[1].id, 2);
@@ -126,8 +127,9 @@ TEST_F(SqlTest, ValuesThatDoNotFitAreErrors) {
               static_cast<void>(notes_.sql("SELECT 1, 2").value<std::tuple<int>>());
             }).code(),
             HEARTH_OK);
-  EXPECT_NE(error_of([&] { static_cast<void>(notes_.sql("SELECT 1 AS id").value<Note>()); }).code(),
-            HEARTH_OK);
+  EXPECT_NE(
+      error_of([&] { static_cast<void>(notes_.sql("SELECT 1 AS id").value<NoteRow>()); }).code(),
+      HEARTH_OK);
   EXPECT_NE(
       error_of([&] { notes_.sql("SELECT ?", std::numeric_limits<std::uint64_t>::max()); }).code(),
       HEARTH_OK);

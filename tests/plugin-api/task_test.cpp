@@ -36,12 +36,13 @@ class Gate {
 };
 
 // Writes its name into a list when it is destroyed.
-class Trace {
+class ListedTrace {
  public:
-  Trace(std::vector<std::string>& list, std::string name) : list_(list), name_(std::move(name)) {}
-  ~Trace() { list_.push_back(name_); }
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
+  ListedTrace(std::vector<std::string>& list, std::string name)
+      : list_(list), name_(std::move(name)) {}
+  ~ListedTrace() { list_.push_back(name_); }
+  ListedTrace(const ListedTrace&) = delete;
+  ListedTrace& operator=(const ListedTrace&) = delete;
 
  private:
   std::vector<std::string>& list_;
@@ -85,12 +86,12 @@ Task<int> pass_on(Gate& gate) {
 }
 
 Task<void> inner_traces(Gate& gate, std::vector<std::string>& list) {
-  const Trace first(list, "inner first");
-  const Trace second(list, "inner second");
+  const ListedTrace first(list, "inner first");
+  const ListedTrace second(list, "inner second");
   co_await gate.wait();
 }
 Task<void> outer_traces(Gate& gate, std::vector<std::string>& list) {
-  const Trace local(list, "outer");
+  const ListedTrace local(list, "outer");
   co_await inner_traces(gate, list);
 }
 

@@ -2,6 +2,7 @@
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -31,7 +32,7 @@ class AdminTest : public ProcessTest {
   }
 
   static fs::path version_file(const std::string& version) {
-    return fs::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+    return built::agent("versioned-" + version);
   }
   // As `install` and `mv` do: a new file under the old name.
   void replace(const fs::path& with) const {

@@ -3,6 +3,7 @@
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -316,7 +317,7 @@ class LibraryAndSettingsTest : public ClassFilesTest {
   void open_the_gate() const { std::ofstream(gate()) << "open"; }
   void replace(const std::string& version) const {
     const fs::path temporary = root_ / "plugins" / ".versioned.new";
-    fs::copy_file(fs::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so"), temporary,
+    fs::copy_file(built::agent("versioned-" + version), temporary,
                   fs::copy_options::overwrite_existing);
     fs::rename(temporary, root_ / "plugins" / "versioned.so");
   }

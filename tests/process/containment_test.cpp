@@ -1,5 +1,6 @@
 // Libraries that end the server: it says which one it was, starts again, and does not serve it for ever.
 #include "process/supervised_fixture.hpp"
+#include "support/built.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -16,9 +17,7 @@ class ContainmentTest : public SupervisedTest {
     install(agent_library("crashes"), "crashes.so");
   }
 
-  static std::filesystem::path agent_library(const std::string& name) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / (name + ".so");
-  }
+  static std::filesystem::path agent_library(const std::string& name) { return built::agent(name); }
 
   // Asks the agent to end the server, and waits for that.
   static Ending crash(ServerProcess& server, const std::string& how) {

@@ -1,6 +1,7 @@
 // The directory of agents' data: whose it is, and what happens when it cannot be used.
 
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ class DataDirectoryProcessTest : public ProcessTest {
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_unprivileged() const {
     fs::permissions(root_, fs::perms{0755});
     const fs::path binary = root_ / "hearth-under-test";
-    fs::copy_file(HEARTH_BINARY, binary, fs::copy_options::overwrite_existing);
+    fs::copy_file(built::server(), binary, fs::copy_options::overwrite_existing);
     std::vector<std::string> command{binary,        "serve",        "--listen",
                                      "127.0.0.1:0", "--log-format", "human"};
     if (::geteuid() == 0) {

@@ -1,4 +1,5 @@
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ class FewDescriptorsTest : public ProcessTest {
         "ulimit -Sn 64; ulimit -Hn " + std::to_string(descriptors) +
         "; exec \"$0\" serve --config hearth.yaml --listen 127.0.0.1:0 --log-format human";
     auto server = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"/bin/sh", "-c", script, HEARTH_BINARY}, root_);
+        std::vector<std::string>{"/bin/sh", "-c", script, built::server().string()}, root_);
     server->wait_until_ready();
     return server;
   }

@@ -4,12 +4,13 @@
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
+#include "support/environment.hpp"
 
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -33,11 +34,6 @@ struct Status {
   std::map<std::string, Run> runs;
   int recoveries = 0;
 };
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 std::vector<int> up_to(int last) {
   std::vector<int> steps(static_cast<std::size_t>(last));
@@ -372,7 +368,7 @@ TEST_F(BadDirectoryTest, AFileOfANewerServerIsRefused) {
 
 TEST_F(BadDirectoryTest, AFileThatCannotBeWrittenIsRefused) {
   std::vector<std::string> command{root_ / "hearth-under-test", "serve", "--listen", "127.0.0.1:0"};
-  std::filesystem::copy_file(HEARTH_BINARY, command[0]);
+  std::filesystem::copy_file(built::server(), command[0]);
   std::filesystem::permissions(root_, std::filesystem::perms{0755});
   // Permissions mean nothing to root, so that the server is somebody else then.
   if (::geteuid() == 0) {

@@ -1,12 +1,12 @@
 // What was acknowledged survives kill -9, at any moment.
 
 #include "process/process_fixture.hpp"
+#include "support/environment.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <mutex>
@@ -23,11 +23,6 @@ constexpr std::size_t kAgents =
     2;  // clients share them, so that commits of one agent answer several clients
 constexpr std::size_t kDepth = 8;                 // increments in flight of one client
 constexpr std::uint64_t kMostAcknowledged = 600;  // of one round, before the kill
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 // What the clients of one agent know of it. A count that was acknowledged once must never be smaller again.
 struct Ledger {

@@ -3,6 +3,7 @@
 
 #include "base/files.hpp"
 #include "net/raw_client.hpp"
+#include "support/built.hpp"
 #include "support/server_process.hpp"
 #include "support/temp_directory.hpp"
 
@@ -26,12 +27,10 @@ class ProcessTest : public ::testing::Test {
   }
 
   // The file of a library that ships.
-  static std::filesystem::path bundled(const std::string& name) {
-    return std::filesystem::path(HEARTH_PLUGINS) / (name + ".so");
-  }
+  static std::filesystem::path bundled(const std::string& name) { return built::bundled(name); }
   // The file of a library that the loader's tests are made with.
   static std::filesystem::path made_for_tests(const std::string& name) {
-    return std::filesystem::path(HEARTH_TEST_PLUGINS) / (name + ".so");
+    return built::loader_case(name);
   }
 
   // Puts a copy of a library where the servers of this test look for them.
@@ -46,7 +45,7 @@ class ProcessTest : public ::testing::Test {
 
   // Runs `hearth` with these arguments, in the directory of this test.
   [[nodiscard]] std::unique_ptr<ServerProcess> run(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), HEARTH_BINARY);
+    arguments.insert(arguments.begin(), built::server().string());
     return std::make_unique<ServerProcess>(arguments, root_);
   }
 

@@ -3,6 +3,7 @@
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -30,7 +31,7 @@ class ReloadCopyTest : public ProcessTest {
   }
 
   static std::filesystem::path version_file(const std::string& version) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+    return built::agent("versioned-" + version);
   }
   static std::string bytes_of(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);

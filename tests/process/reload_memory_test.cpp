@@ -2,6 +2,7 @@
 
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +27,7 @@ constexpr bool kInstrumented = false;
 
 // Until then pools, arenas and caches grow to the size that they keep.
 constexpr int kWarmUp = 20;
-constexpr int kClients = 8;
+constexpr int kReloadedClients = 8;
 
 // One version that stayed mapped would add four mappings at least, and more than half a MiB that is resident.
 constexpr std::size_t kMoreMappings = 8;
@@ -83,14 +84,14 @@ class ReloadMemoryTest : public ProcessTest {
     put("hearth.yaml", "reload: {quiet_time: 20ms}\n");
     install(version_file("1"), "versioned.so");
     server_ = serve_ready({"--config", "hearth.yaml"});
-    for (int i = 0; i < kClients; ++i) {
+    for (int i = 0; i < kReloadedClients; ++i) {
       clients_.push_back(
           std::make_unique<AgentClient>(*server_, "/agents/versioned/" + std::to_string(i)));
     }
   }
 
   static std::filesystem::path version_file(const std::string& version) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+    return built::agent("versioned-" + version);
   }
 
   // Replaces the library, and lets every agent answer on the new one.

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "process/agent_client.hpp"
 #include "process/supervised_fixture.hpp"
+#include "support/built.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -24,9 +25,7 @@ class RollbackTest : public SupervisedTest {
     configure("");
   }
 
-  static fs::path agent_library(const std::string& name) {
-    return fs::path(HEARTH_AGENT_PLUGINS) / (name + ".so");
-  }
+  static fs::path agent_library(const std::string& name) { return built::agent(name); }
   // Another class, in the same place.
   void install_versioned() const {
     fs::remove(root_ / "plugins/crashes.so");

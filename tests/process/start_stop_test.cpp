@@ -1,4 +1,5 @@
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -122,6 +123,7 @@ TEST_F(StartStopTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {
 class ServerOnTerminal {
  public:
   explicit ServerOnTerminal(const std::filesystem::path& directory) {
+    const std::string program = built::server();
     std::array<int, 2> log{};
     if (::pipe2(log.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
@@ -129,7 +131,7 @@ class ServerOnTerminal {
       ::signal(SIGHUP, SIG_IGN);
       ::dup2(log[1], STDERR_FILENO);
       if (::chdir(directory.c_str()) == 0)
-        ::execl(HEARTH_BINARY, "hearth", "serve", "--listen", "127.0.0.1:0", nullptr);
+        ::execl(program.c_str(), "hearth", "serve", "--listen", "127.0.0.1:0", nullptr);
       ::_exit(127);
     }
     ::close(log[1]);
@@ -229,7 +231,7 @@ TEST_F(StartStopTest, ADataDirectoryThatCannotBeWrittenIsRefusedWithAdvice) {
   // Permissions mean nothing to root, so that the server is somebody else then.
   std::vector<std::string> command{"hearth-under-test", "serve",  "--listen",
                                    "127.0.0.1:0",       "--data", "locked"};
-  std::filesystem::copy_file(HEARTH_BINARY, root_ / "hearth-under-test");
+  std::filesystem::copy_file(built::server(), root_ / "hearth-under-test");
   command[0] = root_ / "hearth-under-test";
   if (::geteuid() == 0) {
     const std::vector<std::string> as_nobody{"setpriv", "--reuid=65534", "--regid=65534",

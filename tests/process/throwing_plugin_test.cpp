@@ -1,5 +1,6 @@
 // Classes whose code throws where it must not: each costs its own agents, and nobody else.
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <string>
 
@@ -11,7 +12,7 @@ class ThrowingPluginTest : public ProcessTest {
   // Serves the library beside the counter, asks an agent of its class twice, and looks at what everybody sees.
   void expect_failed_start(const std::string& library, const std::string& reason) {
     install(bundled("counter"), "counter.so");
-    install(std::filesystem::path(HEARTH_AGENT_PLUGINS) / (library + ".so"), library + ".so");
+    install(built::agent(library), library + ".so");
     const auto server = serve_ready();
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Reply reply = request(*server, "GET", "/agents/" + library + "/a");
@@ -35,7 +36,7 @@ TEST_F(ThrowingPluginTest, OneThatThrowsWhenItStarts) {
 
 TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
   install(bundled("counter"), "counter.so");
-  install(std::filesystem::path(HEARTH_AGENT_PLUGINS) / "probe-agent.so", "probe-agent.so");
+  install(built::agent("probe-agent"), "probe-agent.so");
   const auto server = serve_ready();
   RawClient client(server->port());
   client.upgrade("/agents/probe-agent/a");

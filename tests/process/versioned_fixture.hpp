@@ -4,6 +4,7 @@
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/built.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -88,7 +89,7 @@ class VersionedTest : public ProcessTest {
   }
 
   static std::filesystem::path version_file(const std::string& version) {
-    return std::filesystem::path(HEARTH_AGENT_PLUGINS) / ("versioned-" + version + ".so");
+    return built::agent("versioned-" + version);
   }
   [[nodiscard]] std::filesystem::path file() const { return root_ / "plugins" / "versioned.so"; }
   // As `install` and `mv` do: a new file under the old name.

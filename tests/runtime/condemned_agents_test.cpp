@@ -13,8 +13,8 @@
 namespace hearth::runtime {
 namespace {
 
-const storage::AgentKey kA{"Worker", "a"};
-const storage::AgentKey kB{"Worker", "b"};
+const storage::AgentKey kWorkerA{"Worker", "a"};
+const storage::AgentKey kWorkerB{"Worker", "b"};
 
 bool all(const storage::AgentKey&) {
   return true;
@@ -68,54 +68,54 @@ class CondemnedAgentsTest : public ::testing::Test {
 };
 
 TEST_F(CondemnedAgentsTest, P2_NothingIsLeftOfAFinishedAgent) {
-  make(kA);
-  condemned_->condemn(kA);
-  EXPECT_TRUE(condemned_->contains(kA));
-  EXPECT_TRUE(has_files(kA)) << "it may be in memory still";
-  EXPECT_TRUE(condemned_->finish(kA));
-  expect_nothing_left(kA);
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
+  EXPECT_TRUE(condemned_->contains(kWorkerA));
+  EXPECT_TRUE(has_files(kWorkerA)) << "it may be in memory still";
+  EXPECT_TRUE(condemned_->finish(kWorkerA));
+  expect_nothing_left(kWorkerA);
   EXPECT_TRUE(logger_.contains("info agent.condemned class=Worker agent=a"));
   EXPECT_TRUE(logger_.contains("info agent.destroyed class=Worker agent=a"));
 }
 
 TEST_F(CondemnedAgentsTest, P1_TheNextProcessFinishesWhatWasCutShortAfterTheMarker) {
-  make(kA);
-  condemned_->condemn(kA);
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
   begin();
   condemned_->load(all);
-  expect_nothing_left(kA);
+  expect_nothing_left(kWorkerA);
 }
 
 TEST_F(CondemnedAgentsTest, P3_TheNextProcessFinishesWhatWasCutShortAfterTheFiles) {
-  make(kA);
-  condemned_->condemn(kA);
-  data_.remove_agent(kA);
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
+  data_.remove_agent(kWorkerA);
   begin();
   condemned_->load(all);
-  expect_nothing_left(kA);
+  expect_nothing_left(kWorkerA);
 }
 
 TEST_F(CondemnedAgentsTest, P3_TheNextProcessFinishesWhatWasCutShortBetweenTwoFiles) {
-  make(kA);
-  condemned_->condemn(kA);
-  std::filesystem::remove(data_.agent_path(kA).string() + "-wal");
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
+  std::filesystem::remove(data_.agent_path(kWorkerA).string() + "-wal");
   begin();
   condemned_->load(all);
-  expect_nothing_left(kA);
+  expect_nothing_left(kWorkerA);
 }
 
 TEST_F(CondemnedAgentsTest, AnAgentThatNeverWroteAnythingCanBeDestroyed) {
-  condemned_->condemn(kA);
-  EXPECT_TRUE(condemned_->finish(kA));
-  expect_nothing_left(kA);
+  condemned_->condemn(kWorkerA);
+  EXPECT_TRUE(condemned_->finish(kWorkerA));
+  expect_nothing_left(kWorkerA);
 }
 
 TEST_F(CondemnedAgentsTest, AgentsOfOtherShardsAreLeftToThem) {
-  make(kA);
-  condemned_->condemn(kA);
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
   begin();
   condemned_->load(none);
-  EXPECT_TRUE(has_files(kA));
+  EXPECT_TRUE(has_files(kWorkerA));
   EXPECT_EQ(rows_.condemned().size(), 1U);
 }
 
@@ -127,40 +127,40 @@ TEST_F(CondemnedAgentsTest, AMarkerThatNamesNoClassIsNotFollowedToAnyFile) {
 }
 
 TEST_F(CondemnedAgentsTest, P4_AnAgentWhoseFilesStayIsCondemnedUntilTheyCanBeRemoved) {
-  make(kA);
-  make(kB);
-  std::filesystem::create_directories(obstacle(kA));
-  condemned_->condemn(kA);
-  condemned_->condemn(kB);
-  EXPECT_FALSE(condemned_->finish(kA));
-  EXPECT_TRUE(condemned_->contains(kA));
-  EXPECT_TRUE(rows_.contains(kA));
+  make(kWorkerA);
+  make(kWorkerB);
+  std::filesystem::create_directories(obstacle(kWorkerA));
+  condemned_->condemn(kWorkerA);
+  condemned_->condemn(kWorkerB);
+  EXPECT_FALSE(condemned_->finish(kWorkerA));
+  EXPECT_TRUE(condemned_->contains(kWorkerA));
+  EXPECT_TRUE(rows_.contains(kWorkerA));
   EXPECT_EQ(rows_.condemned().size(), 2U);
   EXPECT_TRUE(logger_.contains("error agent.destroy_failed class=Worker agent=a error=\"remove " +
-                               obstacle(kA).string() + ": Is a directory\""))
+                               obstacle(kWorkerA).string() + ": Is a directory\""))
       << logger_.events().back();
-  condemned_->retry([](const storage::AgentKey& key) { return key == kB; });
-  EXPECT_TRUE(condemned_->contains(kA));
-  EXPECT_TRUE(has_files(kB)) << "it is in memory";
+  condemned_->retry([](const storage::AgentKey& key) { return key == kWorkerB; });
+  EXPECT_TRUE(condemned_->contains(kWorkerA));
+  EXPECT_TRUE(has_files(kWorkerB)) << "it is in memory";
 
-  std::filesystem::remove(obstacle(kA));
+  std::filesystem::remove(obstacle(kWorkerA));
   condemned_->retry(none);
   EXPECT_TRUE(condemned_->empty());
-  expect_nothing_left(kA);
-  expect_nothing_left(kB);
+  expect_nothing_left(kWorkerA);
+  expect_nothing_left(kWorkerB);
 }
 
 TEST_F(CondemnedAgentsTest, P4_TheNextProcessTriesAgain) {
-  make(kA);
-  std::filesystem::create_directories(obstacle(kA));
-  condemned_->condemn(kA);
+  make(kWorkerA);
+  std::filesystem::create_directories(obstacle(kWorkerA));
+  condemned_->condemn(kWorkerA);
   begin();
   condemned_->load(all);
-  EXPECT_TRUE(condemned_->contains(kA));
-  std::filesystem::remove(obstacle(kA));
+  EXPECT_TRUE(condemned_->contains(kWorkerA));
+  std::filesystem::remove(obstacle(kWorkerA));
   begin();
   condemned_->load(all);
-  expect_nothing_left(kA);
+  expect_nothing_left(kWorkerA);
 }
 
 }  // namespace

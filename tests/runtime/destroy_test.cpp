@@ -12,10 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
+using testing::kUsualAgent;
 using testing::ShardFixture;
 using testing::Sight;
 
-const storage::AgentKey kA{"Counter", "a"};
 const std::string kClosed = "close 4410 the agent was destroyed";
 
 class DestroyTest : public ::testing::Test {
@@ -49,7 +49,9 @@ class DestroyTest : public ::testing::Test {
       if (!each.starts_with("connect")) kept.push_back(each);
     return kept;
   }
-  [[nodiscard]] bool has_file() { return std::filesystem::exists(shard_.data().agent_path(kA)); }
+  [[nodiscard]] bool has_file() {
+    return std::filesystem::exists(shard_.data().agent_path(kUsualAgent));
+  }
   void expect_nothing_left() {
     for (const auto& file :
          std::filesystem::recursive_directory_iterator(shard_.data().path() / "agents"))
@@ -81,7 +83,8 @@ TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
 
 TEST_F(DestroyTest, ItIsCertainWhenTheCallReturns) {
   after = [this](AgentHost& host) {
-    EXPECT_EQ(storage::Directory(shard_.data().directory_path()).condemned(), std::vector{kA});
+    EXPECT_EQ(storage::Directory(shard_.data().directory_path()).condemned(),
+              std::vector{kUsualAgent});
     EXPECT_EQ(shard_.script.alive, 1) << "it goes when the running call has returned";
     EXPECT_TRUE(host.destroy()) << "once more changes nothing";
     EXPECT_TRUE(host.set_state(0, "2")) << "the turn goes on";
@@ -251,7 +254,7 @@ TEST_F(DestroyTest, AGraceForEvictionsDoesNotDelayIt) {
 TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyAsks) {
   shard_.request("write");
   shard_.settle();
-  storage::Directory(shard_.data().directory_path()).condemn(kA);
+  storage::Directory(shard_.data().directory_path()).condemn(kUsualAgent);
   shard_.restart();
   expect_nothing_left();
   const auto answer = shard_.request("read");
@@ -268,7 +271,7 @@ TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
-  storage::Directory(shard_.data().directory_path()).condemn(kA);
+  storage::Directory(shard_.data().directory_path()).condemn(kUsualAgent);
   shard_.script.history.clear();
   shard_.restart();
   shard_.loop.advance(minutes(10));
@@ -409,7 +412,8 @@ TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
 TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   shard_.request("write");
   shard_.settle();
-  const std::filesystem::path obstacle = shard_.data().agent_path(kA).string() + "-journal";
+  const std::filesystem::path obstacle =
+      shard_.data().agent_path(kUsualAgent).string() + "-journal";
   before = [&](AgentHost&) { std::filesystem::create_directory(obstacle); };
   const auto known = shard_.connect();
   shard_.settle();
@@ -445,7 +449,7 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
 TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
   before = [&](AgentHost& host) {
     EXPECT_TRUE(host.start_fiber("work", ""));
-    std::filesystem::create_directory(shard_.data().agent_path(kA).string() + "-journal");
+    std::filesystem::create_directory(shard_.data().agent_path(kUsualAgent).string() + "-journal");
   };
   on_recovered = [](AgentHost&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
   shard_.request("destroy");

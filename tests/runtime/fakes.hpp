@@ -11,6 +11,7 @@
 #include "runtime/runtime.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/timer_queue.hpp"
+#include "storage/agent_key.hpp"
 #include "storage/data_directory.hpp"
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
@@ -239,6 +240,9 @@ class ScriptedClass final : public AgentClass {
  private:
   Script& script_;
 };
+
+// The agent that a client or a request of ShardFixture reaches unless it names another.
+inline const storage::AgentKey kUsualAgent{"Counter", "a"};
 
 // One runtime with one shard that is driven by hand, and one class "Counter" at /agents/counter/.
 class ShardFixture {

@@ -10,18 +10,17 @@
 namespace hearth::runtime {
 namespace {
 
+using testing::kUsualAgent;
 using testing::ShardFixture;
-
-const storage::AgentKey kA{"Counter", "a"};
 
 TEST(ShardAdminTest, AnAgentThatNobodyHasAskedForIsCold) {
   ShardFixture shard;
-  const Shard::Standing standing = shard.shard().standing(kA);
+  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kCold);
   EXPECT_EQ(standing.connections, 0U);
   EXPECT_EQ(standing.version, "");
   EXPECT_TRUE(standing.wake.none());
-  EXPECT_EQ(shard.shard().evict(kA), AgentState::kCold);
+  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kCold);
   EXPECT_TRUE(shard.shard().live_by_class().empty());
 }
 
@@ -29,7 +28,7 @@ TEST(ShardAdminTest, ALiveOneIsSaidToBeWithItsClients) {
   ShardFixture shard;
   const auto client = shard.connect();
   shard.settle();
-  const Shard::Standing standing = shard.shard().standing(kA);
+  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kLive);
   EXPECT_EQ(standing.connections, 1U);
   EXPECT_NE(standing.version, "");
@@ -40,10 +39,10 @@ TEST(ShardAdminTest, AnEvictedOneLeavesMemoryAndItsClientsStay) {
   ShardFixture shard;
   const auto client = shard.connect();
   shard.settle();
-  EXPECT_EQ(shard.shard().evict(kA), AgentState::kLive);
+  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kLive);
   shard.settle();
   EXPECT_EQ(shard.script.alive, 0);
-  const Shard::Standing standing = shard.shard().standing(kA);
+  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kCold);
   EXPECT_EQ(standing.connections, 1U);
   EXPECT_TRUE(shard.logger.contains("agent.evicted"));
@@ -61,9 +60,9 @@ TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
   };
   shard.request("GET");
   shard.settle();
-  EXPECT_EQ(shard.shard().evict(kA), AgentState::kWaking);
+  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kWaking);
   EXPECT_EQ(shard.script.alive, 1);
-  EXPECT_EQ(shard.shard().standing(kA).state, AgentState::kWaking);
+  EXPECT_EQ(shard.shard().standing(kUsualAgent).state, AgentState::kWaking);
   // As an operation's result would: from the loop, then the turn ends.
   shard.script.on_result = [&](AgentHost& host, const OperationResult&) {
     (void)host.complete(start, std::string_view());
@@ -106,9 +105,11 @@ class ShardDestroyTest : public ::testing::Test {
 
   [[nodiscard]] bool is_recorded() {
     storage::Directory directory(shard_.data().directory_path());
-    return directory.contains(kA);
+    return directory.contains(kUsualAgent);
   }
-  [[nodiscard]] bool has_file() { return std::filesystem::exists(shard_.data().agent_path(kA)); }
+  [[nodiscard]] bool has_file() {
+    return std::filesystem::exists(shard_.data().agent_path(kUsualAgent));
+  }
 
   ShardFixture shard_;
 };
@@ -118,7 +119,7 @@ TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
   shard_.settle();
   ASSERT_TRUE(is_recorded());
   ASSERT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kA));
+  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_FALSE(is_recorded());
@@ -128,10 +129,10 @@ TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
 TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
   const auto client = shard_.connect();
   shard_.settle();
-  shard_.shard().evict(kA);
+  shard_.shard().evict(kUsualAgent);
   shard_.settle();
   ASSERT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kA));
+  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_FALSE(is_recorded());
   EXPECT_FALSE(has_file());
@@ -142,7 +143,7 @@ TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
 TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
   shard_.request("GET");
   shard_.settle();
-  ASSERT_TRUE(shard_.shard().destroy(kA));
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
   shard_.settle();
   const auto answer = shard_.request("GET");
   shard_.settle();
@@ -153,13 +154,13 @@ TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
 TEST_F(ShardDestroyTest, OneThatIsLeavingIsToBeAskedForAgain) {
   shard_.request("GET");
   shard_.settle();
-  shard_.shard().evict(kA);  // its end comes from the loop
-  const auto refused = shard_.shard().destroy(kA);
+  shard_.shard().evict(kUsualAgent);  // its end comes from the loop
+  const auto refused = shard_.shard().destroy(kUsualAgent);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kUnavailable);
   shard_.settle();
   EXPECT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kA));
+  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
   EXPECT_FALSE(has_file());
 }
 

@@ -29,7 +29,7 @@
 namespace hearth::storage {
 namespace {
 
-constexpr std::size_t kAgents = 40;
+constexpr std::size_t kOpenAgents = 40;
 constexpr std::size_t kKiB = 1024;
 
 std::size_t heap_bytes() {
@@ -59,22 +59,22 @@ class AgentDatabaseMemoryTest : public ::testing::Test {
   template <class Work>
   std::size_t heap_of_an_idle_agent(const char* what, Work work) {
     std::vector<std::unique_ptr<OpenAgent>> agents;
-    agents.reserve(kAgents);
+    agents.reserve(kOpenAgents);
     work(make_agent());  // what the library allocates once
     const std::size_t heap_before = heap_bytes();
     const std::size_t resident_before = resident_bytes();
-    for (std::size_t n = 0; n < kAgents; ++n) {
+    for (std::size_t n = 0; n < kOpenAgents; ++n) {
       agents.push_back(make_agent());
       work(agents.back());
     }
-    const std::size_t busy = (heap_bytes() - heap_before) / kAgents;
+    const std::size_t busy = (heap_bytes() - heap_before) / kOpenAgents;
     for (const auto& agent : agents) {
       agent->sql.release_memory();
       agent->database.release_memory();
     }
-    const std::size_t idle = (heap_bytes() - heap_before) / kAgents;
+    const std::size_t idle = (heap_bytes() - heap_before) / kOpenAgents;
     ::malloc_trim(0);
-    const std::size_t resident = (resident_bytes() - resident_before) / kAgents;
+    const std::size_t resident = (resident_bytes() - resident_before) / kOpenAgents;
     std::printf("%s: heap %zu bytes in use, %zu idle; resident %zu idle\n", what, busy, idle,
                 resident);
     return idle;

@@ -1,6 +1,7 @@
 #include "storage/agent_database.hpp"
 
 #include "storage/statement.hpp"
+#include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,8 @@
 
 namespace hearth::storage {
 namespace {
+
+using hearth::testing::storage_error_of;
 
 class AgentDatabaseTest : public ::testing::Test {
  protected:
@@ -37,15 +40,6 @@ class AgentDatabaseTest : public ::testing::Test {
   const AgentKey key_{"Counter", "alice"};
   const std::filesystem::path path_ = temp_.path() / "agents" / "Counter" / "2b" / "2bd8.db";
 };
-
-std::string error_of(const auto& action) {
-  try {
-    action();
-  } catch (const StorageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // ---- files -------------------------------------------------------------------------------------
 
@@ -126,7 +120,7 @@ TEST_F(AgentDatabaseTest, ASecondOneOnTheSameFileIsRefused) {
   const auto first = open();
   first->store_state("1");
   first->commit();
-  EXPECT_NE(error_of([&] { open(); }).find("locked"), std::string::npos);
+  EXPECT_NE(storage_error_of([&] { open(); }).find("locked"), std::string::npos);
 }
 
 // ---- identity ----------------------------------------------------------------------------------
@@ -137,7 +131,7 @@ TEST_F(AgentDatabaseTest, P2_RefusesTheFileOfAnotherAgent) {
   database->commit();
   database->close();
   for (const AgentKey& other : {AgentKey{"Counter", "bob"}, AgentKey{"Other", "alice"}}) {
-    const std::string error = error_of([&] { AgentDatabase(path_, other); });
+    const std::string error = storage_error_of([&] { AgentDatabase(path_, other); });
     EXPECT_NE(error.find("belongs to agent \"alice\" of class \"Counter\""), std::string::npos)
         << error;
     EXPECT_NE(error.find(other.name), std::string::npos) << error;
@@ -162,27 +156,27 @@ TEST_F(AgentDatabaseTest, P2_RefusesAFileOfANewerServer) {
       .execute();
   database->commit();
   database->close();
-  const std::string error = error_of([&] { open(); });
+  const std::string error = storage_error_of([&] { open(); });
   EXPECT_NE(error.find("newer server"), std::string::npos) << error;
 }
 
 TEST_F(AgentDatabaseTest, P2_RefusesADatabaseThatIsNoAgents) {
   std::filesystem::create_directories(path_.parent_path());
   Connection(path_, {.create = true}).execute("CREATE TABLE t(a)");
-  EXPECT_NE(error_of([&] { open(); }).find("no agent's database"), std::string::npos);
+  EXPECT_NE(storage_error_of([&] { open(); }).find("no agent's database"), std::string::npos);
 }
 
 TEST_F(AgentDatabaseTest, RefusesAFileThatIsNoDatabase) {
   std::filesystem::create_directories(path_.parent_path());
   std::ofstream(path_) << std::string(8192, 'x');
-  EXPECT_NE(error_of([&] { open(); }).find("not a database"), std::string::npos);
+  EXPECT_NE(storage_error_of([&] { open(); }).find("not a database"), std::string::npos);
   EXPECT_TRUE(file_exists());
 }
 
 TEST_F(AgentDatabaseTest, RefusesADirectoryThatCannotBeMade) {
   std::ofstream(temp_.path() / "agents") << "a file";
   const auto database = open();
-  const std::string error = error_of([&] { database->store_state("1"); });
+  const std::string error = storage_error_of([&] { database->store_state("1"); });
   EXPECT_NE(error.find("agents"), std::string::npos) << error;
   EXPECT_TRUE(database->broken());
   database->close();
@@ -299,7 +293,7 @@ TEST_F(AgentDatabaseTest, P5_AFullDiskBreaksItAndLosesNoCommit) {
   int committed = -1;
   std::string error;
   for (int n = 0; n < 100 && error.empty(); ++n) {
-    error = error_of([&] {
+    error = storage_error_of([&] {
       database->store_state("\"" + std::to_string(n) +
                             std::string(static_cast<std::size_t>(n) * 2000, 'x') + "\"");
       database->commit();
@@ -399,7 +393,7 @@ TEST_F(AgentDatabaseTest, ADamagedSchemaVersionIsAStorageError) {
       database->commit();
       database->close();
     }
-    EXPECT_NE(error_of([&] { open(); }).find("damaged"), std::string::npos) << value;
+    EXPECT_NE(storage_error_of([&] { open(); }).find("damaged"), std::string::npos) << value;
     std::filesystem::remove(path_);
   }
 }

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
+#include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <sqlite3.h>
@@ -16,20 +17,13 @@
 namespace hearth::storage {
 namespace {
 
+using hearth::testing::storage_error_of;
+
 class ConnectionTest : public ::testing::Test {
  protected:
   const testing::TempDirectory temp_;
   const std::filesystem::path path_ = temp_.path() / "a.db";
 };
-
-std::string error_of(const auto& action) {
-  try {
-    action();
-  } catch (const StorageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST_F(ConnectionTest, OpensAnAbsentFileOnlyToCreateIt) {
   EXPECT_THROW(Connection(path_, {}), StorageError);
@@ -39,7 +33,7 @@ TEST_F(ConnectionTest, OpensAnAbsentFileOnlyToCreateIt) {
 
 TEST_F(ConnectionTest, ErrorsNameTheFileAndSqlitesReason) {
   std::ofstream(path_) << std::string(8192, 'x');
-  const std::string text = error_of([&] { Connection(path_, {}); });
+  const std::string text = storage_error_of([&] { Connection(path_, {}); });
   EXPECT_NE(text.find(path_.string()), std::string::npos) << text;
   EXPECT_NE(text.find("file is not a database"), std::string::npos) << text;
 }
@@ -92,7 +86,7 @@ TEST_F(SingleOwnerVfsTest, P1_ASecondConnectionIsLockedOut) {
   Connection first(path_, options());
   first.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(a)");
   const auto open = [this](const ConnectionOptions& second) {
-    return error_of([&] { Connection(path_, second); });
+    return storage_error_of([&] { Connection(path_, second); });
   };
   EXPECT_NE(open(options()).find("locked"), std::string::npos);
   EXPECT_NE(open({}).find("locked"), std::string::npos);

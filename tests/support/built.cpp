@@ -1,0 +1,44 @@
+#include "support/built.hpp"
+
+namespace hearth::testing::built {
+namespace {
+
+std::filesystem::path library(std::string_view folder, std::string_view name) {
+  return std::filesystem::path(HEARTH_BUILD) / folder / (std::string(name) + ".so");
+}
+
+}  // namespace
+
+std::filesystem::path server() {
+  return std::filesystem::path(HEARTH_BUILD) / "host/hearth";
+}
+
+std::filesystem::path probe() {
+  return std::filesystem::path(HEARTH_BUILD) / "tests/loader/plugins/loader_probe";
+}
+
+std::filesystem::path bundled(std::string_view name) {
+  return library("plugins", name);
+}
+
+std::filesystem::path agent(std::string_view name) {
+  return library("tests/plugins", name);
+}
+
+std::filesystem::path loader_case(std::string_view name) {
+  return library("tests/loader/plugins/built", name);
+}
+
+std::filesystem::path zoo(std::string_view name) {
+  return library("tests/fault/plugins/built", name);
+}
+
+std::filesystem::path bundled_directory() {
+  return std::filesystem::path(HEARTH_BUILD) / "plugins";
+}
+
+std::filesystem::path sources() {
+  return HEARTH_SOURCES;
+}
+
+}  // namespace hearth::testing::built

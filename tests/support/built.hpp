@@ -1,0 +1,30 @@
+#pragma once
+// Where this build has put what tests start and load, and where its sources are.
+//
+// Only built.cpp knows these paths. So every other source compiles to the same object in each
+// checkout, and ccache finds it again.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace hearth::testing::built {
+
+// The programs `hearth` and `loader_probe`.
+std::filesystem::path server();
+std::filesystem::path probe();
+
+// A library, by its name without ".so": one that ships, ...
+std::filesystem::path bundled(std::string_view name);
+// ... one that hearth_add_plugin() made for tests (tests/plugins), ...
+std::filesystem::path agent(std::string_view name);
+// ... one that was made by hand for the loader's tests (tests/loader/plugins), ...
+std::filesystem::path loader_case(std::string_view name);
+// ... or one of the zoo (tests/fault/plugins).
+std::filesystem::path zoo(std::string_view name);
+
+// The directory of the libraries that ship, and the root of the sources.
+std::filesystem::path bundled_directory();
+std::filesystem::path sources();
+
+}  // namespace hearth::testing::built
