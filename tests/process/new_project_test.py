@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What `hearth new` writes: builds against the installed package outside this tree, passes its tests, is served.
+"""What `hearth new` writes: builds against the installed package outside this tree, passes its tests, exports what a library
+may, is served.
 
-    new_project_test.py BUILD_DIRECTORY HEARTH C_COMPILER CXX_COMPILER
+    new_project_test.py BUILD_DIRECTORY HEARTH CHECK_EXPORTS C_COMPILER CXX_COMPILER
 """
 import json
 import pathlib
@@ -39,7 +40,7 @@ def serve_and_ask(hearth, project, scratch):
             server.terminate()
 
 
-def main(build, hearth, c_compiler, cxx_compiler):
+def main(build, hearth, check_exports, c_compiler, cxx_compiler):
     # On a short path of its own, as it would be elsewhere.
     with tempfile.TemporaryDirectory(prefix="hearth-new-") as place:
         scratch = pathlib.Path(place)
@@ -51,6 +52,7 @@ def main(build, hearth, c_compiler, cxx_compiler):
         run("cmake", "--build", project / "build")
         tests = run("ctest", "--test-dir", project / "build", "--output-on-failure", "--no-tests=error")
         print(tests)
+        print(run(sys.executable, check_exports, project / f"build/plugins/{NAME}.so"))
         state = serve_and_ask(hearth, project, scratch)
         if state != {"greetings": 0}:
             sys.exit(f"the new agent answered {state}")
