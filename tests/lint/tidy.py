@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when clang-tidy 19 finds something: `tidy.py BUILD` looks at the whole tree, `tidy.py BUILD PLACE...` at these files or folders.
-`--self-test` checks what it adds to clang-tidy.
+"""Fails when clang-tidy 19 finds something.
+
+    tidy.py BUILD              looks at the whole tree
+    tidy.py BUILD PLACE...     at these files or folders
+    tidy.py BUILD --changed    at what differs from the commit in tests/lint/tidy-base, which was looked at whole
+    tidy.py --self-test        checks what it adds to clang-tidy
+
+BUILD is a build that compiles each source by itself: its compile commands are all that is read of it.
 
 Almost all of clang-tidy's time goes into what a source includes, not into the source. So sources that are compiled alike are read
 as one, which makes the whole tree a matter of minutes. Two that cannot be read as one, since each has something of its own by the
@@ -25,6 +31,9 @@ FOLDERS = ["host", "plugin-api", "plugins", "tests"]
 SKIPPED = {"node_modules", "coroutine_probes", "template"}
 # More files in one save little, and leave one processor waiting for the other at the end.
 MOST_TOGETHER = 24
+BASE = ROOT / "tests/lint/tidy-base"
+# A change of one of these may find something in any file.
+RULES = re.compile(r"(^|/)\.clang-tidy$|^tests/lint/tidy\.py$")
 # Not .h: the C interface has C's style.
 HEADERS = r"(%s)/.*\.([hi]pp|cpp)$" % "|".join(FOLDERS)
 PLACE = re.compile(r"^(/[^:]+|[^/:\s][^:]*):\d+:\d+: (?P<kind>fatal error|error|warning|note): ")
@@ -213,14 +222,47 @@ def wanted(asked: list[str], known: dict[str, Flags]) -> list[pathlib.Path]:
     return list(found)
 
 
+def git(*command: str) -> str | None:
+    run = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+    return run.stdout if run.returncode == 0 else None
+
+
+def changed() -> list[str] | None:
+    """What differs from the base, by name; None if only the whole tree will do."""
+    base = BASE.read_text().split()[-1]
+    differs = git("diff", "--name-only", "--no-renames", "-z", base, "--")
+    if differs is None:
+        print(f"tidy: the base {base} is not in this clone, so all of it is looked at")
+        return None
+    names = (differs + (git("ls-files", "--others", "--exclude-standard", "-z") or "")).split("\0")
+    if rules := [name for name in names if RULES.search(name)]:
+        print(f"tidy: {rules[0]} differs from the base, so all is looked at")
+        return None
+    return [str(ROOT / name) for name in names if name]
+
+
+def cannot_stand_alone(file: pathlib.Path, flags: Flags) -> list[str]:
+    """A source that is only ever compiled behind others may lack an include."""
+    run = subprocess.run(["clang++-19", "-fsyntax-only", *flags, str(file)], capture_output=True, text=True)
+    lines = [line for line in run.stderr.splitlines() if (place := PLACE.match(line)) and "error" in place["kind"]]
+    return [line.removeprefix(f"{ROOT}/") for line in lines]
+
+
 def check(build: pathlib.Path, asked: list[str]) -> int:
     begin = time.monotonic()
     known = compiled(build)
-    files = wanted(asked, known) if asked else list(map(pathlib.Path, known))
+    only_changed = asked == ["--changed"]
+    places = changed() if only_changed else asked or None
+    files = list(map(pathlib.Path, known)) if places is None else wanted(places, known)
     seen: set[str] = set()
     jobs = int(os.environ.get("HEARTH_TIDY_JOBS", os.cpu_count() or 1))
     with tempfile.TemporaryDirectory(dir=build, prefix="tidy-") as place, Pool(jobs) as pool:
         copy_rules(pathlib.Path(place))
+        if only_changed and places is not None:
+            sources = [file for file in files if str(file) in known]
+            for found in pool.map(lambda file: cannot_stand_alone(file, known[str(file)]), sources):
+                seen.update(found)
+            print("\n".join(sorted(seen)) or f"tidy: {len(sources)} sources compile by themselves", flush=True)
         groups = groups_of(compiled_alike(files, known), pathlib.Path(place), pool)
         groups.sort(key=lambda group: -len(group.files))
         print(f"tidy: {len(files)} files in {len(groups)} groups, {time.monotonic() - begin:.0f} s to find them", flush=True)
