@@ -10,7 +10,9 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
 #include <limits>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -27,11 +29,35 @@ constexpr char kCreateMeta[] =
 constexpr char kCreateState[] =
     "CREATE TABLE cf_agents_state(id TEXT PRIMARY KEY NOT NULL, state TEXT) WITHOUT ROWID";
 
-bool has_bytes(const std::filesystem::path& path) {
+// 0 for a file that is not there.
+std::int64_t bytes_of(const std::filesystem::path& path) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) == 0) return status.st_size > 0;
-  if (errno == ENOENT || errno == ENOTDIR) return false;
+  if (::stat(path.c_str(), &status) == 0) return status.st_size;
+  if (errno == ENOENT || errno == ENOTDIR) return 0;
   throw StorageError("look at " + path.string() + ": " + std::generic_category().message(errno));
+}
+
+bool has_bytes(const std::filesystem::path& path) {
+  return bytes_of(path) > 0;
+}
+
+// Whether what lies there was cut short before its first commit. An agent that has committed has a
+// table, whose page is the second, in the file or in the WAL. A loss of power may leave a first page
+// that SQLite takes for no database at all; one that tells of more pages is a file that has lost
+// them, which SQLite shall say.
+bool was_in_the_making(const std::filesystem::path& path) {
+  if (bytes_of(path) > kPageBytes || has_bytes(path.native() + "-wal")) return false;
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  constexpr std::size_t kPageCountAt = 28;  // big endian; sqlite.org/fileformat2.html, 1.3
+  std::array<char, 32> header{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(header.data(), header.size());
+  if (!file.is_open() || file.bad()) return false;  // nobody knows; SQLite will say what is wrong
+  if (!std::string_view(header.data(), header.size()).starts_with(kMagic)) return true;
+  std::uint32_t pages = 0;
+  for (std::size_t i = 0; i < sizeof pages; ++i)
+    pages = pages << 8U | static_cast<unsigned char>(header[kPageCountAt + i]);
+  return pages <= 1;
 }
 
 // Makes the directories above an agent's file. The data directory itself is there and 0700.
@@ -79,6 +105,10 @@ class AgentDatabase::FailStop {
 AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options)
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
   if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
+  if (was_in_the_making(path_)) {
+    start_over();
+    return;
+  }
   open_file();
   check_identity();
 }

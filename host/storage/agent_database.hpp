@@ -69,8 +69,9 @@ struct AgentDatabaseOptions {
 // Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
 class AgentDatabase {
  public:
-  // Opens the agent's file if there is one. An absent or empty file is a new agent. Directories
-  // above the file are made (0700) by the first write.
+  // Opens the agent's file if there is one. An absent or empty file is a new agent; so is one
+  // that was cut short in the making, of at most a page and without a WAL, which is removed.
+  // Directories above the file are made (0700) by the first write.
   AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options = {});
 
   // Drops uncommitted writes. Never throws: failures of closing are lost, so call close() before.

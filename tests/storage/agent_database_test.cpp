@@ -80,6 +80,36 @@ TEST_F(AgentDatabaseTest, AnEmptyFileIsANewAgent) {
   EXPECT_EQ(open_as_after_a_kill().load_state(), "1");
 }
 
+// As a loss of power leaves them: sectors of the first page are missing, or all of it is.
+TEST_F(AgentDatabaseTest, AFileThatWasCutShortInTheMakingIsANewAgent) {
+  std::filesystem::create_directories(path_.parent_path());
+  for (const std::string& left :
+       {std::string(4096, '\0'), std::string(512, '\0'), std::string(4096, 'x'),
+        std::string("SQLite format 3\0", 16) + std::string(4080, '\0')}) {
+    std::ofstream(path_, std::ios::binary) << left;
+    std::ofstream(path_.string() + "-journal", std::ios::binary) << std::string(512, '\0');
+    const auto database = open();
+    EXPECT_FALSE(database->exists());
+    EXPECT_FALSE(file_exists());
+    EXPECT_FALSE(std::filesystem::exists(path_.string() + "-journal"));
+    database->store_state("1");
+    database->commit();
+    database->close();
+    EXPECT_EQ(open()->load_state(), "1");
+    std::filesystem::remove(path_);
+  }
+}
+
+TEST_F(AgentDatabaseTest, AFileThatHasLostAllButItsFirstPageIsRefusedAndKept) {
+  const auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->close();
+  std::filesystem::resize_file(path_, 4096);
+  EXPECT_NE(storage_error_of([&] { open(); }), "");
+  EXPECT_EQ(std::filesystem::file_size(path_), 4096U);
+}
+
 TEST_F(AgentDatabaseTest, AFileWithoutAnyCommitIsANewAgent) {
   auto database = open();
   (void)database->connection();
