@@ -60,8 +60,9 @@ class Worker : public AgentClient {
   }
 
   // Asks for the status again and again until it is as wanted.
-  Status wait_until(const std::function<bool(const Status&)>& wanted) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  Status wait_until(const std::function<bool(const Status&)>& wanted,
+                    milliseconds patience = ServerProcess::kPatience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     for (;;) {
       Status now = status();
       if (wanted(now)) return now;
@@ -169,9 +170,11 @@ TEST_F(FiberKillTest, KillsAtRandomMomentsLoseNoStepAndRepeatNone) {
         std::chrono::microseconds(std::uniform_int_distribution(0, at_most_ms * 1000)(random)));
   };
 
-  const int steps = kills * 6;  // of 25 ms: longer than all that the loop leaves them
+  constexpr milliseconds kStep{25};
+  const int steps = kills * 6;  // longer than all that the loop leaves them
   auto server = serve_workers();
-  Worker(*server, "a").call("run", "[" + std::to_string(steps) + ",25]");
+  Worker(*server, "a")
+      .call("run", "[" + std::to_string(steps) + "," + std::to_string(kStep.count()) + "]");
   for (int kill = 1; kill <= kills; ++kill) {
     pause(120);
     EXPECT_EQ(server->kill(), kKilled);
@@ -184,7 +187,8 @@ TEST_F(FiberKillTest, KillsAtRandomMomentsLoseNoStepAndRepeatNone) {
   }
   {
     Worker worker(*server, "a");
-    worker.wait_until([](const Status& now) { return now.runs.at("run-1").finished; });
+    worker.wait_until([](const Status& now) { return now.runs.at("run-1").finished; },
+                      ServerProcess::kPatience + steps * 2 * kStep);
   }
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_GE(recoveries("a"), 1);
