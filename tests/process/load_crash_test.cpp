@@ -15,7 +15,7 @@ class LoadContainmentTest : public SupervisedTest {
   LoadContainmentTest() {
     install(bundled("counter"), "counter.so");
     install(made_for_tests("faulty_when_served"), "faulty.so");
-    put("hearth.yaml", "limits:\n  hard_hang: 400ms\n");
+    put("hearth.yaml", "");
   }
 
   // `crash init`: what the library does in a server from now on.
@@ -101,6 +101,7 @@ TEST_F(LoadContainmentTest, AndWhereverItCrashesAsItIsUnloaded) {
 }
 
 TEST_F(LoadContainmentTest, OneThatHangsOnlyInTheServerEndsItOnce) {
+  put("hearth.yaml", "limits:\n  hard_hang: 400ms\n");
   for (const std::string call : {"load", "init", "deinit"}) {
     let_it("hang " + call);
     auto server = start();
