@@ -156,7 +156,7 @@ CallStacks::~CallStacks() {
 std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
   if (!is_first_ || is_debugged()) return {};
   const std::uint64_t before = question.state;
-  if (before % kStepCount == kWalking) return {};  // somebody has not answered the one before
+  if (before % kStepCount == kWalking) return {};  // the thread asked before has yet to answer
   const std::uint64_t first = before - before % kStepCount + kStepCount;
   question.state = first + kIdle;
   question.thread = call.thread;

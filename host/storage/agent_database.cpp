@@ -41,10 +41,10 @@ bool has_bytes(const std::filesystem::path& path) {
   return bytes_of(path) > 0;
 }
 
-// Whether what lies there was cut short before its first commit. An agent that has committed has a
-// table, whose page is the second, in the file or in the WAL. A loss of power may leave a first page
-// that SQLite takes for no database at all; one that tells of more pages is a file that has lost
-// them, which SQLite shall say.
+// Whether the server or the power ended between the making of this file and its first commit. The
+// first commit makes cf_agents_meta, whose page is the second, in the file or in the WAL. After a
+// loss of power SQLite may find no database in the first page. A first page that counts more pages
+// belongs to a file that has lost them: SQLite opens it, and reports it as corrupt.
 bool was_in_the_making(const std::filesystem::path& path) {
   if (bytes_of(path) > kPageBytes || has_bytes(path.native() + "-wal")) return false;
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -52,7 +52,7 @@ bool was_in_the_making(const std::filesystem::path& path) {
   std::array<char, 32> header{};
   std::ifstream file(path, std::ios::binary);
   file.read(header.data(), header.size());
-  if (!file.is_open() || file.bad()) return false;  // nobody knows; SQLite will say what is wrong
+  if (!file.is_open() || file.bad()) return false;  // SQLite meets the same error, and reports it
   if (!std::string_view(header.data(), header.size()).starts_with(kMagic)) return true;
   std::uint32_t pages = 0;
   for (std::size_t i = 0; i < sizeof pages; ++i)
