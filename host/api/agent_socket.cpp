@@ -70,6 +70,10 @@ class SocketPort final : public runtime::ConnectionPort {
     socket_->send(payload, kind == FrameKind::kText);
   }
 
+  void send_shared(const SharedBytes& payload, FrameKind kind) override {
+    socket_->send(payload, kind == FrameKind::kText);
+  }
+
   void send_handshake(const runtime::Handshake& handshake) override {
     const auto follows =
         handshake.state ? protocol::StateFollows::kYes : protocol::StateFollows::kNo;

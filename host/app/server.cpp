@@ -108,6 +108,7 @@ struct Server::Parts {
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
   Metrics::Watch sockets;               // looks at http
+  Metrics::Watch client_memory;         // looks at runtime
   loader::DirectoryImage plugin_files;  // as they were before they were loaded
   loader::LoadReport loaded;            // until watch_plugins()
   std::unique_ptr<PluginReloader> reloader;
@@ -352,7 +353,8 @@ Result<void> Server::Parts::listen() {
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
                                     .admin = admin.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
-  auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api, logger);
+  auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api,
+                                           {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   readiness.set(api::Readiness::Phase::kReady);
@@ -360,6 +362,10 @@ Result<void> Server::Parts::listen() {
   sockets =
       metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
                           [this] { return static_cast<double>(http->connections()); });
+  client_memory = metrics.watch_gauge(
+      "hearth_client_memory_bytes",
+      "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
+      [this] { return static_cast<double>(runtime->client_memory().used()); });
   logger.write(LogLevel::kInfo, "server.ready",
                {{"address", http->address()},
                 {"classes", runtime->classes().all().size()},

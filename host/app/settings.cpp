@@ -27,6 +27,7 @@ runtime::RuntimeLimits runtime_limits(const config::ServerConfig& server) {
   runtime::RuntimeLimits result;
   result.max_live_agents = limits.max_live_agents;
   result.max_waiting = limits.max_waiting;
+  result.client_memory = limits.client_memory_bytes;
   result.recovery_share = static_cast<int>(limits.recovery_share);
   result.start_timeout = limits.start_timeout;
   result.event_timeout = limits.call_timeout;
@@ -81,6 +82,7 @@ net::NetOptions net_options(const config::ServerConfig& server) {
   result.max_frame = limits.max_frame_bytes;
   result.max_body = limits.max_body_bytes;
   result.send_queue = limits.send_queue_bytes;
+  result.min_rate = limits.min_rate;
   result.handshake_timeout = limits.handshake_timeout;
   result.keep_alive_timeout = limits.http_idle_timeout;
   result.ping_interval = limits.ping_interval.count() == 0 ? kNever : limits.ping_interval;

@@ -44,8 +44,16 @@ struct ServerLimits {
   // Bytes of one HTTP request's body, for the same reasons.
   std::size_t max_body_bytes = 4U << 20U;
 
-  // Bytes that wait for one client that reads slowly; past it the client is disconnected.
+  // Bytes that wait for one client that reads slowly; past half of it the client is not read from, past all of it it
+  // is disconnected.
   std::size_t send_queue_bytes = 4U << 20U;
+
+  // Bytes that are held for all clients together: what they have sent in part, what waits for agents, and what
+  // they have not read yet. Past it, who needs more is refused. A quarter of a small machine.
+  std::size_t client_memory_bytes = 256U << 20U;
+
+  // Bytes a second that a client must send of an unfinished body or message, or take of what waits for it.
+  std::size_t min_rate = 1024;
 
   // Bytes of an agent's name. Long enough for a URL or two UUIDs, short enough for a log line.
   std::size_t max_name_bytes = 256;

@@ -24,6 +24,8 @@ using std::chrono::seconds;
 constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
 constexpr Bounds<std::size_t> kMessage{1U << 10U, 256U << 20U};
 constexpr Bounds<std::size_t> kQueue{64U << 10U, 1U << 30U};
+constexpr Bounds<std::size_t> kMemory{1U << 20U, std::size_t{1} << 40U};
+constexpr Bounds<std::size_t> kRate{1, 1U << 20U};
 constexpr Bounds<std::size_t> kName{1, 1024};  // it is part of a URL, and whole URLs are bounded
 constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
@@ -41,6 +43,8 @@ void read_server_limits(const YamlNode& node, ServerLimits& limits, Report& repo
   reader.read_size("max_frame", limits.max_frame_bytes, kMessage);
   reader.read_size("max_body", limits.max_body_bytes, kMessage);
   reader.read_size("send_queue", limits.send_queue_bytes, kQueue);
+  reader.read_size("client_memory", limits.client_memory_bytes, kMemory);
+  reader.read_size("min_rate", limits.min_rate, kRate);
   reader.read_size("max_name", limits.max_name_bytes, kName);
   reader.read_duration("start_timeout", limits.start_timeout, kTimeout);
   reader.read_duration("call_timeout", limits.call_timeout, kCall);

@@ -5,6 +5,7 @@
 #include "base/assert.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
+#include "net/minimum_rate.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -16,6 +17,7 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,8 +35,13 @@ constexpr std::size_t kKeptRead = 4096;
 // Answers to at most this many messages of one burst wait for each other. A burst is what one read
 // from the socket brought in.
 constexpr int kMostAnswersGathered = 128;
+// Below this a copy takes no more memory than a reference does, and leaves in one piece with what is before it.
+constexpr std::size_t kSmallestShared = 256;
 constexpr std::size_t kLongestReason = 123;  // RFC 6455 5.5: 125 bytes less the code
 constexpr std::string_view kTooSlow = "client reads too slowly";
+constexpr std::string_view kTooTrickling = "client sends too slowly";
+constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
+constexpr std::string_view kTooBig = "message too big";
 
 bool may_be_sent(std::uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
@@ -57,7 +64,6 @@ websocket::close_reason make_reason(std::uint16_t code, std::string_view reason)
 
 // Why Beast gave up reading, as a close code and a sentence.
 std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
-  if (error == websocket::error::message_too_big) return {close_code::kTooBig, "message too big"};
   if (error == websocket::error::bad_frame_payload) {
     return {close_code::kBadPayload, "text is not valid UTF-8"};
   }
@@ -67,14 +73,32 @@ std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
   return {close_code::kAbnormal, "connection lost"};
 }
 
+// RFC 6455 5.2: the head of an unmasked, unfragmented message.
+std::string_view frame_head(std::size_t length, bool is_text, std::array<char, 10>& into) {
+  into[0] = is_text ? '\x81' : '\x82';
+  if (length < 126) {
+    into[1] = static_cast<char>(length);
+    return {into.data(), 2};
+  }
+  const std::size_t bytes = length <= 0xFFFF ? 2 : 8;
+  into[1] = bytes == 2 ? '\x7E' : '\x7F';
+  for (std::size_t i = 0; i < bytes; ++i) {
+    into[2 + i] = static_cast<char>(length >> (8 * (bytes - 1 - i)) & 0xFF);
+  }
+  return {into.data(), 2 + bytes};
+}
+
 class BeastWebSocket final : public WebSocket,
                              public Session,
                              public std::enable_shared_from_this<BeastWebSocket> {
  public:
   BeastWebSocket(LoopShare& share, std::shared_ptr<ByteStream> stream)
-      : share_(share), stream_(std::move(stream)), beast_(std::in_place, AnyStream(stream_)) {
-    beast_->read_message_max(share.options.max_frame);
-    beast_->auto_fragment(false);
+      : share_(share),
+        stream_(std::move(stream)),
+        beast_(std::in_place, AnyStream(stream_)),
+        held_bytes_(share.buffers.memory()) {
+    beast_->read_message_max(0);  // read() bounds it, so that the close frame can say why
+    stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
   [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol);
@@ -83,6 +107,7 @@ class BeastWebSocket final : public WebSocket,
   void run(std::shared_ptr<WebSocketListener> listener);
 
   void send(std::string_view payload, bool is_text) override;
+  void send(SharedBytes payload, bool is_text) override;
   void close(std::uint16_t code, std::string_view reason) override;
   void abort() override;
   void pause_reading() override { paused_ = true; }
@@ -113,9 +138,12 @@ class BeastWebSocket final : public WebSocket,
   void read();
   void on_read(error_code error, std::size_t bytes);
   void deliver();
+  void refuse_message();
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
-  void overflow();
+  void queued(bool others_waited);
+  void overflow(DropReason why, std::string_view reason);
+  [[nodiscard]] bool keeps_the_rates(SteadyTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
   void report(std::uint16_t code, std::string_view reason, bool was_clean);
@@ -127,6 +155,9 @@ class BeastWebSocket final : public WebSocket,
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
   beast::flat_buffer incoming_;
+  HeldBytes held_bytes_;  // of incoming_, while a message in it is incomplete or waits
+  MinimumRate rate_in_;
+  MinimumRate rate_out_;
   SteadyTime heard_at_ = std::chrono::steady_clock::now();
   SteadyTime deadline_ = SteadyTime::max();  // for kClosing and kEnding
   int burst_ = 0;
@@ -178,8 +209,10 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
 
 void BeastWebSocket::read() {
   reading_ = true;
-  // While a message is incomplete, the hint is exactly what its frame still lacks.
-  const auto room = incoming_.prepare(socket().read_size_hint(kFirstRead));
+  // While a message is incomplete, the hint is exactly what its frame still lacks. One byte more than the
+  // message may have tells that it is too big.
+  const std::size_t most = share_.options.max_frame + 1 - incoming_.size();
+  const auto room = incoming_.prepare(std::min(socket().read_size_hint(kFirstRead), most));
   socket().async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
     self->on_read(error, bytes);
   });
@@ -190,9 +223,15 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
   incoming_.commit(bytes);
   if (error) return on_read_failed(error);
   if (state_ != State::kOpen) return;
-  if (!socket().is_message_done()) return read();
+  if (incoming_.size() > share_.options.max_frame) return refuse_message();
+  if (!socket().is_message_done()) {
+    held_bytes_.set(incoming_.size());
+    if (held_bytes_.refused()) return overflow(DropReason::kMemory, kNoMemory);
+    return read();
+  }
   if (paused_) {
     held_ = true;
+    held_bytes_.set(incoming_.size());
     stream_->flush_soon();  // the answers to what came before it
     return;
   }
@@ -206,6 +245,7 @@ void BeastWebSocket::deliver() {
                         socket().got_text());
   delivering_ = false;
 
+  held_bytes_.set(0);
   incoming_.consume(incoming_.size());
   if (incoming_.capacity() > kKeptRead) incoming_.shrink_to_fit();
 
@@ -222,6 +262,16 @@ void BeastWebSocket::deliver() {
   }
   burst_ = 0;
   stream_->flush();
+}
+
+// What is left of the message is not waited for: it may be any length.
+void BeastWebSocket::refuse_message() {
+  std::string frame("\x88");  // RFC 6455 5.5.1: a close frame, its code and its reason
+  frame.push_back(static_cast<char>(2 + kTooBig.size()));
+  frame.push_back(static_cast<char>(close_code::kTooBig >> 8));
+  frame.push_back(static_cast<char>(close_code::kTooBig & 0xFF));
+  stream_->append(frame.append(kTooBig));
+  end(close_code::kTooBig, kTooBig, false);
 }
 
 void BeastWebSocket::resume_reading() {
@@ -258,27 +308,47 @@ void BeastWebSocket::on_read_failed(error_code error) {
 
 // ---- writing --------------------------------------------------------------------------------------
 
+// Beside Beast: a whole message is appended at once, and Beast's own frames (pong, close) are as well.
 void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
-  error_code error;
-  socket().text(is_text);
-  socket().write(asio::buffer(payload), error);
-  if (stream_->buffered() > share_.options.send_queue) {
+  std::array<char, 10> head;
+  stream_->append(frame_head(payload.size(), is_text, head));
+  stream_->append(payload);
+  queued(others_wait);
+}
+
+void BeastWebSocket::send(SharedBytes payload, bool is_text) {
+  const std::size_t length = payload.view().size();
+  if (length < kSmallestShared) return send(payload.view(), is_text);
+  if (!is_open()) return;
+  const bool others_wait = stream_->buffered() != 0;
+  std::array<char, 10> head;
+  stream_->append(frame_head(length, is_text, head), std::move(payload));
+  queued(others_wait);
+}
+
+void BeastWebSocket::queued(bool others_waited) {
+  if (stream_->buffered() > share_.options.send_queue || stream_->refused_memory()) {
     stream_->flush();
-    if (others_wait && stream_->buffered() > share_.options.send_queue) return overflow();
+    if (others_waited && stream_->buffered() > share_.options.send_queue) {
+      return overflow(DropReason::kSendQueue, kTooSlow);
+    }
+    if (stream_->refused_memory()) return overflow(DropReason::kMemory, kNoMemory);
   }
   if (!delivering_) stream_->flush_soon();
 }
 
-void BeastWebSocket::overflow() {
+// Ends it with 1013, for a peer that need not be heard any more.
+void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
+  share_.note_drop(why);
   // The close frame stands behind everything that is queued: it arrives only if the peer reads after
   // all, so it gets less time than a close that the peer takes part in.
   start_close(
-      close_code::kTryAgainLater, kTooSlow,
+      close_code::kTryAgainLater, reason,
       std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
-  asio::post(stream_->executor(), [self = shared_from_this()] {
-    self->report(close_code::kTryAgainLater, kTooSlow, false);
+  asio::post(stream_->executor(), [self = shared_from_this(), reason] {
+    self->report(close_code::kTryAgainLater, reason, false);
   });
 }
 
@@ -290,6 +360,8 @@ void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
                                  std::chrono::milliseconds limit) {
   state_ = State::kClosing;
   held_ = false;
+  held_bytes_.set(0);
+  if (!reading_ && !delivering_) incoming_ = beast::flat_buffer();
   deadline_ = std::chrono::steady_clock::now() + limit;
   socket().async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
     self->on_close_done(error);
@@ -341,6 +413,7 @@ void BeastWebSocket::gone() {
   beast_.reset();
   stream_.reset();
   incoming_ = beast::flat_buffer();
+  held_bytes_.set(0);
   share_.connection_ended();
 }
 
@@ -351,7 +424,8 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
     return;
   }
   if (!stream_->is_open()) return cut();  // a send has failed while nobody was reading
-  if (paused_) return watch_paused(now);
+  if (!keeps_the_rates(now)) return;
+  if (paused_ || stream_->backed_up()) return watch_paused(now);
   if (stream_->take_heard()) {
     heard_at_ = now;
     pinged_ = false;
@@ -359,6 +433,7 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
   }
   const auto silence = now - heard_at_;
   if (pinged_ && silence >= share_.options.ping_timeout) {
+    share_.note_drop(DropReason::kSilent);
     end(close_code::kAbnormal, "no answer to a ping", false);
     return stream_->abort();
   }
@@ -369,6 +444,23 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
     pinged_ = true;
     heard_at_ = now;
   }
+}
+
+bool BeastWebSocket::keeps_the_rates(SteadyTime now) {
+  const bool takes = stream_->waits_for_peer();
+  if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
+    share_.note_drop(DropReason::kReadsSlowly);
+    end(close_code::kTryAgainLater, kTooSlow, false);
+    stream_->abort();  // a close frame would stand behind what it does not take
+    return false;
+  }
+  // A complete message leaves incoming_ at once, or waits in it for us.
+  const bool sends = incoming_.size() != 0 && !held_ && !paused_ && !stream_->backed_up();
+  if (rate_in_.too_slow(share_.options, sends, incoming_.size(), now)) {
+    overflow(DropReason::kSendsSlowly, kTooTrickling);
+    return false;
+  }
+  return true;
 }
 
 // Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the end

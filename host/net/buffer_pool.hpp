@@ -1,6 +1,8 @@
 #pragma once
 // Memory that the connections of one loop lend to each other.
 
+#include "base/client_memory.hpp"
+
 #include <array>
 #include <cstddef>
 #include <span>
@@ -17,7 +19,8 @@ namespace hearth::net {
 // Threads   One loop's thread only.
 class BufferPool {
  public:
-  BufferPool() { kept_.reserve(kKept); }
+  // `memory`: the account on which the connections enter what they hold for their clients.
+  explicit BufferPool(ClientMemory& memory) : memory_(memory) { kept_.reserve(kKept); }
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
@@ -33,12 +36,15 @@ class BufferPool {
     return buffer;
   }
 
-  // Takes back a buffer, or frees it when there are enough or it has grown large.
+  // Takes back a buffer, or frees it when there are enough, or it has grown large, or it is none of the pool's.
   void give(std::string buffer) {
     if (kept_.size() == kKept || buffer.capacity() > kLargestKept) return;
+    if (buffer.capacity() < kFirstSize) return;
     buffer.clear();
     kept_.push_back(std::move(buffer));
   }
+
+  [[nodiscard]] ClientMemory& memory() { return memory_; }
 
   // A place for bytes that nobody will look at. Shared: its contents mean nothing.
   [[nodiscard]] std::span<char> scratch() { return scratch_; }
@@ -48,6 +54,7 @@ class BufferPool {
   static constexpr std::size_t kKept = 32;
   static constexpr std::size_t kLargestKept = 256 * 1024;
 
+  ClientMemory& memory_;
   std::vector<std::string> kept_;
   std::array<char, 16 * 1024> scratch_{};
 };

@@ -29,7 +29,29 @@ void ByteStream::async_read_some(ReadBuffers into, ReadHandler handler) {
     }
     flush();
   }
+  if (open_ && backed_up()) {
+    held_read_ = std::make_unique<HeldRead>(into, std::move(handler));
+    return;
+  }
   start_read(into, std::move(handler));
+}
+
+void ByteStream::when_room(std::function<void()> ready) {
+  HEARTH_DEBUG_ASSERT(!room_notice_ && !reading_, "somebody waits for room already");
+  room_notice_ = std::move(ready);
+  resume_reading();
+}
+
+// Goes on with what had to wait while the peer took nothing.
+void ByteStream::resume_reading() {
+  if (open_ && !finishing_ && backed_up()) return;
+  if (room_notice_) asio::post(executor_, std::exchange(room_notice_, nullptr));
+  if (held_read_ == nullptr) return;
+  const std::unique_ptr<HeldRead> held = std::move(held_read_);
+  if (open_ && !finishing_) return start_read(held->into, std::move(held->handler));
+  asio::post(executor_, [self = shared_from_this(), handler = std::move(held->handler)]() mutable {
+    self->read_done(std::move(handler), asio::error::operation_aborted, 0);
+  });
 }
 
 std::size_t ByteStream::take_preloaded(ReadBuffers into) {
@@ -68,9 +90,16 @@ void ByteStream::read_done(ReadHandler handler, error_code error, std::size_t by
 
 void ByteStream::append(std::string_view bytes) {
   if (!open_ || finishing_) return;
-  if (outgoing_.empty()) outgoing_ = pool_.take();
   outgoing_.append(bytes);
   appended_ += bytes.size();
+  if (waiting_for_room_) held_.set(outgoing_.own());
+}
+
+void ByteStream::append(std::string_view head, SharedBytes bytes) {
+  if (!open_ || finishing_) return;
+  appended_ += head.size() + bytes.view().size();
+  outgoing_.append(head, std::move(bytes));
+  if (waiting_for_room_) held_.set(outgoing_.own());
 }
 
 void ByteStream::flush_soon() {
@@ -95,31 +124,34 @@ void ByteStream::hop() {
 
 void ByteStream::flush() {
   if (open_ && !waiting_for_room_ && buffered() != 0) {
-    error_code error;
-    const std::string_view rest = std::string_view(outgoing_).substr(sent_);
-    const std::size_t taken = send_now(rest, error);
-    ++sends_;
-    if (error && error != asio::error::would_block) return abort();
-    sent_ += taken;
-    bytes_sent_ += taken;
-    if (taken != rest.size()) wait_for_room();
+    OutgoingQueue::Buffers place;
+    std::size_t offered = 0;
+    std::size_t taken = 0;
+    do {
+      const auto pieces = outgoing_.front(place);
+      offered = asio::buffer_size(pieces);
+      error_code error;
+      taken = send_now(pieces, error);
+      ++sends_;
+      if (error && error != asio::error::would_block) return abort();
+      outgoing_.drop(taken);
+      bytes_sent_ += taken;
+    } while (taken == offered && buffered() != 0);
+    if (buffered() != 0) wait_for_room();
+    resume_reading();
   }
   if (buffered() == 0) everything_sent();
 }
 
 // The system is full: another attempt now would only cost a call.
 void ByteStream::wait_for_room() {
-  if (sent_ >= kMostGathered && sent_ >= buffered()) {
-    outgoing_.erase(0, sent_);
-    sent_ = 0;
-  }
+  held_.set(outgoing_.own());
   waiting_for_room_ = true;
   start_wait_writable();
 }
 
 void ByteStream::everything_sent() {
-  if (!outgoing_.empty()) pool_.give(std::exchange(outgoing_, std::string()));
-  sent_ = 0;
+  held_.set(0);
   if (!finishing_ || !open_) return;
   if (!send_ended_) {
     send_ended_ = true;
@@ -144,7 +176,9 @@ void ByteStream::finish(Linger linger, std::function<void()> closed) {
   if (!open_) return close();
   flush();
   if (!open_) return;  // all is sent and nobody is waited for, or the send has failed
-  if (reading_) {
+  if (held_read_ != nullptr) {
+    resume_reading();
+  } else if (reading_) {
     cancel_wire();
   } else if (!peer_ended_) {
     drain();
@@ -164,22 +198,22 @@ void ByteStream::drain() {
 }
 
 void ByteStream::abort() {
-  if (!outgoing_.empty()) pool_.give(std::exchange(outgoing_, std::string()));
-  sent_ = 0;
+  outgoing_.clear();
+  held_.set(0);
   close();
 }
 
 std::string ByteStream::give_up() {
   open_ = false;
-  std::string unsent = std::exchange(outgoing_, std::string());
-  unsent.erase(0, std::exchange(sent_, 0));
-  return unsent;
+  held_.set(0);
+  return outgoing_.take_all();
 }
 
 void ByteStream::close() {
   if (open_) {
     open_ = false;
     close_wire();
+    resume_reading();
   }
   // Posted, because callers of abort() and finish() do not expect to be called back from inside.
   if (closed_) asio::post(executor_, std::exchange(closed_, nullptr));

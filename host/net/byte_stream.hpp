@@ -2,7 +2,9 @@
 // Bytes to and from one peer. The seam below HTTP and WebSocket: plain TCP implements it in
 // tcp_stream.cpp, and TLS can be added behind the same few virtual functions.
 
+#include "base/client_memory.hpp"
 #include "net/buffer_pool.hpp"
+#include "net/outgoing_queue.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/buffer.hpp>
@@ -13,8 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,15 +41,18 @@ struct LooseSocket {
   std::string unsent;  // what the stream had gathered and not sent
 };
 
-// A stream that gathers what is written. append() copies into one outgoing buffer, and the buffer
-// leaves with one send: at the end of the loop's turn (flush_soon()), or before the stream waits for
+// A stream that gathers what is written. append() puts it into a queue, and what is in the queue leaves
+// with one send: at the end of the loop's turn (flush_soon()), or before the stream waits for
 // bytes that the peer has still to send, whichever comes first. So answers to a burst of requests leave together,
 // and a single answer leaves at once.
 //
 // Order     Bytes leave in the order appended, each append() in one piece.
 // Failure   A send that fails closes the stream: a pending read completes with an error, is_open()
 //           is false, and what is appended from then on is dropped.
-// Bounded   By the caller, who looks at buffered(); the stream itself refuses nothing.
+// Bounded   While more than the bound of hold_reads_above() has not left, nothing is read: a peer that asks
+//           without taking the answers is not heard until it does. Beyond that by the caller, who looks at
+//           buffered(); the stream itself refuses nothing. What waits because the system takes no more
+//           is on the account of client memory.
 // Threads   One loop's thread only, completions included.
 // Lifetime  Shared by its owner and its own operations in flight. Whoever opens one ends it with
 //           finish(), abort() or release(); then no operation is left soon after.
@@ -72,6 +79,12 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   void preload(std::string bytes) { preloaded_ = std::move(bytes); }
   // A read is waiting for the peer.
   [[nodiscard]] bool reading() const { return reading_; }
+  // From now on no read begins while more than `bytes` wait to leave; at first there is no bound.
+  void hold_reads_above(std::size_t bytes) { most_unread_ = bytes; }
+  [[nodiscard]] bool backed_up() const { return buffered() > most_unread_; }
+  // Calls `ready` once, as soon as the stream is not backed up any more, or is closed. One at a time, and
+  // not beside a read. Never inside the call.
+  void when_room(std::function<void()> ready);
   // Whether the peer has ended its side or the connection is broken, for whoever does not read just
   // now. What it said before may still be there to be read.
   [[nodiscard]] bool peer_has_left() { return !open_ || wire_has_ended(); }
@@ -79,19 +92,24 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] bool take_heard() { return std::exchange(heard_, false); }
 
   // ---- writing ------------------------------------------------------------------------------------
-  // Copies into the outgoing buffer and arranges nothing: flush_soon() or flush() must follow.
+  // Copies the bytes, or shares them, and arranges nothing: flush_soon() or flush() must follow.
   void append(std::string_view bytes);
+  void append(std::string_view head, SharedBytes bytes);
   // Sends at the end of the loop's turn; later while more is being appended, but never more than
   // kMostHops turns later, nor with more than kMostGathered bytes gathered.
   void flush_soon();
   // Sends now what the system takes, and the rest as the peer makes room.
   void flush();
   // Bytes appended that the system has not taken yet.
-  [[nodiscard]] std::size_t buffered() const { return outgoing_.size() - sent_; }
-  // How many times the stream has handed bytes to the system, and how many bytes: for tests, metrics
-  // and for noticing a peer that takes nothing.
+  [[nodiscard]] std::size_t buffered() const { return outgoing_.size(); }
+  // Whether what waits is more than the account of client memory allows: then the peer must go.
+  [[nodiscard]] bool refused_memory() const { return held_.refused(); }
+  // How many times the stream has handed bytes to the system: for tests and metrics.
   [[nodiscard]] std::uint64_t sends() const { return sends_; }
-  [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+  // The system has no room for what waits, so that it is the peer's turn.
+  [[nodiscard]] bool waits_for_peer() const { return waiting_for_room_; }
+  // Bytes that have reached the peer, for noticing one that takes too few.
+  [[nodiscard]] std::uint64_t bytes_taken() { return bytes_sent_ - (open_ ? on_the_way() : 0); }
 
   // ---- the end ------------------------------------------------------------------------------------
   // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read completes
@@ -108,14 +126,17 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   static constexpr int kMostHops = 16;
 
  protected:
-  ByteStream(Executor executor, BufferPool& pool) : executor_(std::move(executor)), pool_(pool) {}
+  ByteStream(Executor executor, BufferPool& pool)
+      : executor_(std::move(executor)), pool_(pool), outgoing_(pool), held_(pool.memory()) {}
 
   // The seam. A read or wait that has completed calls read_done() or writable() on the loop's thread.
   virtual void start_read(ReadBuffers into, ReadHandler handler) = 0;
   // Without blocking; zero when there is nothing, or an error.
   virtual std::size_t read_now(ReadBuffers into, error_code& error) = 0;
   // Without blocking; asio::error::would_block when the system has no room.
-  virtual std::size_t send_now(std::string_view bytes, error_code& error) = 0;
+  virtual std::size_t send_now(std::span<const asio::const_buffer> bytes, error_code& error) = 0;
+  // Bytes that the system has taken and the peer has not.
+  [[nodiscard]] virtual std::size_t on_the_way() = 0;
   virtual void start_wait_writable() = 0;
   // Without reading or blocking.
   [[nodiscard]] virtual bool wire_has_ended() = 0;
@@ -130,8 +151,13 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   std::string give_up();
 
  private:
+  struct HeldRead {
+    ReadBuffers into;
+    ReadHandler handler;
+  };
   void hop();
   void wait_for_room();
+  void resume_reading();
   void drain();
   void everything_sent();
   void close();
@@ -141,9 +167,12 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
 
   const Executor executor_;
   BufferPool& pool_;
-  std::string outgoing_;  // lent by the pool while not empty
+  OutgoingQueue outgoing_;
+  HeldBytes held_;  // of outgoing_, while the system takes no more
   std::string preloaded_;
-  std::size_t sent_ = 0;  // leading bytes of outgoing_ that have left
+  std::size_t most_unread_ = std::numeric_limits<std::size_t>::max();
+  std::unique_ptr<HeldRead> held_read_;  // waits until less is backed up
+  std::function<void()> room_notice_;    // of when_room()
   std::uint64_t appended_ = 0;
   std::uint64_t appended_at_hop_ = 0;
   std::uint64_t sends_ = 0;

@@ -49,14 +49,18 @@ struct HttpResponse {
 [[nodiscard]] HttpResponse error_response(int status, std::string_view code,
                                           std::string_view message);
 
+// 503 with a Retry-After, for a client that would have to be given memory that is not there.
+[[nodiscard]] HttpResponse busy_response();
+
 // One request and the duty to answer it: either respond(), or start(), write() any number of times,
 // finish(). Calls that come too late or twice do nothing.
 //
 // Failure   Dropped without an answer it answers 500; dropped in the middle of a streamed answer it
 //           cuts the connection, so that the client sees that something is missing. A response with
 //           an invalid status, header name or header value is replaced by a 500.
-// Bounded   When more than NetOptions::send_queue bytes of a streamed answer wait for the client, the
-//           connection is cut and the abort notice given.
+// Bounded   When more than NetOptions::send_queue bytes of a streamed answer wait for the client, or an
+//           answer does not fit into the memory for clients, the connection is cut and the abort notice
+//           given.
 // Threads   All members from any thread, one at a time. Off the connection's loop they post to it,
 //           so the exchange must be gone before the loops are destroyed.
 class HttpExchange {

@@ -146,6 +146,10 @@ bool HttpParser::is_http_1_0() const {
   return parts_->parser.get().version() < 11;
 }
 
+std::size_t HttpParser::body_size() const {
+  return parts_->parser.get().body().size();
+}
+
 HttpRequest HttpParser::take() {
   auto& message = parts_->parser.get();
   HttpRequest request;

@@ -45,6 +45,9 @@ class HttpParser {
   [[nodiscard]] bool expects_continue() const;  // waits for "100 Continue" before it sends the body
   [[nodiscard]] bool is_http_1_0() const;
 
+  // Bytes of the body that have been kept so far.
+  [[nodiscard]] std::size_t body_size() const;
+
   // Once, after kDone. Without `peer`.
   [[nodiscard]] HttpRequest take();
 

@@ -1,15 +1,13 @@
 #include "net/http_server.hpp"
 
 #include "base/assert.hpp"
+#include "net/acceptor.hpp"
 #include "net/beast_web_socket.hpp"
 #include "net/http_session.hpp"
 #include "net/loop_share.hpp"
 #include "net/tcp_stream.hpp"
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -21,15 +19,7 @@ namespace hearth::net {
 namespace {
 
 using tcp = asio::ip::tcp;
-using Acceptor = asio::basic_socket_acceptor<tcp, asio::io_context::executor_type>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>,
-                                         asio::io_context::executor_type>;
 
-// Long enough for descriptors to come free, short enough that nobody notices.
-constexpr std::chrono::milliseconds kAcceptPause{100};
-// Connections past the limit that are told so with a 503; more of them are just closed.
-constexpr std::size_t kMostRefused = 64;
 // WebSockets that stop() ends in one moment. Their clients connect again at once, and with more of them that
 // would be a wave for whoever serves next.
 constexpr std::size_t kMostEndedTogether = 100;
@@ -38,60 +28,34 @@ constexpr std::size_t kMostEndedTogether = 100;
 std::chrono::milliseconds sweep_period(const NetOptions& options) {
   const auto shortest =
       std::min({options.handshake_timeout, options.keep_alive_timeout, options.ping_interval,
-                options.ping_timeout, options.close_timeout, options.write_timeout});
+                options.ping_timeout, options.close_timeout, options.rate_window});
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(1000));
-}
-
-Result<Acceptor> bind_and_listen(asio::io_context& loop, const NetOptions& options) {
-  const std::string wanted = options.host + ":" + std::to_string(options.port);
-  error_code error;
-  tcp::resolver resolver(loop);
-  const auto found =
-      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, error);
-  if (error || found.empty()) {
-    return Error{Errc::kInvalidArgument, "cannot listen on " + wanted + ": " + error.message()};
-  }
-  const tcp::endpoint endpoint = found.begin()->endpoint();
-  Acceptor acceptor(loop.get_executor());
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error && endpoint.address().is_v6() && endpoint.address().is_unspecified()) {
-    acceptor.set_option(asio::ip::v6_only(false), error);  // "::" means both families
-  }
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) {
-    return Error{Errc::kUnavailable, "cannot listen on " + wanted + ": " + error.message()};
-  }
-  return acceptor;
 }
 
 }  // namespace
 
-// Fields by thread: `acceptor_`, `pause_`, `next_loop_` and `closing_` belong to the first loop; each
-// share to its own; the counters are atomic; the rest never changes after construction.
+// Fields by thread: `turn_` and `chosen_` belong to the acceptor's; each share to its own; the counters are
+// atomic; the rest never changes after construction.
 class HttpServer::Door {
  public:
   Door(NetOptions options, std::span<asio::io_context* const> loops, HttpHandler& handler,
-       Logger& logger, Acceptor acceptor)
+       const NetSupplies& supplies, std::unique_ptr<Acceptor> acceptor)
       : options_(std::move(options)),
-        logger_(logger),
-        services_{handler, logger,
+        logger_(supplies.logger),
+        services_{handler, supplies.logger,
                   [this](LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
                          HttpRequest request, UpgradePlan plan) {
                     move_socket(from, std::move(stream), std::move(leftover), std::move(request),
                                 std::move(plan));
                   }},
-        acceptor_(std::move(acceptor)),
-        pause_(acceptor_.get_executor()),
-        endpoint_(acceptor_.local_endpoint()),
-        loops_left_(loops.size()) {
+        loops_left_(loops.size()),
+        acceptor_(std::move(acceptor)) {
     for (asio::io_context* loop : loops) {
-      shares_.push_back(std::make_unique<LoopShare>(*loop, shares_.size(), options_,
-                                                    sweep_period(options_), [this] {
-                                                      connections_.fetch_sub(1);
-                                                      let_go();
-                                                    }));
+      shares_.push_back(std::make_unique<Place>(*loop, shares_.size(), options_,
+                                                sweep_period(options_), supplies, [this] {
+                                                  connections_.fetch_sub(1);
+                                                  let_go();
+                                                }));
     }
   }
 
@@ -102,7 +66,9 @@ class HttpServer::Door {
   void start() {
     HEARTH_ASSERT(!started_, "HttpServer::start() called twice");
     started_ = true;
-    asio::post(acceptor_.get_executor(), [this] { accept(); });
+    acceptor_->start({.choose = [this] { return choose(); },
+                      .admit = [this](TcpSocket socket) { admit(std::move(socket)); },
+                      .closed = [this] { let_go(); }});
   }
 
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
@@ -117,48 +83,59 @@ class HttpServer::Door {
                  [&share = *share, deadline, at_once] { share.table.stop(deadline, at_once); });
     }
     // Last, since without connections the server may be gone as soon as the acceptor lets go of it.
-    asio::post(acceptor_.get_executor(), [this] { close_acceptor(); });
+    acceptor_->close();
   }
 
-  [[nodiscard]] const tcp::endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const tcp::endpoint& endpoint() const { return acceptor_->endpoint(); }
   [[nodiscard]] std::size_t connections() const { return connections_.load(); }
 
  private:
-  void accept() {
-    if (closing_) return let_go();
-    LoopShare& share = *shares_[next_loop_++ % shares_.size()];
-    acceptor_.async_accept(share.loop, [this, &share](error_code error, TcpSocket socket) {
-      if (closing_) return let_go();
-      if (error) return pause_accepting(error);
-      admit(share, std::move(socket));
-      accept();
-    });
-  }
+  // A loop, and whether a connection is on its way to it that it has not taken yet.
+  struct Place : LoopShare {
+    using LoopShare::LoopShare;
+    std::atomic<bool> is_given = false;
+  };
 
-  // Without a pause an exhausted process would spin: the connection stays in the system's queue, and
-  // accept() would fail again at once.
-  void pause_accepting(error_code error) {
-    logger_.write(LogLevel::kWarn, "net.accept_failed", {{"reason", error.message()}});
-    pause_.expires_after(kAcceptPause);
-    pause_.async_wait([this](error_code) { accept(); });
-  }
-
-  void admit(LoopShare& share, TcpSocket socket) {
-    const std::size_t before = connections_.load();
-    if (before >= options_.max_connections + kMostRefused) return;  // closed by its destructor
-    if (before == options_.max_connections) {
-      logger_.write(LogLevel::kWarn, "net.connection_limit", {{"connections", before}});
+  // In turn, but for loops that have not taken what they were given: they are busy, or stand still. When all
+  // are, the next connection waits in the system's queue.
+  Acceptor::Choice choose() {
+    using Kind = Acceptor::Choice::Kind;
+    if (connections_.load() >= options_.max_connections) {
+      if (!std::exchange(told_of_limit_, true)) {
+        logger_.write(LogLevel::kWarn, "net.connection_limit",
+                      {{"connections", options_.max_connections}});
+      }
+      return {.kind = Kind::kRefuse};
     }
+    told_of_limit_ = false;
+    all_given_.store(false);
+    if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
+    // Who takes a connection from now on tells; who has done so in between is found by a second look.
+    all_given_.store(true);
+    if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
+    return {.kind = Kind::kWait};
+  }
+
+  bool find_place() {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      chosen_ = shares_[(turn_ + i) % shares_.size()].get();
+      if (!chosen_->is_given.load()) return true;
+    }
+    return false;
+  }
+
+  void admit(TcpSocket socket) {
+    ++turn_;
     connections_.fetch_add(1);
     holds_.fetch_add(1);
-    asio::post(share.loop, [this, &share, before, socket = std::move(socket)]() mutable {
+    Place& place = *chosen_;
+    place.is_given.store(true);
+    asio::post(place.loop, [this, &place, socket = std::move(socket)]() mutable {
+      place.is_given.store(false);
+      if (all_given_.exchange(false)) acceptor_->go_on();
       std::string peer = peer_of(socket);
-      auto stream = make_tcp_stream(std::move(socket), share.buffers);
-      if (before >= options_.max_connections) {
-        refuse_connection(share, std::move(stream));
-      } else {
-        start_http_session(share, std::move(stream), std::move(peer), services_);
-      }
+      start_http_session(place, make_tcp_stream(std::move(socket), place.buffers), std::move(peer),
+                         services_);
     });
   }
 
@@ -182,15 +159,6 @@ class HttpServer::Door {
     });
   }
 
-  // Exactly one of an accept, a pause or the post of start() is pending while the server accepts; its
-  // handler sees closing_ and lets go.
-  void close_acceptor() {
-    closing_ = true;
-    error_code ignored;
-    acceptor_.close(ignored);
-    pause_.cancel();
-  }
-
   // The acceptor and each connection hold the server; the last to let go starts the end.
   void let_go() {
     if (holds_.fetch_sub(1) != 1) return;
@@ -209,27 +177,28 @@ class HttpServer::Door {
   const NetOptions options_;
   Logger& logger_;
   const HttpServices services_;
-  Acceptor acceptor_;
-  Timer pause_;
-  const tcp::endpoint endpoint_;
-  std::vector<std::unique_ptr<LoopShare>> shares_;
+  std::vector<std::unique_ptr<Place>> shares_;
   std::function<void()> on_stopped_;
   std::atomic<std::size_t> connections_ = 0;
   std::atomic<std::size_t> holds_ = 1;
   std::atomic<std::size_t> loops_left_;
   std::atomic<bool> started_ = false;
   std::atomic<bool> stopped_ = false;
-  std::size_t next_loop_ = 0;
-  bool closing_ = false;
+  std::atomic<bool> all_given_ = false;  // no loop had room: the next to take a connection tells
+  std::size_t turn_ = 0;
+  Place* chosen_ = nullptr;  // by the last choose()
+  bool told_of_limit_ = false;
+  const std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the rest
 };
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(NetOptions options,
                                                        std::span<asio::io_context* const> loops,
-                                                       HttpHandler& handler, Logger& logger) {
+                                                       HttpHandler& handler,
+                                                       const NetSupplies& supplies) {
   HEARTH_ASSERT(!loops.empty(), "a server needs a loop");
-  Result<Acceptor> acceptor = bind_and_listen(*loops.front(), options);
+  auto acceptor = Acceptor::listen(options, supplies);
   if (!acceptor) return acceptor.error();
-  auto door = std::make_unique<Door>(std::move(options), loops, handler, logger,
+  auto door = std::make_unique<Door>(std::move(options), loops, handler, supplies,
                                      std::move(acceptor.value()));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(door)));
 }

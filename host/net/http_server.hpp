@@ -2,9 +2,9 @@
 // The door: listens on one address and serves HTTP/1.1 and WebSocket on the loops it is given.
 
 #include "base/error.hpp"
-#include "base/logger.hpp"
 #include "net/http.hpp"
 #include "net/options.hpp"
+#include "net/supplies.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -20,12 +20,12 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// Accepts on the first loop and deals the connections out to all of them in turn; a WebSocket moves to
-// the loop that its UpgradePlan names.
+// Accepts on a thread of its own and deals the connections out to the loops in turn, leaving out those that
+// are behind; a WebSocket moves to the loop that its UpgradePlan names.
 //
-// Bounded   By NetOptions, in every dimension that a client controls.
-// Failure   Running out of descriptors is logged and accepting goes on a little later; nothing that a
-//           client does ends the server or another client's connection.
+// Bounded   By NetOptions and the account of client memory, in every dimension that a client controls.
+// Failure   A connection too many, and one for which there is no descriptor, are answered 503; nothing that
+//           a client does ends the server or another client's connection.
 // Threads   All members from any thread. Each loop is run by exactly one thread, by someone else.
 // Lifetime  start() once, stop() once, and destroy after `stopped` was called, which must be before the
 //           loops are destroyed (asserted). A server that was never started may just be destroyed.
@@ -35,7 +35,8 @@ class HttpServer {
   // a name that does not resolve. `loops` must not be empty.
   static Result<std::unique_ptr<HttpServer>> listen(NetOptions options,
                                                     std::span<asio::io_context* const> loops,
-                                                    HttpHandler& handler, Logger& logger);
+                                                    HttpHandler& handler,
+                                                    const NetSupplies& supplies);
 
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -5,6 +5,7 @@
 #include "net/http_answer.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_text.hpp"
+#include "net/minimum_rate.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -18,13 +19,22 @@
 namespace hearth::net {
 namespace {
 
+// An answer from this size on is handed to the stream as it is instead of copied.
+constexpr std::size_t kLargeAnswer = std::size_t{16} << 10;
+
 class HttpSession final : public Session,
                           public AnswerSink,
                           public std::enable_shared_from_this<HttpSession> {
  public:
   HttpSession(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
               const HttpServices& services)
-      : share_(share), stream_(std::move(stream)), peer_(std::move(peer)), services_(services) {}
+      : share_(share),
+        stream_(std::move(stream)),
+        peer_(std::move(peer)),
+        services_(services),
+        held_(share.buffers.memory()) {
+    stream_->hold_reads_above(share.options.send_queue / 2);
+  }
 
   void run();
 
@@ -57,6 +67,7 @@ class HttpSession final : public Session,
   void read();
   void on_read(error_code error, std::size_t bytes);
   void parse();
+  void parse_when_room();
   void on_peer_ended();
   void want_more();
   void dispatch();
@@ -65,6 +76,7 @@ class HttpSession final : public Session,
   void answer(HttpResponse response);
   void refuse(const HttpResponse& response);
   void answered();
+  void drop(DropReason reason);
   void end(Linger linger = Linger::kUntilPeerEnds);
   void lost();
   void gone();
@@ -84,17 +96,18 @@ class HttpSession final : public Session,
   std::shared_ptr<ByteStream> stream_;
   const std::string peer_;
   const HttpServices& services_;
+  HeldBytes held_;  // of the request's body, until the request is answered
   std::optional<HttpParser> parser_;
   std::string incoming_;  // read, but not used up by the parser
   std::array<char, 8192> chunk_;
   std::function<void()> abort_notice_;
   SteadyTime deadline_ = SteadyTime::max();
-  SteadyTime progress_at_ = SteadyTime::max();  // when the client last took bytes, while some wait
-  std::uint64_t sent_at_progress_ = 0;
+  MinimumRate rate_in_;       // at which the body comes
+  MinimumRate rate_out_;      // at which answers are taken
   std::uint64_t number_ = 0;  // of the request being answered: late calls of older ones miss
   State state_ = State::kIdle;
   BodyFraming framing_ = BodyFraming::kLength;  // of the streamed answer
-  bool reading_ = false;
+  bool reading_ = false;                        // or waiting until the client has taken answers
   bool keep_alive_ = true;
   bool is_head_ = false;    // the method is HEAD
   bool continued_ = false;  // 100 Continue was sent for this request
@@ -111,6 +124,7 @@ void HttpSession::wait_for_request(std::chrono::milliseconds first_byte_within) 
   state_ = State::kIdle;
   parser_.emplace(share_.options);
   continued_ = false;
+  held_.set(0);
   set_deadline(first_byte_within);
 }
 
@@ -145,6 +159,7 @@ void HttpSession::on_peer_ended() {
 
 // Never called while a read is pending, so that an upgrade finds the socket without operations.
 void HttpSession::parse() {
+  if (stream_->backed_up()) return parse_when_room();
   bool more = !incoming_.empty();  // the parser may get further without new bytes
   bool starved = !more;
   while (more && state_ <= State::kBody) {
@@ -176,9 +191,23 @@ void HttpSession::parse() {
   if (!is_ending() && (starved || incoming_.empty())) read();
 }
 
+// A client that asks and does not take the answers has to take some before the next one is made.
+void HttpSession::parse_when_room() {
+  reading_ = true;
+  stream_->when_room([self = shared_from_this()] {
+    self->reading_ = false;
+    if (!self->is_ending()) self->parse();
+  });
+}
+
 void HttpSession::want_more() {
   if (state_ != State::kBody) return;
-  set_deadline(share_.options.handshake_timeout);
+  deadline_ = SteadyTime::max();  // from here on the rate counts
+  held_.set(parser().body_size());
+  if (held_.refused()) {
+    share_.note_drop(DropReason::kMemory);
+    return refuse(busy_response());
+  }
   if (parser().expects_continue() && incoming_.empty() && !continued_) {
     continued_ = true;
     stream_->append("HTTP/1.1 100 Continue\r\n\r\n");  // read() sends it
@@ -250,8 +279,13 @@ void HttpSession::answer(HttpResponse response) {
     head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_};
     (void)append_head(text, response, head);
   }
-  stream_->append(text);
-  if (!is_head_ && head.framing == BodyFraming::kLength) stream_->append(response.body);
+  if (is_head_ || head.framing != BodyFraming::kLength) {
+    stream_->append(text);
+  } else if (response.body.size() < kLargeAnswer) {
+    stream_->append(text.append(response.body));
+  } else {
+    stream_->append(text, SharedBytes(share_.buffers.memory(), std::move(response.body)));
+  }
   answered();
 }
 
@@ -280,9 +314,10 @@ void HttpSession::write(std::uint64_t number, std::string_view part) {
   } else {
     stream_->append(part);
   }
-  if (stream_->buffered() > share_.options.send_queue) {
+  if (stream_->buffered() > share_.options.send_queue || stream_->refused_memory()) {
     stream_->flush();
-    if (stream_->buffered() > share_.options.send_queue) return lost();
+    if (stream_->buffered() > share_.options.send_queue) return drop(DropReason::kSendQueue);
+    if (stream_->refused_memory()) return drop(DropReason::kMemory);
   }
   stream_->flush_soon();
 }
@@ -310,6 +345,10 @@ void HttpSession::on_abort(std::uint64_t number, std::function<void()> notice) {
 void HttpSession::answered() {
   abort_notice_ = nullptr;
   if (!keep_alive_) return end();
+  if (stream_->buffered() > ByteStream::kMostGathered) {
+    stream_->flush();
+    if (stream_->refused_memory()) return drop(DropReason::kMemory);
+  }
   stream_->flush_soon();
   wait_for_request(share_.options.keep_alive_timeout);
   // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper in
@@ -342,6 +381,11 @@ void HttpSession::lost() {
   stream_->abort();
 }
 
+void HttpSession::drop(DropReason reason) {
+  share_.note_drop(reason);
+  lost();
+}
+
 void HttpSession::gone() {
   const std::shared_ptr<HttpSession> self = shared_from_this();
   state_ = State::kGone;
@@ -361,21 +405,20 @@ void HttpSession::cut() {
 void HttpSession::on_sweep(SteadyTime now) {
   if (state_ >= State::kMoved) return;
   if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed and nobody reads
-  if (now >= deadline_) {
-    if (is_ending() && stream_->buffered() != 0 && stream_->bytes_sent() != sent_at_progress_) {
-      // A long last answer may take its time, as long as the client goes on reading.
-      sent_at_progress_ = stream_->bytes_sent();
-      deadline_ = now + share_.options.close_timeout;
-      return;
-    }
-    return lost();
+  const bool takes = stream_->waits_for_peer();
+  if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
+    return drop(DropReason::kReadsSlowly);
   }
-  if (stream_->buffered() == 0 || stream_->bytes_sent() != sent_at_progress_) {
-    sent_at_progress_ = stream_->bytes_sent();
-    progress_at_ = now;
-  } else if (now - progress_at_ >= share_.options.write_timeout) {
-    lost();
+  const bool sends = state_ == State::kBody && !stream_->backed_up();
+  if (rate_in_.too_slow(share_.options, sends, sends ? parser().body_size() : 0, now)) {
+    share_.note_drop(DropReason::kSendsSlowly);
+    return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
+  if (now < deadline_) return;
+  // A long last answer may take its time, as long as the client goes on reading.
+  if (is_ending() && takes) return set_deadline(share_.options.close_timeout);
+  if (state_ == State::kHead) return drop(DropReason::kSilent);
+  lost();
 }
 
 }  // namespace

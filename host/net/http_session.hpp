@@ -36,6 +36,6 @@ void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, st
                         const HttpServices& services);
 
 // Answers 503 without reading a request, and closes. In `share.table` for that time.
-void refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream);
+std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream);
 
 }  // namespace hearth::net

@@ -67,6 +67,13 @@ HttpResponse error_response(int status, std::string_view code, std::string_view 
   return response;
 }
 
+HttpResponse busy_response() {
+  HttpResponse response = error_response(
+      503, "unavailable", "the server holds as much for its clients as it may: try again");
+  response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
 std::string_view reason_phrase(int status) {
   static constexpr std::pair<int, std::string_view> kPhrases[] = {
       {200, "OK"},

@@ -1,9 +1,12 @@
 #pragma once
 // What the connections of one loop share.
 
+#include "base/logger.hpp"
 #include "net/buffer_pool.hpp"
+#include "net/drop_counts.hpp"
 #include "net/options.hpp"
 #include "net/session_table.hpp"
+#include "net/supplies.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -18,16 +21,28 @@ namespace hearth::net {
 //           `connection_ended`, and nothing of it touches the share after that.
 struct LoopShare {
   LoopShare(asio::io_context& io_context, std::size_t loop_index, const NetOptions& net_options,
-            std::chrono::milliseconds sweep_period, std::function<void()> ended)
+            std::chrono::milliseconds sweep_period, const NetSupplies& supplies,
+            std::function<void()> ended)
       : loop(io_context),
         index(loop_index),
         options(net_options),
+        logger(supplies.logger),
+        drops(supplies.metrics),
+        buffers(supplies.memory),
         table(io_context, sweep_period),
         connection_ended(std::move(ended)) {}
+
+  // Counts a client that is given up, and tells the log.
+  void note_drop(DropReason reason) {
+    drops.add(reason);
+    logger.write(LogLevel::kInfo, "net.client_dropped", {{"reason", name_of(reason)}});
+  }
 
   asio::io_context& loop;
   const std::size_t index;
   const NetOptions& options;
+  Logger& logger;
+  DropCounts drops;
   BufferPool buffers;
   SessionTable table;
   std::function<void()> connection_ended;  // for each connection once, after it left the table

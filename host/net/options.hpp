@@ -24,8 +24,7 @@ struct NetOptions {
   std::size_t max_target = 12 * 1024;
   // A request's body. A longer one is refused with 413 before memory is taken.
   std::size_t max_body = 4 * 1024 * 1024;
-  // From the first byte that is expected of a request to the end of its head; and the longest silence
-  // within a body.
+  // From the first byte that is expected of a request to the end of its head.
   std::chrono::milliseconds handshake_timeout{10'000};
   // How long a connection may stay open between two requests.
   std::chrono::milliseconds keep_alive_timeout{60'000};
@@ -39,12 +38,15 @@ struct NetOptions {
   std::chrono::milliseconds ping_timeout{15'000};
 
   // ---- both ---------------------------------------------------------------------------------------
-  // Bytes that may wait for a peer that reads slowly. Past it the connection is ended.
+  // Bytes that may wait for a peer that reads slowly. Past half of it nothing more is read from the peer,
+  // past the whole the connection is ended.
   std::size_t send_queue = 4 * 1024 * 1024;
   // How long a closing connection may take to say goodbye before it is cut.
   std::chrono::milliseconds close_timeout{5'000};
-  // How long a peer may refuse to take a single byte of an HTTP response.
-  std::chrono::milliseconds write_timeout{30'000};
+  // Bytes a second that a peer must move, either way, while a body or message of its is incomplete or bytes
+  // wait for it; looked at over each span of `rate_window`. Slower than any network that people use.
+  std::size_t min_rate = 1024;
+  std::chrono::milliseconds rate_window{10'000};
 };
 
 }  // namespace hearth::net

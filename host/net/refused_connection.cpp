@@ -18,8 +18,9 @@ class RefusedConnection final : public Session,
   void run() {
     deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
     std::string text;
-    const HttpResponse response =
+    HttpResponse response =
         error_response(503, "unavailable", "the server has as many connections as it may have");
+    response.headers.push_back({"Retry-After", "1"});
     (void)append_head(text, response, {BodyFraming::kLength, response.body.size(), false});
     stream_->append(text.append(response.body));
     stream_->finish(Linger::kUntilPeerEnds, [self = shared_from_this()] {
@@ -42,10 +43,11 @@ class RefusedConnection final : public Session,
 
 }  // namespace
 
-void refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream) {
+std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream) {
   const auto refused = std::make_shared<RefusedConnection>(share, std::move(stream));
   share.table.add(refused);
   refused->run();
+  return refused;
 }
 
 }  // namespace hearth::net

@@ -1,10 +1,12 @@
 #include "net/tcp_stream.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <optional>
 #include <utility>
 
+#include <linux/sockios.h>
 #include <poll.h>
 
 namespace hearth::net {
@@ -48,9 +50,17 @@ class TcpStream final : public ByteStream {
     return socket_.read_some(into, error);
   }
 
-  std::size_t send_now(std::string_view bytes, error_code& error) override {
+  std::size_t send_now(std::span<const asio::const_buffer> bytes, error_code& error) override {
     // Asio sends with MSG_NOSIGNAL: a peer that is gone is an error here, never a SIGPIPE.
-    return socket_.write_some(asio::buffer(bytes), error);
+    // One buffer is send(), more are sendmsg(), which is slower.
+    return bytes.size() == 1 ? socket_.write_some(bytes.front(), error)
+                             : socket_.write_some(bytes, error);
+  }
+
+  std::size_t on_the_way() override {
+    int bytes = 0;  // tcp(7): what the peer has not acknowledged
+    return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes)
+                                                                   : 0;
   }
 
   void start_wait_writable() override {

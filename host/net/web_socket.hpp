@@ -1,6 +1,8 @@
 #pragma once
 // One open WebSocket, as the layers above see it. Production: Beast, in beast_web_socket.cpp.
 
+#include "base/client_memory.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,7 +48,9 @@ class WebSocketListener {
 // Order     Frames leave in the order sent. Those sent within one turn of the loop leave together.
 // Bounded   At most NetOptions::send_queue bytes, and one message more, wait for the peer. A message
 //           that would have to wait past that ends the connection with 1013 "client reads too
-//           slowly": what was queued still leaves if it can within a short time.
+//           slowly": what was queued still leaves if it can within a short time. While half of that waits
+//           the peer is not read from. A peer that takes or sends less than NetOptions::min_rate, and one
+//           that would need memory while the account of client memory is overdrawn, is ended with 1013.
 // Threads   All members on the socket's loop only.
 // Lifetime  The network keeps an open socket alive, and the socket its listener until on_close() has
 //           returned: the two may hold each other. Afterwards every member is safe and does nothing.
@@ -60,6 +64,8 @@ class WebSocket {
   // Queues one message; copies it. Text must be valid UTF-8 (the caller's promise). Does nothing once
   // the connection is closing.
   virtual void send(std::string_view payload, bool is_text) = 0;
+  // The same without a copy, for a message that goes to many.
+  virtual void send(SharedBytes payload, bool is_text) = 0;
 
   // Starts the closing handshake; frames sent before leave first. on_close() follows when the peer
   // has answered, or after NetOptions::close_timeout. A code that must not be sent (RFC 6455 7.4)

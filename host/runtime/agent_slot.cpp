@@ -18,7 +18,10 @@ constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 }  // namespace
 
 AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
-    : shard_(shard), key_(std::move(key)), segment_(std::move(segment)) {}
+    : shard_(shard),
+      key_(std::move(key)),
+      segment_(std::move(segment)),
+      held_(shard.client_memory()) {}
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");

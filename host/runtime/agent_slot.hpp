@@ -2,6 +2,7 @@
 // One agent's place on its shard: the life cycle, the start gate, and the clients that stay while the agent
 // comes and goes.
 
+#include "base/client_memory.hpp"
 #include "base/error.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/live_agent.hpp"
@@ -36,8 +37,9 @@ enum class RoomLack { kNothing, kAgents, kFiles };
 //  P1 One path   There is one way in (wake) and one way out (finish_eviction), whatever the reason.
 //  P2 Order      Events of one connection are delivered in the order received, after its CONNECT is over; events of
 //                no connection in the order received.
-//  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused. A
-//                connection with too much waiting is not read from, so that at most a few frames of each wait as well.
+//  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more are refused, and so is
+//                what is large while the account of client memory is overdrawn. A connection with too much waiting is
+//                not read from, so that at most a few frames of each wait as well.
 //  P4 Answered   Whoever waits behind a start that fails is told. One that evicts itself before its START is over has failed to start.
 //                If the version that it failed on is on trial (StartCounts::undecided_until) all that waits stays until that is over,
 //                within the bounds of P3, and the agent is not woken before: the version that is served then gets it, or, if that is
@@ -154,6 +156,8 @@ class AgentSlot {
   void deliver(PendingEvent event);
   [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
   void enqueue(Incoming incoming);
+  [[nodiscard]] bool refuses_memory(ConnectionId id, std::size_t bytes) const;
+  void refuse_for_memory(const Incoming& incoming);
   [[nodiscard]] bool has_room_for(std::size_t bytes) const;
   void note_added(const PendingEvent& event, bool is_full);
   void note_removed(const PendingEvent& event);
@@ -204,6 +208,7 @@ class AgentSlot {
   AgentHandle handle_ = 0;
   std::list<PendingEvent> queue_;
   std::size_t queue_bytes_ = 0;            // of names and bodies in queue_
+  HeldBytes held_;                         // the same, on the account of client memory
   std::size_t interrupted_waiting_ = 0;    // in queue_
   TimerId interrupted_timer_ = 0;          // for the first of those whose time is over
   std::vector<ConnectionId> connections_;  // in the order of arrival

@@ -17,6 +17,7 @@ constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
 void AgentSlot::enqueue(Incoming incoming) {
   const std::size_t bytes = incoming.name.size() + incoming.body.size();
+  if (refuses_memory(incoming.connection, bytes)) return refuse_for_memory(incoming);
   const bool full = !has_room_for(bytes);
   if (full && incoming.sink != nullptr) {
     incoming.sink->finish(ResponseHead{503, {}},
@@ -30,6 +31,22 @@ void AgentSlot::enqueue(Incoming incoming) {
   note_added(queue_.back(), full);
 }
 
+bool AgentSlot::refuses_memory(ConnectionId id, std::size_t bytes) const {
+  const Connection* client = shard_.find_connection(id);
+  const std::size_t waiting = client == nullptr ? 0 : client->waiting_bytes;
+  return shard_.client_memory().refuses(waiting + bytes);
+}
+
+void AgentSlot::refuse_for_memory(const Incoming& incoming) {
+  const Error error{Errc::kUnavailable, "the server is short of memory: try again later"};
+  if (incoming.sink != nullptr) return incoming.sink->finish(ResponseHead{503, {}}, error);
+  // To a frame that asks nothing, only the end of the connection is an answer.
+  Connection* client = shard_.find_connection(incoming.connection);
+  if (client == nullptr || client->closing) return;
+  client->closing = true;
+  client->port->close(kCloseTryAgainLater, error.message);
+}
+
 bool AgentSlot::has_room_for(std::size_t bytes) const {
   return queue_.size() < shard_.limits().max_waiting &&
          queue_bytes_ + bytes <= shard_.limits().max_waiting_bytes;
@@ -39,6 +56,7 @@ bool AgentSlot::has_room_for(std::size_t bytes) const {
 void AgentSlot::note_added(const PendingEvent& event, bool is_full) {
   const std::size_t bytes = event.name.size() + event.body.size();
   queue_bytes_ += bytes;
+  held_.set(queue_bytes_);
   if (event.interruptions.count > 0) ++interrupted_waiting_;
   Connection* client = shard_.find_connection(event.connection);
   if (client == nullptr) return;
@@ -56,6 +74,7 @@ void AgentSlot::note_added(const PendingEvent& event, bool is_full) {
 void AgentSlot::note_removed(const PendingEvent& event) {
   const std::size_t bytes = event.name.size() + event.body.size();
   queue_bytes_ -= bytes;
+  held_.set(queue_bytes_);
   if (event.interruptions.count > 0 && --interrupted_waiting_ == 0)
     shard_.loop().cancel_timer(std::exchange(interrupted_timer_, 0));
   Connection* client = shard_.find_connection(event.connection);

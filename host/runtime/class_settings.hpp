@@ -43,6 +43,7 @@ struct RuntimeLimits {
   std::size_t max_live_agents = 10'000;  // of the whole server, shared evenly by the shards
   std::size_t max_waiting = 1000;        // events behind the start gate of one agent
   std::size_t max_waiting_bytes = std::size_t{64} << 20;  // in them
+  std::size_t client_memory = std::size_t{256} << 20;     // held for clients, the whole server
   std::size_t max_operations = 1000;                      // of one agent in flight
   std::size_t max_answer_bytes = std::size_t{16} << 20;   // of one answer or frame
   std::size_t max_recovering = 64;                        // agents at once, of the whole server

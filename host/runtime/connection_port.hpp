@@ -2,6 +2,7 @@
 // How an agent sees a client. api/ implements it over a WebSocket; tests implement it in ten lines, so that
 // the runtime is tested without a socket.
 
+#include "base/client_memory.hpp"
 #include "runtime/types.hpp"
 
 #include <cstddef>
@@ -31,6 +32,10 @@ class ConnectionPort {
 
   // Queues one frame. Never blocks. A client that reads too slowly is closed by the port.
   virtual void send(std::string_view payload, FrameKind kind) = 0;
+  // The same for a frame that goes to many: a port that must keep it need not copy it.
+  virtual void send_shared(const SharedBytes& payload, FrameKind kind) {
+    send(payload.view(), kind);
+  }
 
   // Queues the frames of the protocol's handshake.
   virtual void send_handshake(const Handshake& handshake) = 0;

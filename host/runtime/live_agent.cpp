@@ -473,13 +473,20 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
 }
 
 void LiveAgent::apply(Effect& effect) {
-  std::visit([this](const auto& each) { let_out(each); }, effect);
+  std::visit([this](auto& each) { let_out(each); }, effect);
 }
 
-void LiveAgent::let_out(const FrameEffect& frame) {
+void LiveAgent::let_out(FrameEffect& frame) {
   // Also to a client that is closing: the frame was sent before the close.
+  if (frame.to.size() == 1) {
+    if (Connection* client = find_connection(frame.to.front()))
+      client->port->send(frame.payload, frame.kind);
+    return;
+  }
+  if (frame.to.empty()) return;
+  const SharedBytes shared(services_.client_memory(), std::move(frame.payload));
   for (const ConnectionId to : frame.to) {
-    if (Connection* client = find_connection(to)) client->port->send(frame.payload, frame.kind);
+    if (Connection* client = find_connection(to)) client->port->send_shared(shared, frame.kind);
   }
 }
 

@@ -248,7 +248,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void commit() override;
   void apply(Effect& effect) override;
   void discard(Effect& effect) override;
-  void let_out(const FrameEffect& frame);
+  void let_out(FrameEffect& frame);
   void let_out(const CloseEffect& close);
   void let_out(const HandshakeEffect& handshake);
   void let_out(const PartEffect& part);

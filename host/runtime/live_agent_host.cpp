@@ -237,11 +237,7 @@ Result<void> LiveAgent::set_attachment(ConnectionId id, std::string_view bytes) 
 }
 
 void LiveAgent::send_frame(std::vector<ConnectionId> to, std::string_view payload, FrameKind kind) {
-  if (outbox_.open()) {
-    for (const ConnectionId id : to) services_.find_connection(id)->port->send(payload, kind);
-  } else {
-    outbox_.push(FrameEffect{std::move(to), std::string(payload), kind});
-  }
+  outbox_.push(FrameEffect{std::move(to), std::string(payload), kind});
 }
 
 Result<void> LiveAgent::send(ConnectionId id, FrameKind kind, std::string_view payload) {

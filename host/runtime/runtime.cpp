@@ -23,6 +23,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                  Logger& logger, Metrics& metrics, RuntimeOptions options)
     : options_(std::move(options)),
       loops_(loops.begin(), loops.end()),
+      client_memory_(options_.limits.client_memory),
       pool_(options_.blocking_threads, options_.max_waiting_jobs),
       closers_(options_.closing_threads, kMaxWaitingToClose),
       system_sync_calls_(data.path()),
@@ -47,6 +48,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                                      logger,
                                      metrics,
                                      random_,
+                                     client_memory_,
                                      options_.state_frame,
                                      sync_,
                                      directory_wal_,

@@ -1,6 +1,7 @@
 #pragma once
 // All shards together: what the server starts, asks and stops.
 
+#include "base/client_memory.hpp"
 #include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_host.hpp"
@@ -54,6 +55,8 @@ class Runtime final : public AgentDirectory {
   // Any thread; but a Shard's members are for its own.
   [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
   [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
+  // On which everything that is held for clients is entered, the network's part too. Any thread.
+  [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
   // How well agents share the wait for the device. Any thread.
   [[nodiscard]] storage::SyncService::Counts sync_counts() const { return sync_.counts(); }
 
@@ -96,6 +99,7 @@ class Runtime final : public AgentDirectory {
   const RuntimeOptions options_;
   std::vector<ShardLoop*> loops_;
   SystemRandom random_;
+  ClientMemory client_memory_;
   ClassRegistry classes_;
   BlockingPool pool_;
   BlockingPool closers_;

@@ -53,6 +53,7 @@ struct ShardEnvironment {
   Logger& logger;
   Metrics& metrics;
   Random& random;
+  ClientMemory& client_memory;
   std::function<std::string(std::string_view state_json)> state_frame;
   storage::SyncService& sync;                          // for classes of durability `power`
   std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
@@ -172,6 +173,7 @@ class Shard final : private ShardServices {
   Logger& logger() override { return environment_.logger; }
   DurableEvents& durable_events() override { return durable_events_; }
   ShardMetrics& metrics() override { return metrics_; }
+  ClientMemory& client_memory() override { return environment_.client_memory; }
   [[nodiscard]] const RuntimeLimits& limits() const override { return environment_.limits; }
   [[nodiscard]] std::filesystem::path database_path(const storage::AgentKey& key) const override;
   storage::SyncService& sync() override { return environment_.sync; }

@@ -1,6 +1,7 @@
 #pragma once
 // What the agents of one shard share.
 
+#include "base/client_memory.hpp"
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "durable/wake.hpp"
@@ -37,6 +38,7 @@ class ShardServices {
   // Where each step of durable work is reported, and what else is counted.
   virtual DurableEvents& durable_events() = 0;
   virtual ShardMetrics& metrics() = 0;
+  virtual ClientMemory& client_memory() = 0;
   [[nodiscard]] virtual const RuntimeLimits& limits() const = 0;
 
   [[nodiscard]] virtual std::filesystem::path database_path(const storage::AgentKey& key) const = 0;

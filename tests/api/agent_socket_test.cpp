@@ -326,6 +326,7 @@ TEST_F(AgentSocketTest, ClosesAClientThatNeverReadsAndGoesOnForTheOthers) {
 class NotedSocket final : public net::WebSocket {
  public:
   void send(std::string_view, bool) override { ++sent; }
+  void send(SharedBytes, bool) override { ++sent; }
   void close(std::uint16_t code, std::string_view) override { closed_with = code; }
   void abort() override {}
   void pause_reading() override { is_paused = true; }

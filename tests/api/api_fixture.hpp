@@ -104,7 +104,8 @@ class ApiFixture : public ::testing::Test {
     api_ =
         std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
     for (const auto& loop : loops_) loop->start();
-    auto listening = net::HttpServer::listen(net_options_, contexts, *api_, logger_);
+    auto listening = net::HttpServer::listen(net_options_, contexts, *api_,
+                                             {logger_, metrics_, runtime_->client_memory()});
     ASSERT_TRUE(listening) << listening.error().message;
     server_ = *std::move(listening);
     readiness_.set(Readiness::Phase::kReady);

@@ -17,6 +17,7 @@ TESTED_ELSEWHERE = {
     "app/supervisor": "tests/process/supervised_test.cpp",
     "app/stop_signals": "tests/process/start_stop_test.cpp",
     "app/version": "tests/app/command_line_test.cpp",
+    "net/acceptor": "tests/net/http_server_test.cpp",
     "config/diagnostic": "tests/config/parse_test.cpp",
     "config/mapping_reader": "tests/config/server_file_test.cpp",
     "loader/abi_class": "tests/loader/plugin_generation_test.cpp",

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace hearth::net {
 namespace {
@@ -77,6 +78,99 @@ TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   EXPECT_EQ(client.read_frame().payload.size(), 8'000'000U);
   loops_->run_on(0, [&] { EXPECT_EQ(socket->buffered(), 0U); });
   EXPECT_EQ(closed_.count(), 0U);
+}
+
+// Each ping is answered; a peer that takes no answers must not be read from.
+TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
+  options_.send_queue = 256 * 1024;
+  options_.rate_window = 300ms;
+  start();
+  RawClient client(port(), 4096);
+  client.upgrade();
+  const auto socket = opened_.wait();
+  std::string pings;
+  for (int i = 0; i < 500; ++i) pings += RawClient::frame(9, std::string(125, 'p'));
+  std::size_t most = 0;
+  std::size_t place = 0;
+  for (ssize_t sent = 0; sent >= 0;) {
+    place = (place + static_cast<std::size_t>(sent)) % pings.size();
+    loops_->run_on(0, [&] { most = std::max(most, socket->buffered()); });
+    sent = client.send_some(std::string_view(pings).substr(place));
+  }
+  const Closed closed = closed_.wait();
+  EXPECT_EQ(closed.code, 1013);
+  EXPECT_EQ(closed.reason, "client reads too slowly");
+  EXPECT_GT(most, 0U);
+  EXPECT_LT(most, options_.send_queue);
+  EXPECT_EQ(dropped("reads_slowly"), 1);
+}
+
+TEST_F(WebSocketPatienceTest, AMessageThatTricklesEndsWith1013) {
+  options_.rate_window = 100ms;
+  options_.min_rate = std::size_t{100} << 20;
+  start();
+  for (const bool in_fragments : {false, true}) {
+    RawClient client(port());
+    client.upgrade();
+    const std::string whole = RawClient::text_frame(std::string(400'000, 'x'));
+    client.send(in_fragments ? RawClient::frame(1, "x", false) : whole.substr(0, 100));
+    for (std::size_t at = 100; !client.has_unread(); ++at) {
+      const bool open = in_fragments ? client.send(RawClient::frame(0, "x", false))
+                                     : client.send(whole.substr(at, 1));
+      if (!open) break;
+    }
+    EXPECT_EQ(client.read_frame().close_reason(), "client sends too slowly");
+    EXPECT_EQ(closed_.wait().code, 1013);
+  }
+  EXPECT_EQ(dropped("sends_slowly"), 2);
+}
+
+TEST_F(WebSocketPatienceTest, WhileMemoryIsOverdrawnLargeMessagesEndWith1013AndSmallOnesAreServed) {
+  memory_limit_ = 100'000;
+  start();
+  RawClient first(port());
+  first.upgrade();
+  const std::string large = RawClient::text_frame(std::string(200'000, 'x'));
+  first.send(std::string_view(large).substr(0, 99'000));
+  while (memory_->used() < 90'000) std::this_thread::yield();
+  RawClient second(port());
+  second.upgrade();
+  second.send(std::string_view(large).substr(0, 50'000));
+  EXPECT_EQ(second.read_frame().close_code(), 1013);
+  EXPECT_EQ(closed_.wait().reason, "the server is short of memory: try again later");
+  EXPECT_EQ(dropped("memory"), 1);
+  RawClient small(port());
+  small.upgrade();
+  small.send(RawClient::text_frame("hello"));
+  EXPECT_EQ(small.read_text(), "hello");
+}
+
+TEST_F(WebSocketPatienceTest, AMessageToManyIsHeldOnce) {
+  start();
+  constexpr std::size_t kLength = 6'000'000;  // more than the system takes of it for one
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::vector<std::shared_ptr<WebSocket>> sockets;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<RawClient>(port(), 4096));
+    clients.back()->upgrade();
+    sockets.push_back(opened_.wait());
+  }
+  loops_->run_on(0, [&] {
+    const SharedBytes payload(*memory_, std::string(kLength, 'x'));
+    for (const auto& socket : sockets) socket->send(payload, true);
+  });
+  std::size_t buffered = 0;
+  loops_->run_on(0, [&] {
+    for (const auto& socket : sockets) buffered += socket->buffered();
+  });
+  EXPECT_GT(buffered, 2 * kLength);
+  EXPECT_LT(memory_->used(), kLength + kLength / 10);
+  for (const auto& client : clients) {
+    const Frame frame = client->read_frame();
+    EXPECT_EQ(frame.opcode, 1);
+    EXPECT_EQ(frame.payload, std::string(kLength, 'x'));
+  }
+  loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U); });
 }
 
 TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNothing) {

@@ -191,6 +191,7 @@ TEST_F(WebSocketTest, AnAnswerStillUnsentMovesAlong) {
 
 TEST_F(WebSocketTest, AnAnswerThatTheClientHasNotReadMovesAlong) {
   const std::string body(std::size_t{16} << 20, 'x');  // more than the system holds
+  options_.send_queue = 4 * body.size();               // the next request need not wait for it
   on_request_ = [&body](const std::shared_ptr<HttpExchange>& exchange) {
     HttpResponse response;
     response.body = body;
@@ -248,7 +249,7 @@ TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   Events<int> ended;
   std::optional<LoopShare> share;
   loops.run_on(0, [&] {
-    share.emplace(loop, 0, options_, 5ms, [&ended] { ended.add(1); });
+    share.emplace(loop, 0, options_, 5ms, supplies(), [&ended] { ended.add(1); });
     TcpSocket socket(loop.get_executor());
     acceptor.accept(socket);
     HttpRequest request;
@@ -279,7 +280,9 @@ TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
   whole.send(RawClient::text_frame(std::string(1000, 'x')));
   EXPECT_EQ(whole.read_text().size(), 1000U);
   whole.send(RawClient::text_frame(std::string(1001, 'x')));
-  EXPECT_EQ(whole.read_frame().close_code(), 1009);
+  const Frame frame = whole.read_frame();
+  EXPECT_EQ(frame.close_code(), 1009);
+  EXPECT_EQ(frame.close_reason(), "message too big");
   EXPECT_TRUE(whole.at_end());
   Closed closed = closed_.wait();
   EXPECT_EQ(closed.code, 1009);
@@ -293,7 +296,7 @@ TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
   EXPECT_EQ(closed_.wait().code, 1009);
 }
 
-TEST_F(WebSocketTest, AHugeMessageIsRefusedByItsHeaderAndItsSenderStillReadsWhy) {
+TEST_F(WebSocketTest, AHugeMessageIsRefusedAtTheLimitAndItsSenderStillReadsWhy) {
   start();
   RawClient client(port());
   client.upgrade();

@@ -38,7 +38,7 @@ TEST_F(HttpServerTest, APortInUseIsAClearError) {
   start();
   NetOptions same;
   same.port = port();
-  const auto second = HttpServer::listen(same, loops_->all(), *this, *logger_);
+  const auto second = HttpServer::listen(same, loops_->all(), *this, supplies());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::kUnavailable);
   EXPECT_EQ(second.error().message,
@@ -49,7 +49,7 @@ TEST_F(HttpServerTest, AHostThatIsNotThisMachineIsAClearError) {
   start();
   NetOptions elsewhere;
   elsewhere.host = "192.0.2.1";
-  const auto bound = HttpServer::listen(elsewhere, loops_->all(), *this, *logger_);
+  const auto bound = HttpServer::listen(elsewhere, loops_->all(), *this, supplies());
   ASSERT_FALSE(bound);
   EXPECT_NE(bound.error().message.find("192.0.2.1:0"), std::string::npos);
 }
@@ -57,7 +57,7 @@ TEST_F(HttpServerTest, AHostThatIsNotThisMachineIsAClearError) {
 TEST_F(HttpServerTest, StartsAndStopsAHundredTimes) {
   Loops loops(2);
   for (int round = 0; round < 100; ++round) {
-    auto server = HttpServer::listen(options_, loops.all(), *this, *logger_);
+    auto server = HttpServer::listen(options_, loops.all(), *this, supplies());
     ASSERT_TRUE(server);
     server.value()->start();
     std::optional<RawClient> socket;
@@ -209,6 +209,51 @@ TEST_F(HttpServerTest, AConnectionTooManyGets503AndRoomComesBack) {
   EXPECT_EQ(one.request(get("/")).status, 200);
 }
 
+TEST_F(HttpServerTest, EachOfManyConnectionsTooManyGets503) {
+  options_.max_connections = 1;
+  start();
+  RawClient one(port());
+  one.request(get("/"));
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(std::make_unique<RawClient>(port()));
+    clients.back()->send(get("/"));
+  }
+  int refused = 0;
+  for (const auto& client : clients) refused += client->read_reply().status == 503 ? 1 : 0;
+  EXPECT_EQ(refused, 200);
+  EXPECT_EQ(dropped("connections"), 200);
+  EXPECT_EQ(one.request(get("/")).status, 200);
+}
+
+TEST_F(HttpServerTest, ALoopThatStandsStillTakesNoConnectionsFromTheOthers) {
+  start(2);
+  Events<std::size_t> where;
+  on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) {
+    where.add(loops_->current().value_or(99));
+    exchange->respond({});
+  };
+  for (const std::size_t stands : {0U, 1U}) {
+    std::promise<void> standing;
+    std::promise<void> go_on;
+    asio::post(*loops_->all()[stands], [&] {
+      standing.set_value();
+      go_on.get_future().wait();
+    });
+    standing.get_future().wait();
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 10; ++i) {
+      clients.push_back(std::make_unique<RawClient>(port()));
+      clients.back()->send(get("/"));
+    }
+    // One may have been given to the loop that stands still before it was seen to.
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(where.wait(), 1 - stands);
+    go_on.set_value();
+    for (const auto& client : clients) EXPECT_EQ(client->read_reply().status, 200);
+    where.wait();
+  }
+}
+
 // While one lives, this process can open no more files.
 class NoDescriptors {
  public:
@@ -241,7 +286,7 @@ class RecordingLogger final : public Logger {
   Events<std::string>& events_;
 };
 
-TEST_F(HttpServerTest, RunningOutOfDescriptorsIsLoggedAndServedLaterWithoutSpinning) {
+TEST_F(HttpServerTest, WithoutADescriptorItIsLoggedAndTheClientGets503WithoutSpinning) {
   Events<std::string> logged;
   logger_ = std::make_unique<RecordingLogger>(logged);
   start();
@@ -251,10 +296,11 @@ TEST_F(HttpServerTest, RunningOutOfDescriptorsIsLoggedAndServedLaterWithoutSpinn
     client.connect(port());
     client.send(get("/"));
     EXPECT_EQ(logged.wait(), "net.accept_failed");
-    EXPECT_EQ(logged.wait(), "net.accept_failed");
+    EXPECT_EQ(client.read_reply().status, 503);
   }
-  EXPECT_EQ(client.read_reply().status, 200);
+  EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
   EXPECT_LE(logged.count(), 50U);
+  EXPECT_EQ(dropped("connections"), 1);
 }
 
 TEST_F(HttpServerTest, ListensOnANameAndOnTheOtherFamily) {
@@ -263,7 +309,7 @@ TEST_F(HttpServerTest, ListensOnANameAndOnTheOtherFamily) {
   EXPECT_NE(port(), 0);
   NetOptions v6;
   v6.host = "::1";
-  const auto listening = HttpServer::listen(v6, loops_->all(), *this, *logger_);
+  const auto listening = HttpServer::listen(v6, loops_->all(), *this, supplies());
   if (!listening) GTEST_SKIP() << "no IPv6 here";
   EXPECT_TRUE(listening.value()->address().starts_with("[::1]:"));
 }

@@ -229,9 +229,15 @@ TEST_F(HttpSessionRefusalsTest, ASlowHeadIsCut) {
   RawClient slow(port());
   slow.send("GET / HTTP/1.1\r\nHost:");
   EXPECT_TRUE(slow.at_end());
-  RawClient slow_body(port());
-  slow_body.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\na");
-  EXPECT_TRUE(slow_body.at_end());
+}
+
+TEST_F(HttpSessionRefusalsTest, ABodyThatStopsGets408) {
+  options_.rate_window = 40ms;
+  start();
+  RawClient client(port());
+  client.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\na");
+  EXPECT_EQ(client.read_reply().status, 408);
+  EXPECT_TRUE(client.at_end());
 }
 
 TEST_F(HttpSessionRefusalsTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout) {

@@ -342,7 +342,7 @@ TEST_F(HttpSessionTest, AStreamThatNobodyReadsIsBounded) {
 }
 
 TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
-  options_.write_timeout = 50ms;
+  options_.rate_window = 100ms;
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->respond(with_body(std::string(32'000'000, 'x')));
   };
@@ -352,6 +352,84 @@ TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
   client.read_until("\r\n\r\n");
   while (server_->connections() != 0) std::this_thread::yield();
   EXPECT_LT(client.read_to_end().size(), 32'000'000U);
+  EXPECT_EQ(dropped("reads_slowly"), 1);
+}
+
+// The answers are many times what may wait, and what the system takes of them for a client.
+TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
+  constexpr int kRequests = 400;
+  options_.send_queue = 512 * 1024;
+  Events<int> asked;
+  on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->respond(with_body(std::string(128 * 1024, 'x')));
+    asked.add(1);
+  };
+  start();
+  RawClient client(port(), 4096);
+  std::string all;
+  for (int i = 0; i < kRequests; ++i) all += get("/");
+  client.send(all);
+  asked.wait();
+  std::size_t most = 0;
+  const auto look = [&] { most = std::max(most, memory_->used()); };
+  // Until nothing more is asked: the loop comes round, and finds nothing to do.
+  for (std::size_t before = 0; before != asked.count();) {
+    before = asked.count();
+    for (int i = 0; i < 50; ++i) loops_->run_on(0, look);
+  }
+  EXPECT_LT(asked.count(), 200U);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_EQ(client.read_reply().body.size(), 128U * 1024) << i;
+    loops_->run_on(0, look);
+  }
+  EXPECT_GT(most, 128U * 1024);
+  EXPECT_LT(most, options_.send_queue);
+  EXPECT_EQ(client.request(get("/")).status, 200);
+}
+
+TEST_F(HttpSessionTest, ABodyThatTricklesIsRefusedHoweverManyBytesCome) {
+  options_.rate_window = 100ms;
+  options_.min_rate = std::size_t{100} << 20;  // more than single bytes can be
+  start();
+  for (const std::string_view framing :
+       {"Content-Length: 4000000\r\n", "Transfer-Encoding: chunked\r\n"}) {
+    RawClient client(port());
+    client.send("POST / HTTP/1.1\r\nHost: test\r\n" + std::string(framing) + "\r\n");
+    while (!client.has_unread() && client.send("1\r\nx\r\n")) {
+    }
+    EXPECT_EQ(client.read_reply().status, 408) << framing;
+  }
+  EXPECT_EQ(dropped("sends_slowly"), 2);
+}
+
+TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeBodiesGet503AndSmallOnesAreServed) {
+  memory_limit_ = 100'000;
+  hold_requests();
+  start();
+  const auto post = [](std::size_t length) {
+    return "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(length) +
+           "\r\n\r\n" + std::string(length, 'x');
+  };
+  RawClient first(port());
+  first.send(post(90'000));
+  auto held = exchanges_.wait();  // counts until it is answered
+  RawClient large(port());
+  const Reply refused = large.request(post(50'000).substr(0, 40'000));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.head.find("Retry-After: 1\r\n"), std::string::npos) << refused.head;
+  EXPECT_EQ(dropped("memory"), 1);
+  RawClient small(port());
+  small.send(post(5'000));
+  exchanges_.wait()->respond({});
+  EXPECT_EQ(small.read_reply().status, 200);
+  held->respond({});
+  EXPECT_EQ(first.read_reply().status, 200);
+  large.close();
+  // What was held is free again.
+  first.send(post(90'000));
+  exchanges_.wait()->respond({});
+  EXPECT_EQ(first.read_reply().status, 200);
+  loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U); });
 }
 
 }  // namespace

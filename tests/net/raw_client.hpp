@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 
 namespace hearth::testing {
 
@@ -79,6 +81,18 @@ class RawClient {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
     return true;
+  }
+
+  // What the system takes at once; 0 if nothing, -1 once the server has closed.
+  ssize_t send_some(std::string_view bytes) {
+    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    return sent;
+  }
+
+  [[nodiscard]] bool takes_more_within(std::chrono::milliseconds time) const {
+    pollfd look{.fd = socket_, .events = POLLOUT, .revents = 0};
+    return ::poll(&look, 1, static_cast<int>(time.count())) > 0;
   }
 
   // ---- HTTP ---------------------------------------------------------------------------------------

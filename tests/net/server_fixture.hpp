@@ -130,7 +130,7 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
   // Before the first client. `loops_` exists from then on.
   void start(std::size_t loop_count = 1) {
     loops_.emplace(loop_count);
-    auto listening = HttpServer::listen(options_, loops_->all(), *this, *logger_);
+    auto listening = HttpServer::listen(options_, loops_->all(), *this, supplies());
     ASSERT_TRUE(listening) << listening.error().message;
     server_ = std::move(listening.value());
     server_->start();
@@ -152,6 +152,17 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
   }
 
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+  [[nodiscard]] NetSupplies supplies() {
+    if (!memory_) memory_.emplace(memory_limit_);
+    return {*logger_, metrics_, *memory_};
+  }
+  // How many clients were given up for `reason`.
+  [[nodiscard]] int dropped(const std::string& reason) const {
+    const std::string text = metrics_.text();
+    const std::string series = "hearth_clients_dropped_total{reason=\"" + reason + "\"} ";
+    const std::size_t place = text.find(series);
+    return place == std::string::npos ? -1 : std::stoi(text.substr(place + series.size()));
+  }
 
   // HttpHandler: what the test scripted, or sensible defaults.
   void on_request(std::shared_ptr<HttpExchange> exchange) override {
@@ -175,6 +186,7 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
   }
 
   NetOptions options_;
+  std::size_t memory_limit_ = std::size_t{256} << 20;
   std::function<void(std::shared_ptr<HttpExchange>)> on_request_;
   std::function<UpgradePlan(const HttpRequest&)> on_upgrade_;
   std::function<void(WebSocket&)> on_open_;
@@ -184,6 +196,8 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
 
   std::vector<std::shared_ptr<HttpExchange>> held_;
   std::unique_ptr<Logger> logger_ = make_null_logger();
+  Metrics metrics_;
+  std::optional<ClientMemory> memory_;  // once it is supplied
   std::optional<Loops> loops_;
   std::unique_ptr<HttpServer> server_;
 };

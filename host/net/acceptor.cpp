@@ -1,0 +1,185 @@
+#include "net/acceptor.hpp"
+
+#include "base/assert.hpp"
+#include "net/http_session.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <pthread.h>
+
+namespace hearth::net {
+namespace {
+
+using asio::ip::tcp;
+
+// Long enough for descriptors to come free, short enough for a client not to notice.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+// How long a connection that was refused may take to read why.
+constexpr std::chrono::milliseconds kRefusalLingers{1'000};
+
+NetOptions options_of_refused(NetOptions options) {
+  options.close_timeout = std::min(options.close_timeout, kRefusalLingers);
+  return options;
+}
+
+int open_spare() {
+  return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Acceptor>> Acceptor::listen(const NetOptions& options,
+                                                   const NetSupplies& supplies) {
+  std::unique_ptr<Acceptor> acceptor(new Acceptor(options, supplies));
+  if (auto bound = acceptor->bind(options); !bound) return bound.error();
+  return acceptor;
+}
+
+Acceptor::Acceptor(const NetOptions& options, const NetSupplies& supplies)
+    : options_(options_of_refused(options)),
+      share_(loop_, 0, options_, options_.close_timeout / 4, supplies, [] {}),
+      acceptor_(loop_.get_executor()),
+      pause_(loop_.get_executor()),
+      spare_(open_spare()) {}
+
+Acceptor::~Acceptor() {
+  if (thread_.joinable()) thread_.join();
+  if (spare_ >= 0) ::close(spare_);
+}
+
+Result<void> Acceptor::bind(const NetOptions& options) {
+  const std::string wanted = options.host + ":" + std::to_string(options.port);
+  error_code error;
+  tcp::resolver resolver(loop_);
+  const auto found =
+      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return Error{Errc::kInvalidArgument, "cannot listen on " + wanted + ": " + error.message()};
+  }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && endpoint.address().is_v6() && endpoint.address().is_unspecified()) {
+    acceptor_.set_option(asio::ip::v6_only(false), error);  // "::" means both families
+  }
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) acceptor_.non_blocking(true, error);
+  if (error) {
+    return Error{Errc::kUnavailable, "cannot listen on " + wanted + ": " + error.message()};
+  }
+  endpoint_ = acceptor_.local_endpoint();
+  return {};
+}
+
+void Acceptor::start(Owner owner) {
+  HEARTH_ASSERT(!thread_.joinable(), "an acceptor was started twice");
+  owner_ = std::move(owner);
+  work_.emplace(loop_.get_executor());
+  asio::post(loop_, [this] { wait(); });
+  thread_ = std::thread([this] {
+    ::pthread_setname_np(::pthread_self(), "hearth-accept");
+    loop_.run();
+  });
+}
+
+void Acceptor::go_on() {
+  asio::post(loop_, [this] {
+    if (std::exchange(waiting_, false)) accept_all();
+  });
+}
+
+// Exactly one of a wait, a pause, the post of start() or waiting_ is pending while the acceptor is open; its
+// handler sees closing_ and ends.
+void Acceptor::close() {
+  asio::post(loop_, [this] {
+    closing_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+    if (std::exchange(waiting_, false)) end();
+  });
+}
+
+void Acceptor::end() {
+  share_.table.for_each([](Session& session) { session.cut(); });
+  share_.table.when_quiet([this] {
+    work_.reset();
+    owner_.closed();
+  });
+}
+
+void Acceptor::wait() {
+  if (closing_) return end();
+  acceptor_.async_wait(Socket::wait_read, [this](error_code) { accept_all(); });
+}
+
+// Takes what has come by now: a burst costs one wait.
+void Acceptor::accept_all() {
+  while (!closing_) {
+    const Choice choice = owner_.choose();
+    if (choice.kind == Choice::Kind::kWait) {
+      waiting_ = true;
+      return;
+    }
+    const bool refused = choice.kind == Choice::Kind::kRefuse;
+    error_code error;
+    TcpSocket socket = acceptor_.accept(refused ? loop_ : *choice.loop, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) break;
+    if (error == asio::error::no_descriptors) {
+      refuse_without_descriptor();
+      return pause(error);
+    }
+    // The client has gone again; any other error is told by the next wait or accept.
+    if (error == asio::error::connection_aborted) continue;
+    if (error) return pause(error);
+    if (refused) {
+      refuse(std::move(socket));
+    } else {
+      owner_.admit(std::move(socket));
+    }
+  }
+  wait();
+}
+
+// Without a pause an exhausted process would spin: the connection stays in the system's queue, and
+// accept() would fail again at once.
+void Acceptor::pause(error_code why) {
+  if (closing_) return end();
+  share_.logger.write(LogLevel::kWarn, "net.accept_failed", {{"reason", why.message()}});
+  pause_.expires_after(kAcceptPause);
+  pause_.async_wait([this](error_code) { wait(); });
+}
+
+void Acceptor::refuse(TcpSocket socket) {
+  share_.drops.add(DropReason::kConnections);
+  std::weak_ptr<Session>& place = refused_[next_refused_++ % kMostRefused];
+  if (const auto oldest = place.lock()) oldest->cut();
+  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers));
+}
+
+// Gives up the spare descriptor for each connection that waits, tells it, and closes it at once.
+void Acceptor::refuse_without_descriptor() {
+  for (std::size_t i = 0; i < kMostRefused && spare_ >= 0; ++i) {
+    ::close(std::exchange(spare_, -1));
+    error_code error;
+    TcpSocket socket = acceptor_.accept(loop_, error);
+    if (!error) {
+      share_.drops.add(DropReason::kConnections);
+      refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers))->cut();
+    }
+    spare_ = open_spare();
+    if (error) return;
+  }
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,94 @@
+#include "net/outgoing_queue.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+// A piece of its own is closed at this size and another begun: what has left of a piece is freed with the
+// whole of it only.
+constexpr std::size_t kLargestPiece = std::size_t{256} << 10;
+
+}  // namespace
+
+void OutgoingQueue::append(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const bool begins = pieces_.size() == first_ || pieces_.back().shared.has_value() ||
+                      pieces_.back().own.size() >= kLargestPiece;
+  if (begins) pieces_.push_back(Piece{.own = pool_.take(), .shared = std::nullopt});
+  pieces_.back().own.append(bytes);
+  size_ += bytes.size();
+  own_ += bytes.size();
+}
+
+void OutgoingQueue::append(std::string_view head, SharedBytes bytes) {
+  if (!head.empty()) {
+    const bool begins = pieces_.size() == first_ || pieces_.back().shared.has_value();
+    if (begins) pieces_.emplace_back();
+    pieces_.back().own.append(head);
+    own_ += head.size();
+  }
+  size_ += head.size() + bytes.view().size();
+  if (bytes.view().empty()) return;
+  pieces_.push_back(Piece{.own = {}, .shared = std::move(bytes)});
+}
+
+std::span<const asio::const_buffer> OutgoingQueue::front(Buffers& into) const {
+  std::size_t count = 0;
+  std::size_t skip = sent_;
+  for (std::size_t i = first_; i < pieces_.size() && count < into.size(); ++i) {
+    const std::string_view piece = pieces_[i].view().substr(std::exchange(skip, 0));
+    into[count++] = asio::const_buffer(piece.data(), piece.size());
+  }
+  return std::span(into).first(count);
+}
+
+void OutgoingQueue::drop(std::size_t bytes) {
+  HEARTH_DEBUG_ASSERT(bytes <= size_, "more has left than was there");
+  size_ -= bytes;
+  while (bytes != 0) {
+    const std::size_t left = pieces_[first_].view().size() - sent_;
+    const std::size_t taken = std::min(left, bytes);
+    sent_ += taken;
+    bytes -= taken;
+    if (taken == left) free_front();
+  }
+}
+
+void OutgoingQueue::free_front() {
+  Piece& piece = pieces_[first_];
+  own_ -= piece.own.size();
+  if (!piece.shared) pool_.give(std::move(piece.own));
+  piece = Piece{};
+  sent_ = 0;
+  if (++first_ < pieces_.size()) {
+    // Pieces that have left make up at most half of the list: moving the others costs little a piece.
+    if (first_ < kMostAtOnce || first_ < pieces_.size() / 2) return;
+    pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
+  } else if (pieces_.capacity() <= kMostAtOnce) {
+    pieces_.clear();
+  } else {
+    pieces_ = std::vector<Piece>();
+  }
+  first_ = 0;
+}
+
+void OutgoingQueue::clear() {
+  while (size_ != 0) drop(std::min(size_, pieces_[first_].view().size() - sent_));
+}
+
+std::string OutgoingQueue::take_all() {
+  std::string all;
+  all.reserve(size_);
+  std::size_t skip = sent_;
+  for (std::size_t i = first_; i < pieces_.size(); ++i) {
+    all.append(pieces_[i].view().substr(std::exchange(skip, 0)));
+  }
+  clear();
+  return all;
+}
+
+}  // namespace hearth::net
