@@ -55,10 +55,14 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       readiness_(readiness),
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes),
-      admin_(options.admin) {}
+      admin_(options.admin),
+      origins_(std::move(options.origins)) {}
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
+  if (auto refusal = origins_.refusal(request.headers)) {
+    return exchange->respond(*std::move(refusal));
+  }
   const std::string_view target = request.target;
   const std::string_view path = target.substr(0, target.find('?'));
   for (const Page& page : kPages) {
@@ -75,6 +79,9 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
 }
 
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
+  if (auto refusal = origins_.refusal(request.headers)) {
+    return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
+  }
   return agents_.on_upgrade(request);
 }
 

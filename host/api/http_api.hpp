@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
@@ -23,6 +24,8 @@ struct HttpApiOptions {
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
+  // Whom all of it is for.
+  OriginRules origins = {};
 };
 
 //  GET /                 what this is, as text
@@ -33,6 +36,8 @@ struct HttpApiOptions {
 //  /agents/...           agents, any method; see AgentsEndpoint
 //  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
+//
+// Requests that the OriginRules refuse are answered 403, upgrades too.
 //
 // All but agents take HEAD like GET and answer other methods 405.
 //
@@ -64,6 +69,7 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   AdminApi* const admin_;
+  const OriginRules origins_;
 };
 
 }  // namespace hearth::api

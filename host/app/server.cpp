@@ -350,8 +350,11 @@ Result<void> Server::Parts::listen() {
   std::vector<boost::asio::io_context*> contexts;
   contexts.reserve(loops.size());
   for (const auto& loop : loops) contexts.push_back(&loop->context());
-  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
-                                    .admin = admin.get()};
+  const api::HttpApiOptions options{
+      .max_name_bytes = config.server.limits.max_name_bytes,
+      .admin = admin.get(),
+      .origins = {config.server.listen.host, config.server.allowed_origins,
+                  config.server.allowed_hosts}};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api,
                                            {logger, metrics, runtime->client_memory()});

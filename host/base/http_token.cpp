@@ -36,9 +36,9 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
 }
 
 bool is_host_owned_header(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 9> kNames = {
+  constexpr std::array<std::string_view, 10> kNames = {
       "connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "date",
-      "trailer",    "te",         "proxy-connection"};
+      "trailer",    "te",         "proxy-connection",  "server"};
   return std::ranges::any_of(
       kNames, [name](std::string_view own) { return equal_ignoring_case(name, own); });
 }

@@ -155,6 +155,10 @@ struct ServerConfig {
   bool require_checked = false;
   std::filesystem::path classes = "classes";  // directory of class files; absolute once loaded
   std::optional<unsigned> shards;             // event loops; absent: one a core
+  // Pages that may use the server beside its own, as "https://app.example", "null" or "*"; and names that it may be
+  // asked by, as "app.example" with or without a port, or "*". api/origin_rules.hpp says what holds without them.
+  std::vector<std::string> allowed_origins;
+  std::vector<std::string> allowed_hosts;
   ServerLimits limits;
   ReloadConfig reload;
   AdminConfig admin;

@@ -152,6 +152,26 @@ void MappingReader::read_paths(std::string_view key, std::vector<std::filesystem
   out = std::move(paths);
 }
 
+void MappingReader::read_texts(std::string_view key, std::vector<std::string>& out,
+                               std::string_view form, bool (*is_valid)(std::string_view)) {
+  const YamlNode* const node = find(key);
+  if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;
+  const std::string expected = "expected a list of " + std::string(form) + ", found ";
+  if (node->kind != YamlNode::Kind::kList) {
+    return complain(key, node->at, expected + describe(*node));
+  }
+  std::vector<std::string> texts;
+  for (const YamlNode& item : node->items) {
+    if (item.kind == YamlNode::Kind::kRefused) continue;
+    if (item.kind != YamlNode::Kind::kScalar || !is_valid(item.text)) {
+      complain(key, item.at, expected + describe(item));
+    } else {
+      texts.push_back(item.text);
+    }
+  }
+  out = std::move(texts);
+}
+
 void MappingReader::complain(std::string_view key, Position at, std::string_view message) {
   std::string text = path_;
   text += key;

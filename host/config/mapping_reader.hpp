@@ -63,6 +63,10 @@ class MappingReader {
   void read_paths(std::string_view key, std::vector<std::filesystem::path>& out,
                   const std::filesystem::path& directory);
 
+  // A list of texts, each of which `is_valid`; `form` says of what, with an example.
+  void read_texts(std::string_view key, std::vector<std::string>& out, std::string_view form,
+                  bool (*is_valid)(std::string_view));
+
   // One word of a few.
   template <class T>
   void read_choice(

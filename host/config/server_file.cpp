@@ -1,5 +1,6 @@
 #include "config/server_file.hpp"
 
+#include "base/authority.hpp"
 #include "config/mapping_reader.hpp"
 #include "config/units.hpp"
 
@@ -35,6 +36,14 @@ constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
 constexpr Bounds<std::uint32_t> kPercent{0, 100};
 constexpr Bounds<std::uint32_t> kShare{1, 100};
 constexpr std::uint64_t kMaxShards = 256;
+
+bool is_origin(std::string_view text) {
+  return text == "*" || text == "null" || parse_origin(text).has_value();
+}
+
+bool is_host(std::string_view text) {
+  return text == "*" || parse_authority(text).has_value();
+}
 
 void read_server_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
   MappingReader reader(node, "limits.", report);
@@ -145,6 +154,10 @@ ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& d
   reader.read_choice("require_checked", config.require_checked, {{"true", true}, {"false", false}});
   reader.read_path("classes", config.classes, directory);
   read_shards(reader, config.shards);
+  reader.read_texts("allowed_origins", config.allowed_origins,
+                    "origins such as [\"https://app.example\"]", is_origin);
+  reader.read_texts("allowed_hosts", config.allowed_hosts, "hosts such as [\"app.example\"]",
+                    is_host);
   if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
     read_server_limits(*limits, config.limits, report);
   }

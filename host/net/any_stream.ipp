@@ -17,6 +17,14 @@
 
 namespace hearth::net {
 
+inline constexpr std::string_view kTooBig = "message too big";
+
+// Beast closes by itself when a message is too long, with a frame that gives no reason (RFC 6455 5.5.1): this
+// one, and the one that is sent in its place.
+inline constexpr std::string_view kBareTooBig = "\x88\x02\x03\xF1";
+inline constexpr std::string_view kTooBigHead = "\x88\x11\x03\xF1";
+static_assert(kTooBigHead[1] == static_cast<char>(2 + kTooBig.size()));
+
 // Writing never waits: it appends to the stream's outgoing buffer, a whole frame at a time. That is
 // what makes Beast's synchronous write() sound while an async_read() is pending: a pong or a close
 // frame that the read answers with is appended whole, before or after ours.
@@ -91,8 +99,14 @@ class AnyStream {
     const auto end = asio::buffer_sequence_end(buffers);
     for (auto it = asio::buffer_sequence_begin(buffers); it != end; ++it) {
       const asio::const_buffer buffer(*it);
-      stream_->append(std::string_view(static_cast<const char*>(buffer.data()), buffer.size()));
-      total += buffer.size();
+      const std::string_view bytes(static_cast<const char*>(buffer.data()), buffer.size());
+      total += bytes.size();
+      if (bytes == kBareTooBig) {
+        stream_->append(kTooBigHead);
+        stream_->append(kTooBig);
+      } else {
+        stream_->append(bytes);
+      }
     }
     return total;
   }

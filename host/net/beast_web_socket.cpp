@@ -41,7 +41,6 @@ constexpr std::size_t kLongestReason = 123;  // RFC 6455 5.5: 125 bytes less the
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
-constexpr std::string_view kTooBig = "message too big";
 
 bool may_be_sent(std::uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
@@ -64,6 +63,7 @@ websocket::close_reason make_reason(std::uint16_t code, std::string_view reason)
 
 // Why Beast gave up reading, as a close code and a sentence.
 std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
+  if (error == websocket::error::message_too_big) return {close_code::kTooBig, kTooBig};
   if (error == websocket::error::bad_frame_payload) {
     return {close_code::kBadPayload, "text is not valid UTF-8"};
   }
@@ -97,7 +97,7 @@ class BeastWebSocket final : public WebSocket,
         stream_(std::move(stream)),
         beast_(std::in_place, AnyStream(stream_)),
         held_bytes_(share.buffers.memory()) {
-    beast_->read_message_max(0);  // read() bounds it, so that the close frame can say why
+    beast_->read_message_max(share.options.max_frame);
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
@@ -138,7 +138,6 @@ class BeastWebSocket final : public WebSocket,
   void read();
   void on_read(error_code error, std::size_t bytes);
   void deliver();
-  void refuse_message();
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
   void queued(bool others_waited);
@@ -182,13 +181,15 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
   handshake.set(http::field::sec_websocket_version, "13");
   handshake.set(http::field::sec_websocket_key,
                 find_header(request.headers, "Sec-WebSocket-Key").value_or(""));
-  if (!subprotocol.empty() &&
-      header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol)) {
-    socket().set_option(
-        websocket::stream_base::decorator([subprotocol](websocket::response_type& response) {
-          response.set(http::field::sec_websocket_protocol, subprotocol);
-        }));
-  }
+  const bool is_chosen = !subprotocol.empty() &&
+                         header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol);
+  socket().set_option(websocket::stream_base::decorator([chosen = is_chosen ? subprotocol : "",
+                                                         date = share_.date.now()](
+                                                            websocket::response_type& response) {
+    response.set(http::field::server, beast::string_view(kServerName.data(), kServerName.size()));
+    response.set(http::field::date, date);
+    if (!chosen.empty()) response.set(http::field::sec_websocket_protocol, chosen);
+  }));
   error_code error;
   socket().accept(handshake, error);  // only appends: the stream never blocks
   return !error;
@@ -209,10 +210,8 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
 
 void BeastWebSocket::read() {
   reading_ = true;
-  // While a message is incomplete, the hint is exactly what its frame still lacks. One byte more than the
-  // message may have tells that it is too big.
-  const std::size_t most = share_.options.max_frame + 1 - incoming_.size();
-  const auto room = incoming_.prepare(std::min(socket().read_size_hint(kFirstRead), most));
+  // While a message is incomplete, the hint is exactly what its frame still lacks.
+  const auto room = incoming_.prepare(socket().read_size_hint(kFirstRead));
   socket().async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
     self->on_read(error, bytes);
   });
@@ -223,7 +222,6 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
   incoming_.commit(bytes);
   if (error) return on_read_failed(error);
   if (state_ != State::kOpen) return;
-  if (incoming_.size() > share_.options.max_frame) return refuse_message();
   if (!socket().is_message_done()) {
     held_bytes_.set(incoming_.size());
     if (held_bytes_.refused()) return overflow(DropReason::kMemory, kNoMemory);
@@ -262,16 +260,6 @@ void BeastWebSocket::deliver() {
   }
   burst_ = 0;
   stream_->flush();
-}
-
-// What is left of the message is not waited for: it may be any length.
-void BeastWebSocket::refuse_message() {
-  std::string frame("\x88");  // RFC 6455 5.5.1: a close frame, its code and its reason
-  frame.push_back(static_cast<char>(2 + kTooBig.size()));
-  frame.push_back(static_cast<char>(close_code::kTooBig >> 8));
-  frame.push_back(static_cast<char>(close_code::kTooBig & 0xFF));
-  stream_->append(frame.append(kTooBig));
-  end(close_code::kTooBig, kTooBig, false);
 }
 
 void BeastWebSocket::resume_reading() {

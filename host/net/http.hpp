@@ -31,7 +31,7 @@ using HttpHeaders = std::vector<HttpHeader>;
 // (x-agents-lifecycle-props, x-cf-agents-subagent-url) are removed.
 struct HttpRequest {
   std::string method;  // as sent: "GET"
-  std::string target;  // as sent, with the query, still percent-encoded
+  std::string target;  // in origin form, or "*": with the query, percent-encoded
   HttpHeaders headers;
   std::string body;
   std::string peer;  // "127.0.0.1:50312"

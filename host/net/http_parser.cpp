@@ -1,5 +1,6 @@
 #include "net/http_parser.hpp"
 
+#include "base/authority.hpp"
 #include "base/http_token.hpp"
 #include "net/http_text.hpp"
 
@@ -9,6 +10,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/system/error_code.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -28,6 +30,47 @@ HttpResponse refusal_for(const boost::system::error_code& error) {
     return error_response(505, "bad_request", "only HTTP/1.0 and HTTP/1.1 are spoken");
   }
   return error_response(400, "bad_request", "the request is not valid HTTP");
+}
+
+// In the head, which ends with the first empty line; what follows it is another matter.
+bool has_bare_line_feed(std::string_view bytes) {
+  bytes = bytes.substr(0, bytes.find("\r\n\r\n"));
+  for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
+       at = bytes.find('\n', at + 1)) {
+    if (at == 0 || bytes[at - 1] != '\r') return true;
+  }
+  return false;
+}
+
+// RFC 9112 section 3.2.2: a target may be absolute; then the authority in it counts, and Host does not.
+struct SplitTarget {
+  std::string_view authority;  // empty: the target is not absolute
+  std::string_view rest;
+};
+SplitTarget split_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    return {target.substr(0, end), target.substr(end)};
+  }
+  return {{}, target};
+}
+
+// As a client that keeps to RFC 3986 would have sent it: bytes that are not ASCII are percent-encoded.
+std::string ascii_target(std::string_view target) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string text;
+  text.reserve(target.size());
+  for (const char c : target) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text.push_back(c);
+    } else {
+      text.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xFU]});
+    }
+  }
+  return text;
 }
 
 // A client must not be able to speak with the host's voice.
@@ -80,6 +123,9 @@ HttpParser::~HttpParser() = default;
 HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
   auto& parser = parts_->parser;
   used = 0;
+  if (!parser.is_header_done() && has_bare_line_feed(bytes)) {
+    return refuse(error_response(400, "bad_request", "a line of the head does not end with CRLF"));
+  }
   while (!parser.is_done()) {
     if (parser.is_header_done() && !parts_->head_reported) break;
     if (used == bytes.size()) return Step::kMore;
@@ -111,13 +157,27 @@ HttpParser::Step HttpParser::check_head() {
   if (hosts > 1 || (hosts == 0 && head.version() >= 11)) {
     return refuse(error_response(400, "bad_request", "a request has exactly one Host header"));
   }
+  const SplitTarget target = split_target(view(head.target()));
+  const std::string_view host =
+      target.authority.empty() ? view(head[http::field::host]) : target.authority;
+  if (hosts != 0 && !parse_authority(host)) {
+    return refuse(error_response(400, "bad_request", "the request's host is not valid"));
+  }
+  if (head.method() == http::verb::connect || head.method() == http::verb::trace) {
+    HttpResponse refusal =
+        error_response(405, "method_not_allowed", "CONNECT and TRACE are not served");
+    refusal.headers.push_back({"Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"});
+    return refuse(std::move(refusal));
+  }
   if (const std::string_view fault = framing_fault(head); !fault.empty()) {
     return refuse(error_response(400, "bad_request", fault));
   }
   for (const auto& field : head) {
     const std::string_view name = view(field.name_string());
     if (only_a_host_may_send(name)) continue;
-    parts_->headers.push_back({std::string(name), std::string(view(field.value()))});
+    const bool is_host = field.name() == http::field::host;
+    parts_->headers.push_back(
+        {std::string(name), std::string(is_host ? host : view(field.value()))});
   }
   parts_->keep_alive = head.keep_alive();
   parts_->expects_continue =
@@ -154,7 +214,10 @@ HttpRequest HttpParser::take() {
   auto& message = parts_->parser.get();
   HttpRequest request;
   request.method = view(message.method_string());
-  request.target = view(message.target());
+  const std::string_view target = split_target(view(message.target())).rest;
+  request.target = ascii_target(target);
+  // "http://host" and "http://host?query" mean the root.
+  if (!target.starts_with('/') && target != "*") request.target.insert(0, "/");
   request.headers = std::move(parts_->headers);
   request.body = std::move(message.body());
   return request;

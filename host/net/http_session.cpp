@@ -68,6 +68,7 @@ class HttpSession final : public Session,
   void on_read(error_code error, std::size_t bytes);
   void parse();
   void parse_when_room();
+  void skip_empty_lines();
   void on_peer_ended();
   void want_more();
   void dispatch();
@@ -160,7 +161,9 @@ void HttpSession::on_peer_ended() {
 // Never called while a read is pending, so that an upgrade finds the socket without operations.
 void HttpSession::parse() {
   if (stream_->backed_up()) return parse_when_room();
-  bool more = !incoming_.empty();  // the parser may get further without new bytes
+  if (state_ == State::kIdle) skip_empty_lines();
+  bool more =
+      !incoming_.empty() && incoming_ != "\r";  // the parser may get further without new bytes
   bool starved = !more;
   while (more && state_ <= State::kBody) {
     if (state_ == State::kIdle) {
@@ -189,6 +192,13 @@ void HttpSession::parse() {
   // While an answer is due, a read tells when the client leaves. What it says meanwhile waits in
   // incoming_, and with something waiting there nothing more is read: that bounds it.
   if (!is_ending() && (starved || incoming_.empty())) read();
+}
+
+// RFC 9112 section 2.2: some clients send one behind a body.
+void HttpSession::skip_empty_lines() {
+  std::size_t end = 0;
+  while (incoming_.compare(end, 2, "\r\n") == 0) end += 2;
+  incoming_.erase(0, end);
 }
 
 // A client that asks and does not take the answers has to take some before the next one is made.
@@ -270,13 +280,14 @@ void HttpSession::answer(HttpResponse response) {
   if (share_.table.stopping()) keep_alive_ = false;
   ResponseHead head;
   head.keep_alive = keep_alive_;
+  head.date = share_.date.now();
   head.length = response.body.size();
   if (response.status == 204 || response.status == 304) head.framing = BodyFraming::kNone;
   std::string text;
   if (!append_head(text, response, head)) {
     services_.logger.write(LogLevel::kError, "net.response_invalid", {{"status", response.status}});
     response = error_response(500, "internal", "the response was not valid");
-    head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_};
+    head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_, head.date};
     (void)append_head(text, response, head);
   }
   if (is_head_ || head.framing != BodyFraming::kLength) {
@@ -295,7 +306,7 @@ void HttpSession::start(std::uint64_t number, HttpResponse response) {
   if (share_.table.stopping() || framing_ == BodyFraming::kToEnd) keep_alive_ = false;
   if (response.status == 204 || response.status == 304) framing_ = BodyFraming::kNone;
   std::string text;
-  if (!append_head(text, response, ResponseHead{framing_, 0, keep_alive_})) {
+  if (!append_head(text, response, ResponseHead{framing_, 0, keep_alive_, share_.date.now()})) {
     return answer(std::move(response));  // which refuses it for the same reason
   }
   state_ = State::kStreaming;

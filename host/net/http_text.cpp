@@ -132,6 +132,8 @@ bool append_head(std::string& out, const HttpResponse& response, const ResponseH
     if (is_host_owned_header(header.name)) continue;
     out.append(header.name).append(": ").append(header.value).append("\r\n");
   }
+  out.append("Server: ").append(kServerName).append("\r\n");
+  if (!head.date.empty()) out.append("Date: ").append(head.date).append("\r\n");
   if (head.framing == BodyFraming::kLength) {
     out.append("Content-Length: ");
     append_number(out, head.length);

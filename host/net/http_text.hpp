@@ -22,6 +22,7 @@ struct ResponseHead {
   BodyFraming framing = BodyFraming::kLength;
   std::size_t length = 0;  // for kLength
   bool keep_alive = true;
+  std::string_view date = {};  // for the Date header; empty: without one
 };
 
 // Appends the status line, the headers and the empty line to `out`. False, and `out` as it was, if the
@@ -31,6 +32,9 @@ struct ResponseHead {
 
 // Appends one chunk; nothing for an empty part, since an empty chunk would be the end.
 void append_chunk(std::string& out, std::string_view part);
+
+// What the Server header says.
+inline constexpr std::string_view kServerName = "hearth";
 
 // What follows the last chunk.
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";

@@ -4,6 +4,7 @@
 #include "base/logger.hpp"
 #include "net/buffer_pool.hpp"
 #include "net/drop_counts.hpp"
+#include "net/http_date.hpp"
 #include "net/options.hpp"
 #include "net/session_table.hpp"
 #include "net/supplies.hpp"
@@ -43,6 +44,7 @@ struct LoopShare {
   const NetOptions& options;
   Logger& logger;
   DropCounts drops;
+  HttpDate date;
   BufferPool buffers;
   SessionTable table;
   std::function<void()> connection_ended;  // for each connection once, after it left the table

@@ -21,7 +21,8 @@ class RefusedConnection final : public Session,
     HttpResponse response =
         error_response(503, "unavailable", "the server has as many connections as it may have");
     response.headers.push_back({"Retry-After", "1"});
-    (void)append_head(text, response, {BodyFraming::kLength, response.body.size(), false});
+    (void)append_head(text, response,
+                      {BodyFraming::kLength, response.body.size(), false, share_.date.now()});
     stream_->append(text.append(response.body));
     stream_->finish(Linger::kUntilPeerEnds, [self = shared_from_this()] {
       self->share_.table.remove(*self);

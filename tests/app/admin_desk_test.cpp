@@ -64,7 +64,7 @@ class AdminDeskTest : public ::testing::Test {
     testing::RawClient client(
         static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
     const auto reply = client.request("POST /agents/counter/" + name +
-                                      " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+                                      " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     ASSERT_EQ(reply.status, 200) << reply.body;
   }
   // An eviction takes a moment; asking is all one can do.

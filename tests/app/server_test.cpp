@@ -60,13 +60,14 @@ class ServerTest : public ::testing::Test {
 
   [[nodiscard]] testing::Reply get(const std::string& path) const {
     testing::RawClient client(port());
-    return client.request("GET " + path + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    return client.request("GET " + path +
+                          " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   }
   [[nodiscard]] testing::Reply post(const std::string& path) const {
     testing::RawClient client(port());
     return client.request(
         "POST " + path +
-        " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   }
 
   testing::TempDirectory temporary_;

@@ -23,12 +23,16 @@ data: d
 plugins: [p, /abs/q]
 classes: ./k/../c
 shards: 3
+allowed_origins: ["https://app.example", "null"]
+allowed_hosts: ["app.example:8443", "*"]
 limits:
   max_live_agents: 1
   max_connections: 2
   max_frame: 3KiB
   max_body: 4KiB
   send_queue: 65KiB
+  client_memory: 66MiB
+  min_rate: 67
   max_name: 6
   start_timeout: 70ms
   call_timeout: 8s
@@ -55,6 +59,10 @@ log:
   EXPECT_EQ(config.limits.max_frame_bytes, 3072U);
   EXPECT_EQ(config.limits.max_body_bytes, 4096U);
   EXPECT_EQ(config.limits.send_queue_bytes, 66560U);
+  EXPECT_EQ(config.limits.client_memory_bytes, std::size_t{66} << 20);
+  EXPECT_EQ(config.limits.min_rate, 67U);
+  EXPECT_EQ(config.allowed_origins, (std::vector<std::string>{"https://app.example", "null"}));
+  EXPECT_EQ(config.allowed_hosts, (std::vector<std::string>{"app.example:8443", "*"}));
   EXPECT_EQ(config.limits.max_name_bytes, 6U);
   EXPECT_EQ(config.limits.start_timeout, milliseconds(70));
   EXPECT_EQ(config.limits.call_timeout, seconds(8));

@@ -42,7 +42,7 @@ class DestroyKillTest : public FaultTest {
                     const std::string& name_and_query) {
     RawClient client(server.port());
     client.send(method + " /agents/probe-agent/" + name_and_query +
-                " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+                " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     return client.read_reply();
   }
   // One with a state, tables, and a fiber that works.

@@ -95,7 +95,7 @@ class FaultTest : public ProcessTest {
                                          const std::string& query) {
     auto client = std::make_unique<RawClient>(server.port());
     client->send("POST /agents/ledger-agent/" + agent + query +
-                 " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+                 " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     return client;
   }
   static std::string ask(const ServerProcess& server, const std::string& agent,

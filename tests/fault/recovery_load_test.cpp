@@ -134,7 +134,7 @@ class RecoveryLoadTest : public FaultTest {
           const Reply reply =
               connection.request("POST /agents/" + ledger + "/a" + std::to_string(agent) +
                                  "?walk=r1&steps=1&ms=3600000&hook=hurry HTTP/1.1\r\nHost: "
-                                 "test\r\nContent-Length: 0\r\n\r\n");
+                                 "localhost\r\nContent-Length: 0\r\n\r\n");
           ASSERT_EQ(reply.status, 200) << reply.head << reply.body;
         }
       });

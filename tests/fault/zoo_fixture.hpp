@@ -76,7 +76,8 @@ class Neighbour {
     try {
       if (!client_) client_ = std::make_unique<RawClient>(port_);
       const Reply reply = client_->request(
-          "POST /agents/counter/neighbour HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+          "POST /agents/counter/neighbour HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+          "0\r\n\r\n");
       judge(reply);
       ++account_.calls;
       ++answered_;
@@ -164,7 +165,7 @@ class Visitor {
   void request(const std::string& name) {
     RawClient client(port_);
     const Reply reply = client.request("GET " + path(name) +
-                                       " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+                                       " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     if (reply.status != 200 || reply.body != "ok")
       complain("request", std::to_string(reply.status) + " " + reply.body);
   }

@@ -296,7 +296,7 @@ TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
   EXPECT_EQ(closed_.wait().code, 1009);
 }
 
-TEST_F(WebSocketTest, AHugeMessageIsRefusedAtTheLimitAndItsSenderStillReadsWhy) {
+TEST_F(WebSocketTest, AHugeMessageIsRefusedByItsHeaderAndItsSenderStillReadsWhy) {
   start();
   RawClient client(port());
   client.upgrade();

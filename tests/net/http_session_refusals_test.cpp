@@ -25,6 +25,14 @@ TEST_F(HttpSessionRefusalsTest, MalformedRequestsGetA400AndTheConnectionCloses) 
       "GET / HTTP/1.1\r\nHost: t\r\nX: \x01\r\n\r\n",
       "GET / HTTP/1.1\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a:port\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+      "GET http://a@b/ HTTP/1.1\r\nHost: b\r\n\r\n",
+      "GET / HTTP/1.1\nHost: t\n\n",
+      "GET / HTTP/1.1\r\nHost: t\nX: 1\r\n\r\n",
+      "\nGET / HTTP/1.1\r\nHost: t\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: x\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
       ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nTransfer-Encoding: "
@@ -39,6 +47,17 @@ TEST_F(HttpSessionRefusalsTest, MalformedRequestsGetA400AndTheConnectionCloses) 
     EXPECT_TRUE(client.at_end()) << text;
   }
   EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
+}
+
+TEST_F(HttpSessionRefusalsTest, MethodsThatAreForProxiesGet405) {
+  start();
+  for (const std::string_view text : {"CONNECT other.example:443 HTTP/1.1\r\nHost: t\r\n\r\n",
+                                      "TRACE / HTTP/1.1\r\nHost: t\r\n\r\n"}) {
+    RawClient client(port());
+    const Reply reply = client.request(text);
+    EXPECT_EQ(reply.status, 405) << text;
+    EXPECT_NE(reply.head.find("Allow: GET, "), std::string::npos) << reply.head;
+  }
 }
 
 // A second request hides behind each: who reads the first one's length otherwise would answer it too.

@@ -355,6 +355,55 @@ TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
   EXPECT_EQ(dropped("reads_slowly"), 1);
 }
 
+struct TargetCase {
+  std::string_view target;
+  std::string_view seen;  // by the handler, with the host
+};
+
+TEST_F(HttpSessionTest, ATargetIsInOriginFormAndAsciiForWhoAnswers) {
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    const HttpRequest& request = exchange->request();
+    exchange->respond(
+        with_body(request.target + " at " + std::string(*find_header(request.headers, "Host"))));
+  };
+  start();
+  RawClient client(port());
+  for (const auto& [target, seen] : {
+           TargetCase{"/a?b", "/a?b at test"},
+           TargetCase{"http://other:1/a?b", "/a?b at other:1"},
+           TargetCase{"HTTPS://Other", "/ at Other"},
+           TargetCase{"http://[::1]:1?q", "/?q at [::1]:1"},
+           TargetCase{"*", "* at test"},
+           TargetCase{"/caf\xc3\xa9/%C3%A9?\xe2\x82\xac", "/caf%C3%A9/%C3%A9?%E2%82%AC at test"},
+       }) {
+    EXPECT_EQ(client.request(get(target)).body, seen) << target;
+  }
+}
+
+TEST_F(HttpSessionTest, EmptyLinesBeforeARequestAreSkipped) {
+  start();
+  RawClient client(port());
+  EXPECT_EQ(client.request("\r\n\r\n" + get("/one")).body, "GET /one ");
+  client.send("\r");
+  loops_->run_on(0, [] {});
+  EXPECT_EQ(client.request("\n" + get("/two")).body, "GET /two ");
+}
+
+TEST_F(HttpSessionTest, EveryAnswerSaysWhenAndByWhom) {
+  start();
+  const auto says = [](const Reply& reply, std::string_view what) {
+    EXPECT_NE(reply.head.find(what), std::string::npos) << reply.head;
+  };
+  for (const std::string& request :
+       {get("/"), RawClient::upgrade_text("/"), std::string("nonsense\r\n\r\n")}) {
+    RawClient each(port());
+    const Reply reply = each.request(request, false);
+    says(reply, "\r\nServer: hearth\r\n");
+    says(reply, "\r\nDate: ");
+    says(reply, " GMT\r\n");
+  }
+}
+
 // The answers are many times what may wait, and what the system takes of them for a client.
 TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
   constexpr int kRequests = 400;

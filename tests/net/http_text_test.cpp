@@ -35,24 +35,24 @@ TEST(HttpTextTest, FindsTokensInListsAndInRepeatedHeaders) {
 TEST(HttpTextTest, WritesAHeadForEachFraming) {
   HttpResponse response;
   response.status = 404;
-  response.headers = {{"X-A", "1"},
-                      {"connection", "close"},
-                      {"Transfer-Encoding", "gzip"},
-                      {"Upgrade", "h2c"},
-                      {"TE", "trailers"}};
+  response.headers = {{"X-A", "1"},       {"connection", "close"}, {"Transfer-Encoding", "gzip"},
+                      {"Upgrade", "h2c"}, {"server", "another"},   {"TE", "trailers"}};
   std::string out;
   ASSERT_TRUE(append_head(out, response, {BodyFraming::kLength, 12, true}));
   EXPECT_EQ(out,
-            "HTTP/1.1 404 Not Found\r\nX-A: 1\r\nContent-Length: 12\r\n"
+            "HTTP/1.1 404 Not Found\r\nX-A: 1\r\nServer: hearth\r\nContent-Length: 12\r\n"
             "Connection: keep-alive\r\n\r\n");
   response.headers.clear();
   out.clear();
   ASSERT_TRUE(append_head(out, response, {BodyFraming::kChunked, 0, false}));
   EXPECT_EQ(out,
-            "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n");
+            "HTTP/1.1 404 Not Found\r\nServer: hearth\r\nTransfer-Encoding: chunked\r\n"
+            "Connection: close\r\n\r\n");
   out.clear();
-  ASSERT_TRUE(append_head(out, response, {BodyFraming::kNone, 0, true}));
-  EXPECT_EQ(out, "HTTP/1.1 404 Not Found\r\nConnection: keep-alive\r\n\r\n");
+  ASSERT_TRUE(append_head(out, response, {BodyFraming::kNone, 0, true, "now"}));
+  EXPECT_EQ(out,
+            "HTTP/1.1 404 Not Found\r\nServer: hearth\r\nDate: now\r\n"
+            "Connection: keep-alive\r\n\r\n");
 }
 
 TEST(HttpTextTest, AnUnknownStatusHasNoPhraseButItsSpace) {

@@ -147,7 +147,7 @@ class RawClient {
   // ---- WebSocket ----------------------------------------------------------------------------------
   static std::string upgrade_text(std::string_view target, std::string_view extra = "") {
     return "GET " + std::string(target) +
-           " HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+           " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
            std::string(extra) + "\r\n";
   }

@@ -67,7 +67,7 @@ class AdminTest : public ProcessTest {
   }
   [[nodiscard]] Reply get(const std::string& path, const std::string& extra = "") const {
     RawClient client(server_->port());
-    return client.request("GET " + path + " HTTP/1.1\r\nHost: test\r\n" + extra + "\r\n");
+    return client.request("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + extra + "\r\n");
   }
   void wake(const std::string& name) const {
     RawClient client(server_->port());

@@ -51,6 +51,36 @@ TEST_F(BadClientTest, AddressesThatCannotBeEndAClientForGood) {
   }
 }
 
+// A page that somebody looks at on this machine must not reach the server, under its own name either.
+TEST_F(BadClientTest, PagesOfOtherSitesAreRefused) {
+  for (const std::string headers : {"Host: localhost\r\nOrigin: https://evil.example\r\n",
+                                    "Host: localhost\r\nOrigin: null\r\n", "Host: evil.example\r\n",
+                                    "Host: evil.example\r\nOrigin: http://evil.example\r\n"}) {
+    RawClient post(port());
+    EXPECT_EQ(post.request("POST /agents/counter/good HTTP/1.1\r\nContent-Length: 0\r\n" + headers +
+                           "\r\n")
+                  .status,
+              403)
+        << headers;
+    RawClient socket(port());
+    EXPECT_EQ(socket
+                  .request("GET /agents/counter/good HTTP/1.1\r\nUpgrade: websocket\r\n"
+                           "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+                           headers + "\r\n")
+                  .status,
+              403)
+        << headers;
+  }
+  RawClient local(port());
+  EXPECT_EQ(local.upgrade("/agents/counter/b", "Origin: http://127.0.0.1:5173\r\n").status, 101);
+}
+
+TEST_F(BadClientTest, ARawPathIsTheSameAgentAsItsEncodedForm) {
+  EXPECT_EQ(increment(*server_, "caf\xc3\xa9"), R"({"count":1})");
+  EXPECT_EQ(increment(*server_, "caf%C3%A9"), R"({"count":2})");
+}
+
 TEST_F(BadClientTest, TheSameAddressesOverHttpAreClearErrors) {
   for (const std::string& target :
        {std::string("/agents/counter/%2e%2e"), std::string("/agents/counter/a%00b"),
@@ -108,12 +138,11 @@ TEST_F(BadClientTest, AMessageOfAHundredMegabytesIsRefusedByItsHead) {
 
 TEST_F(BadClientTest, ABodyOfAHundredMegabytesIsRefusedByItsHead) {
   RawClient client(port());
-  EXPECT_EQ(
-      client
-          .request(
-              "POST /agents/counter/a HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
-          .status,
-      413);
+  EXPECT_EQ(client
+                .request("POST /agents/counter/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+                         "100000000\r\n\r\n")
+                .status,
+            413);
 }
 
 TEST_F(BadClientTest, FramesOfTheProtocolThatMakeNoSenseAreAnsweredOrEchoed) {

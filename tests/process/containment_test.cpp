@@ -22,7 +22,7 @@ class ContainmentTest : public SupervisedTest {
   // Asks the agent to end the server, and waits for that.
   static Ending crash(ServerProcess& server, const std::string& how) {
     RawClient client(server.port());
-    client.send("GET /agents/crashes/a?how=" + how + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.send("GET /agents/crashes/a?how=" + how + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return server.wait();
   }
 
@@ -115,7 +115,7 @@ TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatHungAndItsClassIsInQuar
   put("hearth.yaml", "limits:\n  hard_hang: 300ms\n");
   const auto supervisor = supervise({"--config", "hearth.yaml"});
   RawClient client(wait_for_server(*supervisor, 1));
-  client.send("GET /agents/crashes/a?how=hang HTTP/1.1\r\nHost: test\r\n\r\n");
+  client.send("GET /agents/crashes/a?how=hang HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::uint16_t port = wait_for_server(*supervisor, 2);
   EXPECT_EQ(last_value(*supervisor, "supervisor.restart cause="), "\"status");
   const Reply refused = request(port, "GET", "/agents/crashes/a");

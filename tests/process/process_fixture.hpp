@@ -67,7 +67,7 @@ class ProcessTest : public ::testing::Test {
     RawClient client(server.port());
     return client.request(
         method + " " + path +
-        " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   }
   static std::string increment(const ServerProcess& server, const std::string& name) {
     return request(server, "POST", "/agents/counter/" + name).body;

@@ -116,7 +116,8 @@ TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
 TEST_F(ReloadTest, ARequestInProgressIsToldToTryAgain) {
   Client other(*server_, "a");
   RawClient socket(server_->port());
-  socket.send("GET /agents/versioned/a?until=" + gate("never") + " HTTP/1.1\r\nHost: test\r\n\r\n");
+  socket.send("GET /agents/versioned/a?until=" + gate("never") +
+              " HTTP/1.1\r\nHost: localhost\r\n\r\n");
   wait_for_attempt(other, "request");
   replace_and_wait("2");
   const Reply reply = socket.read_reply();

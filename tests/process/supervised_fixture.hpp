@@ -47,7 +47,7 @@ class SupervisedTest : public ProcessTest {
     RawClient client(port);
     return client.request(
         method + " " + path +
-        " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   }
 };
 
