@@ -56,11 +56,12 @@ class AgentResponse final : public runtime::CallSink {
   void fail(net::HttpExchange& exchange, const Error& error) const {
     const bool private_text = error.code == Errc::kPlugin;
     if (private_text || streaming_) {
-      logger_.write(LogLevel::kWarn, "http.agent_failed",
-                    {{"class", agent_.agent_class},
-                     {"agent", agent_.name},
-                     {"code", to_string(error.code)},
-                     {"error", error.message}});
+      logger_.write_limited(LogLevel::kWarn, "http.agent_failed",
+                            {agent_.agent_class, to_string(error.code)},
+                            {{"class", agent_.agent_class},
+                             {"agent", agent_.name},
+                             {"code", to_string(error.code)},
+                             {"error", error.message}});
     }
     if (streaming_) return;
     exchange.respond(error_answer(

@@ -2,6 +2,8 @@
 
 #include "app/command_line.hpp"
 #include "app/crash_record.hpp"
+#include "base/bounded_write.hpp"
+#include "base/log_queue.hpp"
 #include "loader/call_stack.hpp"
 #include "loader/code_ranges.hpp"
 
@@ -13,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +37,9 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 
 // For a record that another thread is writing.
 constexpr time_t kPatienceSeconds = 2;
+
+// For a standard error that nothing may read: twice as long is less than the time above, so that the crash stays the verdict.
+constexpr std::chrono::milliseconds kLogPatience{400};
 
 std::string_view name_of(int signal) {
   switch (signal) {
@@ -86,7 +92,8 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
   std::array<char, kMaxCrashRecord>
       buffer;  // not initialised: a handler's stack is small, and time short
   write_all(record_descriptor.load(), format_crash(report, buffer));
-  write_all(STDERR_FILENO, describe_crash(report, buffer));
+  await_log_written(kLogPatience);
+  write_within(STDERR_FILENO, describe_crash(report, buffer), kLogPatience);
   return true;
 }
 

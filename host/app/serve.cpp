@@ -4,6 +4,7 @@
 #include "app/server.hpp"
 #include "app/stop_signals.hpp"
 #include "app/supervisor.hpp"
+#include "base/log_queue.hpp"
 #include "base/stop_point.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
@@ -87,6 +88,7 @@ class StopDeadline {
               LogLevel::kError, "server.stop_hangs",
               {{"advice", "a plugin's code does not return; the process ends without it"}});
           tell_who_runs(logger);
+          await_log_written(LogQueue::kLastWait);
           ::_exit(kExitFailed);
         }) {}
 
@@ -112,7 +114,7 @@ class StopDeadline {
 int serve_supervised(const ServeCommand& command) {
   const config::LoadResult loaded = load_with_flags(command);
   const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
-  const auto logger = make_stderr_logger(log.level, log.format);
+  const auto logger = make_queued_stderr_logger(log.level, log.format);
   return supervise(command.child_arguments, *logger);
 }
 
@@ -159,7 +161,8 @@ int serve(const ServeCommand& command) {
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);
-  const auto logger = make_stderr_logger(loaded->server.log.level, loaded->server.log.format);
+  const auto logger =
+      make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);
   return run(*std::move(loaded), *logger, supervised);
 }
 

@@ -80,7 +80,10 @@ ServerMetrics::ServerMetrics(Metrics& metrics, const Logger& logger, const Clock
                                            "Processor time, of all threads.", cpu_seconds));
   watches_.push_back(metrics.watch_counter(
       "hearth_log_lost_bytes_total", "Bytes of log lines that could not be written.",
-      [&logger] { return static_cast<double>(logger.lost_bytes()); }));
+      [&logger] { return static_cast<double>(logger.dropped().bytes); }));
+  watches_.push_back(metrics.watch_counter(
+      "hearth_log_lines_dropped_total", "Lines of the log that could not be written.",
+      [&logger] { return static_cast<double>(logger.dropped().lines); }));
 }
 
 }  // namespace hearth::app

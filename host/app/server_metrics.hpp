@@ -9,7 +9,7 @@
 
 namespace hearth::app {
 
-// hearth_build_info, hearth_uptime_seconds, hearth_process_*, hearth_log_lost_bytes_total.
+// hearth_build_info, hearth_uptime_seconds, hearth_process_*, hearth_log_lost_bytes_total, hearth_log_lines_dropped_total.
 //
 // Cost       Nothing until somebody scrapes; then a few reads of /proc.
 // Failure    What the system does not tell is reported as 0.

@@ -20,7 +20,8 @@ namespace hearth::app {
 //            A server that ends cleanly without being asked to stop (somebody has signalled it directly) is the end, too.
 //            The child is told to stop (SIGTERM) when this process is gone: it never goes on unnoticed.
 //            Each start and restart is logged (supervisor.started, supervisor.restart with its cause).
-// Threads    The calling one, which must be the only one of the process. Takes its signals until it returns.
+// Threads    The calling one, which must be the only one of the process, but for those that block all signals (the log's writer).
+//            Takes its signals until it returns.
 [[nodiscard]] int supervise(const std::vector<std::string>& arguments, Logger& logger);
 
 // The arguments of the child of a process that was started with these.

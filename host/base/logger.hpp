@@ -5,6 +5,9 @@
 //
 // The event name is stable and made of lower-case words and dots; people search for it.
 
+#include "base/log_queue.hpp"
+#include "base/log_rate.hpp"
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -37,7 +40,7 @@ struct LogField {
 };
 
 // Threads   All members are safe to call from any thread.
-// Failure   Logging never fails its caller; a line that cannot be written is lost.
+// Failure   Logging never fails its caller; a line that cannot be written is lost, and counted.
 // Safety    Text from outside is escaped: one event is one line, whatever the fields hold.
 class Logger {
  public:
@@ -48,12 +51,32 @@ class Logger {
 
   [[nodiscard]] virtual bool enabled(LogLevel level) const = 0;
   virtual void write(LogLevel level, std::string_view event, std::span<const LogField> fields) = 0;
-  // How many bytes of lines could not be written so far.
-  [[nodiscard]] virtual std::uint64_t lost_bytes() const { return 0; }
+  // The lines that could not be written so far.
+  [[nodiscard]] virtual DroppedLines dropped() const { return {}; }
 
   void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {}) {
     if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));
   }
+
+  // For lines that clients can cause as often as they like: written no more often than the limit says for their kind, which is
+  // the level, the event and `kind` (a class, a class and an error's code ...; never what a client chooses). Those left out
+  // are counted by the next one of the kind: `suppressed=N`.
+  void write_limited(LogLevel level, std::string_view event,
+                     std::initializer_list<std::string_view> kind, std::span<const LogField> fields,
+                     LogLimit limit = kClientLimit);
+  void write_limited(LogLevel level, std::string_view event,
+                     std::initializer_list<std::string_view> kind,
+                     std::initializer_list<LogField> fields, LogLimit limit = kClientLimit) {
+    write_limited(level, event, kind, std::span(fields.begin(), fields.size()), limit);
+  }
+
+  // What the host says of clients' mistakes and of failures that they meet.
+  static constexpr LogLimit kClientLimit{.burst = 10, .per_second = 1};
+  // What is worth more lines: those of plugins, and of durable work.
+  static constexpr LogLimit kWorkLimit{.burst = 100, .per_second = 20};
+
+ private:
+  LogRate rate_;
 };
 
 enum class LogFormat {
@@ -62,8 +85,11 @@ enum class LogFormat {
   kJson,   // {"time":"2026-01-02T12:00:00.000Z","level":"warn","event":"plugin.refused","file":...}
 };
 
-// Writes to stderr (stdout carries only what commands answer).
+// Writes to stderr (stdout carries only what commands answer), and waits for it. For commands.
 std::unique_ptr<Logger> make_stderr_logger(LogLevel level, LogFormat format);
+
+// Writes to stderr through a LogQueue: no caller waits for it. For what must go on when nothing reads it: a server, and a supervisor.
+std::unique_ptr<Logger> make_queued_stderr_logger(LogLevel level, LogFormat format);
 
 // For tests and tools that want silence.
 std::unique_ptr<Logger> make_null_logger();

@@ -182,8 +182,8 @@ Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
 }
 
 void AbiClass::report_exception(std::string_view function) const noexcept {
-  generation_->host().services().logger.write(
-      LogLevel::kError, "plugin.exception",
+  generation_->host().services().logger.write_limited(
+      LogLevel::kError, "plugin.exception", {entry_.name, function},
       {{"library", generation_->origin()}, {"class", entry_.name}, {"function", function}});
 }
 

@@ -101,13 +101,10 @@ class HttpServer::Door {
   Acceptor::Choice choose() {
     using Kind = Acceptor::Choice::Kind;
     if (connections_.load() >= options_.max_connections) {
-      if (!std::exchange(told_of_limit_, true)) {
-        logger_.write(LogLevel::kWarn, "net.connection_limit",
-                      {{"connections", options_.max_connections}});
-      }
+      logger_.write_limited(LogLevel::kWarn, "net.connection_limit", {},
+                            {{"connections", options_.max_connections}});
       return {.kind = Kind::kRefuse};
     }
-    told_of_limit_ = false;
     all_given_.store(false);
     if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
     // Who takes a connection from now on tells; who has done so in between is found by a second look.
@@ -187,7 +184,6 @@ class HttpServer::Door {
   std::atomic<bool> all_given_ = false;  // no loop had room: the next to take a connection tells
   std::size_t turn_ = 0;
   Place* chosen_ = nullptr;  // by the last choose()
-  bool told_of_limit_ = false;
   const std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the rest
 };
 

@@ -244,7 +244,8 @@ void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
   try {
     services_.handler.on_request(std::move(exchange));
   } catch (const std::exception& failure) {  // the exchange is gone with it: that answers 500
-    services_.logger.write(LogLevel::kError, "net.request_failed", {{"reason", failure.what()}});
+    services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
+                                   {{"reason", failure.what()}});
   }
 }
 
@@ -257,7 +258,8 @@ void HttpSession::upgrade(HttpRequest request) {
   try {
     plan = services_.handler.on_upgrade(request);
   } catch (const std::exception& failure) {
-    services_.logger.write(LogLevel::kError, "net.upgrade_failed", {{"reason", failure.what()}});
+    services_.logger.write_limited(LogLevel::kError, "net.upgrade_failed", {},
+                                   {{"reason", failure.what()}});
     plan.refusal = error_response(500, "internal", "the request failed");
   }
   if (plan.refusal) return answer(std::move(*plan.refusal));
@@ -285,7 +287,8 @@ void HttpSession::answer(HttpResponse response) {
   if (response.status == 204 || response.status == 304) head.framing = BodyFraming::kNone;
   std::string text;
   if (!append_head(text, response, head)) {
-    services_.logger.write(LogLevel::kError, "net.response_invalid", {{"status", response.status}});
+    services_.logger.write_limited(LogLevel::kError, "net.response_invalid", {},
+                                   {{"status", response.status}});
     response = error_response(500, "internal", "the response was not valid");
     head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_, head.date};
     (void)append_head(text, response, head);

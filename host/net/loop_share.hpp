@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <string_view>
 
 namespace hearth::net {
 
@@ -36,7 +37,8 @@ struct LoopShare {
   // Counts a client that is given up, and tells the log.
   void note_drop(DropReason reason) {
     drops.add(reason);
-    logger.write(LogLevel::kInfo, "net.client_dropped", {{"reason", name_of(reason)}});
+    const std::string_view name = name_of(reason);
+    logger.write_limited(LogLevel::kInfo, "net.client_dropped", {name}, {{"reason", name}});
   }
 
   asio::io_context& loop;

@@ -204,10 +204,10 @@ void AgentSlot::wake() {
                            {"error", std::string_view(failure.what())}});
     lost_descriptors_ = true;
   } catch (const StorageError& failure) {  // agent boundary
-    shard_.logger().write(LogLevel::kError, "agent.storage_failed",
-                          {{"class", key_.agent_class},
-                           {"agent", key_.name},
-                           {"error", std::string_view(failure.what())}});
+    shard_.logger().write_limited(LogLevel::kError, "agent.storage_failed", {key_.agent_class},
+                                  {{"class", key_.agent_class},
+                                   {"agent", key_.name},
+                                   {"error", std::string_view(failure.what())}});
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;
@@ -272,8 +272,9 @@ void AgentSlot::connected(const Completion& completion) {
   client->connect_in_progress = false;
   client->headers = {};
   if (completion.error) {
-    shard_.logger().write(
+    shard_.logger().write_limited(
         LogLevel::kWarn, "agent.connect_failed",
+        {key_.agent_class, to_string(completion.error->code)},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", completion.error->message}});
     (void)live_->close(completion.connection, kCloseInternalError, "connection set-up failed");
   }

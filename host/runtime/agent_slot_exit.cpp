@@ -115,8 +115,9 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   const auto& [next_wake, next_look, at_least, destroyed] = ending;
   end_posted_ = false;
   if (!trouble.empty()) {
-    shard_.logger().write(LogLevel::kWarn, "agent.close_failed",
-                          {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
+    shard_.logger().write_limited(
+        LogLevel::kWarn, "agent.close_failed", {key_.agent_class},
+        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
   live_.reset();
   if (start_failure_) served_->starts->count_failure(key_.name);
@@ -161,8 +162,8 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   }
   if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
     figures.failed_starts.add();
-    shard_.logger().write(
-        LogLevel::kWarn, "agent.start_failed",
+    shard_.logger().write_limited(
+        LogLevel::kWarn, "agent.start_failed", {key_.agent_class, to_string(failure->code)},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
     const bool is_told = std::exchange(tells_start_failure_, false);
     start_failed(version, Error{Errc::kUnavailable,

@@ -65,8 +65,8 @@ void AgentSlot::expire_interrupted() {
 }
 
 void AgentSlot::give_up(PendingEvent event) {
-  shard_.logger().write(
-      LogLevel::kWarn, "agent.event_timed_out",
+  shard_.logger().write_limited(
+      LogLevel::kWarn, "agent.event_timed_out", {key_.agent_class, to_string(event.kind)},
       {{"class", key_.agent_class}, {"agent", key_.name}, {"event", to_string(event.kind)}});
   Connection* client = shard_.find_connection(event.connection);
   if (event.kind == EventKind::kConnect) {

@@ -102,10 +102,10 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
                                   has_files ? "" : "too many files are open");
   }
   if (!has_files) {
-    shard_.logger().write(LogLevel::kWarn, "agent.no_descriptors",
-                          {{"class", key_.agent_class},
-                           {"agent", key_.name},
-                           {"advice", "raise the limit of open files (LimitNOFILE)"}});
+    shard_.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
+                                  {{"class", key_.agent_class},
+                                   {"agent", key_.name},
+                                   {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
   shard_.look_again(*this, kNextTry);
   refuse_waiting(Error{Errc::kUnavailable, has_files ? "too many agents are busy; try again later"

@@ -24,8 +24,8 @@ void CondemnedAgents::condemn(const storage::AgentKey& key) {
   directory_.condemn(key);
   keys_.insert(key);
   stop_point("destroy.condemned");
-  logger_.write(LogLevel::kInfo, "agent.condemned",
-                {{"class", key.agent_class}, {"agent", key.name}});
+  logger_.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},
+                        {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
 }
 
 bool CondemnedAgents::finish(const storage::AgentKey& key) {
@@ -35,16 +35,17 @@ bool CondemnedAgents::finish(const storage::AgentKey& key) {
     stop_point("destroy.files_removed");
     directory_.forget_condemned(key);
   } catch (const StorageError& failure) {  // agent boundary: the marker stays, and so does the key
-    logger_.write(LogLevel::kError, "agent.destroy_failed",
-                  {{"class", key.agent_class},
-                   {"agent", key.name},
-                   {"error", std::string_view(failure.what())},
-                   {"next", "it is not served; tried again in a minute and at the next start"}});
+    logger_.write_limited(
+        LogLevel::kError, "agent.destroy_failed", {key.agent_class},
+        {{"class", key.agent_class},
+         {"agent", key.name},
+         {"error", std::string_view(failure.what())},
+         {"next", "it is not served; tried again in a minute and at the next start"}});
     return false;
   }
   wakes_.forget(key);
-  logger_.write(LogLevel::kInfo, "agent.destroyed",
-                {{"class", key.agent_class}, {"agent", key.name}});
+  logger_.write_limited(LogLevel::kInfo, "agent.destroyed", {key.agent_class},
+                        {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
   keys_.erase(storage::AgentKey(key));  // `key` may be the one in the set
   return true;
 }

@@ -30,7 +30,8 @@ void DurableEvents::report(DurableEvent event, std::string_view agent_class, std
   std::size_t used = 2;
   if (!id.empty() && !traits.subject.empty()) ++used;
   if (!detail.empty()) fields[used++] = LogField{"detail", detail};
-  logger_.write(traits.level, traits.name, std::span<const LogField>(fields).first(used));
+  logger_.write_limited(traits.level, traits.name, {agent_class},
+                        std::span<const LogField>(fields).first(used), Logger::kWorkLimit);
 }
 
 }  // namespace hearth::runtime

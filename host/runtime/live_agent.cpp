@@ -140,11 +140,12 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
         may_be_ignored(event.kind)) {
       finish(id, *call, std::string_view());
     } else if (accepted.has_error()) {
-      services_.logger().write(LogLevel::kInfo, "agent.event_refused",
-                               {{"class", class_->name()},
-                                {"agent", slot_.key().name},
-                                {"event", to_string(event.kind)},
-                                {"error", accepted.error().message}});
+      services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
+                                       {class_->name(), to_string(accepted.error().code)},
+                                       {{"class", class_->name()},
+                                        {"agent", slot_.key().name},
+                                        {"event", to_string(event.kind)},
+                                        {"error", accepted.error().message}});
       finish(id, *call, accepted.error());
     } else {
       // Most events are over by now. Only one that suspended pays for a timer.
@@ -187,7 +188,11 @@ bool LiveAgent::admit(Connection& connection) {
                        is_let_in ? EventOutcome::kOk : EventOutcome::kError);
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
-    log(LogLevel::kInfo, "client refused: " + decision.error().message);
+    services_.logger().write_limited(LogLevel::kInfo, "agent.client_refused",
+                                     {class_->name(), to_string(decision.error().code)},
+                                     {{"class", class_->name()},
+                                      {"agent", slot_.key().name},
+                                      {"error", decision.error().message}});
     // What an author says to a refused client is for that client; what a bug says is not.
     end_connection(
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
@@ -342,10 +347,10 @@ void LiveAgent::settle_wake() {
     try {
       persist_wake(wake());
     } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
-      services_.logger().write(LogLevel::kWarn, "agent.wake_not_cleared",
-                               {{"class", class_->name()},
-                                {"agent", slot_.key().name},
-                                {"error", std::string_view(failure.what())}});
+      services_.logger().write_limited(LogLevel::kWarn, "agent.wake_not_cleared", {class_->name()},
+                                       {{"class", class_->name()},
+                                        {"agent", slot_.key().name},
+                                        {"error", std::string_view(failure.what())}});
     }
   }
 }
@@ -401,8 +406,8 @@ void LiveAgent::flush() {
 void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
   broken_ = what;
-  services_.logger().write(
-      LogLevel::kError, "agent.storage_failed",
+  services_.logger().write_limited(
+      LogLevel::kError, "agent.storage_failed", {class_->name()},
       {{"class", class_->name()}, {"agent", slot_.key().name}, {"error", what}});
   outbox_.discard_all();
 }
@@ -428,8 +433,8 @@ void LiveAgent::time_out(CallId id) {
   Call* call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
-  services_.logger().write(
-      LogLevel::kWarn, "agent.event_timed_out",
+  services_.logger().write_limited(
+      LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)},
       {{"class", class_->name()}, {"agent", slot_.key().name}, {"event", to_string(call->kind)}});
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
   {

@@ -101,9 +101,10 @@ Result<void> LiveAgent::destroy() {
 }
 
 void LiveAgent::log(LogLevel level, std::string_view text) {
-  services_.logger().write(
-      level, "agent.log",
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"text", text.substr(0, 8192)}});
+  services_.logger().write_limited(
+      level, "agent.log", {class_->name()},
+      {{"class", class_->name()}, {"agent", slot_.key().name}, {"text", text.substr(0, 8192)}},
+      Logger::kWorkLimit);
 }
 
 // ---- state ------------------------------------------------------------------------------------------------

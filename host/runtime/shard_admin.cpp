@@ -62,10 +62,10 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
       return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
     condemned_.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary
-    logger().write(LogLevel::kError, "agent.storage_failed",
-                   {{"class", key.agent_class},
-                    {"agent", key.name},
-                    {"error", std::string_view(failure.what())}});
+    logger().write_limited(LogLevel::kError, "agent.storage_failed", {key.agent_class},
+                           {{"class", key.agent_class},
+                            {"agent", key.name},
+                            {"error", std::string_view(failure.what())}});
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   (void)finish_destruction(key);

@@ -3,6 +3,7 @@
 #include "app/command_line.hpp"
 #include "app/crash_record.hpp"
 #include "support/temp_directory.hpp"
+#include "support/unread_pipe.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -54,7 +55,10 @@ class CrashRecorderTest : public ::testing::Test {
   // One thread of it crashes, and while that writes another one ends the process as hung.
   void start() {
     child_ = ::fork();
-    if (child_ == 0) crash_and_hang();
+    if (child_ == 0) {
+      if (stderr_ >= 0) ::dup2(stderr_, STDERR_FILENO);
+      crash_and_hang();
+    }
     ::close(calling_[1]);
     char byte = 0;
     EXPECT_EQ(::read(calling_[0], &byte, 1), 1) << "it has not come that far";
@@ -77,6 +81,7 @@ class CrashRecorderTest : public ::testing::Test {
   }
 
   pid_t child_ = -1;
+  int stderr_ = -1;  // of the child; -1: ours
 
  private:
   [[noreturn]] void crash_and_hang() const {
@@ -112,6 +117,17 @@ TEST_F(CrashRecorderTest, WhoHangsWaitsForTheRecordOfWhoCrashes) {
   ASSERT_TRUE(record) << text;
   EXPECT_EQ(record->reason, "SIGSEGV");
   EXPECT_EQ(record->pid, child_);
+}
+
+TEST_F(CrashRecorderTest, AStandardErrorThatIsNotReadDoesNotMakeOfACrashAHang) {
+  const testing::UnreadPipe unread;
+  unread.fill();
+  stderr_ = unread.writing_end();
+  start();
+  const auto record = parse_crash(read_record());
+  const int status = wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
+  EXPECT_EQ(record.value().reason, "SIGSEGV");
 }
 
 TEST_F(CrashRecorderTest, WhoHangsDoesNotWaitForEver) {

@@ -25,8 +25,8 @@ class LossyLogger final : public Logger {
  public:
   [[nodiscard]] bool enabled(LogLevel) const override { return false; }
   void write(LogLevel, std::string_view, std::span<const LogField>) override {}
-  [[nodiscard]] std::uint64_t lost_bytes() const override { return lost; }
-  std::uint64_t lost = 0;
+  [[nodiscard]] DroppedLines dropped() const override { return lost; }
+  DroppedLines lost;
 };
 
 class ServerMetricsTest : public ::testing::Test {
@@ -86,8 +86,10 @@ TEST_F(ServerMetricsTest, SeesTheMemoryAndTheProcessorTimeOfTheProcess) {
 
 TEST_F(ServerMetricsTest, TellsWhatTheLogHasLost) {
   EXPECT_EQ(figure("hearth_log_lost_bytes_total"), 0);
-  logger_.lost = 17;
+  EXPECT_EQ(figure("hearth_log_lines_dropped_total"), 0);
+  logger_.lost = {.lines = 2, .bytes = 17};
   EXPECT_EQ(figure("hearth_log_lost_bytes_total"), 17);
+  EXPECT_EQ(figure("hearth_log_lines_dropped_total"), 2);
 }
 
 }  // namespace

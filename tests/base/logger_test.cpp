@@ -65,7 +65,7 @@ TEST_F(StderrLoggerTest, AutoIsJsonWhereStderrIsNoTerminal) {
 TEST_F(StderrLoggerTest, CountsTheBytesOfLinesThatCannotBeWritten) {
   const auto logger = make_stderr_logger(LogLevel::kInfo, LogFormat::kHuman);
   logger->write(LogLevel::kInfo, "heard");
-  EXPECT_EQ(logger->lost_bytes(), 0U);
+  EXPECT_EQ(logger->dropped().bytes, 0U);
   const int kept = ::dup(STDERR_FILENO);
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
@@ -74,10 +74,10 @@ TEST_F(StderrLoggerTest, CountsTheBytesOfLinesThatCannotBeWritten) {
   ::dup2(kept, STDERR_FILENO);
   ::close(full);
   ::close(kept);
-  EXPECT_GT(logger->lost_bytes(), 1000U);
-  const std::uint64_t lost = logger->lost_bytes();
+  EXPECT_GT(logger->dropped().bytes, 1000U);
+  const std::uint64_t lost = logger->dropped().bytes;
   logger->write(LogLevel::kInfo, "heard_again");
-  EXPECT_EQ(logger->lost_bytes(), lost);
+  EXPECT_EQ(logger->dropped().bytes, lost);
   const std::string text = written();
   EXPECT_NE(text.find("heard_again"), std::string::npos);
   EXPECT_EQ(text.find("unheard"), std::string::npos);
@@ -103,6 +103,40 @@ TEST_F(StderrLoggerTest, LinesOfManyThreadsStayWhole) {
   }
   EXPECT_EQ(whole, 400U);
   EXPECT_EQ(std::ranges::count(text, '\n'), 400);
+}
+
+TEST_F(StderrLoggerTest, TheQueuedOneWritesTheSameLines) {
+  {
+    const auto logger = make_queued_stderr_logger(LogLevel::kInfo, LogFormat::kHuman);
+    logger->write(LogLevel::kWarn, "plugin.refused", {{"file", "a\nb"}});
+    logger->write(LogLevel::kDebug, "quiet");
+    EXPECT_EQ(logger->dropped().lines, 0U);
+  }
+  const std::string text = written();
+  EXPECT_TRUE(text.ends_with(" WARN  plugin.refused file=\"a\\nb\"\n")) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1);
+}
+
+TEST(LimitedLinesTest, AKindIsItsLevelItsEventAndWhatTheCallerTells) {
+  testing::RecordingLogger logger;
+  const LogLimit few{.burst = 2, .per_second = 0.000'001};
+  for (int i = 0; i < 5; ++i) {
+    logger.write_limited(LogLevel::kInfo, "x", {"Room", "invalid"}, {{"i", i}}, few);
+  }
+  for (const char* const other : {"Other", "Room"})
+    logger.write_limited(LogLevel::kInfo, "x", {other}, {}, few);
+  logger.write_limited(LogLevel::kWarn, "x", {"Room", "invalid"}, {}, few);
+  EXPECT_EQ(logger.events(),
+            (std::vector<std::string>{"info x i=0", "info x i=1", "info x", "info x", "warn x"}));
+}
+
+TEST(LimitedLinesTest, TheNextLineOfTheKindSaysHowManyWereSuppressed) {
+  testing::RecordingLogger logger;
+  const LogLimit often{.burst = 1, .per_second = 1e9};
+  const LogLimit never{.burst = 1, .per_second = 0};
+  for (const LogLimit& limit : {never, never, never, often})
+    logger.write_limited(LogLevel::kInfo, "x", {}, {{"k", "v"}}, limit);
+  EXPECT_EQ(logger.events(), (std::vector<std::string>{"info x k=v", "info x k=v suppressed=2"}));
 }
 
 TEST(NullLoggerTest, IsNeverEnabled) {

@@ -81,15 +81,30 @@ ServerProcess::~ServerProcess() {
   if (log_pipe_ >= 0) ::close(log_pipe_);
 }
 
-void ServerProcess::wait_until_ready() {
+void ServerProcess::wait_until_ready(std::size_t times) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  std::size_t begin = 0;
   std::size_t end = 0;
-  while ((end = out_.find('\n')) == std::string::npos) {
-    if (!collect(deadline)) give_up("the server ended before it was ready");
+  for (std::size_t line = 0; line < times; ++line) {
+    begin = line == 0 ? 0 : end + 1;
+    while ((end = out_.find('\n', begin)) == std::string::npos) {
+      if (!collect(deadline)) give_up("the server ended before it was ready");
+    }
   }
-  const std::string line = out_.substr(0, end);
+  const std::string line = out_.substr(begin, end - begin);
   if (!line.starts_with(kReady)) give_up("the server began with another line");
   port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+}
+
+void ServerProcess::block_log() {
+  log_blocked_ = true;
+  const std::string path = "/proc/self/fd/" + std::to_string(log_pipe_);
+  const int filler = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (filler < 0) throw std::system_error(errno, std::generic_category(), path);
+  const std::array<char, 4096> piece{};
+  while (::write(filler, piece.data(), piece.size()) > 0) {
+  }
+  ::close(filler);
 }
 
 void ServerProcess::wait_for_log(std::string_view text, std::size_t times) {
@@ -132,11 +147,12 @@ Ending ServerProcess::stop() {
 }
 
 bool ServerProcess::collect(Deadline deadline) {
-  if (out_pipe_ < 0 && log_pipe_ < 0) return false;
+  const int log = log_blocked_ ? -1 : log_pipe_;
+  if (out_pipe_ < 0 && log < 0) return false;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   if (left.count() <= 0) give_up("nothing more came from the process");
-  std::array<pollfd, 2> streams{pollfd{out_pipe_, POLLIN, 0}, pollfd{log_pipe_, POLLIN, 0}};
+  std::array<pollfd, 2> streams{pollfd{out_pipe_, POLLIN, 0}, pollfd{log, POLLIN, 0}};
   if (::poll(streams.data(), streams.size(), static_cast<int>(left.count())) <= 0) return true;
   if (streams[0].revents != 0) read_some(out_pipe_, out_);
   if (streams[1].revents != 0) read_some(log_pipe_, log_);

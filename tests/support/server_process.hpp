@@ -37,10 +37,13 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Waits for the line that says that the server serves. Throws if it ends instead.
-  void wait_until_ready();
-  // The port of that line.
+  // Waits for the line that says that the server serves, so many of them from a supervisor. Throws if it ends instead.
+  void wait_until_ready(std::size_t times = 1);
+  // The port of the last of them.
   [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  // From now on the log is a pipe that is full and is never read.
+  void block_log();
 
   // Waits until the log holds `text`, so many times.
   void wait_for_log(std::string_view text, std::size_t times = 1);
@@ -48,7 +51,7 @@ class ServerProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
 
-  // Waits for the end, and collects everything that was written.
+  // Waits for the end, and collects everything that was written (nothing of a log that is blocked).
   Ending wait();
   // SIGKILL and wait(): no handler runs, nothing is flushed.
   Ending kill();
@@ -69,6 +72,7 @@ class ServerProcess {
   std::atomic<pid_t> pid_ = -1;  // -1 once reaped
   int out_pipe_ = -1;
   int log_pipe_ = -1;
+  bool log_blocked_ = false;
   std::string out_;
   std::string log_;
   std::uint16_t port_ = 0;

@@ -1,0 +1,111 @@
+#include "base/log_queue.hpp"
+
+#include "support/unread_pipe.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace hearth {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+std::unique_ptr<LogQueue> queue_to(int descriptor) {
+  return std::make_unique<LogQueue>(descriptor, [](DroppedLines dropped) {
+    return "dropped " + std::to_string(dropped.lines) + "\n";
+  });
+}
+
+TEST(LogQueueTest, WritesTheLinesInTheirOrder) {
+  const testing::UnreadPipe pipe;
+  const auto queue = queue_to(pipe.writing_end());
+  for (int i = 0; i < 100; ++i) queue->put(std::to_string(i) + "\n");
+  std::string expected;
+  for (int i = 0; i < 100; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_EQ(pipe.read_until("\n99\n"), expected);
+  EXPECT_EQ(queue->dropped().lines, 0U);
+}
+
+TEST(LogQueueTest, ALineLongerThanThePipeComesWhole) {
+  const testing::UnreadPipe pipe;
+  const auto queue = queue_to(pipe.writing_end());
+  const std::string line = std::string(100'000, 'x') + "\n";
+  queue->put(line);
+  EXPECT_EQ(pipe.read_until("\n"), line);
+}
+
+TEST(LogQueueTest, WhatFindsNoRoomIsDroppedCountedAndReported) {
+  const testing::UnreadPipe pipe;
+  pipe.fill();
+  const auto queue = queue_to(pipe.writing_end());
+  const std::string line = std::string(1023, 'x') + "\n";
+  constexpr std::size_t kLines = 2 * LogQueue::kMaxBytes / 1024;
+  const auto start = steady_clock::now();
+  for (std::size_t i = 0; i < kLines; ++i) queue->put(line);
+  EXPECT_LT(steady_clock::now() - start, milliseconds(500)) << "it does not wait";
+  const DroppedLines dropped = queue->dropped();
+  // Up to one batch has left the queue for the writer.
+  EXPECT_GE(dropped.lines, kLines / 2 - 4);
+  EXPECT_LE(dropped.lines, kLines / 2);
+  EXPECT_EQ(dropped.bytes, dropped.lines * line.size());
+
+  const std::string report = "dropped " + std::to_string(dropped.lines) + "\n";
+  EXPECT_NE(pipe.read_until(report).find(report), std::string::npos);
+  await_log_written(milliseconds(0));
+  queue->put("after\n");
+  const std::string rest = pipe.read_until("after\n");
+  EXPECT_EQ(rest.find("dropped"), std::string::npos) << "told once";
+}
+
+TEST(LogQueueTest, WhatTheSystemRefusesIsCounted) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  const auto queue = queue_to(full);
+  queue->put("refused\n");
+  await_log_written(std::chrono::seconds(10));
+  EXPECT_EQ(queue->dropped().lines, 1U);
+  EXPECT_EQ(queue->dropped().bytes, 8U);
+  ::close(full);
+}
+
+TEST(LogQueueTest, TheEndWritesWhatIsLeft) {
+  const testing::UnreadPipe pipe;
+  queue_to(pipe.writing_end())->put("the last words\n");
+  EXPECT_EQ(pipe.read_until("\n"), "the last words\n");
+}
+
+TEST(LogQueueTest, TheEndDoesNotWaitForEver) {
+  const testing::UnreadPipe pipe;
+  pipe.fill();
+  auto queue = queue_to(pipe.writing_end());
+  queue->put("unheard\n");
+  const auto start = steady_clock::now();
+  await_log_written(milliseconds(20));
+  queue.reset();
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(LogQueueTest, AForkedChildWritesByItself) {
+  const testing::UnreadPipe pipe;
+  auto queue = queue_to(pipe.writing_end());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    queue->put("from the child\n");
+    queue.reset();
+    ::_exit(0);
+  }
+  EXPECT_EQ(pipe.read_until("\n"), "from the child\n");
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,57 @@
+#pragma once
+// A pipe that nothing reads until a test does.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+namespace hearth::testing {
+
+class UnreadPipe {
+ public:
+  UnreadPipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0)
+      throw std::system_error(errno, std::generic_category(), "pipe");
+    ::fcntl(ends_[1], F_SETPIPE_SZ, 4096);
+  }
+  ~UnreadPipe() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  UnreadPipe(const UnreadPipe&) = delete;
+  UnreadPipe& operator=(const UnreadPipe&) = delete;
+
+  [[nodiscard]] int writing_end() const { return ends_[1]; }
+
+  // As many dots as it takes.
+  void fill() const {
+    const std::string path = "/proc/self/fd/" + std::to_string(ends_[1]);
+    const int filler = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    while (::write(filler, ".", 1) > 0) {
+    }
+    ::close(filler);
+  }
+
+  // Reads until `end` has come; waits for it.
+  std::string read_until(const std::string& end) const {
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (text.find(end) == std::string::npos) {
+      const ssize_t size = ::read(ends_[0], piece.data(), piece.size());
+      if (size <= 0) break;
+      text.append(piece.data(), static_cast<std::size_t>(size));
+    }
+    return text.substr(std::min(text.find_first_not_of('.'), text.size()));
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+}  // namespace hearth::testing
