@@ -185,6 +185,8 @@ Result<void> Server::Parts::start_loops() {
   runtime::RuntimeOptions options;
   options.limits = runtime_limits(config.server);
   options.closing_threads = 1;
+  // Agents that write at the same rate are due at the same moment, and the device syncs several files at once.
+  options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
   try {
     runtime =

@@ -65,6 +65,7 @@ void CheckAgent::end_turn() {
     if (sql_) sql_->end_turn();
     if (migrating) return;
     if (broken.empty()) database_.commit();
+    if (database_.checkpoint_due()) broken = database_.checkpoint();
     stops_.committed();
   } catch (const StorageError& failure) {
     broken = failure.what();

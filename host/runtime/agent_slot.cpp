@@ -53,6 +53,7 @@ void AgentSlot::accept(Incoming incoming) {
 }
 
 bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
+  if (live_->lent() || live_->checkpoint_due()) return false;
   if (live_->client_events() >= served_->settings.max_events || live_->is_crowded()) return false;
   if (connection == 0 || kind == EventKind::kConnect) return true;
   const Connection* client = shard_.find_connection(connection);
@@ -313,6 +314,8 @@ void AgentSlot::settle() {
     if (shard_.stopping_ && live_->events_in_progress() == 0 && !live_->awaits_durability())
       evict(EvictReason::kShutdown);
   } while (deliver_next() || live_->has_completions());
+  if (state_ == AgentState::kLive && !live_->lent() && !live_->entered() && live_->checkpoint_due())
+    shard_.checkpoint_elsewhere(*live_);
   // While it leaves, its database may be another thread's.
   if ((leave_when_idle_ || trial_) && state_ == AgentState::kLive && queue_.empty() &&
       live_->idle())

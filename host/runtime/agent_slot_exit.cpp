@@ -78,6 +78,7 @@ struct AgentSlot::Ending {
 };
 
 void AgentSlot::finish_eviction() {
+  if (live_ && live_->postpone([this] { finish_eviction(); })) return;
   shard_.loop().cancel_timer(idle_timer_);
   idle_timer_ = 0;
   // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include <pthread.h>
+
 namespace hearth::runtime {
 
 AsioLoop::AsioLoop(const Clock& clock)
@@ -18,6 +20,7 @@ AsioLoop::~AsioLoop() {
 void AsioLoop::start() {
   thread_ = std::thread([this] {
     thread_id_ = std::this_thread::get_id();
+    ::pthread_setname_np(::pthread_self(), "hearth-shard");
     context_.run();
   });
 }

@@ -230,6 +230,7 @@ void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
 }
 
 void LiveAgent::deliver_post(std::uint64_t token) {
+  if (postpone([this, token] { deliver_post(token); })) return;
   if (!instance_ || shutting_ || broken_) return;
   {
     Entry entry(*this);
@@ -239,6 +240,7 @@ void LiveAgent::deliver_post(std::uint64_t token) {
 }
 
 void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
+  if (postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
   const auto [id, call] = calls_.emplace();
   call.kind = EventKind::kEvict;
   AgentEvent event;
@@ -294,8 +296,8 @@ void LiveAgent::forget_connection(ConnectionId id) {
 }
 
 bool LiveAgent::idle() const {
-  return !entered_ && keep_alive_ == 0 && work_.idle() && calls_.empty() && operations_.empty() &&
-         outbox_.empty() && !database_.dirty();
+  return !entered_ && !lent_ && keep_alive_ == 0 && work_.idle() && calls_.empty() &&
+         operations_.empty() && outbox_.empty() && !database_.dirty();
 }
 
 void LiveAgent::trim() {
@@ -395,7 +397,7 @@ void LiveAgent::schedule_flush() {
 }
 
 void LiveAgent::flush() {
-  if (broken_ || shutting_ || migrating_) return;
+  if (broken_ || shutting_ || migrating_ || lent_) return;
   try {
     outbox_.flush();
   } catch (const StorageError& failure) {  // agent boundary
@@ -430,6 +432,7 @@ void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds ti
 }
 
 void LiveAgent::time_out(CallId id) {
+  if (postpone([this, id] { time_out(id); })) return;
   Call* call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
@@ -543,8 +546,39 @@ void LiveAgent::discard(Effect& effect) {
   }
 }
 
+// ---- the WAL ------------------------------------------------------------------------------------------------
+
+void LiveAgent::lend() {
+  HEARTH_ASSERT(!entered_ && !lent_ && checkpoint_due(), "lent while it is in use");
+  lent_ = true;
+}
+
+bool LiveAgent::postpone(std::function<void()> step) {
+  if (lent_) postponed_.push_back(std::move(step));
+  return lent_;
+}
+
+void LiveAgent::take_back(const std::string& trouble) {
+  lent_ = false;
+  const std::shared_ptr<LiveAgent*> self = self_;
+  if (database_.broken()) {
+    storage_failed(trouble);
+  } else if (!trouble.empty()) {
+    services_.logger().write_limited(
+        LogLevel::kWarn, "agent.checkpoint_failed", {class_->name()},
+        {{"class", class_->name()}, {"agent", slot_.key().name}, {"error", trouble}});
+  }
+  if (!broken_ && dirty()) schedule_flush();
+  for (const std::function<void()>& step : std::exchange(postponed_, {})) {
+    step();
+    if (*self == nullptr || shutting_) return;
+  }
+  slot_.look();
+  services_.after_turn(slot_);
+}
+
 void LiveAgent::shut(EvictReason reason, const Error& why) {
-  HEARTH_ASSERT(!entered_, "shut() from inside the instance");
+  HEARTH_ASSERT(!entered_ && !lent_, "shut() while the agent is in use");
   try {
     if (!broken_ && !migrating_ && is_on_purpose(reason)) work_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary

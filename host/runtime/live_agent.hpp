@@ -18,6 +18,7 @@
 #include "storage/plugin_sql.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,9 @@ struct Completion {
 //  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its caller.
 //  P3 Turn           What the instance writes between entering and leaving it is committed before anything it
 //                    sends in that time leaves. Turns that follow one another at once may share a commit.
-//  P4 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
+//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which waits for the device. The instance
+//                    is not entered then: what would enter it waits, in order, until take_back().
+//  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
 //                    evicts the agent.
 //
 // Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before destruction.
@@ -121,6 +124,21 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // Files that have failed are the shard's own to close. With durability `power` closing waits for the device all the more; the
   // sync service answers any thread, and since shut() its answers change nothing here.
   [[nodiscard]] bool may_close_elsewhere() const;
+
+  // ---- the WAL ----
+  // It has grown so long that the agent should be lent: no event is delivered before.
+  [[nodiscard]] bool checkpoint_due() const {
+    return !shutting_ && !migrating_ && !broken_ && database_.checkpoint_due();
+  }
+  [[nodiscard]] bool lent() const { return lent_; }
+  // Only when checkpoint_due() and nothing of it is on the stack.
+  void lend();
+  // Any thread, between lend() and take_back(). Gives what went wrong, or "".
+  std::string checkpoint() { return database_.checkpoint(); }
+  // Does what has waited. It may be shut, and gone, afterwards.
+  void take_back(const std::string& trouble);
+  // While it is lent: `step` is done when it is back. False: it is not lent.
+  bool postpone(std::function<void()> step);
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
   // Of them, those that dispatch() has not delivered.
@@ -232,6 +250,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
    public:
     explicit Entry(LiveAgent& agent) : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
+      HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
       ++agent_.turns_;
     }
@@ -336,6 +355,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   std::optional<std::string> default_state_;  // shown while none is stored
 
   bool entered_ = false;
+  bool lent_ = false;
+  std::vector<std::function<void()>> postponed_;  // while it is lent
   bool evict_requested_ = false;
   bool destroy_requested_ = false;
   bool directory_dirty_ =

@@ -96,6 +96,8 @@ void LiveAgent::start_held_job(const JobEffect& effect) {
 }
 
 void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& outcome) {
+  // (Only an error has a text; what succeeds has none that could be borrowed.)
+  if (postpone([this, id, outcome] { end_operation(id, outcome); })) return;
   const Operation* found = operations_.find(id);
   if (found == nullptr || shutting_ || broken_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};

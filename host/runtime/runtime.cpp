@@ -3,14 +3,15 @@
 #include "base/assert.hpp"
 
 #include <atomic>
+#include <limits>
 #include <utility>
 
 namespace hearth::runtime {
 
 namespace {
 
-// Past it shards close databases themselves, which slows down what makes so many leave.
-constexpr std::size_t kMaxWaitingToClose = 256;
+// Each is an agent in memory, and limits.max_live_agents bounds those. A shard that closed databases itself would wait for the device.
+constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 storage::Directory open_directory(const storage::DataDirectory& data) {
   storage::write_wal_again(data.directory_path(), {});
@@ -25,7 +26,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       loops_(loops.begin(), loops.end()),
       client_memory_(options_.limits.client_memory),
       pool_(options_.blocking_threads, options_.max_waiting_jobs),
-      closers_(options_.closing_threads, kMaxWaitingToClose),
+      closers_(options_.closing_threads, kNoBound),
+      checkpointers_(options_.checkpointing_threads, kNoBound),
       system_sync_calls_(data.path()),
       sync_(options_.sync_calls != nullptr ? *options_.sync_calls : system_sync_calls_,
             data.path()),
@@ -40,19 +42,21 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
     throw StorageError("sync " + data.directory_path().string() + " failed");
   directory_.empty_wal();
   publish_syncs(metrics);
-  const ShardEnvironment environment{options_.limits,
-                                     data,
-                                     classes_,
-                                     pool_,
-                                     options_.closing_threads == 0 ? nullptr : &closers_,
-                                     logger,
-                                     metrics,
-                                     random_,
-                                     client_memory_,
-                                     options_.state_frame,
-                                     sync_,
-                                     directory_wal_,
-                                     directory_checkpointer_};
+  const ShardEnvironment environment{
+      options_.limits,
+      data,
+      classes_,
+      pool_,
+      options_.closing_threads == 0 ? nullptr : &closers_,
+      options_.checkpointing_threads == 0 ? nullptr : &checkpointers_,
+      logger,
+      metrics,
+      random_,
+      client_memory_,
+      options_.state_frame,
+      sync_,
+      directory_wal_,
+      directory_checkpointer_};
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
     shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));
@@ -76,6 +80,7 @@ void Runtime::publish_syncs(Metrics& metrics) {
 }
 
 Runtime::~Runtime() {
+  checkpointers_.stop();
   closers_.stop();
   pool_.stop();
 }

@@ -30,6 +30,8 @@ struct RuntimeOptions {
   std::size_t max_waiting_jobs = 1000;
   // Threads that close the databases of agents that leave memory; 0: their shards do it.
   std::size_t closing_threads = 0;
+  // Threads that move the WALs of live agents into their files; 0: their shards do it.
+  std::size_t checkpointing_threads = 0;
   // The protocol's frame that tells clients the state. Any thread.
   std::function<std::string(std::string_view state_json)> state_frame;
   // What syncs for classes of durability `power`; null: the system. For tests; it outlives the runtime.
@@ -103,6 +105,7 @@ class Runtime final : public AgentDirectory {
   ClassRegistry classes_;
   BlockingPool pool_;
   BlockingPool closers_;
+  BlockingPool checkpointers_;
   storage::SystemSyncCalls system_sync_calls_;
   storage::SyncService sync_;
   // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the last connection.

@@ -223,6 +223,16 @@ bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::strin
   });
 }
 
+void Shard::checkpoint_elsewhere(LiveAgent& live) {
+  live.lend();
+  const auto checkpoint = [&live, &loop = loop_](bool) {
+    loop.post([&live, trouble = live.checkpoint()] { live.take_back(trouble); });
+  };
+  // What is lent is not shut before it is back: it is there until then.
+  if (environment_.checkpointers == nullptr || !environment_.checkpointers->run(checkpoint))
+    checkpoint(true);
+}
+
 // ---- agents that are destroyed ----------------------------------------------------------------------------
 
 bool Shard::finish_destruction(const storage::AgentKey& key) {

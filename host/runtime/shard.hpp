@@ -49,7 +49,8 @@ struct ShardEnvironment {
   const storage::DataDirectory& data;
   ClassRegistry& classes;
   BlockingPool& pool;
-  BlockingPool* closers;  // where databases are closed; null: on their shard
+  BlockingPool* closers;        // where databases are closed; null: on their shard
+  BlockingPool* checkpointers;  // where their WALs are moved into the files; null as well
   Logger& logger;
   Metrics& metrics;
   Random& random;
@@ -249,6 +250,8 @@ class Shard final : private ShardServices {
   // Closes the agent's database on another thread: that waits for the device, and the shard's clients need not. Then `done`, on the
   // shard. False: here and now, please.
   bool close_elsewhere(LiveAgent& live, std::function<void(const std::string& trouble)> done);
+  // Lends the agent to another thread for a checkpoint, which waits for the device, and takes it back. Only this agent waits.
+  void checkpoint_elsewhere(LiveAgent& live);
   // Removes the slot soon, if it is still of no use then.
   void remove_if_unused(AgentSlot& slot);
   void check_stopped();

@@ -184,6 +184,7 @@ void Shard::pump(const storage::AgentKey& key) {
   slot.pump_posted_ = false;
   if (slot.state() != AgentState::kLive || stopping_) return;  // finish_eviction() sees to the rest
   LiveAgent& live = *slot.live_;
+  if (live.lent()) return;                 // take_back() looks again
   const bool crowded = live.is_crowded();  // after_turn() comes when some of it has left
   if (!crowded && live.recovery_due()) ask_to_recover(slot);
   const bool has_begun = !crowded && live.dispatch(slot.has_permit_);

@@ -115,10 +115,7 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
 
 AgentDatabase::~AgentDatabase() {
   if (closed_ || connection_ == nullptr) return;
-  prepared_.reset();
-  if (options_.sync != nullptr && !broken_ && may_checkpoint())
-    checkpoint_on_close(*connection_, true);
-  connection_.reset();  // rolls back what is not committed
+  close_connection();
   remove_if_unwritten();
 }
 
@@ -135,14 +132,17 @@ void AgentDatabase::open_file() {
                                .exclusive = !own_vfs});
   // On a new file this writes the first page; one that is in WAL mode already stays as it is. Not
   // left to the first write: SQLite does not change the mode beneath a plugin's open cursor.
+  checkpoint_on_close(*connection, false);  // unless close_connection() has seen that it may
   if (options_.sync != nullptr) {
     open_for_power(*connection, is_new);
   } else {
     connection->execute(
         is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL"
-               : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
-    sqlite3_wal_autocheckpoint(&connection->handle(), options_.checkpoint_pages);
+               : "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF");
   }
+  // SQLite's own checkpoints would wait for the device in the middle of a commit, and pass over their failures.
+  sqlite3_wal_hook(&connection->handle(), &AgentDatabase::after_commit, this);
+  checkpoint_at_ = options_.checkpoint_pages;
   if (options_.max_pages > 0)
     connection->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
   connection_ = std::move(connection);
@@ -251,10 +251,6 @@ void AgentDatabase::commit() {
     if (options_.sync != nullptr) check_sync_target();
     prepared_->commit.execute();
     in_transaction_ = false;
-    // Making a file without waiting for the device saves four waits, 20 ms on an ordinary disk.
-    // What was not flushed until here is flushed by the first checkpoint, before the WAL goes.
-    if (meta_is_pending_ && options_.sync == nullptr)
-      connection_->execute("PRAGMA synchronous=NORMAL");
     meta_is_pending_ = false;
   }
   fail_stop.succeeded();
@@ -350,14 +346,62 @@ std::string AgentDatabase::close_connection() {
     broken_ = true;
   }
   // sqlite3_close() would do this as well, but without telling whether it worked.
-  if (!broken_ && sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                                            nullptr) != SQLITE_OK) {
-    failure = "checkpoint " + path_.string() + ": " + sqlite3_errmsg(&db);
-    broken_ = true;
+  if (!broken_) {
+    failure = move_wal();
+    broken_ = !failure.empty();
   }
   // After a failure the WAL stays: it holds commits that are not in the file.
   checkpoint_on_close(*connection_, !broken_);
   connection_.reset();
+  return failure;
+}
+
+// ---- the WAL -------------------------------------------------------------------------------------
+
+// What synchronous=OFF is safe for: nothing that a commit writes has to reach the device before something else, since
+// checkpoint() alone moves pages into the file, and lets the WAL begin anew only when its old content is gone for certain. Were it
+// overwritten page by page, a loss of power could leave the beginning of the old one, which would be played over newer pages.
+
+int AgentDatabase::after_commit(void* self, sqlite3*, const char*, int pages) {
+  static_cast<AgentDatabase*>(self)->wal_pages_ = pages;
+  return SQLITE_OK;
+}
+
+bool AgentDatabase::checkpoint_due() const {
+  return wal_pages_ >= checkpoint_at_ && connection_ != nullptr && !in_transaction_ && !broken_ &&
+         sqlite3_txn_state(&connection_->handle(), nullptr) == SQLITE_TXN_NONE;
+}
+
+// Syncs the WAL, writes its pages into the file and syncs that. What went wrong, or "".
+std::string AgentDatabase::move_wal() noexcept {
+  sqlite3& db = connection_->handle();
+  if (sqlite3_exec(&db, "PRAGMA synchronous=NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK &&
+      sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) ==
+          SQLITE_OK)
+    return {};
+  return "checkpoint " + path_.string() + ": " + sqlite3_errmsg(&db);
+}
+
+std::string AgentDatabase::checkpoint() {
+  FailStop fail_stop(*this);
+  if (options_.sync != nullptr && !may_checkpoint())
+    return "checkpoint " + path_.string() + ": what it holds could not be synced";
+  sqlite3& db = connection_->handle();
+  std::string failure = move_wal();
+  if (failure.empty()) {
+    if (sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
+            SQLITE_OK ||
+        !sync_wal(db))
+      return "empty the WAL of " + path_.string() + ": " + sqlite3_errmsg(&db);
+    wal_pages_ = 0;
+    checkpoint_at_ = options_.checkpoint_pages;
+  } else {
+    if (options_.sync != nullptr) return failure;
+    checkpoint_at_ = wal_pages_ + options_.checkpoint_pages;
+  }
+  // Cannot fail outside a transaction; if it did, commits would wait now and then, and be as safe.
+  sqlite3_exec(&db, "PRAGMA synchronous=OFF", nullptr, nullptr, nullptr);
+  fail_stop.succeeded();
   return failure;
 }
 

@@ -27,7 +27,7 @@ struct AgentDatabaseOptions {
   // StorageError. (A plugin's own, softer bound is PluginSqlLimits::max_database_bytes.)
   std::int64_t max_pages = 0;
 
-  // So many pages in the WAL, and they are moved into the file. SQLite's own number.
+  // So many pages in the WAL, and checkpoint_due() says that they should be moved into the file. SQLite's own number.
   int checkpoint_pages = 1000;
 
   // Stored with the identity of a new agent, see class_schema(); 0: nothing is.
@@ -64,7 +64,12 @@ struct AgentDatabaseOptions {
 //   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
 //   cf_agents_state(id, state)   at the first store_state()
 //
-// Threads         One thread, the agent's shard.
+//  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device, and with a sync service the opening of the
+//                 file.
+//
+// Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due(): checkpoint_pages and what the last commit
+//                 wrote. While a statement of the plugin's reads, and after a checkpoint that failed, it grows.
+// Threads         One at a time: the agent's shard; for checkpoint() and close() another one to which the shard hands it over.
 // Lifetime        Statements on connection(), and the PluginSql over it, go before close().
 // Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
 class AgentDatabase {
@@ -96,6 +101,15 @@ class AgentDatabase {
   // writing (a half-read RETURNING) are reset first, open savepoints are released with it; readers
   // go on.
   void commit();
+
+  // Whether the WAL has grown so long that the owner should call checkpoint(). False while something is uncommitted, or a
+  // statement is in the middle of reading.
+  [[nodiscard]] bool checkpoint_due() const;
+
+  // Moves the WAL into the file and empties it. Waits for the device. Returns what went wrong; empty: nothing. Then the commits are in
+  // the WAL as before, and it is due again once the WAL has grown by as much; unless the database is broken: always so
+  // with a sync service, and otherwise if the WAL may be half emptied.
+  std::string checkpoint();
 
   // Whether the database refuses to go on (P5).
   [[nodiscard]] bool broken() const noexcept { return broken_; }
@@ -161,6 +175,7 @@ class AgentDatabase {
   void check_sync_target() const;
   [[nodiscard]] bool may_checkpoint() noexcept;
   static void checkpoint_on_close(Connection& connection, bool wanted) noexcept;
+  [[nodiscard]] std::string move_wal() noexcept;
   static int after_commit(void* self, sqlite3* connection, const char* name, int pages);
   std::string close_connection();  // what failed; empty if nothing
   void remove_if_unwritten() noexcept;
@@ -173,6 +188,8 @@ class AgentDatabase {
   std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
   std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
   std::uint64_t transactions_ = 0;
+  int wal_pages_ = 0;      // as of the last commit
+  int checkpoint_at_ = 0;  // pages
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -34,21 +34,20 @@ void AgentDatabase::save_left_wal() {
 
 void AgentDatabase::open_for_power(Connection& connection, bool is_new) {
   sqlite3& db = connection.handle();
-  checkpoint_on_close(connection, false);  // unless close() has seen that it may
   // Unlike the other durability's: SQLite syncs the new file, under a journal, so that a loss of power
   // leaves it whole or empty. Its name, and the journal's going, are brought to the device with the
   // first commit (SyncTarget::listed).
   connection.execute(is_new
                          ? "PRAGMA page_size=4096; PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL"
                          : "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL");
-  connection.execute("PRAGMA synchronous=NORMAL");
-  // SQLite's own checkpoints would pass over their failures.
-  sqlite3_wal_hook(&db, &AgentDatabase::after_commit, this);
-  if (target_ == nullptr) return;
-  if (sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
-      SQLITE_OK)
-    throw_storage_error(db, "take up what an earlier life has left");
-  target_.reset();  // this life has written nothing yet
+  if (target_ != nullptr) {
+    if (sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
+            SQLITE_OK ||
+        !sync_wal(db))
+      throw_storage_error(db, "take up what an earlier life has left");
+    target_.reset();  // this life has written nothing yet
+  }
+  connection.execute("PRAGMA synchronous=OFF");
 }
 
 // The file of an agent that has never committed, as a server that was cut short leaves it. Whether its
@@ -80,16 +79,6 @@ bool AgentDatabase::may_checkpoint() noexcept {
   if (target_->listed() || options_.sync->wait({target_})) return true;
   target_->fail();
   return false;
-}
-
-int AgentDatabase::after_commit(void* self, sqlite3* connection, const char* name, int pages) {
-  AgentDatabase& database = *static_cast<AgentDatabase*>(self);
-  if (pages < database.options_.checkpoint_pages) return SQLITE_OK;
-  if (!database.may_checkpoint()) return SQLITE_IOERR_FSYNC;
-  const int rc =
-      sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  // A plugin's open cursor puts it off.
-  return rc == SQLITE_LOCKED || rc == SQLITE_BUSY ? SQLITE_OK : rc;
 }
 
 }  // namespace hearth::storage

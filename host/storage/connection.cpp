@@ -113,6 +113,13 @@ bool write_wal_again(const std::filesystem::path& database, const std::string& v
   return size > 0;
 }
 
+bool sync_wal(sqlite3& connection) {
+  sqlite3_file* wal = nullptr;
+  return sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) ==
+             SQLITE_OK &&
+         wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) == SQLITE_OK;
+}
+
 void Connection::execute(const char* sql) {
   if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
     throw_storage_error(*db_, sql);

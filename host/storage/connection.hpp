@@ -68,6 +68,9 @@ class Connection {
 // ConnectionOptions. Throws StorageError.
 bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name);
 
+// Brings the WAL of an open database to the device; also that it is empty. False: the system refuses.
+[[nodiscard]] bool sync_wal(sqlite3& connection);
+
 // Throws StorageError: "<doing>: <SQLite's message> (<extended code>) in <file>".
 [[noreturn]] void throw_storage_error(sqlite3& connection, std::string_view doing);
 

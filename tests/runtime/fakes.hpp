@@ -315,6 +315,7 @@ class ShardFixture {
     options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
     options.sync_calls = sync_calls_;
     options.closing_threads = closing_threads_;
+    options.checkpointing_threads = closing_threads_;
     ShardLoop* loops[] = {&loop};
     runtime_ = std::make_unique<Runtime>(loops, *data_, logger, metrics, std::move(options));
     runtime_->classes().add(

@@ -2,6 +2,7 @@
 
 #include "storage/directory.hpp"
 #include "support/temp_directory.hpp"
+#include "support/watched_syncs.hpp"
 
 #include <sqlite3.h>
 
@@ -10,8 +11,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,65 +18,8 @@
 namespace hearth::storage {
 namespace {
 
+using hearth::testing::WatchedSyncs;
 using std::chrono::milliseconds;
-
-// A VFS that tells of each sync before it is made, and may make it fail. One at a time exists.
-class WatchedSyncs {
- public:
-  using Watch = std::function<int(bool is_database)>;  // what the sync ends with
-
-  explicit WatchedSyncs(Watch watch) : watch_(std::move(watch)), real_(system_vfs()), vfs_(*real_) {
-    vfs_.zName = kName;
-    vfs_.pAppData = this;
-    vfs_.xOpen = open;
-    sqlite3_vfs_register(&vfs_, 0);
-    current = this;
-  }
-  ~WatchedSyncs() {
-    sqlite3_vfs_unregister(&vfs_);
-    current = nullptr;
-  }
-  WatchedSyncs(const WatchedSyncs&) = delete;
-  WatchedSyncs& operator=(const WatchedSyncs&) = delete;
-
-  static constexpr const char* kName = "watched-syncs";
-
- private:
-  static sqlite3_vfs* system_vfs() {
-    initialize_sqlite();
-    return sqlite3_vfs_find(nullptr);
-  }
-  static int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
-                  int* out) {
-    auto& self = *static_cast<WatchedSyncs*>(vfs->pAppData);
-    const int rc = self.real_->xOpen(self.real_, name, file, flags, out);
-    if (rc != SQLITE_OK || file->pMethods == nullptr) return rc;
-    const bool is_database = (flags & SQLITE_OPEN_MAIN_DB) != 0;
-    const std::scoped_lock lock(self.mutex_);
-    sqlite3_io_methods& methods = is_database ? self.of_database_ : self.of_others_;
-    if (methods.iVersion == 0) {
-      methods = *file->pMethods;
-      self.real_sync_ = methods.xSync;
-      methods.xSync = is_database ? sync<true> : sync<false>;
-    }
-    file->pMethods = &methods;
-    return rc;
-  }
-  template <bool kIsDatabase>
-  static int sync(sqlite3_file* file, int flags) {
-    const int rc = current->watch_(kIsDatabase);
-    return rc == SQLITE_OK ? current->real_sync_(file, flags) : rc;
-  }
-
-  inline static WatchedSyncs* current = nullptr;  // SQLite gives xSync nothing of ours
-  const Watch watch_;
-  sqlite3_vfs* const real_;
-  sqlite3_vfs vfs_;
-  std::mutex mutex_;
-  sqlite3_io_methods of_database_{};
-  sqlite3_io_methods of_others_{};
-  int (*real_sync_)(sqlite3_file*, int) = nullptr;
-};
 
 class DirectoryCheckpointerTest : public ::testing::Test {
  protected:

@@ -71,6 +71,10 @@ class Counter {
         .execute(std::span(number).first(1));
     database_->store_state(std::to_string(last_ + 1));
     database_->commit();
+    if (database_->checkpoint_due()) {
+      if (const std::string failure = database_->checkpoint(); !failure.empty())
+        throw StorageError(failure);
+    }
     ++last_;
   }
 

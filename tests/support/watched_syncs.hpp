@@ -1,0 +1,30 @@
+#pragma once
+// The system's own VFS, with a look at each sync.
+
+#include <functional>
+#include <memory>
+
+namespace hearth::testing {
+
+// A VFS that tells of each sync before it is made, and may make it fail. One at a time exists.
+//
+// Threads   `watch` is called on whichever thread syncs.  Lifetime  Outlives every connection over it.
+class WatchedSyncs {
+ public:
+  // What the sync ends with: SQLITE_OK, or an error. `is_database`: else it is of a WAL or a journal.
+  using Watch = std::function<int(bool is_database)>;
+
+  // SQLite has been initialised (storage::initialize_sqlite()).
+  explicit WatchedSyncs(Watch watch);
+  ~WatchedSyncs();
+  WatchedSyncs(const WatchedSyncs&) = delete;
+  WatchedSyncs& operator=(const WatchedSyncs&) = delete;
+
+  static constexpr const char* kName = "watched-syncs";
+
+ private:
+  struct Vfs;
+  std::unique_ptr<Vfs> vfs_;
+};
+
+}  // namespace hearth::testing
