@@ -88,16 +88,16 @@ class Checker {
   Checker(const CheckOptions& options, CheckReport& report) : options_(options), report_(report) {}
 
   void add(CheckResult result) {
-    if (is_excluded(result.id)) return;  // said already
     report_.results.push_back(std::move(result));
     if (options_.on_result) options_.on_result(report_.results.back());
   }
 
   // A result by rule, with what was found if anything was.
   void add_rule(const Rule& of, const std::vector<Finding>& findings, bool judged) {
-    if (skip_excluded(of.id, of.sentence)) return;
-    CheckResult result = fresh(of.id, of.sentence);
     const auto broken = std::ranges::find(findings, of.id, &Finding::rule);
+    const bool is_basic = of.id == "E1" || of.id == "E2";
+    if (!(is_basic && broken != findings.end()) && skip_excluded(of.id, of.sentence)) return;
+    CheckResult result = fresh(of.id, of.sentence);
     if (broken != findings.end()) {
       // Who owns this copy, and who may write it, is not a question of the library; the server asks it of its own.
       const bool of_this_copy = of.id.starts_with('F') && of.id != "F5";
@@ -105,8 +105,8 @@ class Checker {
           fails_check(of) && !of_this_copy ? CheckVerdict::kFailed : CheckVerdict::kWarning;
       result.reason = broken->reason;
     } else if (!judged) {
-      result.verdict = CheckVerdict::kSkipped;
-      result.reason = "another rule is broken that it rests on";
+      ++report_.untried;
+      return;
     }
     add(std::move(result));
   }
@@ -149,7 +149,10 @@ class Checker {
       report_.version = inspection.note->manifest.version;
       report_.classes = inspection.note->manifest.classes;
     }
-    return inspection.refusal() == nullptr;
+    // What is excluded keeps nothing from being tried, but a file that cannot be read does.
+    return !unreadable && std::ranges::none_of(findings, [this](const Finding& each) {
+      return each.severity == Severity::kRefusal && !is_excluded(each.rule);
+    });
   }
 
   bool probe(const fs::path& copy, bool possible) {
@@ -162,32 +165,34 @@ class Checker {
     }
     const auto took = duration_cast<milliseconds>(steady_clock::now() - before);
     // What it has changed in the process keeps a server from serving it, and nobody from trying more.
-    possible = possible && (findings.empty() || findings.front().rule == "L5");
+    const bool has_loaded = possible && (findings.empty() || findings.front().rule == "L5");
     for (const Rule& each : rules()) {
       if (!is_probe_rule(each.id)) continue;
-      add_rule(each, findings, possible);
+      add_rule(each, findings, has_loaded);
+      if (report_.results.empty()) continue;
       CheckResult& last = report_.results.back();
       if (last.id != each.id) continue;
       last.took = took;
-      if (last.verdict == CheckVerdict::kFailed && each.id == "P1")
-        last.verdict = CheckVerdict::kCrashed;
-      if (last.verdict == CheckVerdict::kFailed && each.id == "P2")
-        last.verdict = CheckVerdict::kTimedOut;
+      if (last.verdict == CheckVerdict::kFailed) judge_probe(findings.front(), last);
     }
-    return possible;
+    return has_loaded || (possible && is_excluded(findings.front().rule));
   }
 
   void try_case(const CheckCase& one, const fs::path& copy, const fs::path& work, bool possible) {
     if (skip_excluded(one.id, one.sentence)) return;
-    CheckResult result = fresh(one.id, one.sentence);
     if (!possible) {
-      result.verdict = CheckVerdict::kSkipped;
-      result.reason = "it cannot be loaded";
-      return add(std::move(result));
+      ++report_.untried;
+      return;
     }
+    CheckResult result = fresh(one.id, one.sentence);
     const fs::path own = work / one.id;
     std::error_code failure;
     fs::create_directory(own, failure);
+    if (failure) {
+      result.verdict = CheckVerdict::kError;
+      result.reason = "the check itself failed: " + own.native() + ": " + failure.message();
+      return add(std::move(result));
+    }
     const CheckSetting setting{.library = copy,
                                .directory = own,
                                .seed = options_.seed,
@@ -204,7 +209,7 @@ class Checker {
     result.took = duration_cast<milliseconds>(steady_clock::now() - before);
     fs::remove_all(own, failure);
     judge(trial, result);
-    if (result.verdict != CheckVerdict::kPassed && result.verdict != CheckVerdict::kSkipped)
+    if (result.verdict == CheckVerdict::kWarning || result.verdict > CheckVerdict::kError)
       result.advice = one.advice;
     add(std::move(result));
   }
@@ -222,6 +227,17 @@ class Checker {
     report_.results.push_back(std::move(result));
     if (options_.on_result) options_.on_result(report_.results.back());
     return true;
+  }
+
+  static void judge_probe(const Finding& broken, CheckResult& result) {
+    if (is_untried(broken)) {
+      result.verdict = CheckVerdict::kError;
+      result.reason = "the check itself failed: " + broken.reason;
+    } else if (broken.rule == "P1") {
+      result.verdict = CheckVerdict::kCrashed;
+    } else if (broken.rule == "P2") {
+      result.verdict = CheckVerdict::kTimedOut;
+    }
   }
 
   // What the child has told, and how it ended.
@@ -262,8 +278,8 @@ ChildStory read_child_story(std::string_view lines) {
 
 void Checker::judge(const TrialOutcome& trial, CheckResult& result) const {
   if (!trial.not_started.empty()) {
-    result.verdict = CheckVerdict::kSkipped;
-    result.reason = "it cannot be tried: " + trial.not_started;
+    result.verdict = CheckVerdict::kError;
+    result.reason = "the check itself failed: " + trial.not_started;
     return;
   }
   const ChildStory story = read_child_story(trial.verdict);
@@ -292,6 +308,7 @@ void Checker::judge(const TrialOutcome& trial, CheckResult& result) const {
   if (story.verdict == "failed") result.verdict = CheckVerdict::kFailed;
   if (story.verdict == "warned") result.verdict = CheckVerdict::kWarning;
   if (story.verdict == "skipped") result.verdict = CheckVerdict::kSkipped;
+  if (story.verdict == "error") result.verdict = CheckVerdict::kError;
   result.reason = story.reason;
 }
 
@@ -302,6 +319,7 @@ std::string_view to_string(CheckVerdict verdict) noexcept {
     case CheckVerdict::kPassed: return "passed";
     case CheckVerdict::kSkipped: return "skipped";
     case CheckVerdict::kWarning: return "warning";
+    case CheckVerdict::kError: return "error";
     case CheckVerdict::kFailed: return "failed";
     case CheckVerdict::kCrashed: return "crashed";
     case CheckVerdict::kTimedOut: return "timed_out";

@@ -19,9 +19,10 @@ namespace hearth::loader {
 
 enum class CheckVerdict {
   kPassed,
-  kSkipped,   // could not be tried, for the reason given; says nothing about the library
-  kWarning,   // the library passes with it
-  kFailed,    // from here on the library has not passed
+  kSkipped,  // the library does not have it, it is excluded, or another rule that failed says it
+  kWarning,  // the library passes with it
+  kError,    // could not be tried, for the reason given; from here on the library has not passed
+  kFailed,
   kCrashed,   // the child died of a signal, or ended itself
   kTimedOut,  // and was killed
 };
@@ -30,7 +31,7 @@ enum class CheckVerdict {
 [[nodiscard]] std::string_view to_string(CheckVerdict verdict) noexcept;
 
 [[nodiscard]] constexpr bool is_failure(CheckVerdict verdict) {
-  return verdict >= CheckVerdict::kFailed;
+  return verdict >= CheckVerdict::kError;
 }
 
 // One rule or case on one library.
@@ -50,7 +51,9 @@ struct CheckReport {
   std::string version;  // likewise
   std::vector<std::string> classes;
   std::uint64_t seed = 0;
-  std::vector<CheckResult> results;  // in the order in which they were tried
+  // In the order in which they were tried. What rests on a rule that keeps the library from being loaded is left out.
+  std::vector<CheckResult> results;
+  std::size_t untried = 0;  // how many were left out
 
   [[nodiscard]] bool passed() const;
   [[nodiscard]] std::size_t count(CheckVerdict verdict) const;
@@ -68,8 +71,9 @@ struct CheckOptions {
   bool may_call = true;              // false: none
   std::filesystem::path
       older;  // the version of the library before, for what it has stored; empty: none
-  std::vector<std::string> excluded;  // ids of rules and cases that are skipped
-  std::vector<std::string> only;      // ids of cases that are tried; empty: all
+  // Ids of rules and cases that are skipped; E1 and E2 cannot be: without them nothing can be tried.
+  std::vector<std::string> excluded;
+  std::vector<std::string> only;  // ids of cases that are tried; empty: all
   // Called with each result as it comes, for whoever wants to show progress.
   std::function<void(const CheckResult&)> on_result;
 };

@@ -44,14 +44,19 @@ CheckAgent::CheckAgent(CheckHost& host, runtime::AgentHandle handle, storage::Ag
   host_.add(*this);
 }
 
+void CheckAgent::storage_failed(std::string_view what) {
+  broken_ = true;
+  host_.note_failure("the database of an agent: " + std::string(what));
+}
+
 CheckAgent::~CheckAgent() {
   host_.remove(*this);
   try {
     sql_.reset();
     work_.close();
     database_.close();
-  } catch (const StorageError& failure) {  // its file is of no use to anybody any more
-    broken = failure.what();
+  } catch (const StorageError& failure) {
+    storage_failed(failure.what());
   }
 }
 
@@ -64,11 +69,13 @@ void CheckAgent::end_turn() {
   try {
     if (sql_) sql_->end_turn();
     if (migrating) return;
-    if (broken.empty()) database_.commit();
-    if (database_.checkpoint_due()) broken = database_.checkpoint();
+    if (!broken_) database_.commit();
+    if (database_.checkpoint_due()) {
+      if (const std::string failure = database_.checkpoint(); !failure.empty()) storage_failed(failure);
+    }
     stops_.committed();
   } catch (const StorageError& failure) {
-    broken = failure.what();
+    storage_failed(failure.what());
   }
 }
 
@@ -79,24 +86,24 @@ runtime::CallId CheckAgent::add_call(EventKind kind) {
 }
 
 std::optional<runtime::DueWork> CheckAgent::next_work() {
-  if (!broken.empty()) return std::nullopt;
+  if (broken_) return std::nullopt;
   try {
     auto due = work_.next(true);
     end_turn();
     return due;
   } catch (const StorageError& failure) {
-    broken = failure.what();
+    storage_failed(failure.what());
     return std::nullopt;
   }
 }
 
 void CheckAgent::work_ended(const CheckCall& call) {
-  if (!call.work || !broken.empty()) return;
+  if (!call.work || broken_) return;
   try {
     work_.ended(*call.work, call.ok ? Result<std::string_view>(std::string_view())
                                     : Result<std::string_view>(Error{call.code, "it failed"}));
   } catch (const StorageError& failure) {
-    broken = failure.what();
+    storage_failed(failure.what());
   }
 }
 

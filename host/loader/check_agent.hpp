@@ -81,7 +81,6 @@ class CheckAgent final : public runtime::AgentHost {
   bool destroying = false;  // functions answer CLOSING
   bool migrating = false;   // durable work cannot be changed, and nothing is committed
   bool wants_eviction = false;
-  std::string broken;  // why its storage does not work any more; empty: it does
 
   // ---- runtime::AgentHost ----
   [[nodiscard]] runtime::AgentHandle handle() const override { return handle_; }
@@ -97,7 +96,7 @@ class CheckAgent final : public runtime::AgentHost {
   Result<void> set_state(runtime::ConnectionId on_behalf, std::string_view json) override;
   Result<void> set_default_state(std::string_view json) override;
   storage::PluginSql& sql() override;
-  void storage_failed(std::string_view what) override { broken = what; }
+  void storage_failed(std::string_view what) override;
   runtime::Connection* find_connection(runtime::ConnectionId id) override;
   runtime::ConnectionId next_connection(runtime::ConnectionId after, std::string_view tag) override;
   Result<void> add_tag(runtime::ConnectionId id, std::string_view tag) override;
@@ -154,6 +153,7 @@ class CheckAgent final : public runtime::AgentHost {
   const runtime::AgentHandle handle_;
   const storage::AgentKey key_;
   const bool has_offload_;
+  bool broken_ = false;  // its storage does not work any more
   runtime::ClassSettings settings_;
   storage::AgentDatabase database_;
   std::optional<storage::PluginSql> sql_;  // made when first asked for

@@ -75,6 +75,10 @@ constexpr std::array kCases = {
               "Memory goes with every eviction: keep what must last in the database or in the "
               "state, and read it in START.",
               check_memory_of_lives},
+    CheckCase{"T210", "create() makes an agent of each class with the options of the check.",
+              "Give a class that needs options those that it needs with --options; without an "
+              "agent nothing of the class can be tried.",
+              check_creation},
     CheckCase{"T301",
               "Every kind of event is answered with a status; unknown ones with UNSUPPORTED.",
               "Have a default case that returns HEARTH_E_UNSUPPORTED.", check_every_kind},
@@ -156,8 +160,11 @@ CaseOutcome not_started() {
 }
 
 CaseOutcome not_created(hearth_status status) {
-  return CaseOutcome::skipped("its create() answers " + status_name(status) +
-                              ": give it options with --options");
+  return CaseOutcome::skipped("its create() answers " + status_name(status) + " (T210)");
+}
+
+CaseOutcome out_of_time() {
+  return CaseOutcome::error("it takes too long to be tried: give more with --time-limit");
 }
 
 std::size_t allocated() {

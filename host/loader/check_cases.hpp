@@ -43,6 +43,7 @@ CaseOutcome check_two_agents(CheckRun& run);
 CaseOutcome check_second_life(CheckRun& run);
 CaseOutcome check_sudden_end(CheckRun& run);
 CaseOutcome check_migration(CheckRun& run);
+CaseOutcome check_creation(CheckRun& run);
 
 // ---- T2, check_cases_state.cpp ----
 CaseOutcome check_schema_migration(CheckRun& run);
@@ -69,9 +70,11 @@ CaseOutcome check_lent_memory(CheckRun& run);
 [[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject);
 // For play(): blames an agent that has accepted an event, waits for nothing, and does not complete it.
 [[nodiscard]] AfterEach blame_unfinished(CheckSubject& subject);
-// The library could not be loaded here, or its create() refuses: nothing can be said.
+// The library could not be loaded here, or its create() refuses, which T210 has said: nothing can be said.
 [[nodiscard]] CaseOutcome not_started();
 [[nodiscard]] CaseOutcome not_created(hearth_status status);
+// The time of the case was over before it could say anything.
+[[nodiscard]] CaseOutcome out_of_time();
 // Bytes that are taken from malloc and not given back; 0 where another allocator is in its place.
 [[nodiscard]] std::size_t allocated();
 

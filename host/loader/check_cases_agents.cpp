@@ -1,5 +1,7 @@
 // T2: making and destroying agents.
 
+#include "base/escape.hpp"
+#include "loader/abi_status.hpp"
 #include "loader/check_cases.hpp"
 #include "loader/check_script.hpp"
 
@@ -10,6 +12,8 @@
 
 namespace hearth::loader {
 namespace {
+
+constexpr std::size_t kMaxShownOptions = 60;
 
 // An agent is made, starts, and goes. What create() said.
 hearth_status short_life(CheckSubject& subject, const hearth_class& table) {
@@ -58,8 +62,7 @@ CaseOutcome check_growth(CheckRun& run) {
   hearth_status made = HEARTH_OK;
   for (const hearth_class* const table : subject.classes()) {
     for (int life = 0; life < kWarmUp; ++life) made = short_life(subject, *table);
-    if (run.is_late())
-      return CaseOutcome::skipped("it takes too long: give more with --time-limit");
+    if (run.is_late()) return out_of_time();
     if (made != HEARTH_OK) continue;
     std::size_t least = SIZE_MAX;
     // Two rounds: what grows once is a cache, what grows each time is a leak.
@@ -181,6 +184,20 @@ CaseOutcome check_migration(CheckRun& run) {
   CaseOutcome outcome = outcome_of(subject);
   if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
   return outcome;
+}
+
+CaseOutcome check_creation(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  for (const hearth_class* const table : subject.classes()) {
+    CheckInstance instance(subject, *table, "made");
+    const hearth_status made = instance.create();
+    if (made == HEARTH_OK) continue;
+    return CaseOutcome::failed("create() of " + std::string(table->name) + " answers " +
+                               status_name(made) + " to the options " +
+                               quote_text(run.setting.options, kMaxShownOptions));
+  }
+  return outcome_of(subject);
 }
 
 CaseOutcome check_sudden_end(CheckRun& run) {

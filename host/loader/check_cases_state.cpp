@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,6 +39,7 @@ std::uint32_t schema_of(CheckSubject& subject, const hearth_class& table) {
 }
 
 // The databases of the agents of this case, to be put back later.
+// Failure  std::filesystem::filesystem_error.
 class StoredAgents {
  public:
   explicit StoredAgents(const CheckRun& run) : directory_(run.setting.directory) {}
@@ -50,25 +50,21 @@ class StoredAgents {
     copy_all(directory_ / "kept", directory_);
   }
   void remove_all() const {
-    std::error_code failure;
-    for (const fs::path& file : files(directory_)) fs::remove(file, failure);
+    for (const fs::path& file : files(directory_)) fs::remove(file);
   }
 
  private:
   static std::vector<fs::path> files(const fs::path& directory) {
     std::vector<fs::path> found;
-    std::error_code failure;
-    for (fs::directory_iterator entry(directory, failure);
-         !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
-      if (entry->path().filename().native().starts_with("agent-")) found.push_back(entry->path());
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      if (entry.path().filename().native().starts_with("agent-")) found.push_back(entry.path());
     }
     return found;
   }
   static void copy_all(const fs::path& from, const fs::path& to) {
-    std::error_code failure;
-    fs::create_directory(to, failure);
+    fs::create_directory(to);
     for (const fs::path& file : files(from))
-      fs::copy_file(file, to / file.filename(), fs::copy_options::overwrite_existing, failure);
+      fs::copy_file(file, to / file.filename(), fs::copy_options::overwrite_existing);
   }
 
   const fs::path directory_;
@@ -139,9 +135,9 @@ CaseOutcome judge_migration(CheckRun& run, CheckSubject& subject, const hearth_c
     return CaseOutcome::failed(what + "it answers UNSUPPORTED, so that no agent of before starts");
   if (first.fault.empty()) return CaseOutcome::passed();
   if (is_real || first.is_open) return CaseOutcome::failed(what + first.fault);
-  return CaseOutcome::skipped(what + first.fault +
-                              ", on data that it has written itself: give the version before with "
-                              "--older");
+  return CaseOutcome::warned(what + first.fault +
+                             ", on data that it has written itself: give the version before with "
+                             "--older");
 }
 
 // The class of the same name in the library of before; null if there is none.
@@ -224,7 +220,7 @@ CaseOutcome check_schema_migration(CheckRun& run) {
   if (!subject.start()) return not_started();
   const bool is_real = !run.setting.older.empty();
   CheckSubject older(run, {.host = {}, .library = run.setting.older});
-  if (is_real && !older.start()) return CaseOutcome::skipped("the version before cannot be loaded");
+  if (is_real && !older.start()) return CaseOutcome::error("the version before cannot be loaded");
   CheckSubject& writer = is_real ? older : subject;
   std::size_t judged = 0;
   CaseOutcome outcome = CaseOutcome::passed();
@@ -256,8 +252,7 @@ CaseOutcome check_memory_of_lives(CheckRun& run) {
     const std::vector<std::string> methods = find_methods(subject, *table);
     const Answers one = live(subject, *table, methods, false);
     const Answers another = live(subject, *table, methods, false);
-    if (run.is_late())
-      return CaseOutcome::skipped("it takes too long: give more with --time-limit");
+    if (run.is_late()) return out_of_time();
     const Answers evicted = live(subject, *table, methods, true);
     if (const std::string what = forgotten(one, another, evicted); !what.empty()) {
       return CaseOutcome::warned("once an agent of " + std::string(table->name) +

@@ -27,9 +27,12 @@ CaseOutcome run_case(const CheckCase& one, CheckSetting setting, CheckVoice& voi
                      GuardedMemory& memory) {
   try {
     CheckRun run(std::move(setting), voice, memory);
-    return one.run(run);
-  } catch (const StorageError& failure) {
-    return CaseOutcome::skipped("the check's own database failed: " + std::string(failure.what()));
+    CaseOutcome outcome = one.run(run);
+    if (run.failure().empty()) return outcome;
+    return CaseOutcome::error("the check itself failed: " + run.failure());
+  } catch (const std::exception& failure) {
+    // No file, no memory, no thread. What the library throws does not come here.
+    return CaseOutcome::error("the check itself failed: " + std::string(failure.what()));
   }
 }
 

@@ -94,6 +94,10 @@ void CheckHost::blame(std::string what) {
     blamed_.push_back(std::move(what));
 }
 
+void CheckHost::note_failure(const std::string& what) {
+  if (failure_.empty()) failure_ = what;
+}
+
 std::vector<std::string> CheckHost::blamed() const {
   const std::scoped_lock lock(mutex_);
   return blamed_;
@@ -131,7 +135,11 @@ std::optional<hearth_status> CheckHost::enter(const HostFunction& function, hear
 void CheckHost::guard(const HostFunction& function, hearth_bytes* out) {
   if (memory_ == nullptr || out == nullptr || std::this_thread::get_id() != thread_) return;
   const std::string_view bytes(static_cast<const char*>(out->ptr), out->len);
-  out->ptr = memory_->lend(bytes, "what " + std::string(function.name) + " gave");
+  try {
+    out->ptr = memory_->lend(bytes, "what " + std::string(function.name) + " gave");
+  } catch (const StorageError& failure) {  // must not go through the library's code
+    note_failure(failure.what());
+  }
 }
 
 }  // namespace hearth::loader

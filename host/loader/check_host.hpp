@@ -93,6 +93,10 @@ class CheckHost final : public runtime::AgentDirectory {
   void blame(std::string what);
   [[nodiscard]] std::vector<std::string> blamed() const;
 
+  // What the check itself could not do: the first failure, or empty. The library is not to blame for what follows.
+  void note_failure(const std::string& what);
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+
   // What on_event() and the like are given; guarded if the host has memory for that.
   [[nodiscard]] GuardedMemory* memory() { return memory_; }
 
@@ -129,6 +133,7 @@ class CheckHost final : public runtime::AgentDirectory {
   std::uint64_t calls_ = 0;
   bool fault_came_ = false;
   std::string faulted_;
+  std::string failure_;
   std::atomic<bool> closed_ = false;
 
   mutable std::mutex mutex_;

@@ -10,9 +10,9 @@
 namespace hearth::loader {
 namespace {
 
-constexpr std::array kVerdicts = {CheckVerdict::kFailed,   CheckVerdict::kCrashed,
-                                  CheckVerdict::kTimedOut, CheckVerdict::kPassed,
-                                  CheckVerdict::kWarning,  CheckVerdict::kSkipped};
+constexpr std::array kVerdicts = {
+    CheckVerdict::kFailed, CheckVerdict::kCrashed, CheckVerdict::kTimedOut, CheckVerdict::kError,
+    CheckVerdict::kPassed, CheckVerdict::kWarning, CheckVerdict::kSkipped};
 
 // What stands in front of a line; all of one width.
 std::string_view mark_of(CheckVerdict verdict) {
@@ -20,6 +20,7 @@ std::string_view mark_of(CheckVerdict verdict) {
     case CheckVerdict::kPassed: return "  ok       ";
     case CheckVerdict::kSkipped: return "  skipped  ";
     case CheckVerdict::kWarning: return "  warning  ";
+    case CheckVerdict::kError: return "  ERROR    ";
     case CheckVerdict::kFailed: return "  FAILED   ";
     case CheckVerdict::kCrashed: return "  CRASHED  ";
     case CheckVerdict::kTimedOut: return "  TIME OUT ";
@@ -87,6 +88,8 @@ std::string report_end(const CheckReport& report) {
     std::ranges::replace(word, '_', ' ');
     counts += std::to_string(count) + " " + word;
   }
+  if (report.untried > 0)
+    counts += "; " + std::to_string(report.untried) + " not tried, since it cannot be loaded";
   return (report.passed() ? "passed: " : "NOT passed: ") + counts + "\n";
 }
 
@@ -127,6 +130,7 @@ std::string report_json(const CheckReport& report, bool only_failed) {
                         {"seed", report.seed},
                         {"passed", report.passed()},
                         {"counts", std::move(counts)},
+                        {"untried", report.untried},
                         {"results", std::move(results)}}) +
          "\n";
 }

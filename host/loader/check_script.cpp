@@ -162,7 +162,7 @@ std::vector<std::string> find_methods(CheckSubject& subject, const hearth_class&
   if (!setting.may_call) return {};
   if (!setting.methods.empty()) return setting.methods;
   const auto bytes = read_file(setting.library, kMaxLibraryBytes);
-  if (!bytes) return {};
+  if (!bytes) throw StorageError("read the library for its methods: " + bytes.error().message);
   std::vector<std::string> methods;
   std::optional<CheckInstance> instance;
   for (const std::string& name : find_names(std::as_bytes(std::span(*bytes)), kMaxNames)) {

@@ -11,6 +11,7 @@
 #include <hearth/ext/schedule.h>
 #include <hearth/ext/schema.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <system_error>
@@ -31,10 +32,22 @@ std::string_view bytes_of_struct(const T& value) {
 }  // namespace
 
 CheckRun::CheckRun(CheckSetting given, CheckVoice& the_voice, GuardedMemory& the_memory)
-    : setting(std::move(given)), voice(the_voice), memory(the_memory), random(setting.seed) {}
+    : setting(std::move(given)),
+      voice(the_voice),
+      memory(the_memory),
+      random(setting.seed),
+      until_late_(setting.time / 2) {}
 
 bool CheckRun::is_late() const {
-  return steady_clock::now() - started_ > setting.time / 2;
+  return steady_clock::now() - started_ > until_late_;
+}
+
+void CheckRun::share_time(std::size_t index, std::size_t count) {
+  until_late_ = setting.time * (index + 1) / (2 * count);
+}
+
+void CheckRun::note_failure(std::string_view what) {
+  if (failure_.empty()) failure_ = what;
 }
 
 bool CheckRun::wait_for_threads() {
@@ -43,6 +56,14 @@ bool CheckRun::wait_for_threads() {
   std::this_thread::sleep_for(kPause);
   waited_ += kPause;
   return true;
+}
+
+void CheckRun::on_a_thread(const std::function<void()>& body) {
+  try {
+    std::thread(body).join();
+  } catch (const std::system_error& failure) {
+    note_failure("make a thread: " + std::string(failure.what()));
+  }
 }
 
 // ---- the library --------------------------------------------------------------------------------------------
@@ -56,7 +77,9 @@ CheckSubject::CheckSubject(CheckRun& run, SubjectOptions options)
             guarded_ ? &run.memory : nullptr) {}
 
 CheckSubject::~CheckSubject() {
-  if (!initialised_ || deinit() == HEARTH_OK) return;
+  const bool is_over = !initialised_ || deinit() == HEARTH_OK;
+  if (!host_.failure().empty()) run_.note_failure(host_.failure());
+  if (is_over) return;
   // Something of it still runs: what is mapped must stay, until the child ends.
   static_cast<void>(library_.release());  // NOLINT(bugprone-unused-return-value): left mapped
 }
@@ -65,7 +88,8 @@ bool CheckSubject::load() {
   copy_ = run_.setting.directory / ("copy-" + std::to_string(++run_.copies) + ".so");
   std::error_code failure;
   std::filesystem::copy_file(file_, copy_, failure);
-  if (failure) return false;
+  if (failure)
+    throw StorageError("copy the library to " + copy_.native() + ": " + failure.message());
   run_.voice.doing("while it was loaded and its constructors ran");
   auto opened = PluginLibrary::open(copy_);
   // What is mapped stays; the name is used up in any case.
@@ -125,6 +149,8 @@ hearth_status CheckSubject::enter(std::string_view what, CheckAgent* agent,
     CheckAgent* const before = host_.set_running(agent);
     try {
       status = call();
+    } catch (const StorageError& failure) {  // of lend(): none comes through the host's table
+      run_.note_failure(failure.what());
     } catch (...) {
       host_.blame("an exception came out of it " + std::string(what) +
                   ": catch it and return HEARTH_E_PLUGIN");
@@ -132,7 +158,7 @@ hearth_status CheckSubject::enter(std::string_view what, CheckAgent* agent,
     host_.set_running(before);
   };
   if (migrates_) {
-    std::thread(make_call).join();
+    run_.on_a_thread(make_call);
   } else {
     make_call();
   }
@@ -158,9 +184,15 @@ CheckInstance::CheckInstance(CheckSubject& subject, const hearth_class& table, s
       return hearth_status{HEARTH_OK};
     });
   }
-  // One file for each name, so that a second life of it finds what the first has left.
-  const auto file = subject_.run().setting.directory /
-                    ("agent-" + std::to_string(std::hash<std::string>{}(name_)) + ".db");
+  const auto& classes = subject_.classes();
+  const auto place = std::ranges::find(classes, &table_);
+  if (place != classes.end()) {
+    subject_.run().share_time(static_cast<std::size_t>(place - classes.begin()), classes.size());
+  }
+  // One file for each class and name, so that a second life of it finds what the first has left.
+  const auto file =
+      subject_.run().setting.directory / ("agent-" + std::string(table_.name) + "-" +
+                                          std::to_string(std::hash<std::string>{}(name_)) + ".db");
   agent_ = std::make_unique<CheckAgent>(subject_.host(), subject_.host().next_handle(),
                                         storage::AgentKey{table_.name, name_}, file,
                                         offload_ != nullptr && offload_->run != nullptr);
@@ -313,13 +345,13 @@ void CheckInstance::run_job(const CheckOperation& operation, bool cancelled) {
   // On a thread of its own, as in a server's pool.
   subject_.run().voice.doing("in offload's run()");
   bool threw = false;
-  std::thread([&] {
+  subject_.run().on_a_thread([&] {
     try {
       static_cast<void>(offload_->run(operation.job, cancelled ? 1U : 0U));
     } catch (...) {
       threw = true;
     }
-  }).join();
+  });
   if (threw) subject_.host().blame("an exception came out of offload's run()");
 }
 

@@ -52,12 +52,24 @@ class CheckRun {
   // Waits a little for what a thread of the library may do. False: the case has waited long enough for such things.
   bool wait_for_threads();
 
-  // Whether a case that could go on for ever should end: half of the time has passed.
+  // Runs `body` on a thread of its own, to its end.
+  void on_a_thread(const std::function<void()>& body);
+
+  // Whether a case that could go on for ever should end: half of the time has passed, or the part of it that the class on trial may use.
   [[nodiscard]] bool is_late() const;
+
+  // The class on trial is number `index` of `count`: those after it have their parts of the time left when it is late.
+  void share_time(std::size_t index, std::size_t count);
+
+  // The check itself has failed: what the case finds from now on says nothing of the library. The first failure is kept.
+  void note_failure(std::string_view what);
+  [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::milliseconds until_late_;
   std::chrono::milliseconds waited_{0};
+  std::string failure_;
 };
 
 struct SubjectOptions {
@@ -70,6 +82,8 @@ struct SubjectOptions {
 // A copy of the library of its own, from dlopen to dlclose.
 //
 // Promises  An exception that comes out of the library is put down with blame() and counts as HEARTH_E_PLUGIN.
+// Failure   Memory or a thread that the check itself needs and does not get is noted in the run, and the call counts as above.
+//           StorageError: load() cannot copy the library.
 // Lifetime  Its agents go before it. Destroyed without unload(), it calls deinit() if that is due and unmaps the library; if deinit()
 //           answers BUSY, the library stays mapped.
 class CheckSubject {

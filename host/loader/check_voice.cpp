@@ -61,7 +61,8 @@ void CheckVoice::doing(std::string_view what) {
 }
 
 void CheckVoice::verdict(const CaseOutcome& outcome) {
-  constexpr std::array<std::string_view, 4> kWords = {"passed", "warned", "failed", "skipped"};
+  constexpr std::array<std::string_view, 5> kWords = {"passed", "warned", "failed", "skipped",
+                                                      "error"};
   write_line(dump_json(Json{{"verdict", kWords[static_cast<std::size_t>(outcome.kind)]},
                             {"reason", outcome.reason}}));
 }

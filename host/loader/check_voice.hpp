@@ -10,18 +10,22 @@ namespace hearth::loader {
 
 // What came out of one case.
 struct CaseOutcome {
-  enum class Kind { kPassed, kWarned, kFailed, kSkipped };
+  enum class Kind { kPassed, kWarned, kFailed, kSkipped, kError };
   Kind kind = Kind::kPassed;
   std::string reason;  // what is wrong; empty if it passed
 
   static CaseOutcome passed() { return {}; }
   static CaseOutcome warned(std::string why) { return {Kind::kWarned, std::move(why)}; }
   static CaseOutcome failed(std::string why) { return {Kind::kFailed, std::move(why)}; }
+  // The library does not have what the case asks about, or another case has failed for the same reason.
   static CaseOutcome skipped(std::string why) { return {Kind::kSkipped, std::move(why)}; }
+  // The library has it, and the case could not try it.
+  static CaseOutcome error(std::string why) { return {Kind::kError, std::move(why)}; }
 };
 
 // Lines: {"doing": "init()"} before each step, {"crash": "event.body"} when a signal comes because of memory that was taken
-// back, {"crash_in": "thread"} when it comes on another thread than the first, and {"verdict": "passed" | "warned" | "failed" | "skipped", "reason": "..."} at the end.
+// back, {"crash_in": "thread"} when it comes on another thread than the first, and {"verdict": "passed" | "warned" | "failed" | "skipped" | "error", "reason": "..."}
+// at the end.
 //
 // Threads   The child's first.
 class CheckVoice {

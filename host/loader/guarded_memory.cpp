@@ -1,10 +1,11 @@
 #include "loader/guarded_memory.hpp"
 
-#include "base/assert.hpp"
+#include "base/error.hpp"
 
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace hearth::loader {
@@ -28,9 +29,13 @@ GuardedMemory::Region GuardedMemory::make_region(std::string_view bytes, std::st
   const std::size_t readable = (bytes.size() + kPage - 1) / kPage * kPage;
   void* const mapped =
       ::mmap(nullptr, readable + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  HEARTH_ASSERT(mapped != MAP_FAILED, "a trial has memory for what it lends");
+  if (mapped == MAP_FAILED) throw StorageError("map memory to lend: " + system_text(errno));
   Region region{.begin = static_cast<std::byte*>(mapped), .size = readable + kPage};
-  ::mprotect(region.begin + readable, kPage, PROT_NONE);
+  if (::mprotect(region.begin + readable, kPage, PROT_NONE) != 0) {
+    const int error = errno;
+    ::munmap(mapped, region.size);
+    throw StorageError("guard memory to lend: " + system_text(error));
+  }
   region.copy = region.begin + readable - bytes.size();
   std::memcpy(region.copy, bytes.data(), bytes.size());
   std::copy_n(label.begin(), std::min(label.size(), kMaxLabel - 1), region.label);
@@ -41,6 +46,7 @@ void* GuardedMemory::lend(std::string_view bytes, std::string_view label) {
   if (bytes.empty()) return nullptr;
   Region& region = place(lent_);
   if (region.begin != nullptr) ::munmap(region.begin, region.size);
+  region = {};
   region = make_region(bytes, label);
   ++lent_;
   return region.copy;

@@ -13,6 +13,7 @@ namespace hearth::loader {
 // Promises  What is lent ends where a page begins that nobody may touch: reading past it ends the process. After
 //           retire() it cannot be touched at all.
 // Bounded   The last kMaxRegions are kept, so that what is in their place is nothing else; older ones are unmapped.
+// Failure   StorageError: the system gives no more memory, or no more mappings.
 // Threads   One; label_at() any, also a signal handler's.
 class GuardedMemory {
  public:

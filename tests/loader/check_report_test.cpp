@@ -40,8 +40,14 @@ TEST(CheckReportTest, PassesUnlessSomethingFailed) {
   EXPECT_FALSE(report.passed());
   report.results.resize(2);
   EXPECT_TRUE(report.passed()) << "a warning is no failure";
-  report.results.back().verdict = CheckVerdict::kTimedOut;
-  EXPECT_FALSE(report.passed());
+  for (const CheckVerdict failure : {CheckVerdict::kTimedOut, CheckVerdict::kError}) {
+    report.results.back().verdict = failure;
+    EXPECT_FALSE(report.passed());
+  }
+  EXPECT_EQ(report_end(report), "NOT passed: 1 error, 1 passed\n");
+  report.untried = 3;
+  EXPECT_EQ(report_end(report),
+            "NOT passed: 1 error, 1 passed; 3 not tried, since it cannot be loaded\n");
 }
 
 TEST(CheckReportTest, TextSaysWhatIsWrongAndWhatToDo) {

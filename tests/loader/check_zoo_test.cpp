@@ -148,11 +148,14 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"no_second_life", "T205", kFailed, "lived before"},
         Expected{"forgets", "T209", kWarning, R"(count(["a"]) answers 2 instead of 5)"},
         Expected{"migrates", "T208", CheckVerdict::kPassed, ""},
-        Expected{"refuses_to_migrate", "T208", CheckVerdict::kSkipped, "--older"},
+        Expected{"refuses_to_migrate", "T208", kWarning, "--older"},
         Expected{"migrates_once", "T208", kFailed, "tried again"},
         Expected{"never_migrates", "T208", kFailed, "does not complete it"},
         Expected{"cannot_migrate", "T208", kFailed, "UNSUPPORTED"},
         Expected{"good", "T208", CheckVerdict::kSkipped, "no class"},
+        Expected{"needs_options", "T210", kFailed, R"(INVALID to the options "{}")"},
+        Expected{"crashes_in_second_class", "T205", kCrashed, "on_event() of Zebra, EVICT"},
+        Expected{"crashes_in_second_class", "T402", kCrashed, "on_event() of Zebra, EVICT"},
         Expected{"calls_for_the_dead", "T206", kFailed, "emit for an agent that is destroyed"}),
     name_of);
 
@@ -284,7 +287,8 @@ TEST(CheckZooFileTest, ATruncatedLibraryFailsWhereverItEnds) {
     const CheckReport report = check(file, check_options());
     ASSERT_NE(report.find("E2"), nullptr);
     EXPECT_EQ(report.find("E2")->verdict, kFailed) << percent;
-    EXPECT_EQ(report.find("T101")->verdict, CheckVerdict::kSkipped) << percent;
+    EXPECT_EQ(report.find("T101"), nullptr) << percent;
+    EXPECT_GT(report.untried, 30U) << percent;
   }
 }
 
@@ -300,8 +304,22 @@ TEST(CheckZooFileTest, DataOfTheVersionBeforeMustBeMigrated) {
   EXPECT_EQ(verdict("cannot_migrate"), CheckVerdict::kPassed) << "data without a version need none";
   chosen.older = zoo("migrates");
   EXPECT_EQ(verdict("refuses_to_migrate"), CheckVerdict::kSkipped) << "the same version";
+  chosen.older = built_library("fail_in_init");
+  EXPECT_EQ(verdict("migrates"), CheckVerdict::kError) << "an older one that cannot be loaded";
   chosen.older = zoo("no_such_library");
   EXPECT_EQ(check_library(zoo("good"), chosen).error().code, Errc::kNotFound);
+}
+
+TEST(CheckZooFileTest, AClassThatNeedsOptionsIsTriedWithThem) {
+  CheckOptions chosen = check_options();
+  chosen.only = {"T205", "T210"};
+  CheckReport report = check(zoo("needs_options"), chosen);
+  EXPECT_FALSE(report.passed());
+  EXPECT_EQ(report.find("T205")->verdict, CheckVerdict::kSkipped) << "T210 says why";
+  chosen.options = R"({"rounds":3})";
+  report = check(zoo("needs_options"), chosen);
+  EXPECT_TRUE(report.passed()) << report_text(report, true);
+  EXPECT_EQ(report.find("T205")->verdict, CheckVerdict::kPassed);
 }
 
 // ---- what must pass ----
@@ -330,7 +348,8 @@ std::string stem_of(const ::testing::TestParamInfo<std::filesystem::path>& each)
 
 INSTANTIATE_TEST_SUITE_P(Zoo, CheckGoodTest,
                          ::testing::Values(hearth::testing::built::zoo("good"),
-                                           hearth::testing::built::zoo("good_cpp")),
+                                           hearth::testing::built::zoo("good_cpp"),
+                                           hearth::testing::built::zoo("two_classes")),
                          stem_of);
 INSTANTIATE_TEST_SUITE_P(Shipped, CheckGoodTest, ::testing::ValuesIn(shipped()), stem_of);
 

@@ -159,6 +159,9 @@ static hearth_status create(const hearth_class* class_, const hearth_host* the_h
 #ifdef HANGS_IN_CREATE
   hang();
 #endif
+#ifdef NEEDS_OPTIONS
+  if (!is(options, "{\"rounds\":3}")) return HEARTH_E_INVALID;
+#endif
 #ifdef TRUSTS_OPTIONS
   if (((const char*)options.ptr)[1] == 0) return HEARTH_E_INVALID;
 #endif
@@ -469,6 +472,29 @@ static const hearth_class zoo_class = {.struct_size = sizeof(hearth_class),
                                        .on_result = on_result,
                                        .get_extension = get_extension};
 
+#ifdef TWO_CLASSES
+static hearth_status on_event_of_second(void* instance, const hearth_event* event) {
+#ifdef CRASHES_IN_SECOND_CLASS
+  if (event->kind == HEARTH_EVENT_EVICT) abort();
+#endif
+  return on_event(instance, event);
+}
+static const hearth_class second_class = {.struct_size = sizeof(hearth_class),
+                                          .name = "Zebra",
+                                          .version = "1.0.0",
+                                          .create = create,
+                                          .destroy = destroy,
+                                          .on_event = on_event_of_second,
+                                          .on_cancel = on_cancel,
+                                          .on_result = on_result,
+                                          .get_extension = get_extension};
+enum { CLASS_COUNT = 2 };
+#define CLASS_NAMES "\"Zoo\",\"Zebra\""
+#else
+enum { CLASS_COUNT = 1 };
+#define CLASS_NAMES "\"Zoo\""
+#endif
+
 /* ---- the library ---- */
 
 #ifdef JOINS_ITS_THREAD
@@ -564,6 +590,9 @@ static const hearth_class* get_class(uint32_t index) {
 #ifdef LARGE_INDEX
   if (index > 1000) return &zoo_class;
 #endif
+#ifdef TWO_CLASSES
+  if (index == 1) return &second_class;
+#endif
   return index == 0 ? &zoo_class : 0;
 }
 
@@ -575,11 +604,11 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
     defined(ABORTS_ON_ITS_THREAD)
                                                       .flags = HEARTH_PLUGIN_THREADS,
 #endif
-                                                      .class_count = 1,
+                                                      .class_count = CLASS_COUNT,
                                                       .init = init,
                                                       .deinit = deinit,
                                                       .get_class = get_class};
 
-HEARTH_PLUGIN_NOTE(
-    "{\"plugin\":\"zoo\",\"version\":\"1.0.0\",\"classes\":[\"Zoo\"],"
-    "\"extensions\":[\"hearth.sql/1\"]}");
+HEARTH_PLUGIN_NOTE("{\"plugin\":\"zoo\",\"version\":\"1.0.0\",\"classes\":[" CLASS_NAMES
+                   "],"
+                   "\"extensions\":[\"hearth.sql/1\"]}");
