@@ -86,6 +86,24 @@ constexpr const char* kQuarantineNotes =
     "server that runs on the data\n"
     "directory, and without one look into the directory itself.";
 
+constexpr const char* kRepairNotes =
+    "For a stopped server. Reads the file of each agent, and makes the directory of agents "
+    "(host.db) "
+    "say what they say:\n"
+    "agents that are not in it are listed, and their schedules, queues and interrupted work are "
+    "put "
+    "into the wake index.\n"
+    "Run it after you have put files of agents back from a backup, or lost host.db. The data of "
+    "agents are not changed.\n"
+    "\n"
+    "An agent that has stored data and whose file is gone is named and left as it is: the server "
+    "answers 503 for it. Put\n"
+    "its file back, or accept the loss with --forget-missing: then its next client meets a new "
+    "agent.\n"
+    "\n"
+    "Exit status: 0 all is in order now, 1 something is left that only you can decide, or it could "
+    "not be done.";
+
 constexpr unsigned kMaxShardsOption = 256;  // as in the configuration file
 
 // Takes the text of an option through a parser of the configuration, so that both are spelled alike.
@@ -242,6 +260,17 @@ void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
   }
 }
 
+void add_repair(CLI::App& app, RepairCommand& repair) {
+  CLI::App& command = *app.add_subcommand(
+      "repair", "Rebuild the directory of agents from their files, while no server runs");
+  command.footer(kRepairNotes);
+  command.add_option("--config", repair.config, "Server file, which says where data is kept")
+      ->type_name("FILE");
+  command.add_option("--data", repair.data, "Where databases are kept (data)")->type_name("DIR");
+  command.add_flag("--forget-missing", repair.forget_missing,
+                   "Forget the agents whose files are gone: their data are lost");
+}
+
 // Help asked for is an answer; anything else that stops CLI11 is a mistake.
 Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
   std::ostringstream out;
@@ -265,6 +294,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_new(app, fresh);
   QuarantineCommand quarantine;
   add_quarantine(app, quarantine);
+  RepairCommand repair;
+  add_repair(app, repair);
   CheckCommand check;
   add_check(app, check);
   AdminCommand admin;
@@ -286,6 +317,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;
+  if (app.got_subcommand("repair")) return repair;
   if (app.got_subcommand("check")) return check;
   if (app.got_subcommand("serve")) {
     serve.child_arguments = unsupervised(argc, argv);

@@ -67,6 +67,13 @@ struct QuarantineCommand {
   bool json = false;
 };
 
+// hearth repair
+struct RepairCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  bool forget_missing = false;
+};
+
 // hearth plugins, reload, agents, evict, destroy: what they ask a running server.
 struct AdminCommand {
   enum class What { kPlugins, kReload, kAgents, kEvict, kDestroy };
@@ -89,8 +96,8 @@ struct Answer {
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command =
-    std::variant<ServeCommand, NewCommand, QuarantineCommand, CheckCommand, AdminCommand, Answer>;
+using Command = std::variant<ServeCommand, NewCommand, QuarantineCommand, RepairCommand,
+                             CheckCommand, AdminCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Looks at no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

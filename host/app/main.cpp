@@ -3,6 +3,7 @@
 #include "app/command_line.hpp"
 #include "app/new_project.hpp"
 #include "app/quarantine_command.hpp"
+#include "app/repair_command.hpp"
 #include "app/serve.hpp"
 #include "loader/check_child.hpp"
 #include "loader/probe.hpp"
@@ -42,6 +43,10 @@ int run(const AdminCommand& command) {
 }
 
 int run(const QuarantineCommand& command) {
+  return run(answer(command));
+}
+
+int run(const RepairCommand& command) {
   return run(answer(command));
 }
 

@@ -1,28 +1,22 @@
 #include "app/quarantine_command.hpp"
 
 #include "app/admin_client.hpp"
+#include "app/data_option.hpp"
 #include "app/quarantine.hpp"
 #include "app/server_record.hpp"
 #include "app/text_table.hpp"
 #include "base/escape.hpp"
-#include "config/diagnostic.hpp"
-#include "config/parse.hpp"
 #include "json/json.hpp"
 #include "loader/trial_journal.hpp"
 #include "storage/data_directory.hpp"
 
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace hearth::app {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 4096;
-
-Answer failed_answer(const std::string& why) {
-  return Answer{kExitFailed, "hearth: " + why + "\n"};
-}
 
 // As the server lists them.
 Json list_of(const Quarantine& quarantine) {
@@ -136,23 +130,8 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
 }  // namespace
 
 Answer answer(const QuarantineCommand& command) {
-  std::filesystem::path data;
-  if (command.data) {
-    data = std::filesystem::absolute(*command.data);
-  } else {
-    // Class files may have mistakes: those are no reason to keep anybody from this.
-    const config::ServerFileResult loaded = config::load_server_file(command.config);
-    if (!loaded) {
-      std::string mistakes;
-      for (const config::Diagnostic& mistake : loaded.error())
-        mistakes += to_string(mistake) + "\n";
-      return Answer{kExitBadUsage, mistakes};
-    }
-    data = loaded->data;
-  }
-  std::error_code failure;
-  if (!std::filesystem::is_directory(data, failure))
-    return failed_answer("there is no data directory " + quote_text(data.native(), kMaxQuoted));
+  const auto [data, mistake] = find_data(command.config, command.data);
+  if (mistake) return *mistake;
   if (const auto server = find_server(data)) {
     const auto client = AdminClient::on(data);
     if (!client) return failed_answer(client.error().message);

@@ -194,7 +194,10 @@ Result<void> Server::Parts::start_loops() {
     expect_classes();
   } catch (const StorageError& failure) {  // start-up: the operator can do something about it
     return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
-                                         ", cannot be used: " + failure.what()};
+                                         ", cannot be used: " + failure.what() +
+                                         ". If it is lost or damaged, put it back from a backup, "
+                                         "or rebuild it from the agents' files with `hearth "
+                                         "repair`"};
   }
   for (const auto& loop : loops) loop->start();
   const HangLimits hangs{.soft = config.server.limits.soft_hang,

@@ -120,6 +120,7 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
         LogLevel::kWarn, "agent.close_failed", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
+  if (live_ && live_->kept_at_end() && !destroyed) shard_.note_kept(key_, storage::Kept::kOnDevice);
   live_.reset();
   if (start_failure_) served_->starts->count_failure(key_.name);
   --served_->starts->agents;

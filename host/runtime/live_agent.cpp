@@ -37,10 +37,11 @@ EventOutcome outcome_of(const Result<std::string_view>& outcome) {
 }
 
 storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
-                                               const ClassSettings& settings,
+                                               const ClassSettings& settings, storage::Kept kept,
                                                ShardServices& services) {
   storage::AgentDatabaseOptions options = settings.database;
   options.class_schema = agent_class.schema_version();
+  options.must_exist = kept != storage::Kept::kUnknown;
   options.sync = settings.durability == Durability::kPower ? &services.sync() : nullptr;
   return options;
 }
@@ -64,8 +65,9 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       settings_(settings),
       figures_(services.metrics().of_class(slot.key().agent_class)),
       handle_(handle),
+      kept_(services.kept(slot.key())),
       database_(services.database_path(slot.key()), slot.key(),
-                database_options(*class_, settings, services)),
+                database_options(*class_, settings, kept_, services)),
       work_(database_, slot.key(), services.loop().clock(), services.random(), settings,
             services.durable_events(), stops_at_commit_),
       known_wake_(services.known_wake(slot.key())),
@@ -334,10 +336,18 @@ void LiveAgent::commit() {
   database_.commit();
   figures_.commits.add();
   stops_at_commit_.committed();
+  note_kept(storage::Kept::kInThisBoot);
   if (gate_ == nullptr) settle_wake();  // else all_durable() does
 }
 
+void LiveAgent::note_kept(storage::Kept kept) {
+  if (kept_ >= kept || !database_.stored()) return;
+  kept_ = kept;
+  services_.note_kept(slot_.key(), kept);
+}
+
 void LiveAgent::all_durable() {
+  note_kept(storage::Kept::kOnDevice);
   if (!dirty()) settle_wake();
   services_.after_turn(slot_);
 }
@@ -618,6 +628,8 @@ bool LiveAgent::may_close_elsewhere() const {
 std::string LiveAgent::close_database() {
   try {
     database_.close();
+    kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() &&
+                   services_.sync_names(slot_.key());
     return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
     return failure.what();

@@ -15,6 +15,7 @@
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "storage/agent_database.hpp"
+#include "storage/kept.hpp"
 #include "storage/plugin_sql.hpp"
 
 #include <atomic>
@@ -121,6 +122,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // may_close_elsewhere() said so after shut(); nothing else may be called meanwhile but what a client's events come to. Gives what
   // went wrong, or "".
   std::string close_database();
+  // After close_database(): what is stored is on the device, with the names that lead to it, and the directory does not know it yet.
+  [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
   // Files that have failed are the shard's own to close. With durability `power` closing waits for the device all the more; the
   // sync service answers any thread, and since shut() its answers change nothing here.
   [[nodiscard]] bool may_close_elsewhere() const;
@@ -276,6 +279,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void all_durable() override;
   void durability_lost() override;
 
+  void note_kept(storage::Kept kept);
   void leave();
   void deliver_start();
   [[nodiscard]] bool must_migrate() const;
@@ -332,6 +336,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   ClassMetrics& figures_;
   const AgentHandle handle_;
 
+  storage::Kept kept_;  // as the directory has it
+  bool kept_at_end_ = false;
   storage::AgentDatabase database_;
   std::optional<storage::PluginSql> sql_;  // made when first asked for
   DurableWork work_;

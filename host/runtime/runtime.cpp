@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 storage::Directory open_directory(const storage::DataDirectory& data) {
+  data.check_directory_not_lost();
   storage::write_wal_again(data.directory_path(), {});
   return storage::Directory(data.directory_path());
 }

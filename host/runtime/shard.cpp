@@ -194,6 +194,21 @@ void Shard::record_agent(const storage::AgentKey& key) {
   directory_.record(key, unix_millis(loop_.clock().wall_now()));
 }
 
+void Shard::note_kept(const storage::AgentKey& key, storage::Kept kept) {
+  try {
+    directory_.note_kept(key, kept);
+  } catch (const StorageError& failure) {
+    environment_.logger.write(LogLevel::kWarn, "agent.kept_not_noted",
+                              {{"class", key.agent_class},
+                               {"agent", key.name},
+                               {"error", std::string_view(failure.what())}});
+  }
+}
+
+bool Shard::sync_names(const storage::AgentKey& key) const {
+  return environment_.data.sync_names_of(key);
+}
+
 std::string Shard::state_frame(std::string_view state_json) {
   return environment_.state_frame(state_json);
 }

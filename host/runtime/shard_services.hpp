@@ -9,6 +9,7 @@
 #include "runtime/connection.hpp"
 #include "runtime/shard_loop.hpp"
 #include "storage/agent_key.hpp"
+#include "storage/kept.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -48,6 +49,13 @@ class ShardServices {
 
   // Before an agent's first commit: the directory must know it. Throws StorageError.
   virtual void record_agent(const storage::AgentKey& key) = 0;
+
+  // What the directory knows of the agent's file. Throws StorageError.
+  [[nodiscard]] virtual storage::Kept kept(const storage::AgentKey& key) = 0;
+  // Something was committed to it. A failure is logged: then a loss of the file will not be noticed.
+  virtual void note_kept(const storage::AgentKey& key, storage::Kept kept) = 0;
+  // Any thread: whether the names that lead to it are on the device. Waits for it.
+  [[nodiscard]] virtual bool sync_names(const storage::AgentKey& key) const = 0;
 
   // The agent asks to be destroyed: it is certain when this returns. Throws StorageError.
   virtual void condemn(const storage::AgentKey& key) = 0;

@@ -104,6 +104,7 @@ class AgentDatabase::FailStop {
 
 AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options)
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
+  if (options_.must_exist) check_not_lost();
   if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
   if (was_in_the_making(path_)) {
     start_over();
@@ -111,6 +112,21 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
   }
   open_file();
   check_identity();
+}
+
+std::optional<AgentKey> AgentDatabase::owner_of(const std::filesystem::path& path) {
+  if (!has_bytes(path) || was_in_the_making(path)) return std::nullopt;
+  write_wal_again(path, {});
+  Connection connection(path, {.vfs = kSingleOwnerVfs});
+  if (connection.query_integer("SELECT count(*) FROM sqlite_schema") == 0) return std::nullopt;
+  AgentKey key;
+  Statement meta(connection.handle(),
+                 "SELECT key, value FROM cf_agents_meta WHERE key IN ('class', 'name')");
+  for (Rows rows = meta.query(); rows.next();)
+    (rows.text(0) == "class" ? key.agent_class : key.name) = rows.text(1);
+  if (!is_class_name(key.agent_class) || key.name.empty())
+    throw StorageError(path.string() + " is no agent's database");
+  return key;
 }
 
 AgentDatabase::~AgentDatabase() {
@@ -167,6 +183,7 @@ void AgentDatabase::check_identity() {
     }
   }
   if (!any_table) {  // the server died between making the file and its first commit
+    if (options_.must_exist) refuse_loss("has lost what was in it");
     if (options_.sync != nullptr) start_over();
     return;
   }
@@ -195,6 +212,22 @@ void AgentDatabase::check_identity() {
   if (class_schema < 0 || class_schema > std::numeric_limits<std::uint32_t>::max())
     throw StorageError(path_.string() + " has a damaged class_schema");
   class_schema_ = static_cast<std::uint32_t>(class_schema);
+}
+
+void AgentDatabase::check_not_lost() const {
+  if (!has_bytes(path_)) {
+    std::error_code ignored;
+    refuse_loss(std::filesystem::exists(path_, ignored) ? "is empty" : "is missing");
+  }
+  if (was_in_the_making(path_)) refuse_loss("has lost what was in it");
+}
+
+void AgentDatabase::refuse_loss(std::string_view state) const {
+  throw StorageError(path_.string() + " " + std::string(state) + ", but agent " +
+                     quote_text(key_.name) + " of class " + key_.agent_class +
+                     " has stored data there. Put the file back from a backup, or accept the loss: "
+                     "`hearth destroy` for one agent, or stop the server and run "
+                     "`hearth repair --forget-missing`");
 }
 
 void AgentDatabase::write_identity() {
@@ -407,8 +440,7 @@ std::string AgentDatabase::checkpoint() {
 
 void AgentDatabase::remove_if_unwritten() noexcept {
   // When broken nobody knows whether a commit has reached the file.
-  const bool written = has_meta_ && !meta_is_pending_;
-  if (!written && !broken_) ::unlink(path_.c_str());
+  if (!stored() && !broken_) ::unlink(path_.c_str());
 }
 
 }  // namespace hearth::storage

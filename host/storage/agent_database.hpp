@@ -36,6 +36,10 @@ struct AgentDatabaseOptions {
   // Durability `power` (P7); null: `process`. Outlives the database.
   SyncService* sync = nullptr;
 
+  // The agent has stored data (Directory::kept()): a file that is missing, empty or without tables is a StorageError, which says
+  // what to do, and nothing is made or removed.
+  bool must_exist = false;
+
   // A registered sqlite3_vfs for tests that inject faults; empty: the product's.
   std::string vfs{};
 };
@@ -74,10 +78,13 @@ struct AgentDatabaseOptions {
 // Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
 class AgentDatabase {
  public:
-  // Opens the agent's file if there is one. An absent or empty file is a new agent; so is one
+  // Opens the agent's file if there is one. Unless it must exist, an absent or empty file is a new agent; so is one
   // that was cut short in the making, of at most a page and without a WAL, which is removed.
   // Directories above the file are made (0700) by the first write.
   AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options = {});
+
+  // Whose file it is; nothing if no agent has committed to it. Nobody has it open. Throws StorageError: no agent's database.
+  [[nodiscard]] static std::optional<AgentKey> owner_of(const std::filesystem::path& path);
 
   // Drops uncommitted writes. Never throws: failures of closing are lost, so call close() before.
   ~AgentDatabase();
@@ -147,6 +154,9 @@ class AgentDatabase {
   // Whether anything was ever written, the open transaction included.
   [[nodiscard]] bool exists() const noexcept { return has_meta_; }
 
+  // Whether anything was ever committed.
+  [[nodiscard]] bool stored() const noexcept { return has_meta_ && !meta_is_pending_; }
+
   // The size of what is stored, free pages not counted. The open transaction included.
   [[nodiscard]] std::int64_t used_bytes();
 
@@ -171,6 +181,8 @@ class AgentDatabase {
   void save_left_wal();
   void open_for_power(Connection& connection, bool is_new);
   void start_over();
+  void check_not_lost() const;
+  [[noreturn]] void refuse_loss(std::string_view state) const;
   void open_sync_target();
   void check_sync_target() const;
   [[nodiscard]] bool may_checkpoint() noexcept;

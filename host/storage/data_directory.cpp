@@ -131,6 +131,43 @@ std::filesystem::path DataDirectory::agent_path(const AgentKey& key) const {
   return path_ / "agents" / key.agent_class / hash.substr(0, 2) / (hash + ".db");
 }
 
+bool DataDirectory::sync_names_of(const AgentKey& key) const {
+  std::filesystem::path directory = agent_path(key);
+  try {
+    do {
+      directory = directory.parent_path();
+      sync_directory(directory);
+    } while (directory != path_);
+  } catch (const StorageError&) {
+    return false;
+  }
+  return true;
+}
+
+void DataDirectory::each_agent_file(
+    const std::function<bool(const std::filesystem::path&)>& found) const {
+  namespace fs = std::filesystem;
+  const fs::path agents = path_ / "agents";
+  std::error_code failure;
+  fs::recursive_directory_iterator entry(agents, failure);
+  if (failure == std::errc::no_such_file_or_directory) return;
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == ".db" && !found(entry->path())) return;
+  }
+  if (failure) throw StorageError("read " + agents.string() + ": " + failure.message());
+}
+
+void DataDirectory::check_directory_not_lost() const {
+  struct stat status{};
+  const bool is_there = ::stat(directory_path().c_str(), &status) == 0;
+  if (is_there && status.st_size > 0) return;
+  if (!is_there && errno != ENOENT) return;  // the open that follows says it
+  each_agent_file([&](const std::filesystem::path& file) -> bool {
+    throw StorageError("it is " + std::string(is_there ? "empty" : "missing") +
+                       ", but there are agents' files, such as " + file.string());
+  });
+}
+
 void DataDirectory::remove_agent(const AgentKey& key) const {
   const std::filesystem::path database = agent_path(key);
   // The database last: what lies beside it is of no use alone.

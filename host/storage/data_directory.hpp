@@ -5,6 +5,7 @@
 #include "storage/agent_key.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace hearth::storage {
@@ -56,6 +57,17 @@ class DataDirectory {
   //
   // Failure  StorageError: the system refused; some of the files may be gone. Calling it again goes on.
   void remove_agent(const AgentKey& key) const;
+
+  // Whether the names that lead to the agent's file are on the device. Waits for it.
+  [[nodiscard]] bool sync_names_of(const AgentKey& key) const;
+
+  // Throws StorageError if the directory of agents is missing or empty though agents have files: it is on
+  // the device before the first of them is made.
+  void check_directory_not_lost() const;
+
+  // Calls `found` with each file of an agent's database below agents/, in no order, until it returns false.
+  // Failure  StorageError: a directory cannot be read.
+  void each_agent_file(const std::function<bool(const std::filesystem::path&)>& found) const;
 
   // Where the directory of agents is.
   [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }

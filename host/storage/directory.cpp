@@ -4,8 +4,11 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -14,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 3> kSteps = {
+constexpr std::array<const char*, 4> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
@@ -24,7 +27,26 @@ constexpr std::array<const char*, 3> kSteps = {
     "CREATE TABLE condemned("
     "  class TEXT NOT NULL, name TEXT NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    // 0: unknown; 1: on the device; else the boot in which the first commit was made.
+    "ALTER TABLE agents ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
 };
+
+constexpr std::int64_t kKeptUnknown = 0;
+constexpr std::int64_t kKeptOnDevice = 1;
+
+// A number of the system's time since it was booted, other than the two above; kKeptUnknown if the system does not say.
+std::int64_t this_boot() {
+  constexpr std::size_t kDigits = 15;  // 60 bits
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  std::erase(text, '-');
+  std::int64_t number = 0;
+  const auto parsed =
+      std::from_chars(text.data(), text.data() + std::min(text.size(), kDigits), number, 16);
+  constexpr std::int64_t kNoOther = 2;
+  return parsed.ptr == text.data() + kDigits ? number | kNoOther : kKeptUnknown;
+}
 
 // SQLite does not wait for the lock that the change of mode needs, so this does. It matters once in
 // the life of the file, when several threads open it at the same moment.
@@ -115,14 +137,18 @@ sqlite3& prepare_file(Connection& connection) {
 }  // namespace
 
 Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
-    : connection_(path, {.create = true, .vfs = vfs, .busy_timeout = kBusyTimeout}),
+    : boot_(this_boot()),
+      connection_(path, {.create = true, .vfs = vfs, .busy_timeout = kBusyTimeout}),
       insert_(prepare_file(connection_),
               "INSERT INTO agents(class, name, created_at) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"),
       erase_(connection_.handle(), "DELETE FROM agents WHERE class = ? AND name = ?"),
       find_(connection_.handle(), "SELECT 1 FROM agents WHERE class = ? AND name = ?"),
       list_(connection_.handle(),
             "SELECT name, created_at FROM agents WHERE class = ? AND name > ? ORDER BY name "
-            "LIMIT ?") {}
+            "LIMIT ?"),
+      kept_(connection_.handle(), "SELECT kept FROM agents WHERE class = ? AND name = ?"),
+      set_kept_(connection_.handle(),
+                "UPDATE agents SET kept = ?3 WHERE class = ?1 AND name = ?2 AND kept <> 1") {}
 
 void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   const auto after_commit = [](void* into, sqlite3*, const char*, int pages) {
@@ -168,6 +194,22 @@ std::vector<WakeEntry> Directory::wakes() {
     result.push_back(std::move(entry));
   }
   return result;
+}
+
+void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
+                        std::span<const AgentKey> forgotten) {
+  const FullSync to_the_device(connection_);
+  Together all_changes(connection_);
+  for (const DirectoryEntry& each : found) {
+    record(each.key, each.created_at_ms);
+    note_kept(each.key, Kept::kOnDevice);
+  }
+  for (const WakeEntry& each : wakes) set_wake(each.key, each.at_ms, each.working);
+  for (const AgentKey& each : forgotten) {
+    forget(each);
+    clear_wake(each);
+  }
+  all_changes.commit();
 }
 
 void Directory::condemn(const AgentKey& key) {
@@ -228,6 +270,21 @@ std::optional<std::int64_t> Directory::created_at_ms(const AgentKey& key) {
   return rows.integer(0);
 }
 
+Kept Directory::kept(const AgentKey& key) {
+  const std::array params{Param(key.agent_class), Param(key.name)};
+  Rows rows = kept_.query(params);
+  const std::int64_t kept = rows.next() ? rows.integer(0) : kKeptUnknown;
+  if (kept == kKeptOnDevice) return Kept::kOnDevice;
+  return kept != kKeptUnknown && kept == boot_ ? Kept::kInThisBoot : Kept::kUnknown;
+}
+
+void Directory::note_kept(const AgentKey& key, Kept kept) {
+  if (this->kept(key) >= kept) return;  // do not take the writers' lock for nothing
+  const std::array params{Param(key.agent_class), Param(key.name),
+                          Param(kept == Kept::kOnDevice ? kKeptOnDevice : boot_)};
+  set_kept_.execute(params);
+}
+
 std::vector<DirectoryEntry> Directory::list(std::string_view agent_class,
                                             std::string_view after_name, std::size_t limit) {
   std::vector<DirectoryEntry> entries;
@@ -261,6 +318,28 @@ std::vector<std::string> Directory::classes() {
   std::vector<std::string> classes;
   for (Rows rows = statement.query(); rows.next();) classes.emplace_back(rows.text(0));
   return classes;
+}
+
+std::string damage_of(const std::filesystem::path& path) {
+  std::error_code failure;
+  const auto size = std::filesystem::file_size(path, failure);
+  if (failure || size == 0) return {};
+  // Not a Connection: that reads the file, and says of each failure the same.
+  initialize_sqlite();
+  sqlite3* handle = nullptr;
+  int rc = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr);
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> closed(handle, sqlite3_close);
+  std::string found = "ok";
+  const auto keep_first = [](void* into, int, char** values, char**) {
+    *static_cast<std::string*>(into) = values[0] != nullptr ? values[0] : "";
+    return 0;
+  };
+  if (rc == SQLITE_OK)
+    rc = sqlite3_exec(handle, "PRAGMA quick_check(1)", keep_first, &found, nullptr);
+  const int kind = rc & 0xff;
+  if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB) return sqlite3_errmsg(handle);
+  if (rc != SQLITE_OK) throw_storage_error(*handle, "check");
+  return found == "ok" ? std::string() : found;
 }
 
 }  // namespace hearth::storage

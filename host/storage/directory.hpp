@@ -4,12 +4,14 @@
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
 #include "storage/directory_checkpointer.hpp"
+#include "storage/kept.hpp"
 #include "storage/statement.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +40,8 @@ struct WakeEntry {
 //                 agent that exists throughout.
 //
 // The directory is kept beside the agents' own files and can differ from them after a crash: an
-// agent is recorded before its first commit, so an entry may have no file, never the other way.
+// agent is recorded before its first commit, so an entry may have no file, never the other way. kept() tells the entries whose
+// file must be there.
 //
 // Threads         One thread an object.
 // Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited too long, a newer file.
@@ -66,6 +69,12 @@ class Directory {
   // When it was first recorded (Unix milliseconds), or nothing.
   [[nodiscard]] std::optional<std::int64_t> created_at_ms(const AgentKey& key);
 
+  // Whether the agent's file must hold data, as note_kept() was last told. Not synced, and lost without harm: it is told after the
+  // file's data were, so that kOnDevice is never on the device before them.
+  [[nodiscard]] Kept kept(const AgentKey& key);
+  // kOnDevice stays. Nothing happens if there is no entry.
+  void note_kept(const AgentKey& key, Kept kept);
+
   // At most `limit` agents of a class whose name is greater than `after_name`; "" starts a listing.
   // (An agent's name is never empty.)
   [[nodiscard]] std::vector<DirectoryEntry> list(std::string_view agent_class,
@@ -84,6 +93,11 @@ class Directory {
   // All entries, by time; those without one first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
 
+  // All of it in one transaction, for `hearth repair`: the agents of `found`, whose files are on the device, get entries unless they
+  // have them, `wakes` take the places of those that there are, and of `forgotten` nothing is left. Waits for the device.
+  void rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
+               std::span<const AgentKey> forgotten);
+
   // ---- agents that are to be destroyed ----
   // Marks the agent as condemned. When this has returned the marker survives the loss of power as well: whoever asked has been
   // told that the agent will not come back. Waits for the device once. One that is condemned already stays so.
@@ -99,13 +113,20 @@ class Directory {
   // Statements that only agents with durable work need are prepared when first used.
   Statement& kept(std::unique_ptr<Statement>& statement, std::string_view sql);
 
+  const std::int64_t boot_;
   Connection connection_;  // before the statements: they must go first
   Statement insert_;
   Statement erase_;
   Statement find_;
   Statement list_;
+  Statement kept_;
+  Statement set_kept_;
   std::unique_ptr<Statement> set_wake_;
   std::unique_ptr<Statement> clear_wake_;
 };
+
+// What is wrong with the file of a directory, as far as its structure tells; empty: nothing, or there is no file.
+// Failure  StorageError: it cannot be read.
+[[nodiscard]] std::string damage_of(const std::filesystem::path& path);
 
 }  // namespace hearth::storage

@@ -53,6 +53,7 @@ struct Worker {
 struct Tally {
   int acknowledged = 0;
   int condemned = 0;
+  int kept = 0;
   int cuts = 0;
   int kills = 0;
 };
@@ -90,9 +91,11 @@ class HostLife {
       worker.due == 0 ? begin(worker, random() % 3 == 0) : finish(worker);
     } else if (dice < 70) {
       sync_->run_pending();
-    } else if (dice < 78) {
+    } else if (dice < 75) {
       if (worker.database) worker.database->close();
       worker.database.reset();
+    } else if (dice < 78) {
+      live_without_sync(plain_[random() % plain_.size()]);
     } else if (dice < 82) {
       disk_.fail_sync_after(random() % 4, random);
     } else if (dice < 88) {
@@ -129,7 +132,45 @@ class HostLife {
       if (!durable || worker.due != due) return;
       worker.acknowledged = due;
       ++tally_.acknowledged;
+      note_kept(worker.key);
     });
+  }
+
+  // An agent of durability `process`, which is on the device from its first close on.
+  void live_without_sync(const AgentKey& key) {
+    (void)directory_->record(key, 1);
+    AgentDatabase own(path_of(key), key, {.vfs = disk_.vfs()});
+    own.store_state(std::to_string(moment_++));
+    own.commit();
+    own.close();
+    for (const auto& directory : {path_of(key).parent_path(), disk_.root()}) {
+      if (disk_.sync_directory(directory) != 0) return;
+    }
+    note_kept(key);
+  }
+
+  void note_kept(const AgentKey& key) {
+    try {
+      directory_->note_kept(key, storage::Kept::kOnDevice);
+    } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): then its loss is not noticed
+    }
+  }
+
+  [[nodiscard]] std::filesystem::path path_of(const AgentKey& key) const {
+    return disk_.root() / "agents" / (key.name + ".db");
+  }
+
+  // Whether a file that the directory says must be there is.
+  bool is_lost(const AgentKey& key, storage::SyncService* sync) {
+    if (directory_->kept(key) != storage::Kept::kOnDevice) return false;
+    ++tally_.kept;
+    try {
+      AgentDatabase(path_of(key), key, {.sync = sync, .must_exist = true, .vfs = disk_.vfs()});
+    } catch (const StorageError& failure) {
+      return std::string_view(failure.what()).find("has stored data there") !=
+             std::string_view::npos;
+    }
+    return false;
   }
 
   void finish(Worker& worker) {
@@ -168,7 +209,11 @@ class HostLife {
       storage::Rows rows = statement.query();
       if (!rows.next() || rows.text(0) != "ok") return "host.db is corrupt";
     }
+    for (const AgentKey& key : plain_) {
+      if (is_lost(key, nullptr)) return key.name + " was kept, and is lost";
+    }
     for (Worker& worker : workers_) {
+      if (is_lost(worker.key, sync_.get())) return worker.key.name + " was kept, and is lost";
       worker.due = 0;
       const Wake wake = index_->find(worker.key);
       if (worker.acknowledged == 0) continue;
@@ -196,6 +241,7 @@ class HostLife {
   std::optional<WakeIndex> index_;
   hearth::testing::SeededRandom random_;
   std::set<std::string> condemned_;  // for certain
+  const std::vector<AgentKey> plain_{{"Plain", "p"}, {"Plain", "q"}, {"Plain", "r"}};
   std::int64_t moment_ = 1;
 };
 
@@ -280,6 +326,7 @@ TEST_F(WakeIndexPowerTest, NobodyWithAcknowledgedWorkIsForgottenAndNothingIsCorr
   if (runs < 200) return;
   EXPECT_GT(tally_.acknowledged, 3 * runs) << "the runs do too little to prove anything";
   EXPECT_GT(tally_.condemned, runs);
+  EXPECT_GT(tally_.kept, runs);
   EXPECT_GT(tally_.cuts, runs);
   EXPECT_GT(tally_.kills, runs / 2);
 }

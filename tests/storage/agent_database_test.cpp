@@ -65,6 +65,32 @@ TEST_F(AgentDatabaseTest, P1_AFileThatWasOpenedButNotWrittenIsRemoved) {
   EXPECT_FALSE(file_exists());
 }
 
+TEST_F(AgentDatabaseTest, AFileThatMustBeThereIsNotMadeAnew) {
+  const AgentDatabaseOptions kept{.must_exist = true};
+  const auto refusal = [&] { return storage_error_of([&] { (void)open(kept); }); };
+  EXPECT_NE(refusal().find("2bd8.db is missing"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("hearth repair --forget-missing"), std::string::npos) << refusal();
+  EXPECT_FALSE(file_exists());
+
+  std::filesystem::create_directories(path_.parent_path());
+  struct {
+    std::string content;
+    const char* what;
+  } const damages[] = {{"", "is empty"}, {std::string(4096, '\0'), "has lost what was in it"}};
+  for (const auto& [content, what] : damages) {
+    std::ofstream(path_, std::ios::binary) << content;
+    EXPECT_NE(refusal().find(what), std::string::npos) << refusal();
+    EXPECT_EQ(std::filesystem::file_size(path_), content.size()) << "what is left of it stays";
+  }
+  std::filesystem::remove(path_);
+  auto database = open();
+  database->store_state("1");
+  database->commit();
+  EXPECT_TRUE(database->stored());
+  database->close();
+  EXPECT_EQ(open(kept)->load_state(), "1");
+}
+
 TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsNeverCommittedLeavesNoFile) {
   open()->store_state("1");
   EXPECT_FALSE(file_exists());

@@ -1,5 +1,6 @@
 #include "storage/data_directory.hpp"
 
+#include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <sys/stat.h>
@@ -191,6 +192,34 @@ TEST_F(DataDirectoryTest, AFileThatCannotBeRemovedIsNamed) {
     why = failure.what();
   }
   EXPECT_NE(why.find(stubborn.string() + ": Is a directory"), std::string::npos) << why;
+}
+
+TEST_F(DataDirectoryTest, TellsADirectoryOfAgentsThatWasLostFromOneThatWasNeverMade) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  directory->check_directory_not_lost();  // a server's first start
+  const std::filesystem::path file = directory->agent_path({"Counter", "alice"});
+  std::filesystem::create_directories(file.parent_path());
+  directory->check_directory_not_lost();  // nor are directories without a file in them any loss
+  std::ofstream{file} << "x";
+  const auto refusal = [&] {
+    return hearth::testing::storage_error_of([&] { directory->check_directory_not_lost(); });
+  };
+  EXPECT_TRUE(refusal().starts_with("it is missing")) << refusal();
+  EXPECT_NE(refusal().find(file.string()), std::string::npos) << refusal();
+  std::ofstream{directory->directory_path()} << "";
+  EXPECT_TRUE(refusal().starts_with("it is empty")) << refusal();
+  std::ofstream{directory->directory_path()} << "x";
+  directory->check_directory_not_lost();
+}
+
+TEST_F(DataDirectoryTest, TheNamesThatLeadToAnAgentsFileCanBeSynced) {
+  const auto directory = DataDirectory::open(path_);
+  ASSERT_TRUE(directory);
+  const AgentKey key{"Counter", "alice"};
+  EXPECT_FALSE(directory->sync_names_of(key)) << "they are not there";
+  std::filesystem::create_directories(directory->agent_path(key).parent_path());
+  EXPECT_TRUE(directory->sync_names_of(key));
 }
 
 TEST_F(DataDirectoryTest, AbortsOnAClassThatMayNotBePartOfAPath) {

@@ -171,6 +171,27 @@ TEST_F(DirectoryTest, WhatACondemnedAgentLeavesIsForgottenTogetherOrNotAtAll) {
   EXPECT_FALSE(directory.contains({"A", "x"}));
 }
 
+TEST_F(DirectoryTest, SaysWhoseFilesMustBeThere) {
+  const AgentKey key{"A", "x"};
+  Directory directory(path_);
+  directory.note_kept(key, Kept::kOnDevice);
+  EXPECT_FALSE(directory.contains(key)) << "it makes no entry";
+  directory.record(key, 1);
+  EXPECT_EQ(directory.kept(key), Kept::kUnknown) << "nothing was committed yet";
+  directory.note_kept(key, Kept::kInThisBoot);
+  EXPECT_EQ(directory.kept(key), Kept::kInThisBoot);
+  // As another boot, since when the power may have been lost, would find it.
+  Connection(path_, {}).execute("UPDATE agents SET kept = kept + 4");
+  EXPECT_EQ(directory.kept(key), Kept::kUnknown);
+  directory.note_kept(key, Kept::kInThisBoot);
+  directory.note_kept(key, Kept::kOnDevice);
+  directory.note_kept(key, Kept::kInThisBoot);
+  EXPECT_EQ(Directory(path_).kept(key), Kept::kOnDevice) << "it stays";
+  directory.forget_condemned(key);
+  directory.record(key, 1);
+  EXPECT_EQ(directory.kept(key), Kept::kUnknown) << "another agent of the name";
+}
+
 TEST_F(DirectoryTest, RefusesAFileOfANewerServer) {
   {
     Directory directory(path_);

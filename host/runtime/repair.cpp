@@ -1,0 +1,179 @@
+#include "runtime/repair.hpp"
+
+#include "base/clock.hpp"
+#include "base/logger.hpp"
+#include "base/metrics.hpp"
+#include "base/random.hpp"
+#include "base/stop_point.hpp"
+#include "runtime/class_settings.hpp"
+#include "runtime/durable_events.hpp"
+#include "runtime/durable_work.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/connection.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <set>
+#include <span>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::AgentKey;
+
+// Nothing that is looked at happens here.
+class SilentLogger final : public Logger {
+ public:
+  [[nodiscard]] bool enabled(LogLevel /*level*/) const override { return false; }
+  void write(LogLevel /*level*/, std::string_view /*event*/,
+             std::span<const LogField> /*fields*/) override {}
+};
+
+class Repair {
+ public:
+  Repair(const storage::DataDirectory& data, const Clock& clock) : data_(data), clock_(clock) {}
+
+  RepairReport run(bool forget_missing) {
+    open_directory();
+    data_.each_agent_file([this](const fs::path& file) {
+      look_at(file);
+      return true;
+    });
+    look_for_files(forget_missing);
+    // What the entries say must be there is on the device before them.
+    sync_files();
+    for (const AgentKey& key : report_.forgotten) data_.remove_agent(key);
+    directory_->rebuild(found_, wakes_, report_.forgotten);
+    directory_->empty_wal();
+    return std::move(report_);
+  }
+
+ private:
+  void open_directory() {
+    const fs::path path = data_.directory_path();
+    storage::write_wal_again(path, {});
+    if (!storage::damage_of(path).empty()) set_aside(path);
+    directory_.emplace(path);
+    directory_->empty_wal();
+    for (storage::WakeEntry& each : directory_->wakes())
+      known_wakes_[std::move(each.key)] = {each.working, each.at_ms};
+    for (AgentKey& each : directory_->condemned()) condemned_.insert(std::move(each));
+  }
+
+  void set_aside(const fs::path& path) {
+    const std::string suffix = ".damaged-" + std::to_string(unix_millis(clock_.wall_now()));
+    for (const char* const part : {"", "-wal", "-shm"}) {
+      const fs::path from = path.native() + part;
+      if (::rename(from.c_str(), (path.native() + suffix + part).c_str()) != 0 && errno != ENOENT)
+        throw StorageError("rename " + from.native() + ": " + system_text(errno));
+    }
+    report_.set_aside = path.native() + suffix;
+  }
+
+  void look_at(const fs::path& file) {
+    try {
+      const std::optional<AgentKey> key = storage::AgentDatabase::owner_of(file);
+      if (!key) return;  // nothing was ever committed
+      if (condemned_.contains(*key)) return;
+      if (data_.agent_path(*key) != file) {
+        report_.damaged.push_back({file, "it is the file of another agent, and belongs at " +
+                                             data_.agent_path(*key).native()});
+        return;
+      }
+      note(*key, wake_of(*key, file));
+    } catch (const StorageError& failure) {
+      report_.damaged.push_back({file, failure.what()});
+    }
+  }
+
+  void note(const AgentKey& key, const durable::Wake& wake) {
+    ++report_.agents;
+    if (!directory_->contains(key)) report_.listed.push_back(key);
+    found_.push_back({.key = key, .created_at_ms = unix_millis(clock_.wall_now())});
+    const auto known = known_wakes_.find(key);
+    const durable::Wake before = known == known_wakes_.end() ? durable::Wake{} : known->second;
+    if (!wake.earlier_than(before)) return;
+    report_.scheduled.push_back(key);
+    const durable::Wake earlier = durable::either(wake, before);
+    wakes_.push_back({.key = key, .at_ms = earlier.at_ms, .working = earlier.working});
+  }
+
+  // When the agent's rows want it to be awake. Nothing of what looking at them changes is kept.
+  durable::Wake wake_of(const AgentKey& key, const fs::path& file) {
+    storage::AgentDatabase database(file, key, {.must_exist = true});
+    DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
+    work.load();
+    durable::Wake wake = work.wake();
+    // Rows that are taken up are changed as the settings of the class say, which are not known here: look at them at once.
+    if (database.dirty() && !wake.none()) wake.at_ms = unix_millis(clock_.wall_now());
+    work.close();
+    database.close();
+    return wake;
+  }
+
+  // The agents that have an entry and no file.
+  void look_for_files(bool forget_missing) {
+    constexpr std::size_t kPage = 1000;
+    for (const std::string& agent_class : directory_->classes()) {
+      std::string after;
+      for (auto page = directory_->list(agent_class, after, kPage); !page.empty();
+           page = directory_->list(agent_class, after, kPage)) {
+        for (const storage::DirectoryEntry& entry : page) look_for_file(entry.key, forget_missing);
+        after = page.back().key.name;
+      }
+    }
+  }
+
+  void look_for_file(const AgentKey& key, bool forget_missing) {
+    std::error_code failure;
+    const auto size = fs::file_size(data_.agent_path(key), failure);
+    const bool is_there = !failure && size > 0;
+    if (is_there || condemned_.contains(key)) return;
+    // One that may never have stored anything is no loss.
+    const bool is_lost = directory_->kept(key) != storage::Kept::kUnknown;
+    if (forget_missing) {
+      report_.forgotten.push_back(key);
+    } else if (is_lost) {
+      report_.missing.push_back(key);
+    }
+  }
+
+  void sync_files() const {
+    const int root = ::open(data_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int error = root < 0 || ::syncfs(root) != 0 ? errno : 0;
+    if (root >= 0) ::close(root);
+    if (error != 0) throw StorageError("sync " + data_.path().native() + ": " + system_text(error));
+  }
+
+  const storage::DataDirectory& data_;
+  const Clock& clock_;
+  SystemRandom random_;
+  SilentLogger logger_;
+  Metrics metrics_;
+  DurableEvents events_{logger_, metrics_};
+  StopPointsAtCommit stops_;
+  const ClassSettings settings_;
+  std::optional<storage::Directory> directory_;
+  std::unordered_map<AgentKey, durable::Wake> known_wakes_;
+  std::set<AgentKey> condemned_;
+  std::vector<storage::DirectoryEntry> found_;
+  std::vector<storage::WakeEntry> wakes_;
+  RepairReport report_;
+};
+
+}  // namespace
+
+RepairReport repair(const storage::DataDirectory& data, bool forget_missing, const Clock& clock) {
+  return Repair(data, clock).run(forget_missing);
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,204 @@
+// Files of agents that are lost or come back from a backup: what the server refuses, and what `hearth repair` makes of them.
+
+#include "process/process_fixture.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RepairTest : public ProcessTest {
+ protected:
+  RepairTest() {
+    install(bundled("counter"), "counter.so");
+    install(bundled("reminders"), "reminders.so");
+  }
+
+  // The files of agents' databases.
+  [[nodiscard]] std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / "data/agents")) {
+      if (entry.path().extension() == ".db") found.push_back(entry.path());
+    }
+    return found;
+  }
+  [[nodiscard]] fs::path only_file() const {
+    const auto found = files();
+    EXPECT_EQ(found.size(), 1U);
+    return found.at(0);
+  }
+
+  // `hearth repair`, its status and all that it says.
+  Ending repair(std::string& said, std::vector<std::string> arguments = {}) const {
+    arguments.insert(arguments.begin(), {"repair", "--data", "data"});
+    const auto process = run(arguments);
+    const Ending ending = process->wait();
+    said = process->out() + process->log();
+    return ending;
+  }
+
+  void serve_and_stop() const {
+    const auto server = serve_ready();
+    EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+    EXPECT_EQ(server->stop(), kClean);
+  }
+};
+
+struct Loss {
+  const char* name;
+  bool is_killed;
+  void (*lose)(const fs::path& file);
+  const char* told;
+};
+
+void PrintTo(const Loss& loss, std::ostream* out) {
+  *out << loss.name;
+}
+
+void remove_all_of(const fs::path& file) {
+  for (const char* const suffix : {"", "-wal"}) fs::remove(file.native() + suffix);
+}
+void empty_all_of(const fs::path& file) {
+  std::ofstream{file} << "";
+  fs::remove(file.native() + "-wal");
+}
+
+class LostFileTest : public RepairTest, public ::testing::WithParamInterface<Loss> {};
+
+TEST_P(LostFileTest, AnAgentThatHasStoredDataIsRefusedUntilItsLossIsAccepted) {
+  {
+    const auto server = serve_ready();
+    EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+    EXPECT_EQ(GetParam().is_killed ? server->kill().signal : server->stop().signal,
+              GetParam().is_killed ? 9 : 0);
+  }
+  const fs::path file = only_file();
+  GetParam().lose(file);
+  {
+    const auto server = serve_ready();
+    const Reply refused = request(*server, "POST", "/agents/counter/a");
+    EXPECT_EQ(refused.status, 503) << refused.body;
+    EXPECT_EQ(refused.body.find("data/"), std::string::npos) << refused.body;
+    EXPECT_EQ(increment(*server, "b"), R"({"count":1})");
+    server->wait_for_log(file.filename().native() + " " + GetParam().told);
+    server->wait_for_log("hearth repair --forget-missing");
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  std::string said;
+  EXPECT_EQ(repair(said), kFailed);
+  EXPECT_NE(said.find(R"(MISSING    Counter "a")"), std::string::npos) << said;
+  EXPECT_EQ(repair(said, {"--forget-missing"}), kClean);
+  EXPECT_NE(said.find(R"(forgotten  Counter "a")"), std::string::npos) << said;
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})") << "a new agent";
+  EXPECT_EQ(increment(*server, "b"), R"({"count":2})");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, LostFileTest,
+    ::testing::Values(Loss{"removed_after_a_stop", false, remove_all_of, "is missing"},
+                      Loss{"removed_after_a_kill", true, remove_all_of, "is missing"},
+                      Loss{"emptied_after_a_stop", false, empty_all_of, "is empty"},
+                      Loss{"emptied_after_a_kill", true, empty_all_of, "is empty"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+struct LostDirectory {
+  const char* name;
+  void (*lose)(const fs::path& file);
+  const char* told;
+};
+
+void PrintTo(const LostDirectory& loss, std::ostream* out) {
+  *out << loss.name;
+}
+
+void overwrite(const fs::path& file) {
+  std::ofstream{file} << std::string(8192, 'x');
+}
+
+class LostDirectoryTest : public RepairTest, public ::testing::WithParamInterface<LostDirectory> {};
+
+TEST_P(LostDirectoryTest, AServerWithoutTheDirectoryOfItsAgentsDoesNotStartUntilItIsRebuilt) {
+  serve_and_stop();
+  GetParam().lose(root_ / "data/host.db");
+  {
+    const auto server = serve();
+    EXPECT_EQ(server->wait(), kFailed);
+    EXPECT_NE(server->log().find("data/host.db"), std::string::npos) << server->log();
+    EXPECT_NE(server->log().find(GetParam().told), std::string::npos) << server->log();
+    EXPECT_NE(server->log().find("hearth repair"), std::string::npos) << server->log();
+  }
+  std::string said;
+  EXPECT_EQ(repair(said), kClean);
+  EXPECT_NE(said.find(R"(listed     Counter "a")"), std::string::npos) << said;
+  EXPECT_EQ(repair(said), kClean);
+  EXPECT_EQ(said, "1 agents have files, 0 of them were not listed\n") << "nothing is left to do";
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":2})");
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, LostDirectoryTest,
+                         ::testing::Values(LostDirectory{"removed", remove_all_of, "is missing"},
+                                           LostDirectory{"emptied", empty_all_of, "is empty"},
+                                           LostDirectory{"damaged", overwrite, "not a database"}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST_F(RepairTest, WorkOfAnAgentThatComesBackFromABackupIsDoneWithoutAClient) {
+  {
+    const auto server = serve_ready();
+    RawClient client(server->port());
+    ASSERT_EQ(client.upgrade("/agents/reminders/a").status, 101);
+    client.send(RawClient::text_frame(
+        R"({"type":"rpc","id":"it","method":"remind_in","args":["tea",0.8]})"));
+    std::string text = client.read_text();
+    while (text.find(R"("id":"it")") == std::string::npos) text = client.read_text();
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  const fs::path file = only_file();
+  const fs::path backup = root_ / "backup.db";
+  fs::rename(file, backup);
+  std::string said;
+  EXPECT_EQ(repair(said, {"--forget-missing"}), kClean) << said;
+  fs::rename(backup, file);
+  EXPECT_EQ(repair(said), kClean) << said;
+  EXPECT_NE(said.find(R"(listed     Reminders "a")"), std::string::npos) << said;
+  EXPECT_NE(said.find(R"(scheduled  Reminders "a")"), std::string::npos) << said;
+  const auto server = serve_ready({"--log-level", "debug"});
+  server->wait_for_log("schedule:execute");
+}
+
+TEST_F(RepairTest, WhatIsNoAgentsFileIsNamedAndLeftAlone) {
+  serve_and_stop();
+  const fs::path file = only_file();
+  const fs::path copy = file.parent_path() / "copy.db";
+  const fs::path text = file.parent_path() / "text.db";
+  fs::copy_file(file, copy);
+  std::ofstream{text} << std::string(9000, 't');
+  std::string said;
+  EXPECT_EQ(repair(said), kFailed);
+  EXPECT_NE(said.find("copy.db: it is the file of another agent, and belongs at"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("DAMAGED    " + (fs::canonical(root_) / "data").native()), std::string::npos)
+      << said;
+  EXPECT_NE(said.find("text.db: "), std::string::npos) << said;
+  EXPECT_EQ(fs::file_size(text), 9000U);
+  EXPECT_TRUE(fs::exists(copy));
+}
+
+TEST_F(RepairTest, ARunningServerAndAWrongDirectoryAreRefused) {
+  std::string said;
+  EXPECT_EQ(repair(said), kFailed);
+  EXPECT_NE(said.find("there is no data directory"), std::string::npos) << said;
+  const auto server = serve_ready();
+  EXPECT_EQ(repair(said), kFailed);
+  EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace hearth::testing
