@@ -54,8 +54,8 @@ class AgentResponse final : public runtime::CallSink {
   }
 
   void fail(net::HttpExchange& exchange, const Error& error) const {
-    const bool private_text = error.code == Errc::kPlugin;
-    if (private_text || streaming_) {
+    const bool private_text = error.code == Errc::kPlugin;  // the runtime has logged it
+    if (streaming_ && !private_text) {
       logger_.write_limited(LogLevel::kWarn, "http.agent_failed",
                             {agent_.agent_class, to_string(error.code)},
                             {{"class", agent_.agent_class},

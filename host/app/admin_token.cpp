@@ -25,7 +25,7 @@ Result<AdminToken> read_admin_token(const std::filesystem::path& file) {
   while (read.token.ends_with('\n') || read.token.ends_with('\r')) read.token.pop_back();
   if (!is_token(read.token)) {
     return Error{Errc::kInvalidArgument,
-                 quote_text(file.native(), kMaxShownPath) +
+                 show_name(file.native()) +
                      " holds no administrators' token: one line of 16 to 512 printable "
                      "characters without a space, such as `openssl rand -hex 32` prints"};
   }

@@ -93,7 +93,7 @@ Result<std::vector<QuarantinedClass>> Containment::release(const std::string& gi
 void Containment::tell(const CrashRecord& crash) const {
   if (crash.library.empty()) {
     logger_.write(LogLevel::kError, "server.crashed_before",
-                  {{"reason", crash.reason}, {"pid", crash.pid}});
+                  {{"reason", crash.reason}, {"pid", crash.pid}, {"stack", crash.stack}});
     return;
   }
   logger_.write(LogLevel::kError, "server.crashed_before",
@@ -105,7 +105,9 @@ void Containment::tell(const CrashRecord& crash) const {
                  {"class", crash.agent_class},
                  {"agent", crash.agent},
                  {"call", crash.call},
-                 {"running_ms", crash.running_ms}});
+                 {"method", crash.method},
+                 {"running_ms", crash.running_ms},
+                 {"stack", crash.stack}});
 }
 
 }  // namespace hearth::app

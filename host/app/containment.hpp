@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::app {
@@ -46,9 +47,9 @@ class Containment {
   [[nodiscard]] Result<std::vector<QuarantinedClass>> release(const std::string& given);
 
   // For a call that does not return: the process ends, as if it had crashed in it.
-  [[noreturn]] void end_as_hung(const loader::RunningCall& call) {
+  [[noreturn]] void end_as_hung(const loader::RunningCall& call, std::string_view stack) {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): made by the constructor
-    recorder_->end_as_hung(call);
+    recorder_->end_as_hung(call, stack);
   }
 
  private:

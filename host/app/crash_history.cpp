@@ -1,8 +1,10 @@
 #include "app/crash_history.hpp"
 
+#include "base/escape.hpp"
 #include "base/files.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -26,7 +28,7 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
   fs::create_directory(directory_, failure);
   if (failure)
     return Error{Errc::kUnavailable, directory_.native() + " cannot be made: " + failure.message()};
-  const auto text = read_file(pending(), kMaxCrashRecord);
+  const auto text = read_file(pending(), kMaxCrashFile);
   if (!text && text.error().code == Errc::kNotFound) return std::optional<CrashRecord>();
   std::optional<CrashRecord> found;
   if (text) {
@@ -35,6 +37,7 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
   if (!found) {
     fs::remove(pending(), failure);
   } else {
+    if (found->stack.empty()) name_stack(*text, *found);
     fs::rename(pending(), directory_ / file_name(*found), failure);
     forget_old();
   }
@@ -43,10 +46,18 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
   return found;
 }
 
+// While the private copies of the libraries that the server had loaded are still there: it had no time to remove them.
+void CrashHistory::name_stack(const std::string& text, CrashRecord& record) const {
+  const std::vector<loader::CodePlace> frames = parse_frames(text);
+  if (frames.empty()) return;
+  record.stack = cut_text(loader::join_stack(loader::name_places(frames)), kMaxCrashStack);
+  std::ofstream(pending(), std::ios::app) << format_stack(record.stack);
+}
+
 std::vector<CrashRecord> CrashHistory::all() const {
   std::vector<CrashRecord> records;
   for (const fs::path& file : files()) {
-    const auto text = read_file(file, kMaxCrashRecord);
+    const auto text = read_file(file, kMaxCrashFile);
     if (!text) continue;
     if (auto record = parse_crash(*text)) records.push_back(*std::move(record));
   }

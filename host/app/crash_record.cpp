@@ -1,5 +1,7 @@
 #include "app/crash_record.hpp"
 
+#include "base/escape.hpp"
+
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -76,7 +78,20 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "class") record.agent_class = value;
   if (key == "agent") record.agent = value;
   if (key == "call") record.call = value;
+  if (key == "method") record.method = value;
+  if (key == "stack") record.stack = value;
   if (key == "running_ms") read_number(value, record.running_ms);
+}
+
+// A line without its end was cut off: nobody knows how it goes on.
+template <class Take>
+void for_each_line(std::string_view text, const Take& take) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos) take(line.substr(0, equals), line.substr(equals + 1));
+  }
 }
 
 }  // namespace
@@ -92,11 +107,40 @@ std::string_view format_crash(const CrashReport& report,
   writer.line("class", report.agent_class);
   writer.line("sha256", report.sha256);
   writer.line("call", report.call);
+  writer.line("method", report.method);
   writer.line("agent", report.agent);
   writer.line("generation", report.generation);
   writer.line("running_ms", unsigned_of(report.running_ms));
   writer.line("library", report.library);
+  if (!report.stack.empty()) writer.line("stack", report.stack);
   return writer.text();
+}
+
+std::string_view format_frame(const loader::CodePlaceView& frame,
+                              std::span<char, kMaxCrashFrame> buffer) noexcept {
+  Writer writer(buffer);
+  writer.add("frame=");
+  writer.add(frame.offset);
+  writer.add(" ");
+  writer.add_foreign(frame.file);
+  writer.add("\n");
+  return writer.text();
+}
+
+std::string format_stack(std::string_view stack) {
+  return "stack=" + std::string(cut_text(stack, kMaxCrashStack)) + "\n";
+}
+
+std::vector<loader::CodePlace> parse_frames(std::string_view text) {
+  std::vector<loader::CodePlace> frames;
+  for_each_line(text, [&frames](std::string_view key, std::string_view value) {
+    const std::size_t space = value.find(' ');
+    if (key != "frame" || space == std::string_view::npos) return;
+    loader::CodePlace& frame = frames.emplace_back();
+    read_number(value.substr(0, space), frame.offset);
+    frame.file = value.substr(space + 1);
+  });
+  return frames;
 }
 
 std::string_view describe_crash(const CrashReport& report,
@@ -120,6 +164,10 @@ std::string_view describe_crash(const CrashReport& report,
       writer.add(", call ");
       writer.add(report.call);
     }
+    if (!report.method.empty()) {
+      writer.add(", method ");
+      writer.add_foreign(report.method);
+    }
   }
   writer.add("\n");
   return writer.text();
@@ -130,14 +178,9 @@ Result<CrashRecord> parse_crash(std::string_view text) {
     return Error{Errc::kInvalidArgument, "it does not begin as the record of a crash"};
   text.remove_prefix(kFirstLine.size());
   CrashRecord record;
-  // A line without its end was cut off: nobody knows how it goes on.
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end + 1);
-    const std::size_t equals = line.find('=');
-    if (equals != std::string_view::npos)
-      read_line(line.substr(0, equals), line.substr(equals + 1), record);
-  }
+  for_each_line(text, [&record](std::string_view key, std::string_view value) {
+    read_line(key, value, record);
+  });
   if (record.reason.empty())
     return Error{Errc::kInvalidArgument, "the record of a crash ends before its reason"};
   return record;

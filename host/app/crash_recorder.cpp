@@ -6,6 +6,7 @@
 #include "base/log_queue.hpp"
 #include "loader/call_stack.hpp"
 #include "loader/code_ranges.hpp"
+#include "loader/crash_stack.hpp"
 
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -66,7 +68,7 @@ bool is_wanted() {
 }
 
 // Async-signal-safe. False: another thread is at it, or has been.
-bool record(std::string_view reason, const loader::RunningCall* call) {
+bool record(std::string_view reason, const loader::RunningCall* call, std::string_view stack = {}) {
   if (!is_wanted() || is_recorded.exchange(true)) return false;
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -79,7 +81,9 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
                      .agent_class = {},
                      .agent = {},
                      .call = {},
-                     .running_ms = 0};
+                     .method = {},
+                     .running_ms = 0,
+                     .stack = stack};
   if (call != nullptr) {
     report.library = call->owner->library;
     report.sha256 = call->owner->sha256;
@@ -87,6 +91,7 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
     report.agent_class = call->owner->agent_class;
     report.agent = call->agent();
     report.call = call->call;
+    report.method = call->method();
     report.running_ms = (loader::call_clock() - call->since).count() / 1'000'000;
   }
   std::array<char, kMaxCrashRecord>
@@ -95,6 +100,19 @@ bool record(std::string_view reason, const loader::RunningCall* call) {
   await_log_written(kLogPatience);
   write_within(STDERR_FILENO, describe_crash(report, buffer), kLogPatience);
   return true;
+}
+
+// Async-signal-safe. Last of all: the stack may be broken, and to walk it the end. Our own functions, which called the library, are
+// left out.
+void record_stack(const ucontext_t* context) {
+  std::array<std::uintptr_t, loader::kMaxCrashFrames> buffer;
+  const std::span<const std::uintptr_t> frames = loader::walk_crashed_stack(context, buffer);
+  std::size_t shown = frames.size();
+  while (shown > 0 && loader::find_code_owner(frames[shown - 1]) == nullptr) --shown;
+  if (shown == 0) shown = frames.size();  // it is about no library
+  std::array<char, kMaxCrashFrame> line;
+  for (const std::uintptr_t address : frames.first(shown))
+    write_all(record_descriptor.load(), format_frame(loader::find_place(address), line));
 }
 
 // Another thread is at its record: it ends the process when it has written. Not waited for much longer than writing takes, as that thread
@@ -160,7 +178,9 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   loader::RunningCall call;
   const bool in_call =
       loader::find_running_call(call) || find_owner(*static_cast<const ucontext_t*>(context), call);
-  if (!record(name_of(signal), in_call ? &call : nullptr) && is_wanted()) {
+  if (record(name_of(signal), in_call ? &call : nullptr)) {
+    record_stack(static_cast<const ucontext_t*>(context));
+  } else if (is_wanted()) {
     // Another thread crashes at this moment: it ends the process when it has written.
     for (;;) ::pause();
   }
@@ -177,7 +197,11 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 void on_exit_of_process() {
   loader::RunningCall call;
   if (!is_wanted() || !loader::find_running_call(call)) return;
-  if (!record("exit", &call)) wait_for_end();
+  if (record("exit", &call)) {
+    record_stack(nullptr);
+  } else {
+    wait_for_end();
+  }
   ::_exit(kExitPluginLeft);
 }
 
@@ -203,6 +227,7 @@ CrashRecorder::CrashRecorder(const std::filesystem::path& file)
   for (const int signal : kSignals) ::sigaddset(&ours.sa_mask, signal);
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &ours, &before_[i]);
   watch_exit();
+  loader::prepare_stack_walk();
 }
 
 CrashRecorder::~CrashRecorder() {
@@ -215,8 +240,8 @@ CrashRecorder::~CrashRecorder() {
   ::unlink(file_.c_str());
 }
 
-void CrashRecorder::end_as_hung(const loader::RunningCall& call) {
-  if (!record(kHung, &call)) wait_for_end();
+void CrashRecorder::end_as_hung(const loader::RunningCall& call, std::string_view stack) {
+  if (!record(kHung, &call, stack)) wait_for_end();
   ::_exit(kExitHung);
 }
 

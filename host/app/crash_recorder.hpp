@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <string_view>
 
 #include <signal.h>
 
@@ -16,6 +17,7 @@ namespace hearth::app {
 //   end_as_hung()                              then the process ends with kExitHung
 // Outside of calls a crash is a library's if the code that crashed is (loader/code_ranges.hpp); and on a thread that the host calls no
 // libraries on, if the stack leads back to such code: abort() is the C library's.
+// The record has the stack, too: written last, since to walk a stack that was overwritten may be the end.
 // The first of them is recorded, if more than one thread crashes at once; the others wait until it ends the process, exit() and
 // end_as_hung() for two seconds at most.
 //
@@ -34,8 +36,8 @@ class CrashRecorder {
   // Whether there should be a file to write into, and is none.
   [[nodiscard]] bool lacks_file() const { return is_first_ && descriptor_ < 0; }
 
-  // A call does not return. The owner is valid.
-  [[noreturn]] void end_as_hung(const loader::RunningCall& call);
+  // A call does not return. The owner is valid. `stack`: where it is, as a text; empty: unknown.
+  [[noreturn]] void end_as_hung(const loader::RunningCall& call, std::string_view stack = {});
 
  private:
   static constexpr std::array kSignals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};

@@ -72,6 +72,7 @@ void tell_who_runs(Logger& logger) {
          {"class", call.owner->agent_class},
          {"agent", call.agent()},
          {"call", call.call},
+         {"method", call.method()},
          {"running_ms", std::chrono::duration_cast<std::chrono::milliseconds>(running).count()}});
   });
 }

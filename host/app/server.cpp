@@ -150,7 +150,7 @@ Result<void> Server::Parts::open_data() {
         LogLevel::kWarn, "server.data_readable",
         {{"data", path},
          {"advice", "other users of this machine have access to the data directory: chmod 700 " +
-                        quote_text(path, 4096)}});
+                        show_name(path)}});
   }
   return {};
 }
@@ -203,8 +203,9 @@ Result<void> Server::Parts::start_loops() {
   const HangLimits hangs{.soft = config.server.limits.soft_hang,
                          .hard = config.server.limits.hard_hang};
   watchdog = std::make_unique<Watchdog>(
-      hangs, logger, metrics,
-      [this](const loader::RunningCall& call) { containment->end_as_hung(call); });
+      hangs, logger, metrics, [this](const loader::RunningCall& call, const std::string& stack) {
+        containment->end_as_hung(call, stack);
+      });
   return {};
 }
 
@@ -418,6 +419,7 @@ void Server::Parts::stop_admin() {
   if (admin_desk) admin_desk->use(nullptr);
   reloader.reset();
   if (admin_desk) admin_desk->stop();  // whoever waits is answered
+  loaded = {};  // without a reloader: its classes would keep their libraries from leaving
 }
 
 void Server::Parts::finish_work() {

@@ -26,8 +26,7 @@ struct flock whole_file(short kind) {
 }
 
 Error no_server(const std::filesystem::path& data) {
-  return Error{Errc::kNotFound, "no server runs on the data directory " +
-                                    quote_text(data.native(), kMaxShownPath) +
+  return Error{Errc::kNotFound, "no server runs on the data directory " + show_name(data.native()) +
                                     ": name another one with --data or --config"};
 }
 
@@ -77,8 +76,8 @@ Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& da
   if (descriptor < 0 || ::fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
     if (descriptor >= 0) ::close(descriptor);
-    return Error{Errc::kUnavailable, "cannot lock " + quote_text(file.native(), kMaxShownPath) +
-                                         ": " + std::generic_category().message(error)};
+    return Error{Errc::kUnavailable, "cannot lock " + show_name(file.native()) + ": " +
+                                         std::generic_category().message(error)};
   }
   return PublishedRecord(std::move(file), descriptor);
 }
@@ -88,7 +87,7 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
   std::error_code failure;
   if (std::filesystem::exists(file, failure) && !is_trusted(file)) {
     return Error{Errc::kForbidden,
-                 quote_text(file.native(), kMaxShownPath) +
+                 show_name(file.native()) +
                      " is another user's: only that user and root may ask the server"};
   }
   const auto text = read_file(file, kMaxRecordFileBytes);
@@ -98,8 +97,7 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
   }
   if (!is_held(file)) return no_server(data);
   const auto json = parse_json(*text);
-  Error wrong{Errc::kInvalidArgument,
-              quote_text(file.native(), kMaxShownPath) + " is not what a server writes"};
+  Error wrong{Errc::kInvalidArgument, show_name(file.native()) + " is not what a server writes"};
   if (!json || !json->is_object()) return wrong;
   ServerRecord record;
   const auto address = json->find("address");

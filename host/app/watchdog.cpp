@@ -46,11 +46,16 @@ void SlowCalls::judge(const RunningCall& call, Seen& seen) {
                   {{"class", call.owner->agent_class},
                    {"agent", call.agent()},
                    {"call", call.call},
+                   {"method", call.method()},
                    {"library", call.owner->library},
                    {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()},
-                   {"stack", stack_of_ ? stack_of_(call) : std::string()}});
+                   {"stack", stack_text_of(call)}});
   }
-  if (limits_.hard.count() != 0 && seen.time >= limits_.hard) give_up_(call);
+  if (limits_.hard.count() != 0 && seen.time >= limits_.hard) give_up_(call, stack_text_of(call));
+}
+
+std::string SlowCalls::stack_text_of(const RunningCall& call) const {
+  return stack_of_ ? stack_of_(call) : std::string();
 }
 
 Counter& SlowCalls::counter(const std::string& agent_class) {
@@ -78,10 +83,7 @@ Watchdog::~Watchdog() {
 }
 
 std::string stack_text(const std::vector<std::uintptr_t>& frames) {
-  std::string text;
-  for (const std::string& each : loader::name_addresses(frames))
-    text += (text.empty() ? "" : " < ") + each;
-  return text;
+  return loader::join_stack(loader::name_addresses(frames));
 }
 
 void Watchdog::watch() {

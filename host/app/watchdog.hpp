@@ -36,7 +36,7 @@ struct HangLimits {
 class SlowCalls {
  public:
   static constexpr std::chrono::milliseconds kMaxStep{1'000};
-  using GiveUp = std::function<void(const loader::RunningCall&)>;
+  using GiveUp = std::function<void(const loader::RunningCall&, const std::string& stack)>;
 
   // In which functions a call is, innermost first; empty: unknown.
   using StackOf = std::function<std::string(const loader::RunningCall&)>;
@@ -57,6 +57,7 @@ class SlowCalls {
   };
 
   void judge(const loader::RunningCall& call, Seen& seen);
+  [[nodiscard]] std::string stack_text_of(const loader::RunningCall& call) const;
   Counter& counter(const std::string& agent_class);
 
   const HangLimits limits_;

@@ -65,6 +65,13 @@ std::string_view cut_text(std::string_view text, std::size_t max_bytes) noexcept
   return text.substr(0, end);
 }
 
+std::string show_name(std::string_view name) {
+  std::string quoted = quote_text(name, kMaxShownPath);
+  const bool is_plain =
+      !name.empty() && quoted.size() == name.size() + 2 && name.find(' ') == std::string_view::npos;
+  return is_plain ? std::string(name) : quoted;
+}
+
 std::string quote_text(std::string_view text, std::size_t max_bytes) {
   const std::string_view shown = cut_text(text, max_bytes);
   std::string out = "\"";

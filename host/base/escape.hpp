@@ -23,8 +23,12 @@ void append_escaped(std::string& out, std::string_view text, EscapeStyle style);
 // The longest start of `text` that has at most `max_bytes` bytes and splits no character.
 [[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t max_bytes) noexcept;
 
-// For quote_text(): a path is shown whole, as no system call takes a longer one.
+// A path is shown whole, as no system call takes a longer one.
 inline constexpr std::size_t kMaxShownPath = 4096;
+
+// A path or a name in a sentence, escaped for people: as it is, or in quotes where a space would hide its end. So a line of a log, where
+// quotes are escaped, can be read.
+[[nodiscard]] std::string show_name(std::string_view name);
 
 // "text" in quotes, escaped for people and cut to `max_bytes` with "..." after the cut.
 [[nodiscard]] std::string quote_text(std::string_view text, std::size_t max_bytes = 80);

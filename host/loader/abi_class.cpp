@@ -23,14 +23,27 @@ using runtime::OperationResult;
 // here: see AbiClass.
 template <class Call>
 hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
-                          const AgentLabel& agent, const Call& call,
-                          std::string_view event = {}) noexcept {
-  const CallScope published(agent_class.call_owner(), event.empty() ? function : event, agent);
+                          const AgentLabel& agent, const Call& call, std::string_view event = {},
+                          const AgentLabel& method = {}) noexcept {
+  const CallScope published(agent_class.call_owner(), event.empty() ? function : event, agent,
+                            method);
   try {
     return call();
   } catch (...) {
     agent_class.report_exception(function);
     return HEARTH_E_PLUGIN;
+  }
+}
+
+// What an author or an operator looks for: a method, GET or POST, a callback. The names of other events are addresses and
+// ids, which may be secret.
+AgentLabel method_of(const AgentEvent& event) {
+  switch (event.kind) {
+    case runtime::EventKind::kCall:
+    case runtime::EventKind::kRequest:
+    case runtime::EventKind::kSchedule:
+    case runtime::EventKind::kQueueItem: return AgentLabel(event.name);
+    default: return {};
   }
 }
 
@@ -65,7 +78,7 @@ class AbiInstance final : public AgentInstance {
                                  .reserved = 0};
     const hearth_status status = call_plugin(
         class_, "on_event", label_, [&] { return table_.on_event(instance_, &passed); },
-        to_string(event.kind));
+        to_string(event.kind), method_of(event));
     return result_of(status, "the agent refused it");
   }
 

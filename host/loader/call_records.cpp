@@ -37,7 +37,9 @@ struct alignas(64) CallSlot {
   std::atomic<const char*> call{nullptr};
   std::atomic<std::size_t> call_bytes{0};
   std::atomic<std::int64_t> since_ns{0};
-  std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>> agent{};
+  using Label = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>>;
+  Label agent{};
+  Label method{};
 };
 
 namespace {
@@ -91,6 +93,27 @@ CallSlot* claim_slot() {
   return slot_of_thread;
 }
 
+// The words behind the end of the text are left as they are.
+void publish(const AgentLabel& label, CallSlot::Label& into) noexcept {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const std::uint64_t word = label.words()[i];
+    into[i].store(word, std::memory_order_release);
+    if (word == 0) return;
+  }
+}
+
+void read_label(const CallSlot::Label& label, std::array<char, AgentLabel::kBytes>& into) noexcept {
+  AgentLabel::Words words{};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = label[i].load(std::memory_order_acquire);
+  std::memcpy(into.data(), words.data(), into.size());
+}
+
+std::string_view text_until_zero(const std::array<char, AgentLabel::kBytes>& bytes) {
+  const std::string_view all(bytes.data(), bytes.size());
+  return all.substr(0, all.find('\0'));
+}
+
 // False: no call runs there, or it ended while we looked.
 bool read(const CallSlot& slot, RunningCall& into) noexcept {
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
@@ -99,10 +122,8 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   const char* const call = slot.call.load(std::memory_order_acquire);
   const std::size_t call_bytes = slot.call_bytes.load(std::memory_order_acquire);
   into.since = std::chrono::nanoseconds(slot.since_ns.load(std::memory_order_acquire));
-  AgentLabel::Words words{};
-  for (std::size_t i = 0; i < words.size(); ++i)
-    words[i] = slot.agent[i].load(std::memory_order_acquire);
-  std::memcpy(into.agent_bytes.data(), words.data(), into.agent_bytes.size());
+  read_label(slot.agent, into.agent_bytes);
+  read_label(slot.method, into.method_bytes);
   into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
   into.thread = static_cast<std::uint64_t>(&slot - slots.data());
   into.number = number;
@@ -134,8 +155,8 @@ AgentLabel::AgentLabel(std::string_view name) {
   std::memcpy(words_.data(), name.data(), size);
 }
 
-CallScope::CallScope(const CallOwner& owner, std::string_view call,
-                     const AgentLabel& agent) noexcept
+CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
+                     const AgentLabel& method) noexcept
     : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
   if (slot_ == nullptr) return;
   const std::uint64_t number = slot_->number.load(std::memory_order_relaxed);
@@ -148,8 +169,8 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call,
   slot_->call.store(call.data(), std::memory_order_release);
   slot_->call_bytes.store(call.size(), std::memory_order_release);
   slot_->since_ns.store(call_clock().count(), std::memory_order_release);
-  for (std::size_t i = 0; i < agent.words().size(); ++i)
-    slot_->agent[i].store(agent.words()[i], std::memory_order_release);
+  publish(agent, slot_->agent);
+  publish(method, slot_->method);
   slot_->number.store(number + 1, std::memory_order_release);
 }
 
@@ -160,8 +181,11 @@ CallScope::~CallScope() {
 }
 
 std::string_view RunningCall::agent() const {
-  const std::string_view all(agent_bytes.data(), agent_bytes.size());
-  return all.substr(0, all.find('\0'));
+  return text_until_zero(agent_bytes);
+}
+
+std::string_view RunningCall::method() const {
+  return text_until_zero(method_bytes);
 }
 
 bool find_running_call(RunningCall& into) noexcept {

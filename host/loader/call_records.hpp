@@ -35,13 +35,13 @@ class CallOwner {
   const std::string agent_class;
 };
 
-// The beginning of an agent's name, in the form in which it is published.
+// The beginning of the name of an agent or of a method, in the form in which it is published.
 class AgentLabel {
  public:
   static constexpr std::size_t kBytes = 64;
   using Words = std::array<std::uint64_t, kBytes / sizeof(std::uint64_t)>;
 
-  AgentLabel() = default;  // no agent
+  AgentLabel() = default;  // none
   // Keeps whole characters of UTF-8, as many as fit into kBytes.
   explicit AgentLabel(std::string_view name);
   [[nodiscard]] const Words& words() const { return words_; }
@@ -53,10 +53,11 @@ class AgentLabel {
 struct CallSlot;
 
 // Publishes that this thread is in a call, until it is destroyed. One inside another is not seen: the outer one is.
-//   Threads   Any. The characters of `call` live for ever; the owner outlives the object, the label need not.
+//   Threads   Any. The characters of `call` live for ever; the owner outlives the object, the labels need not.
 class CallScope {
  public:
-  CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent) noexcept;
+  CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
+            const AgentLabel& method = {}) noexcept;
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -70,12 +71,15 @@ struct RunningCall {
   const CallOwner* owner = nullptr;
   std::string_view call;  // "message", "create"
   std::array<char, AgentLabel::kBytes> agent_bytes{};
+  std::array<char, AgentLabel::kBytes> method_bytes{};
   std::chrono::nanoseconds since{0};  // CLOCK_MONOTONIC, to some milliseconds
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is about none
+  // What of the class runs: "increment", "POST", a callback; empty: the call says it all.
+  [[nodiscard]] std::string_view method() const;
 };
 
 // The call that this thread is in. False: it is in none.

@@ -13,7 +13,7 @@ Checked<std::vector<std::string>> read_idempotent_methods(const hearth_methods_v
   std::vector<std::string> names;
   if (table == nullptr) return names;
   const auto broken = [class_name](const std::string& how) {
-    return finding("L2", "the " HEARTH_EXT_METHODS " of its class " + quote_text(class_name) + how);
+    return finding("L2", "the " HEARTH_EXT_METHODS " of its class " + show_name(class_name) + how);
   };
   if (table->struct_size < sizeof(hearth_methods_v1)) {
     return broken(" has a struct_size of " + std::to_string(table->struct_size) +

@@ -59,7 +59,8 @@ int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
 class SymbolFile {
  public:
   explicit SymbolFile(const std::string& path)
-      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+      : file_(path.starts_with('/') ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                                    : -1) {}
 
   // Finds the functions of those places that are in this file.
   void find(std::span<Place*> places) const {
@@ -157,12 +158,7 @@ std::string place_text(const Place& place, const std::string& function) {
   return function + "+" + hex(place.offset - place.function) + " (" + where + ")";
 }
 
-}  // namespace
-
-std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresses) {
-  std::vector<Place> places;
-  for (const std::uintptr_t address : addresses) places.push_back({.address = address, .file = {}});
-  ::dl_iterate_phdr(look_at_object, &places);
+std::vector<std::string> texts_of(std::vector<Place>& places) {
   std::vector<std::string> texts(places.size());
   std::vector<bool> is_done(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -183,6 +179,28 @@ std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresse
     }
   }
   return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresses) {
+  std::vector<Place> places;
+  for (const std::uintptr_t address : addresses) places.push_back({.address = address, .file = {}});
+  ::dl_iterate_phdr(look_at_object, &places);
+  return texts_of(places);
+}
+
+std::vector<std::string> name_places(std::span<const CodePlace> places) {
+  std::vector<Place> found;
+  for (const CodePlace& place : places)
+    found.push_back({.address = place.offset, .file = place.file, .offset = place.offset});
+  return texts_of(found);
+}
+
+std::string join_stack(std::span<const std::string> frames) {
+  std::string text;
+  for (const std::string& each : frames) text += (text.empty() ? "" : " < ") + each;
+  return text;
 }
 
 }  // namespace hearth::loader

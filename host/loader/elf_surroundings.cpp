@@ -110,7 +110,7 @@ std::string enumerate(const std::vector<std::string_view>& names) {
   const std::size_t named = std::min(names.size(), kMaxNamed);
   for (std::size_t index = 0; index < named; ++index) {
     if (index > 0) text += ", ";
-    text += quote_text(names[index]);
+    text += show_name(names[index]);
   }
   if (names.size() > named) text += " and " + std::to_string(names.size() - named) + " more";
   return text;
@@ -157,7 +157,7 @@ void check_surroundings(const ElfImage& image, std::vector<Finding>& findings) {
   for (const ElfNeededVersion& needed : image.versions) {
     if (needed.is_weak) continue;
     if (version_standing(needed.library, needed.name) != VersionStanding::kMissing) continue;
-    add("E12", "it needs " + quote_text(needed.name) + " of " + quote_text(needed.library) +
+    add("E12", "it needs " + show_name(needed.name) + " of " + show_name(needed.library) +
                    ", and this system's is older: build it on this system or an older one");
     break;
   }

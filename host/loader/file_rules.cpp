@@ -91,7 +91,7 @@ void check_image(const ElfImage& image, std::vector<Finding>& findings) {
     add("E5", "it has text relocations: compile every source of it with -fPIC");
   }
   if (image.run_path) {
-    add("E6", "it has a run path (" + quote_text(*image.run_path) +
+    add("E6", "it has a run path (" + show_name(*image.run_path) +
                   "): link it without -rpath (in CMake: BUILD_WITH_INSTALL_RPATH ON)");
   }
 }
@@ -111,15 +111,15 @@ void check_exports(const ElfImage& image, std::vector<Finding>& findings) {
   if (others > 0) {
     const auto first = std::ranges::find_if(
         image.exports, [](const ElfExport& symbol) { return symbol.name != kEntrySymbol; });
-    findings.push_back(finding(
-        "E8", "it exports " + std::to_string(others) + " other symbols, the first being " +
-                  quote_text(first->name) + ": link it with the version script plugin.map"));
+    findings.push_back(
+        finding("E8", "it exports " + std::to_string(others) + " other symbols, the first being " +
+                          show_name(first->name) + ": link it with the version script plugin.map"));
   }
   const auto unique = std::ranges::find(image.exports, ElfBinding::kUnique, &ElfExport::binding);
   if (unique != image.exports.end()) {
     findings.push_back(
         finding("E9", "it will not unload, because it exports the unique symbol " +
-                          quote_text(unique->name) +
+                          show_name(unique->name) +
                           ": compile it with -fno-gnu-unique and link it with plugin.map"));
   } else if (image.never_unloads) {
     findings.push_back(finding("E9", "it will not unload, because it was linked with -z nodelete"));
@@ -155,18 +155,18 @@ std::optional<Finding> check_manifest(const PluginManifest& manifest) {
   for (const std::string& name : manifest.classes) {
     if (!is_valid_class_name(name)) {
       return finding("N5",
-                     "its manifest names the class " + quote_text(name) +
+                     "its manifest names the class " + show_name(name) +
                          ": a class name is a letter or _ and then letters, digits, _ and -, at "
                          "most 64 in all");
     }
     if (std::ranges::find(seen, name) != seen.end()) {
-      return finding("N5", "its manifest names the class " + quote_text(name) + " twice");
+      return finding("N5", "its manifest names the class " + show_name(name) + " twice");
     }
     seen.push_back(name);
   }
   for (const std::string& id : manifest.extensions) {
     if (!knows_extension(id)) {
-      return finding("N6", "it needs the extension " + quote_text(id) +
+      return finding("N6", "it needs the extension " + show_name(id) +
                                ", which this server does not have: update the server");
     }
   }
@@ -243,7 +243,7 @@ Finding finding(std::string_view rule_id, std::string reason) {
 Result<void> check_directory(const std::filesystem::path& directory, uid_t user) {
   const auto fail = [](Errc code, const std::filesystem::path& path,
                        std::string what) -> Result<void> {
-    return Error{code, quote_text(path.native(), 4096) + " " + std::move(what)};
+    return Error{code, show_name(path.native()) + " " + std::move(what)};
   };
   std::error_code failure;
   const std::filesystem::path real = std::filesystem::canonical(directory, failure);

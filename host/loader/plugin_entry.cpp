@@ -37,7 +37,7 @@ Checked<EntryClass> read_class(const hearth_plugin& plugin, std::uint32_t index)
   if (!version || !is_valid_version(*version)) return finding("L2", which + "has no valid version");
   if (table->create == nullptr || table->destroy == nullptr || table->on_event == nullptr ||
       table->on_cancel == nullptr || table->on_result == nullptr) {
-    return finding("L2", "its class " + quote_text(*name) +
+    return finding("L2", "its class " + show_name(*name) +
                              " lacks a function: only get_extension may be null");
   }
   return EntryClass{.table = table, .name = *name, .version = *version};
@@ -78,11 +78,11 @@ Checked<std::vector<EntryClass>> read_classes(const hearth_plugin& plugin, const
     if (!entry) return entry.error();
     const auto& announced = note.manifest.classes;
     if (std::ranges::find(announced, entry->name) == announced.end()) {
-      return finding(
-          "L3", "it has a class " + quote_text(entry->name) + ", which its note does not name");
+      return finding("L3",
+                     "it has a class " + show_name(entry->name) + ", which its note does not name");
     }
     if (std::ranges::find(classes, entry->name, &EntryClass::name) != classes.end()) {
-      return finding("L3", "it has the class " + quote_text(entry->name) + " twice");
+      return finding("L3", "it has the class " + show_name(entry->name) + " twice");
     }
     classes.push_back(*std::move(entry));
   }

@@ -22,15 +22,15 @@ Result<std::vector<std::filesystem::path>> list_libraries(const std::filesystem:
     const bool hidden = path.filename().native().starts_with('.');
     if (!hidden && path.extension() == ".so") files.push_back(path);
     if (files.size() > PluginLoader::kMaxFiles) {
-      return Error{Errc::kLimitExceeded,
-                   quote_text(directory.native(), 4096) + " holds more than " +
-                       std::to_string(PluginLoader::kMaxFiles) + " libraries"};
+      return Error{Errc::kLimitExceeded, show_name(directory.native()) + " holds more than " +
+                                             std::to_string(PluginLoader::kMaxFiles) +
+                                             " libraries"};
     }
     entry.increment(failure);
   }
   if (failure) {
     return Error{Errc::kForbidden,
-                 quote_text(directory.native(), 4096) + " cannot be listed: " + failure.message()};
+                 show_name(directory.native()) + " cannot be listed: " + failure.message()};
   }
   std::ranges::sort(files);
   return files;

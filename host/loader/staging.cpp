@@ -22,12 +22,11 @@ constexpr int kMaxNameCollisions = 1000;
 
 Error staging_refused(const std::filesystem::path& path, std::string_view what, int error) {
   const std::string why = std::error_code(error, std::generic_category()).message();
-  return Error{Errc::kUnavailable,
-               quote_text(path.native(), 4096) + " " + std::string(what) + ": " + why};
+  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " + why};
 }
 
 Error forbidden(const std::filesystem::path& path, std::string_view why) {
-  return Error{Errc::kForbidden, quote_text(path.native(), 4096) + " " + std::string(why)};
+  return Error{Errc::kForbidden, show_name(path.native()) + " " + std::string(why)};
 }
 
 // 0, or the error number.

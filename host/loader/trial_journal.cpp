@@ -102,8 +102,7 @@ int sync_file(const fs::path& file) {
 }
 
 Error journal_refused(const fs::path& path, std::string_view what, int error) {
-  return Error{Errc::kUnavailable, quote_text(path.native(), 4096) + " " + std::string(what) +
-                                       ": " +
+  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " +
                                        std::error_code(error, std::generic_category()).message()};
 }
 
@@ -118,8 +117,7 @@ Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
   if (::lstat(directory.c_str(), &status) != 0)
     return journal_refused(directory, "cannot be examined", errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
-    return Error{Errc::kForbidden,
-                 quote_text(directory.native(), 4096) + " is no directory of this user"};
+    return Error{Errc::kForbidden, show_name(directory.native()) + " is no directory of this user"};
   }
   if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
     return journal_refused(directory, "cannot be made private", errno);
@@ -132,7 +130,7 @@ Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
   const auto found = file && file->is_object() ? file->find("trials") : Json::const_iterator();
   if (!file || !file->is_object() || found == file->end() || !found->is_array()) {
     return Error{Errc::kInvalidArgument,
-                 quote_text(list.native(), 4096) + " is not what the server writes"};
+                 show_name(list.native()) + " is not what the server writes"};
   }
   for (const Json& each : *found) {
     auto trial = read_trial(each);
@@ -145,8 +143,8 @@ Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
 Result<Trial> TrialJournal::trial_of(const fs::path& file, const Version& served) {
   HEARTH_ASSERT(is_hash(served.sha256), "a hash has 64 digits");
   if (!is_valid_utf8(file.native())) {
-    return Error{Errc::kInvalidArgument, "the name " + quote_text(file.native(), 4096) +
-                                             " is not UTF-8, and cannot be noted"};
+    return Error{Errc::kInvalidArgument,
+                 "the name " + show_name(file.native()) + " is not UTF-8, and cannot be noted"};
   }
   const Trial* const known = find(file);
   if (known != nullptr && (known->proven == served.sha256 || known->on_trial == served.sha256))
@@ -267,10 +265,9 @@ Result<Candidate> TrialJournal::proven(const fs::path& file, const Clock& clock,
   auto candidate = read_candidate(
       bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
   if (!candidate)
-    return Error{Errc::kInternal,
-                 quote_text(bytes.native(), 4096) + ": " + candidate.error().reason};
+    return Error{Errc::kInternal, show_name(bytes.native()) + ": " + candidate.error().reason};
   if (candidate->sha256 != known->proven)
-    return Error{Errc::kInternal, quote_text(bytes.native(), 4096) + " is damaged"};
+    return Error{Errc::kInternal, show_name(bytes.native()) + " is damaged"};
   candidate->file = file;
   return *std::move(candidate);
 }

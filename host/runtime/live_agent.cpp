@@ -19,6 +19,9 @@ constexpr int kMaxFlushHops = 16;
 // Frames and answers that wait for the device. Past it an agent gets no more events until some have left.
 constexpr std::size_t kMaxHeldEffects = 4096;
 
+// Of a method in the log: clients choose it.
+constexpr std::size_t kMaxShownMethod = 64;
+
 Error storage_error_for_clients() {
   return Error{Errc::kInternal,
                "the agent's storage failed; do not count on any of this being saved"};
@@ -119,6 +122,7 @@ void LiveAgent::deliver(Incoming incoming) {
   }
   const auto [id, call] = calls_.emplace();
   call.kind = incoming.kind;
+  if (has_method(call.kind)) call.method = cut_text(incoming.name, kMaxShownMethod);
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
@@ -142,12 +146,15 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
         may_be_ignored(event.kind)) {
       finish(id, *call, std::string_view());
     } else if (accepted.has_error()) {
-      services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
-                                       {class_->name(), to_string(accepted.error().code)},
-                                       {{"class", class_->name()},
-                                        {"agent", slot_.key().name},
-                                        {"event", to_string(event.kind)},
-                                        {"error", accepted.error().message}});
+      const bool is_told_below = has_method(event.kind) && accepted.error().code == Errc::kPlugin;
+      if (!is_told_below) {
+        services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
+                                         {class_->name(), to_string(accepted.error().code)},
+                                         {{"class", class_->name()},
+                                          {"agent", slot_.key().name},
+                                          {"event", to_string(event.kind)},
+                                          {"error", accepted.error().message}});
+      }
       finish(id, *call, accepted.error());
     } else {
       // Most events are over by now. Only one that suspended pays for a timer.
@@ -478,6 +485,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
     }
   }
   figures_.event_ended(kind, outcome_of(outcome));
+  if (outcome.has_error()) tell_failure(call, outcome.error());
   if (kind == EventKind::kStart && outcome) report_left_over();
   if (call.work) {
     --work_calls_;

@@ -230,6 +230,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
  private:
   struct Call {
     EventKind kind{};
+    std::string method;  // of a call or a request; its beginning, for the log
     ConnectionId connection = 0;
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
@@ -316,6 +317,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // The end of the instance cuts it off. False: it must be answered now.
   bool interrupt(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
+  void tell_failure(const Call& call, const Error& error);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
   void write_state_of_client(Incoming& incoming);

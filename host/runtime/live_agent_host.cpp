@@ -107,6 +107,17 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
       Logger::kWorkLimit);
 }
 
+// An error with another code is the author's answer to the client, and no news.
+void LiveAgent::tell_failure(const Call& call, const Error& error) {
+  if (!has_method(call.kind) || error.code != Errc::kPlugin) return;
+  services_.logger().write_limited(LogLevel::kWarn, "agent.call_failed", {class_->name()},
+                                   {{"class", class_->name()},
+                                    {"agent", slot_.key().name},
+                                    {"event", to_string(call.kind)},
+                                    {"method", call.method},
+                                    {"error", error.message}});
+}
+
 // ---- state ------------------------------------------------------------------------------------------------
 
 std::optional<std::string_view> LiveAgent::state() {

@@ -45,6 +45,11 @@ enum class EventKind : std::uint32_t {
   return kind >= EventKind::kFiberRecovered && kind <= EventKind::kFibersRecovered;
 }
 
+// Events that run a method for a client who waits for its answer.
+[[nodiscard]] constexpr bool has_method(EventKind kind) {
+  return kind == EventKind::kCall || kind == EventKind::kRequest;
+}
+
 // Lower-case words for logs: "start", "message".
 std::string_view to_string(EventKind kind) noexcept;
 

@@ -43,8 +43,14 @@ TEST_F(CrashHistoryTest, ARecordIsTakenOnceAndKept) {
   EXPECT_EQ(history_.all().front().reason, "SIGSEGV");
 }
 
+TEST_F(CrashHistoryTest, TheFramesOfARecordAreNamedAndStayNamed) {
+  leave("hearth crash 1\nreason=SIGSEGV\ntime_ms=5\nframe=18 /nowhere/a.so\nframe=32 hearth\n");
+  EXPECT_EQ(history_.take_pending().value()->stack, "a.so+0x12 < hearth+0x20");
+  EXPECT_EQ(history_.all().front().stack, "a.so+0x12 < hearth+0x20");
+}
+
 TEST_F(CrashHistoryTest, WhatIsNoRecordIsRemoved) {
-  for (const std::string& text : {std::string(), std::string("?"), std::string(20'000, 'x')}) {
+  for (const std::string& text : {std::string(), std::string("?"), std::string(200'000, 'x')}) {
     leave(text);
     EXPECT_FALSE(history_.take_pending().value());
     EXPECT_FALSE(std::filesystem::exists(history_.pending()));

@@ -33,7 +33,7 @@ class SlowCallsTest : public ::testing::Test {
   Metrics metrics_;
   int given_up_ = 0;
   SlowCalls calls_{HangLimits{.soft = seconds(1), .hard = seconds(5)}, logger_, metrics_,
-                   [this](const RunningCall& call) {
+                   [this](const RunningCall& call, const std::string& /*stack*/) {
                      EXPECT_EQ(call.owner, &owner_);
                      ++given_up_;
                    }};
@@ -85,7 +85,8 @@ TEST_F(SlowCallsTest, JobsMayTakeAsLongAsTheyLike) {
 
 TEST_F(SlowCallsTest, ItsStackIsTold) {
   SlowCalls calls(
-      HangLimits{.soft = seconds(1), .hard = {}}, logger_, metrics_, [](const RunningCall&) {},
+      HangLimits{.soft = seconds(1), .hard = {}}, logger_, metrics_,
+      [](const RunningCall&, const std::string&) {},
       [](const RunningCall& call) { return "stack of " + std::string(call.agent()); });
   const CallScope scope(owner_, "message", AgentLabel("lobby"));
   calls.look(seconds(1));
@@ -107,7 +108,7 @@ TEST(WatchdogTest, LooksByItself) {
   bool given_up = false;
   const CallScope scope(owner, "message", AgentLabel("lobby"));
   const Watchdog watchdog(HangLimits{.soft = milliseconds(0), .hard = milliseconds(1)}, logger,
-                          metrics, [&](const RunningCall&) {
+                          metrics, [&](const RunningCall&, const std::string&) {
                             const std::scoped_lock lock(mutex);
                             given_up = true;
                             came.notify_one();

@@ -32,6 +32,14 @@ TEST(EscapeTest, DirectionMarksAndSeparatorsNeedEscapes) {
   }
 }
 
+TEST(EscapeTest, ANameIsQuotedOnlyWhereItMustBe) {
+  EXPECT_EQ(show_name("/srv/plugins/a.so"), "/srv/plugins/a.so");
+  EXPECT_EQ(show_name("/srv/my plugins"), R"("/srv/my plugins")");
+  EXPECT_EQ(show_name("a\nb"), R"("a\nb")");
+  EXPECT_EQ(show_name("a\"b"), R"("a\"b")");
+  EXPECT_EQ(show_name(""), R"("")");
+}
+
 TEST(EscapeTest, QuotedCutsBetweenCharacters) {
   EXPECT_EQ(quote_text("abc", 3), "\"abc\"");
   EXPECT_EQ(quote_text("abcd", 3), "\"abc...\"");

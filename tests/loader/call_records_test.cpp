@@ -74,6 +74,16 @@ TEST_F(CallRecordsTest, OfACallInsideACallTheOuterOneIsSeen) {
   EXPECT_EQ(seen(), std::vector<std::string>{"message a"});
 }
 
+TEST_F(CallRecordsTest, AMethodIsSeenAndTheNextCallHasNothingOfIt) {
+  RunningCall call;
+  for (const std::string method : {"a_rather_long_method", "exactly8", "m", ""}) {
+    const CallScope scope(owner_, "call", AgentLabel("lobby"), AgentLabel(method));
+    ASSERT_TRUE(find_running_call(call));
+    EXPECT_EQ(call.method(), method);
+    EXPECT_EQ(call.agent(), "lobby");
+  }
+}
+
 TEST_F(CallRecordsTest, ALongNameIsCutBetweenCharacters) {
   const std::string name = std::string(63, 'x') + "\u00e9" + "z";
   const CallScope scope(owner_, "message", AgentLabel(name));

@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Expected{"odd_dependency", "E10", kWarning, "libz.so.1"},
                       Expected{"handles_a_signal", "E11", kFailed, "signal"},
                       Expected{"changes_the_locale", "E11", kFailed, "setlocale"},
-                      Expected{"exits_in_message", "E11", kFailed, "\"exit\""},
+                      Expected{"exits_in_message", "E11", kFailed, "exit"},
                       Expected{"leaves_a_thread", "E17", kWarning, "pthread_create"},
                       Expected{"thread_local_destructor", "E17", kWarning, "__cxa_thread_atexit"},
                       Expected{"shares_a_variable", "E9", kFailed, "zoo_shared_host"}),

@@ -18,7 +18,7 @@ TEST(ClassClaimsTest, AClassIsServedByOneLibrary) {
   const auto taken = claims.conflict({"C", "B"}, "/plugins/two.so");
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->rule, "C1");
-  EXPECT_NE(taken->reason.find("\"B\""), std::string::npos);
+  EXPECT_NE(taken->reason.find("class B,"), std::string::npos);
   EXPECT_NE(taken->reason.find("/plugins/one.so"), std::string::npos);
 }
 

@@ -25,7 +25,7 @@ class ClassMethodsTest : public ::testing::Test {
   void expect_refused(const Checked<Names>& outcome, const std::string& why) {
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().rule, "L2");
-    EXPECT_EQ(outcome.error().reason, "the hearth.methods/1 of its class \"Counter\" " + why);
+    EXPECT_EQ(outcome.error().reason, "the hearth.methods/1 of its class Counter " + why);
   }
 
   hearth_methods_v1 table_{};

@@ -37,7 +37,7 @@ TEST(ElfSurroundingsTest, E10_ALibraryThatIsNotEverywhereIsNamed) {
     image.needed.push_back("libm.so.6");
     image.needed.push_back("libpython3.11.so.1.0");
   });
-  EXPECT_NE(reason.find("\"libpython3.11.so.1.0\""), std::string::npos) << reason;
+  EXPECT_NE(reason.find("needs libpython3.11.so.1.0,"), std::string::npos) << reason;
   EXPECT_EQ(reason.find("libm"), std::string::npos) << reason;
 }
 

@@ -112,7 +112,7 @@ TEST_F(PluginGenerationTest, L2_AListOfMethodsThatBreaksALimitRefusesTheLibrary)
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().rule, "L2");
   EXPECT_EQ(loaded.error().reason,
-            "the hearth.methods/1 of its class \"Plain\" has 1025 methods, more than 1024");
+            "the hearth.methods/1 of its class Plain has 1025 methods, more than 1024");
 }
 
 TEST_F(PluginGenerationTest, L1_TheReasonIsTheDynamicLoadersAndDoesNotNameTheCopy) {

@@ -104,7 +104,7 @@ TEST_F(SqlTest, ErrorsCarrySqlitesWordsAndTheSql) {
 
 TEST_F(SqlTest, ACallerReadsSqlitesWordsAndTheLogTheSqlToo) {
   EXPECT_EQ(handle_.start("broken").error(), "no such table: nowhere");
-  EXPECT_EQ(host_.log().back(), "error no such table: nowhere in SQL: SELECT secret FROM nowhere");
+  EXPECT_EQ(host_.log().back(), "error failed in SQL: SELECT secret FROM nowhere");
 }
 
 TEST_F(SqlTest, WhatBelongsToTheHostIsForbidden) {

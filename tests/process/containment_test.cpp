@@ -59,6 +59,11 @@ class ContainmentTest : public SupervisedTest {
       EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
     }
     EXPECT_EQ(told.find("agent=a ") != std::string::npos, call != "offload") << told;
+    EXPECT_EQ(told.find(" method=GET ") != std::string::npos, call == "request") << told;
+    const std::size_t stack = told.find(" stack=");
+    ASSERT_NE(stack, std::string::npos) << told;
+    EXPECT_NE(told.find(how == "overflow" ? "overflow(int)" : "crash(", stack), std::string::npos)
+        << told;
     // It is told once.
     server = serve_ready();
     EXPECT_EQ(server->stop(), kClean);
@@ -108,7 +113,8 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   EXPECT_EQ(server->stop(), kClean);
   const std::string told = line(*server, "server.crashed_before");
   EXPECT_NE(told.find("reason=hung"), std::string::npos) << told;
-  EXPECT_NE(told.find("class=Crashes agent=a call=request"), std::string::npos) << told;
+  EXPECT_NE(told.find("class=Crashes agent=a call=request method=GET"), std::string::npos) << told;
+  EXPECT_NE(told.find("crash(", told.find(" stack=")), std::string::npos) << told;
 }
 
 TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatHungAndItsClassIsInQuarantine) {

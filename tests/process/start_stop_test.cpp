@@ -33,6 +33,18 @@ TEST_F(StartStopTest, SaysOnOneLineOfStdoutThatItServesAndNothingElse) {
             "hearth ready: listening on 127.0.0.1:" + std::to_string(server->port()) + "\n");
 }
 
+TEST_F(StartStopTest, WhereItsAddressIsInUseItSaysThatOnceAndBlamesNoLibrary) {
+  const auto first = serve_ready();
+  const auto second = run({"serve", "--listen", "127.0.0.1:" + std::to_string(first->port()),
+                           "--data", "other", "--log-format", "human"});
+  EXPECT_EQ(second->wait(), kFailed);
+  const std::string& log = second->log();
+  const std::size_t failed = log.find("server.start_failed");
+  ASSERT_NE(failed, std::string::npos) << log;
+  EXPECT_EQ(log.find('\n', failed) + 1, log.size()) << log;
+  EXPECT_EQ(log.find("plugin.pinned"), std::string::npos) << log;
+}
+
 TEST_F(StartStopTest, BothSignalsEndItCleanly) {
   for (const int number : {SIGTERM, SIGINT}) {
     const auto server = serve_ready();

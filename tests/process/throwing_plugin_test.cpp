@@ -22,7 +22,9 @@ class ThrowingPluginTest : public ProcessTest {
       EXPECT_EQ(increment(*server, "a"), R"({"count":)" + std::to_string(attempt + 1) + "}");
     }
     EXPECT_EQ(server->stop(), kClean);
-    EXPECT_NE(server->log().find(reason), std::string::npos) << server->log();
+    const std::string& log = server->log();
+    EXPECT_NE(log.find(reason), std::string::npos) << log;
+    EXPECT_EQ(log.find("http.agent_failed"), std::string::npos) << "said twice: " << log;
   }
 };
 
@@ -50,6 +52,10 @@ TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
   client.close();
   EXPECT_EQ(server->stop(), kClean);
+  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event=call method=fail "
+                               "error=\"went wrong\""),
+            std::string::npos)
+      << server->log();
 }
 
 }  // namespace

@@ -76,6 +76,39 @@ TEST_F(LiveAgentTest, AnAnswerThatIsNotJsonIsTheAgentsError) {
   EXPECT_EQ(answer->end, "error plugin_error: the agent's answer is not JSON");
 }
 
+TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAnAuthorAreNot) {
+  const std::string endless(1000, 'm');
+  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "refuses") return Error{Errc::kPlugin, "cannot begin"};
+    const Errc code = event.name == "no-such-room" ? Errc::kNotFound : Errc::kPlugin;
+    return host.complete(event.call, Error{code, "went wrong"});
+  });
+  const auto client = shard_.connect();
+  for (const std::string& method : {std::string("fail"), std::string("no-such-room"), endless})
+    shard_.call(client, method);
+  shard_.call(client, "refuses");
+  shard_.request("POST");
+  shard_.settle();
+  const std::string line = "warn agent.call_failed class=Counter agent=a event=";
+  EXPECT_TRUE(shard_.logger.contains(line + "call method=fail error=\"went wrong\""));
+  EXPECT_TRUE(shard_.logger.contains(line + "call method=" + endless.substr(0, 64) + " "));
+  EXPECT_TRUE(shard_.logger.contains(line + "call method=refuses error=\"cannot begin\""));
+  EXPECT_TRUE(shard_.logger.contains(line + "request method=POST"));
+  EXPECT_FALSE(shard_.logger.contains("no-such-room"));
+  EXPECT_EQ(shard_.logger.count("cannot begin"), 1U);
+}
+
+TEST_F(LiveAgentTest, ALogIsNotFilledWithTheFailuresThatClientsAskFor) {
+  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    return host.complete(event.call, Error{Errc::kPlugin, "went wrong"});
+  });
+  const auto client = shard_.connect();
+  for (int i = 0; i < 1000; ++i) shard_.call(client, "fail");
+  shard_.settle();
+  EXPECT_GE(shard_.logger.count("agent.call_failed"), 10U);
+  EXPECT_LT(shard_.logger.count("agent.call_failed"), 100U);
+}
+
 TEST_F(LiveAgentTest, PartsComeBeforeTheEnd) {
   on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.emit(event.call, "1"));

@@ -122,7 +122,6 @@ hearth_status create(const hearth_class* self, const hearth_host* host, hearth_a
   } catch (...) {
     constructing = outer;
     const Failure failure = current_failure();
-    if (activation) activation->log(HEARTH_LOG_ERROR, "create failed: " + failure.text);
     host->complete(host, id, 0, failure.status, slice(std::string_view(failure.text)));
     return failure.status;
   }

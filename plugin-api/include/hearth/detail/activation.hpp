@@ -371,9 +371,12 @@ inline Failure current_failure() noexcept {
 
 inline void Activation::complete_with_exception(const Context& context) const noexcept {
   const Failure failure = current_failure();
-  if (!failure.sql.empty()) log(HEARTH_LOG_ERROR, failure.text + " in SQL: " + failure.sql);
+  // Where somebody hears of it the host logs the text; the SQL is for the log alone.
+  const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
   if (context.unheard) {
-    log(HEARTH_LOG_ERROR, std::string(context.unheard) + " failed: " + failure.text);
+    log(HEARTH_LOG_ERROR, std::string(context.unheard) + " failed: " + failure.text + sql);
+  } else if (!sql.empty()) {
+    log(HEARTH_LOG_ERROR, "failed" + sql);
   }
   // For events that are given again these two say that the class has nothing to call. It had, and that threw.
   const bool misleading =
