@@ -21,7 +21,10 @@ constexpr const char* kPurpose =
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  hearth serve --plugins ./plugins              serve what is in ./plugins on 127.0.0.1:8787\n"
+    "  hearth serve                                  serve ./plugins, or else the libraries that "
+    "came "
+    "with hearth\n"
+    "  hearth serve --plugins build/plugins          serve these, on 127.0.0.1:8787\n"
     "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
     "  hearth new greeter && cd greeter              begin a library of your own\n"
     "  hearth check build/plugins/greeter.so         see whether it keeps the contract\n"
@@ -52,12 +55,14 @@ constexpr const char* kServeNotes =
     "A flag wins over the configuration file, and the file over the defaults. Without --config no "
     "server file is\n"
     "read: data, plugins and classes are then the directories of these names below the current "
-    "one.";
+    "one. Where there is\n"
+    "no directory `plugins`, an installed hearth serves the libraries that were installed with "
+    "it.";
 
 constexpr const char* kNewNotes =
     "The project has one source, a test that needs no server, the class's settings, CMakeLists.txt "
     "and README.md, and\n"
-    "builds against an installed Hearth.";
+    "builds against Hearth where it is installed, or beside the hearth that is in PATH.";
 
 constexpr const char* kCheckNotes =
     "Reads the file without running it, loads it in a child process, and then tries some thirty "

@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,15 @@ namespace {
 
 // What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
 constexpr std::chrono::seconds kStopSlack{20};
+
+// The libraries that were installed with this binary. Empty: none were.
+std::filesystem::path bundled_plugins() {
+  std::error_code failure;
+  const auto binary = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  auto directory = (binary.parent_path() / HEARTH_BUNDLED_PLUGINS).lexically_normal();
+  return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
+}
 
 // The file's values, or the defaults, with the flags over them.
 config::LoadResult load_with_flags(const ServeCommand& command) {
@@ -42,6 +52,9 @@ config::LoadResult load_with_flags(const ServeCommand& command) {
     for (const auto& directory : command.plugins) {
       server.plugins.push_back(std::filesystem::absolute(directory));
     }
+  } else if (std::error_code failure;
+             !server.names_plugins && !std::filesystem::exists(server.plugins.front(), failure)) {
+    if (auto bundled = bundled_plugins(); !bundled.empty()) server.plugins = {std::move(bundled)};
   }
   if (command.shards) server.shards = command.shards;
   if (command.log_level) server.log.level = *command.log_level;

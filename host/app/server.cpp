@@ -242,9 +242,15 @@ Result<void> Server::Parts::load_plugins() {
     for (const auto& agent_class : plugin.classes) serve_class(agent_class);
   }
   if (report->plugins.empty()) {
-    logger.write(
-        LogLevel::kWarn, "server.no_plugins",
-        {{"advice", "no class is served yet: put libraries (*.so) into a directory of `plugins`"}});
+    std::string looked_in;
+    for (const std::filesystem::path& directory : config.server.plugins)
+      looked_in += (looked_in.empty() ? "" : ", ") + directory.native();
+    logger.write(LogLevel::kWarn, "server.no_plugins",
+                 {{"plugins", looked_in},
+                  {"advice",
+                   "no class is served yet: put libraries (*.so) there, or name another directory "
+                   "with `hearth serve --plugins DIR` or `plugins` in the configuration; "
+                   "`hearth new NAME` begins a library of your own"}});
   }
   loaded = *std::move(report);
   warn_of_unused_settings();

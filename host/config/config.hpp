@@ -150,6 +150,7 @@ struct ServerConfig {
   ListenAddress listen;                 // this machine only, until somebody decides otherwise
   std::filesystem::path data = "data";  // absolute once loaded
   std::vector<std::filesystem::path> plugins = {"plugins"};  // directories; absolute once loaded
+  bool names_plugins = false;                                // the file does: no other will do
   // Whether a library is refused until it has passed `hearth check --data <data>`. Off: whoever may write the plugin
   // directories is trusted to have done so.
   bool require_checked = false;

@@ -151,6 +151,7 @@ ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& d
   read_listen(reader, config.listen);
   reader.read_path("data", config.data, directory);
   reader.read_paths("plugins", config.plugins, directory);
+  config.names_plugins = reader.find("plugins") != nullptr;
   reader.read_choice("require_checked", config.require_checked, {{"true", true}, {"false", false}});
   reader.read_path("classes", config.classes, directory);
   read_shards(reader, config.shards);
