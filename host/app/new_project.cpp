@@ -83,7 +83,9 @@ std::string next_steps(const fs::path& directory, const std::string& name) {
          "  curl http://127.0.0.1:8787/agents/" +
          name +
          "/first\n"
-         "\nIf CMake does not find Hearth, say where it is installed: -DCMAKE_PREFIX_PATH=DIR.\n";
+         "\nCMake finds Hearth where it is installed, or beside the hearth that is in PATH; else "
+         "say "
+         "where: -DCMAKE_PREFIX_PATH=DIR.\n";
 }
 
 }  // namespace

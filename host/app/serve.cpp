@@ -1,5 +1,6 @@
 #include "app/serve.hpp"
 
+#include "app/admin_token.hpp"
 #include "app/descriptor_budget.hpp"
 #include "app/server.hpp"
 #include "app/stop_signals.hpp"
@@ -74,6 +75,18 @@ int report_mistakes(const config::Diagnostics& mistakes) {
                          (mistakes.size() == 1 ? " mistake" : " mistakes") +
                          " in the configuration");
   return kExitBadUsage;
+}
+
+// The last part of --check-config: the file that must exist because it is named.
+int check_token(const config::AdminConfig& admin) {
+  if (!admin.token_file.empty()) {
+    if (const auto token = read_admin_token(admin.token_file); !token) {
+      print_line(stderr, "hearth: admin.token_file: " + token.error().message);
+      return kExitBadUsage;
+    }
+  }
+  print_line(stdout, "configuration ok");
+  return kExitClean;
 }
 
 void tell_who_runs(Logger& logger) {
@@ -168,10 +181,7 @@ int serve(const ServeCommand& command) {
   SupervisedServer supervised(command.supervisor_descriptor);
   config::LoadResult loaded = load_with_flags(command);
   if (!loaded) return report_mistakes(loaded.error());
-  if (command.check_config) {
-    print_line(stdout, "configuration ok");
-    return kExitClean;
-  }
+  if (command.check_config) return check_token(loaded->server.admin);
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);

@@ -95,6 +95,8 @@ void make_absolute(ServerConfig& server) {
   server.data = fs::absolute(server.data);
   for (fs::path& directory : server.plugins) directory = fs::absolute(directory);
   server.classes = fs::absolute(server.classes);
+  if (!server.admin.token_file.empty())
+    server.admin.token_file = fs::absolute(server.admin.token_file);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "process/process_fixture.hpp"
 
 #include <string>
+#include <utility>
 
 namespace hearth::testing {
 namespace {
@@ -45,6 +46,23 @@ TEST_F(ConfigurationTest, FiveMistakesAreToldAtOnceEachAtItsPlace) {
        }) {
     EXPECT_NE(check->log().find(line), std::string::npos) << line << "\n" << check->log();
   }
+}
+
+TEST_F(ConfigurationTest, ATokenFileThatIsNamedMustBeThereAndHoldAToken) {
+  put("etc/hearth.yaml", "admin: {token_file: token}\n");
+  const auto check = [this] {
+    auto checked = run({"serve", "--config", "etc/hearth.yaml", "--check-config"});
+    return std::pair(checked->wait(), checked->log());
+  };
+  auto [missing, why] = check();
+  EXPECT_EQ(missing, kBadUsage);
+  EXPECT_NE(why.find("admin.token_file: cannot open " + (root_ / "etc/token").string()),
+            std::string::npos)
+      << why;
+  put("etc/token", "too short");
+  EXPECT_EQ(check().first, kBadUsage);
+  put("etc/token", "a-token-of-some-length\n");
+  EXPECT_EQ(check().first, kClean);
 }
 
 TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {

@@ -14,7 +14,7 @@
 
 class @CLASS@ : public hearth::Agent {
  public:
-  // The `options` in config/classes/@NAME@.yaml.
+  // The `options` in classes/@NAME@.yaml.
   struct Options {
     std::string greeting = "hello";
     HEARTH_FIELDS(greeting)

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The project that plugin-api/README.md writes by hand: CMake takes its three files, the command for those without CMake builds its
+source, and a server that was started as printed serves it with its settings.
+
+    by_hand_test.py SOURCES BUILD_DIRECTORY
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PATIENCE_SECONDS = 120
+
+
+def run(command, place, environment):
+    done = subprocess.run(["bash", "-e", "-c", command], cwd=place, env=environment, timeout=PATIENCE_SECONDS, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        sys.exit(f"by_hand_test: {command}: status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def fence(text, language):
+    """The first snippet in this language, and its file name, which is in its first line."""
+    snippet = re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL).group(1)
+    return re.match(r"(?:#|//) (\S+)", snippet).group(1), snippet
+
+
+def main(sources, build):
+    text = (pathlib.Path(sources) / "plugin-api/README.md").read_text()
+    with tempfile.TemporaryDirectory(prefix="hearth-by-hand-") as scratch:
+        place = pathlib.Path(scratch)
+        for language in ("cmake", "cpp", "yaml"):
+            name, snippet = fence(text, language)
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_text(snippet)
+        environment = {**os.environ, "PATH": f"{build}/bin:{os.environ['PATH']}"}
+        configure = re.search(r"^    (cmake -S .*) && cmake --build build$", text, re.MULTILINE).group(1)
+        run(configure, place, environment)
+
+        without_cmake = re.search(r"^    (clang\+\+-19 .*?name\.cpp)$", text, re.MULTILINE | re.DOTALL).group(1)
+        shutil.copy(pathlib.Path(sources) / "plugin-api/cmake/plugin.map", place)
+        # The headers are where the compiler looks once Hearth is installed.
+        environment["CPATH"] = f"{sources}/plugin-api/include"
+        run(without_cmake.replace("name.", "night_watch."), place, environment)
+        (place / "build/plugins").mkdir(exist_ok=True)
+        os.rename(place / "night_watch.so", place / "build/plugins/night-watch.so")
+
+        serve = re.search(r"^    (hearth serve --plugins build/plugins)$", text, re.MULTILINE).group(1)
+        command = [*serve.split(), "--listen", "127.0.0.1:0"]
+        with open(place / "log", "w+") as log, subprocess.Popen(command, cwd=place, env=environment, text=True, stderr=log,
+                                                                stdout=subprocess.PIPE) as server:
+            ready = server.stdout.readline()
+            server.terminate()
+            server.wait(PATIENCE_SECONDS)
+            log.seek(0)
+            told = log.read()
+        served = [line for line in told.splitlines() if "class.served" in line and "NightWatch" in line]
+        if "listening on" not in ready or not served or "classes/night-watch.yaml" not in served[0]:
+            sys.exit(f"by_hand_test: it is not served with its settings:\n{told}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

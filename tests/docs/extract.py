@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Takes the snippets out of the documents, so that the build compiles them and tests run them as they are printed.
+
+    extract.py SOURCES OUTPUT_DIRECTORY
+
+Writes whole programs under the names in WHOLE, and all fragments, each inside the class or function that its text leaves out,
+into fragments.cpp. A snippet in C++ or JavaScript that is in neither table is an error: what is printed is tried.
+"""
+import pathlib
+import re
+import sys
+
+DOCUMENTS = ("README.md", "plugin-api/README.md")
+
+# The first line of a snippet that contains this: the file that it becomes.
+WHOLE = {
+    ("README.md", "class Counter : public hearth::Agent {"): "counter.cpp",
+    ("README.md", "// client.mjs"): "readme-client.mjs",
+    ("plugin-api/README.md", "// night_watch.cpp"): "night_watch.cpp",
+    ("plugin-api/README.md", "TEST(NightWatchTest"): "night_watch_test.cpp",
+    ("plugin-api/README.md", "// east-gate.mjs"): "east-gate.mjs",
+}
+
+# What a fragment leaves out, around it.
+FRAGMENTS = {
+    ("README.md", "work(hearth::FiberContext& fiber, Plan plan)"): """
+class Research : public hearth::Agent {
+  struct Plan {
+    int completed = 0;
+    int total = 0;
+    HEARTH_FIELDS(completed, total)
+  };
+  hearth::Task<void> one_step(Plan plan);
+@};""",
+    ("README.md", 'schedule(hearth::Cron("0 9'): """
+class Mailer : public hearth::Agent {
+  hearth::Task<void> charge(std::string order) {
+    auto work = [](hearth::FiberContext&) { return 1; };
+@  }
+};""",
+    ("README.md", 'm.add("status"'): """
+class Research : public hearth::Agent {
+  std::string status(std::string run);
+  static void methods(hearth::Methods<Research>& m) {
+@  }
+};""",
+    ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "charge(Order order)"): """
+class Till : public hearth::Agent {
+  struct Order {
+    std::string id;
+    HEARTH_FIELDS(id)
+  };
+  hearth::Task<hearth::Json> pay(hearth::FiberContext& fiber, Order order);
+@};""",
+    ("plugin-api/README.md", "static constexpr unsigned schema_version"): "@};",
+    ("plugin-api/README.md", "hearth::Methods<Shop>& m"): """
+class Shop : public hearth::Agent {
+  hearth::Task<hearth::Json> order(std::string key);
+  int prices();
+  void tip();
+@};""",
+    ("plugin-api/README.md", 'request.method() != "DELETE"'): """
+class Passing : public hearth::Agent {
+@};""",
+}
+
+FENCE = re.compile(r"^```(cpp|js)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def find(table, document, text):
+    found = [key for key in table if key[0] == document and key[1] in text]
+    if len(found) > 1:
+        sys.exit(f"extract.py: a snippet of {document} is in the table as {found}")
+    return found[0] if found else None
+
+
+def extract(sources, output):
+    output.mkdir(parents=True, exist_ok=True)
+    fragments = ["// Written by extract.py.\n#include <hearth/agent.hpp>\n\n#include <chrono>\n#include <string>\n"]
+    used = set()
+    for document in DOCUMENTS:
+        for match in FENCE.finditer((sources / document).read_text()):
+            text = match.group(2)
+            if whole := find(WHOLE, document, text):
+                (output / WHOLE[whole]).write_text(text)
+                used.add(whole)
+            elif fragment := find(FRAGMENTS, document, text):
+                body = FRAGMENTS[fragment].replace("@", text)
+                fragments.append(f"namespace snippet_{len(used)} {{\n{body.strip()}\n}}\n")
+                used.add(fragment)
+            else:
+                line = text.split("\n", 1)[0]
+                sys.exit(f"extract.py: no test runs this snippet of {document}: {line}")
+    if missing := (WHOLE.keys() | FRAGMENTS.keys()) - used:
+        sys.exit(f"extract.py: snippets that are in no document any more: {sorted(missing)}")
+    (output / "fragments.cpp").write_text("\n".join(fragments))
+
+
+if __name__ == "__main__":
+    extract(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
