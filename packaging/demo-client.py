@@ -4,8 +4,12 @@
     demo-client.py HOST:PORT /agents/counter/first '{"type":"rpc","id":"1","method":"increment","args":[]}'
     demo-client.py --until TEXT HOST:PORT /agents/research/desk [FRAME...]     also waits for a frame that holds TEXT
 
+    --then FRAME    sends this call when that frame has come, and waits for its answer
+    --only TEXT     shows answers, and of other frames those that hold TEXT
+
 Real clients use the npm package `agents`; this one is here because it needs no installation.
 """
+import argparse
 import base64
 import json
 import os
@@ -15,7 +19,7 @@ import sys
 
 TEXT, CLOSE = 1, 8
 DEADLINE_SECONDS = 10
-MAX_SHOWN = 160
+MAX_SHOWN = 180
 
 
 def receive_exactly(stream, count):
@@ -55,37 +59,53 @@ def receive_frame(stream):
     return first & 0x0F, receive_exactly(stream, size)
 
 
-def main(until, address, path, *calls):
-    host, port = address.rsplit(":", 1)
+def show(text):
+    print(f"  server: {text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + '...'}", flush=True)
+
+
+def main(arguments):
+    host, port = arguments.address.rsplit(":", 1)
     connection = socket.create_connection((host.strip("[]"), int(port)), timeout=DEADLINE_SECONDS)
     stream = connection.makefile("rb")
-    handshake(connection, stream, address, path)
+    handshake(connection, stream, arguments.address, arguments.path)
     waiting = set()
-    for call in calls:
-        waiting.add(json.loads(call)["id"])
-        print(f"  client: {call}")
-        send_frame(connection, TEXT, call.encode())
-    seen = not until
+
+    def call(frame):
+        waiting.add(json.loads(frame)["id"])
+        print(f"  client: {frame}", flush=True)
+        send_frame(connection, TEXT, frame.encode())
+
+    for frame in arguments.frames:
+        call(frame)
+    seen = not arguments.until
     while waiting or not seen:
         opcode, payload = receive_frame(stream)
         if opcode != TEXT:
             continue
         text = payload.decode()
-        print(f"  server: {text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + '...'}", flush=True)
-        seen = seen or until in text
         frame = json.loads(payload)
-        if frame.get("type") == "rpc" and frame.get("done", True):
+        is_answer = frame.get("type") == "rpc"
+        if is_answer or not arguments.only or arguments.only in text:
+            show(text)
+        if is_answer and frame.get("done", True):
             waiting.discard(frame.get("id"))
+        if not seen and arguments.until in text:
+            seen = True
+            if arguments.then:
+                call(arguments.then)
     send_frame(connection, CLOSE, struct.pack("!H", 1000))
     connection.close()
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    wanted = ""
-    if arguments[:1] == ["--until"]:
-        wanted = arguments[1]
-        arguments = arguments[2:]
-    if len(arguments) < (2 if wanted else 3):
-        raise SystemExit(__doc__)
-    main(wanted, *arguments)
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--until", default="")
+    parser.add_argument("--then", default="")
+    parser.add_argument("--only", default="")
+    parser.add_argument("address")
+    parser.add_argument("path")
+    parser.add_argument("frames", nargs="*")
+    given = parser.parse_args()
+    if not given.until and not given.frames:
+        parser.error("nothing to wait for: give a FRAME, or --until TEXT")
+    main(given)
