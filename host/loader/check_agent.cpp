@@ -231,8 +231,15 @@ Result<void> CheckAgent::set_state(runtime::ConnectionId /*on_behalf*/, std::str
   state_ = std::string(json);
   constexpr std::size_t kMaxWaiting =
       16;  // one that sets its state when it has changed would never end
-  if (changed_states_.size() < kMaxWaiting) changed_states_.emplace_back(json);
+  if (changed_states_.size() < kMaxWaiting)
+    changed_states_.push_back({*state_, database_.state_writes()});
   return {};
+}
+
+void CheckAgent::state_undone(std::uint64_t last_write) {
+  state_.reset();
+  std::erase_if(changed_states_,
+                [last_write](const ChangedState& each) { return each.write > last_write; });
 }
 
 Result<void> CheckAgent::set_default_state(std::string_view json) {
@@ -242,7 +249,10 @@ Result<void> CheckAgent::set_default_state(std::string_view json) {
 }
 
 storage::PluginSql& CheckAgent::sql() {
-  if (!sql_) sql_.emplace(database_, host_.clock(), settings_.sql);
+  if (!sql_) {
+    sql_.emplace(database_, host_.clock(), settings_.sql,
+                 [this](std::uint64_t last_write) { state_undone(last_write); });
+  }
   return *sql_;
 }
 

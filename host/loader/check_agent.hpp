@@ -47,6 +47,12 @@ struct CheckOperation {
   std::uint64_t job = 0;  // HEARTH_OP_OFFLOAD
 };
 
+// A state that the agent's code has set, and has not been told of yet.
+struct ChangedState {
+  std::string json;
+  std::uint64_t write = 0;  // AgentDatabase::state_writes()
+};
+
 // Keeps its promises as runtime::LiveAgent does, over a database of its own and the same durable work, but sends nothing
 // anywhere and waits for nothing: an operation ends when the check says so.
 //
@@ -67,7 +73,7 @@ class CheckAgent final : public runtime::AgentHost {
   [[nodiscard]] std::map<runtime::CallId, CheckCall>& calls() { return calls_; }
   [[nodiscard]] runtime::CallId add_call(runtime::EventKind kind);
   [[nodiscard]] std::deque<CheckOperation>& operations() { return operations_; }
-  [[nodiscard]] std::deque<std::string>& changed_states() { return changed_states_; }
+  [[nodiscard]] std::deque<ChangedState>& changed_states() { return changed_states_; }
   // Work of its own that begins now.
   [[nodiscard]] std::optional<runtime::DueWork> next_work();
   // The call of what next_work() gave is over.
@@ -147,6 +153,7 @@ class CheckAgent final : public runtime::AgentHost {
  private:
   // Why durable work cannot be changed now, if so.
   [[nodiscard]] std::optional<Error> work_refusal() const;
+  void state_undone(std::uint64_t last_write);
   [[nodiscard]] bool in_transaction() const { return sql_ && sql_->has_savepoints(); }
 
   CheckHost& host_;
@@ -161,7 +168,7 @@ class CheckAgent final : public runtime::AgentHost {
   runtime::DurableWork work_;
   std::optional<std::string> state_;
   std::optional<std::string> default_state_;
-  std::deque<std::string> changed_states_;
+  std::deque<ChangedState> changed_states_;
   std::map<runtime::ConnectionId, runtime::Connection> connections_;
   std::map<runtime::CallId, CheckCall> calls_;
   std::deque<CheckOperation> operations_;

@@ -311,8 +311,9 @@ bool CheckInstance::pump_one() {
     return true;
   }
   if (!agent_->changed_states().empty()) {
-    CheckEvent changed{
-        .kind = HEARTH_EVENT_STATE_CHANGED, .name = {}, .body = agent_->changed_states().front()};
+    CheckEvent changed{.kind = HEARTH_EVENT_STATE_CHANGED,
+                       .name = {},
+                       .body = agent_->changed_states().front().json};
     agent_->changed_states().pop_front();
     if ((table_.flags & HEARTH_CLASS_WATCHES_STATE) != 0) deliver(changed);
     return true;

@@ -107,12 +107,19 @@ void AgentSlot::deliver(PendingEvent event) {
   live_->deliver(std::move(incoming));
 }
 
-void AgentSlot::state_changed(ConnectionId source, std::string_view json) {
+void AgentSlot::state_changed(ConnectionId source, std::string_view json,
+                              std::uint64_t state_write) {
   Incoming incoming;
   incoming.kind = EventKind::kStateChanged;
   incoming.connection = source;
   incoming.body = json;
   enqueue(std::move(incoming));  // this turn is still running
+  queue_.back().state_write = state_write;
+}
+
+void AgentSlot::states_undone(std::uint64_t last_write) {
+  drop_waiting_if(
+      [last_write](const PendingEvent& event) { return event.state_write > last_write; });
 }
 
 // ---- clients --------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -108,8 +109,10 @@ class AgentSlot {
   // looks when it has started.
   void look();
 
-  // The state was replaced: a STATE_CHANGED event follows this turn.
-  void state_changed(ConnectionId source, std::string_view json);
+  // The state was replaced, by its write of this number: a STATE_CHANGED event follows this turn.
+  void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write);
+  // All writes of it after this one were rolled back: their events do not come.
+  void states_undone(std::uint64_t last_write);
 
   // No plugin code of this agent is on the stack: acts on what happened, then delivers what waits.
   void after_turn();
@@ -129,6 +132,7 @@ class AgentSlot {
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     Interruptions interruptions;
+    std::uint64_t state_write = 0;  // kStateChanged only
   };
 
   void wake();
@@ -162,6 +166,7 @@ class AgentSlot {
   void note_added(const PendingEvent& event, bool is_full);
   void note_removed(const PendingEvent& event);
   void drop_waiting(ConnectionId id);
+  void drop_waiting_if(const std::function<bool(const PendingEvent&)>& is_meant);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   void refuse_strangers();
   // ---- versions on trial (agent_slot_versions.cpp) ----

@@ -27,7 +27,7 @@ void AgentSlot::enqueue(Incoming incoming) {
   queue_.push_back(PendingEvent{incoming.kind, incoming.connection, std::string(incoming.name),
                                 std::string(incoming.body), incoming.flags,
                                 std::move(incoming.sink), std::move(incoming.request),
-                                incoming.interruptions});
+                                incoming.interruptions, 0});
   note_added(queue_.back(), full);
 }
 
@@ -90,8 +90,12 @@ void AgentSlot::note_removed(const PendingEvent& event) {
 }
 
 void AgentSlot::drop_waiting(ConnectionId id) {
-  std::erase_if(queue_, [this, id](const PendingEvent& event) {
-    if (event.connection != id) return false;
+  drop_waiting_if([id](const PendingEvent& event) { return event.connection == id; });
+}
+
+void AgentSlot::drop_waiting_if(const std::function<bool(const PendingEvent&)>& is_meant) {
+  std::erase_if(queue_, [this, &is_meant](const PendingEvent& event) {
+    if (!is_meant(event)) return false;
     note_removed(event);
     return true;
   });

@@ -173,6 +173,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event) {
     Entry entry(*this);
     accepted = instance_->on_event(event);
   }
+  // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no part of them.
+  if (sql_ && sql_->has_savepoints()) flush();
   if (accepted.has_error()) return explained(accepted.error());
   refusal_text_.clear();
   return accepted;

@@ -66,6 +66,9 @@ struct Completion {
 //                    is not entered then: what would enter it waits, in order, until take_back().
 //  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
 //                    evicts the agent.
+//  P5 Undone         A rollback of the instance's own takes the state back with the rows: state() gives what the file
+//                    holds, and no frame and no STATE_CHANGED tells of what was undone. Frames that the instance
+//                    itself has sent leave.
 //
 // Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before destruction.
 class LiveAgent final : public AgentHost, private OutboxOwner {
@@ -322,6 +325,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void time_out(CallId id);
   void write_state_of_client(Incoming& incoming);
   void store_state(ConnectionId source, std::string_view json);
+  void state_undone(std::uint64_t last_write);
   void send_frame(std::vector<ConnectionId> to, std::string_view payload, FrameKind kind);
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void start_sleep(OperationId id, std::uint64_t milliseconds);

@@ -158,6 +158,7 @@ void LiveAgent::store_state(ConnectionId source, std::string_view json) {
   database_.store_state(json);
   state_ = json;
   state_loaded_ = true;
+  const std::uint64_t write = database_.state_writes();
   std::vector<ConnectionId> to;
   for (const ConnectionId id : slot_.connections()) {
     const Connection* client = services_.find_connection(id);
@@ -168,15 +169,27 @@ void LiveAgent::store_state(ConnectionId source, std::string_view json) {
     }
   }
   if (!to.empty()) {
-    outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText});
+    outbox_.push(
+        FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
   }
-  if (class_->watches_state()) slot_.state_changed(source, json);
+  if (class_->watches_state()) slot_.state_changed(source, json, write);
+}
+
+// Memory, clients and the instance itself follow the file.
+void LiveAgent::state_undone(std::uint64_t last_write) {
+  state_loaded_ = false;
+  state_.reset();
+  outbox_.withdraw_states(last_write);
+  slot_.states_undone(last_write);
 }
 
 // ---- storage ----------------------------------------------------------------------------------------------
 
 storage::PluginSql& LiveAgent::sql() {
-  if (!sql_) sql_.emplace(database_, services_.loop().clock(), settings_.sql);
+  if (!sql_) {
+    sql_.emplace(database_, services_.loop().clock(), settings_.sql,
+                 [this](std::uint64_t last_write) { state_undone(last_write); });
+  }
   return *sql_;
 }
 

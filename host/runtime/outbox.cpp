@@ -81,6 +81,13 @@ void Outbox::release(std::uint64_t up_to) {
   }
 }
 
+void Outbox::withdraw_states(std::uint64_t last_write) {
+  std::erase_if(held_, [last_write](const Effect& effect) {
+    const auto* const frame = std::get_if<FrameEffect>(&effect);
+    return frame != nullptr && frame->state_write > last_write;
+  });
+}
+
 void Outbox::discard_all() {
   discarding_ = true;
   while (!held_.empty()) {

@@ -22,6 +22,7 @@ struct FrameEffect {
   std::vector<ConnectionId> to;
   std::string payload;
   FrameKind kind = FrameKind::kText;
+  std::uint64_t state_write = 0;  // of a frame that shows the state: which write of it
 };
 
 // The end of a connection, after what was sent to it.
@@ -112,6 +113,10 @@ class Outbox {
   // Waits at the gate, within its bounds, and lets out what that frees. For the end of an agent that has nothing uncommitted;
   // answers of the gate that come later are ignored.
   void wait_for_gate();
+
+  // The agent has rolled back each write of its state after this one: the frames that would show them go, as if they had never been
+  // pushed. They are of the transaction that is open, so no answer of the gate is about them.
+  void withdraw_states(std::uint64_t last_write);
 
   // Nothing leaves any more: discards what is held and whatever is pushed later.
   void discard_all();

@@ -327,6 +327,7 @@ std::optional<std::string> AgentDatabase::load_state() {
 }
 
 void AgentDatabase::store_state(std::string_view json) {
+  ++state_writes_;
   begin_write();
   FailStop fail_stop(*this);
   if (!has_state_table()) {

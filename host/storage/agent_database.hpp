@@ -126,6 +126,8 @@ class AgentDatabase {
   // None if it was never stored. The text is what store_state() got; it is not parsed.
   [[nodiscard]] std::optional<std::string> load_state();
   void store_state(std::string_view json);
+  // How many store_state() there were. A rollback does not count back: each write has a number of its own.
+  [[nodiscard]] std::uint64_t state_writes() const noexcept { return state_writes_; }
 
   // ---- the version of what the class keeps in the file ------------------------------------------
 
@@ -202,6 +204,7 @@ class AgentDatabase {
   std::uint64_t transactions_ = 0;
   int wal_pages_ = 0;      // as of the last commit
   int checkpoint_at_ = 0;  // pages
+  std::uint64_t state_writes_ = 0;
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -122,8 +122,9 @@ void PluginSql::Finalize::operator()(sqlite3_stmt* stmt) const noexcept {
   sqlite3_finalize(stmt);
 }
 
-PluginSql::PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits)
-    : database_(database), clock_(clock), limits_(limits) {}
+PluginSql::PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits,
+                     StateUndone state_undone)
+    : database_(database), clock_(clock), limits_(limits), state_undone_(std::move(state_undone)) {}
 
 PluginSql::~PluginSql() {
   if (connection_ != nullptr) sqlite3_progress_handler(connection_, 0, nullptr, nullptr);
@@ -339,8 +340,9 @@ Result<SavepointHandle> PluginSql::begin_savepoint() {
     return Error{Errc::kLimitExceeded,
                  "more than " + std::to_string(kMaxSavepoints) + " savepoints are open"};
   run_savepoint("SAVEPOINT", savepoints_.size());
-  savepoints_.push_back(
-      {.handle = SavepointHandle{++last_savepoint_}, .transaction = database_.transactions()});
+  savepoints_.push_back({.handle = SavepointHandle{++last_savepoint_},
+                         .transaction = database_.transactions(),
+                         .state_writes = database_.state_writes()});
   return savepoints_.back().handle;
 }
 
@@ -357,8 +359,10 @@ Result<void> PluginSql::rollback_to(SavepointHandle savepoint) {
   if (!depth) return depth.error();
   run_savepoint("ROLLBACK TO", *depth);
   run_savepoint("RELEASE", *depth);
+  const std::uint64_t last_write = savepoints_[*depth].state_writes;
   savepoints_.resize(*depth);
   database_.forget_schema();
+  if (state_undone_ && last_write != database_.state_writes()) state_undone_(last_write);
   return {};
 }
 

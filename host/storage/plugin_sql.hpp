@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,7 +70,12 @@ struct PluginSqlLimits {
 // Lifetime  Destroyed before the AgentDatabase is closed. The clock outlives it.
 class PluginSql {
  public:
-  PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits = {});
+  // Told of each rollback that has undone writes of the agent's state, with the number of the last one that still counts
+  // (AgentDatabase::state_writes()). What the file holds is the state from then on. Must not throw.
+  using StateUndone = std::function<void(std::uint64_t last_write)>;
+
+  PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits = {},
+            StateUndone state_undone = {});
   ~PluginSql();
   PluginSql(const PluginSql&) = delete;
   PluginSql& operator=(const PluginSql&) = delete;
@@ -120,7 +126,7 @@ class PluginSql {
   Result<SavepointHandle> begin_savepoint();
   // Keeps its writes; ends it and those inside it.
   Result<void> release(SavepointHandle savepoint);
-  // Undoes its writes; ends it and those inside it.
+  // Undoes its writes, those of the agent's state too; ends it and those inside it.
   Result<void> rollback_to(SavepointHandle savepoint);
 
   // ---- for the host --------------------------------------------------------------------------
@@ -160,7 +166,8 @@ class PluginSql {
   };
   struct Savepoint {
     SavepointHandle handle;
-    std::uint64_t transaction;  // AgentDatabase::transactions() when it was begun
+    std::uint64_t transaction;   // AgentDatabase::transactions() when it was begun
+    std::uint64_t state_writes;  // AgentDatabase::state_writes() likewise
   };
   class PluginScope;  // while it lives, the authorizer, the limits and the deadline are active
 
@@ -184,6 +191,7 @@ class PluginSql {
   AgentDatabase& database_;
   const Clock& clock_;
   const PluginSqlLimits limits_;
+  const StateUndone state_undone_;          // may be empty
   sqlite3* connection_ = nullptr;           // null until attach()
   std::unique_ptr<Authorizer> authorizer_;  // null until attach()
   SlotMap<Compiled> open_;

@@ -98,6 +98,17 @@ TEST_F(CheckHostTest, WorksAsTheServersDoes) {
   ASSERT_EQ(state.get(host_, handle_, &json), HEARTH_OK);
   EXPECT_EQ(text_of(json), "{\"n\":1}");
   EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("{")), HEARTH_E_INVALID);
+  EXPECT_EQ(state.set(host_, handle_, 0, {static_cast<const char*>(json.ptr) + 5, 1}), HEARTH_OK)
+      << "a part of what it has lent";
+  EXPECT_EQ(agent_->changed_states().back().json, "1");
+  const auto& savepoints = extension<hearth_sql_v1>(HEARTH_EXT_SQL);
+  std::uint32_t savepoint = 0;
+  ASSERT_EQ(savepoints.begin_savepoint(host_, handle_, &savepoint), HEARTH_OK);
+  ASSERT_EQ(state.set(host_, handle_, 0, bytes_of("2")), HEARTH_OK);
+  ASSERT_EQ(savepoints.rollback_savepoint(host_, handle_, savepoint), HEARTH_OK);
+  ASSERT_EQ(state.get(host_, handle_, &json), HEARTH_OK);
+  EXPECT_EQ(text_of(json), "1");
+  EXPECT_EQ(agent_->changed_states().back().json, "1");
 
   const auto& sql = extension<hearth_sql_v1>(HEARTH_EXT_SQL);
   hearth_statement statement = 0;

@@ -21,7 +21,8 @@ class MockWorld final : public parity::World {
   MockWorld(const std::string& library, std::string next)
       : next_path_(std::move(next)),
         library_(host_.load(library)),
-        agent_(host_.create(library_.find_class("ParityAgent"), "a")) {}
+        agent_(host_.create(library_.find_class("ParityAgent"), "a")),
+        watcher_(agent_.connect()) {}
   ~MockWorld() override { agent_.evict(); }
 
   std::size_t start(const std::string& method, const Value& args) override {
@@ -34,6 +35,7 @@ class MockWorld final : public parity::World {
     if (each.failed()) return {{"error", each.error()}};
     return {{"ok", each.value()}};
   }
+  Value shown() override { return watcher_.state(); }
   void advance(int ms) override { host_.advance(std::chrono::milliseconds(ms)); }
   void kill() override {
     agent_.kill();
@@ -56,6 +58,7 @@ class MockWorld final : public parity::World {
   hearth::testing::Host host_;
   hearth::testing::Library library_;
   hearth::testing::AgentHandle agent_;
+  hearth::testing::Client watcher_;
   std::vector<hearth::testing::Call> calls_;
 };
 

@@ -98,13 +98,13 @@ class RealWorld final : public parity::World {
  public:
   RealWorld() {
     process_.emplace(directory(), load(PARITY_LIBRARY), loop_, logger_, present_);
-    wake();
+    wake(watched_);
   }
   ~RealWorld() override { process_.reset(); }
 
   std::size_t start(const std::string& method, const Value& args) override {
     answers_.push_back(std::make_shared<Answer>());
-    process_->shard().call(wake(), method, args.dump(),
+    process_->shard().call(wake(std::make_shared<Sight>()), method, args.dump(),
                            std::make_unique<FakeSink>(answers_.back()));
     loop_.settle();
     return answers_.size() - 1;
@@ -117,6 +117,11 @@ class RealWorld final : public parity::World {
       return {{"ok", body.empty() ? Value() : Value::parse(body)}};
     }
     return {{"error", end->substr(end->find(": ") + 2)}};
+  }
+  Value shown() override {
+    const std::string& last = watched_->back();
+    return Value::parse(last.substr(
+        std::string(last.starts_with("text ") ? "text " : "handshake parity-agent/a ").size()));
   }
   void advance(int ms) override { loop_.advance(milliseconds(ms)); }
   void kill() override {
@@ -136,13 +141,13 @@ class RealWorld final : public parity::World {
 
  private:
   // Each call has a client of its own.
-  runtime::ConnectionId wake() {
+  runtime::ConnectionId wake(const std::shared_ptr<Sight>& sight) {
     runtime::ConnectRequest request;
     request.id = "me";
     request.target = "/agents/parity-agent/a";
     const runtime::ConnectionId client =
         process_->shard().connect({"ParityAgent", "a"}, "parity-agent", std::move(request),
-                                  std::make_unique<FakePort>(std::make_shared<Sight>()));
+                                  std::make_unique<FakePort>(sight));
     loop_.settle();
     return client;
   }
@@ -177,6 +182,7 @@ class RealWorld final : public parity::World {
   int lives_ = 0;
   std::optional<Process> process_;
   std::vector<std::shared_ptr<Answer>> answers_;
+  const std::shared_ptr<Sight> watched_ = std::make_shared<Sight>();
 };
 
 Value scenarios() {

@@ -4,6 +4,7 @@
 //
 //   {"call": method, "args": [...], "as": "x"}   runs it, and its answer is seen
 //   {"start": method, "args": [...], "as": "x"}  begins it; {"answer": "x"} sees its answer, or "open"
+//   {"shown": true}     the state that a client sees who has been there from the beginning
 //   {"advance": ms}     time passes
 //   {"kill": true}      as if the process was killed, and started again
 //   {"evict": true}     out of memory, without a warning
@@ -32,6 +33,7 @@ class World {
   virtual std::size_t start(const std::string& method, const Value& args) = 0;
   // {"ok": value}, {"error": text}, or "open".
   virtual Value answer(std::size_t call) = 0;
+  virtual Value shown() = 0;
   virtual void advance(int ms) = 0;
   virtual void kill() = 0;
   virtual void evict() = 0;
@@ -80,6 +82,8 @@ class Run {
       if (waits) see(name);
     } else if (step.contains("answer")) {
       see(step.at("answer").get<std::string>());
+    } else if (step.contains("shown")) {
+      seen_.push_back({{"shown", world_.shown()}});
     } else if (step.contains("advance")) {
       world_.advance(step.at("advance").get<int>());
     } else if (step.contains("kill")) {

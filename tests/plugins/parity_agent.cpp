@@ -10,12 +10,14 @@
 //             later(callback, ms, payload), every(callback, ms), cron(callback, expression), schedules(), unschedule(id), pause(id)
 //             push(callback, payload), items(), again(id)
 //             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys itself
+//             transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after each. Transactions that are left are undone.
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always;
 //             stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -71,6 +73,7 @@ class ParityAgent : public hearth::Agent {
     m.add("fall", &ParityAgent::fall);
     m.add("count", &ParityAgent::count);
     m.add("end", &ParityAgent::end);
+    m.add("transact", &ParityAgent::transact);
     m.add("journal", &ParityAgent::journal);
     m.callback("note", &ParityAgent::note);
     m.callback("flaky", &ParityAgent::flaky);
@@ -86,6 +89,11 @@ class ParityAgent : public hearth::Agent {
   hearth::Json initial_state() override { return 0; }
   hearth::Task<void> on_start() override {
     note("started");
+    return {};
+  }
+  hearth::Task<void> on_state_changed(hearth::Json next,
+                                      std::optional<hearth::Connection>) override {
+    if (next.is_string()) note("changed to " + next.get<std::string>());
     return {};
   }
 
@@ -185,6 +193,21 @@ class ParityAgent : public hearth::Agent {
   }
   void end() { destroy(); }
 
+  // ---- the state
+  std::vector<hearth::Json> transact(const std::vector<hearth::Json>& steps) {
+    std::vector<std::unique_ptr<hearth::Transaction>> open;
+    std::vector<hearth::Json> states;
+    for (const hearth::Json& step : steps) {
+      if (step.is_object()) set_state(step.at("set"));
+      if (step == "begin") open.push_back(std::make_unique<hearth::Transaction>(activation()));
+      if (step == "keep") open.back()->commit();
+      if (step == "keep" || step == "undo") open.pop_back();
+      states.push_back(state());
+    }
+    while (!open.empty()) open.pop_back();  // the innermost first
+    states.push_back(state());
+    return states;
+  }
   std::vector<std::string> journal() {
     return sql("SELECT entry FROM journal ORDER BY rowid").rows<std::string>();
   }

@@ -68,6 +68,29 @@ TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
   EXPECT_EQ(seen_, (Seen{"commit", "a"}));
 }
 
+TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
+  Outbox outbox(*this, &gate_);
+  const auto state = [](std::string text, std::uint64_t write) {
+    return FrameEffect{{1}, std::move(text), FrameKind::kText, write};
+  };
+  dirty_ = true;
+  outbox.push(state("first", 1));
+  outbox.flush();
+  dirty_ = true;
+  outbox.push(state("second", 2));
+  outbox.push(frame("a"));
+  outbox.push(state("third", 3));
+  outbox.push(frame("b"));
+  outbox.withdraw_states(2);
+  outbox.push(state("fourth", 4));
+  outbox.flush();
+  gate_.answer(true);
+  EXPECT_EQ(seen_, (Seen{"commit", "commit", "first"}));
+  gate_.answer(true);
+  EXPECT_EQ(seen_,
+            (Seen{"commit", "commit", "first", "second", "a", "b", "fourth", "all durable"}));
+}
+
 TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
   Outbox outbox(*this, &gate_);
   dirty_ = true;

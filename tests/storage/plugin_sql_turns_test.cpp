@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::storage {
 namespace {
@@ -166,6 +167,27 @@ TEST_F(PluginSqlTurnsTest, ASavepointUndoesTheHostsWritesAsWell) {
   database_.store_state("2");
   ASSERT_TRUE(sql_->rollback_to(savepoint));
   EXPECT_EQ(database_.load_state(), "1");
+}
+
+TEST_F(PluginSqlTurnsTest, ARollbackTellsWhichWriteOfTheStateCounts) {
+  std::vector<std::uint64_t> told;
+  const auto tell = [&told](std::uint64_t write) { told.push_back(write); };
+  PluginSql& sql = sql_.emplace(database_, clock_, PluginSqlLimits(), tell);
+  database_.store_state("1");
+  ASSERT_TRUE(sql.rollback_to(*sql.begin_savepoint()));
+  EXPECT_TRUE(told.empty()) << "nothing of the state was undone";
+  const SavepointHandle outer = *sql.begin_savepoint();
+  database_.store_state("2");
+  ASSERT_TRUE(sql.release(*sql.begin_savepoint()));
+  const SavepointHandle inner = *sql.begin_savepoint();
+  database_.store_state("3");
+  ASSERT_TRUE(sql.rollback_to(inner));
+  EXPECT_EQ(database_.load_state(), "2");
+  database_.store_state("4");
+  ASSERT_TRUE(sql.rollback_to(outer));
+  EXPECT_EQ(database_.load_state(), "1");
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{2, 1}));
+  EXPECT_EQ(database_.state_writes(), 4U) << "no number comes twice";
 }
 
 TEST_F(PluginSqlTurnsTest, AStateTableMadeInsideAnUndoneSavepointIsMadeAgain) {

@@ -164,7 +164,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Query sql(std::string_view text, const Values&... values) {
     return Query(live(), text, values...);
   }
-  // auto t = transaction(); ... t.commit();
+  // auto t = transaction(); ... t.commit(); undoes rows and set_state(), see Transaction.
   Transaction transaction() { return Transaction(live()); }
 
   // ---- clients ---------------------------------------------------------------------------------------------

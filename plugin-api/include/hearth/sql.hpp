@@ -324,6 +324,8 @@ class Query {
 };
 
 // Undoes what was written since it was made, unless commit() was called. Made by Agent::transaction(); they nest.
+// Undone    Rows and the state: clients and on_state_changed hear of a state only if it is kept. Nothing else: what was sent
+//           leaves, attachments stay. Fibers, schedules and the queue cannot be changed inside (Error(INVALID)).
 // Lifetime  Inside one turn: what was written before a co_await is kept.
 class [[nodiscard]] Transaction {
  public:

@@ -79,7 +79,12 @@ typedef struct hearth_sql_v1 {
   hearth_status (*last_insert_rowid)(const hearth_host* host, hearth_agent agent, int64_t* rowid);
 
   /* A savepoint inside the running turn: writes after it can be undone. They nest; `depth` names one. Those
-   * still open when the turn ends are kept. Errors: GONE (no such depth). [instance] */
+   * still open when the turn ends are kept. Errors: GONE (no such depth). [instance]
+   *
+   * rollback_savepoint() undoes rows and the agent's state (hearth.state/1): get() gives the state from before,
+   * and neither a client nor HEARTH_EVENT_STATE_CHANGED hears of a state that was undone. It undoes nothing
+   * else: frames sent, parts and answers of calls leave; attachments, flags, the default state, eviction and
+   * destroy() stay. Fibers, schedules and the queue refuse changes while a savepoint is open (INVALID). */
   hearth_status (*begin_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t* depth);
   hearth_status (*release_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t depth);
   hearth_status (*rollback_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t depth);

@@ -32,6 +32,10 @@ std::uint64_t next_durable(const Engine& engine, AgentRecord& agent);
 // The instance is gone.
 void interrupt_durable(AgentRecord& agent);
 
+// ---- in savepoints.hpp
+// The savepoint of this depth and those inside it are over.
+void end_savepoints(Engine& engine, AgentRecord& agent, std::uint32_t depth);
+
 // Delivers events and results the way the server does: one at a time, never from inside a host function, and
 // results only once the plugin has returned.
 // Threads   The one that made it, but for post(), the log and the clock.
@@ -318,9 +322,8 @@ class Engine {
       client->state = parse_json(*text);
     }
   }
-  void state_changed(AgentRecord& agent, std::uint64_t connection) {
+  void state_changed(AgentRecord& agent, std::uint64_t connection, const std::string& text) {
     if ((agent.definition->flags & HEARTH_CLASS_WATCHES_STATE) == 0) return;
-    const std::string text = *agent.state;
     soon_.push_back([this, &agent, connection, text] {
       auto call = std::make_shared<CallRecord>();
       call->kind = HEARTH_EVENT_STATE_CHANGED;
@@ -403,9 +406,10 @@ class Engine {
   }
 
   // The plugin has returned: nothing that it was lent is good any longer, and the turn is over.
-  static void leave(AgentRecord& agent) {
+  void leave(AgentRecord& agent) {
     agent.lent.recall();
     agent.database.end_turn();
+    end_savepoints(*this, agent, 1);
   }
 
   void deliver(const OperationRecord& operation) {

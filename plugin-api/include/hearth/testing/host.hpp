@@ -147,7 +147,7 @@ class Client {
     client_->state = next;
     agent_->state = text;
     engine_->show_state(*agent_, client_->number);
-    engine_->state_changed(*agent_, client_->number);
+    engine_->state_changed(*agent_, client_->number, *agent_->state);
     engine_->settle();
   }
   [[nodiscard]] const std::vector<std::string>& errors() const { return client_->errors; }

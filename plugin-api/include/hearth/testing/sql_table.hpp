@@ -2,6 +2,7 @@
 // The mock host's hearth.sql/1.
 
 #include <hearth/testing/caller.hpp>
+#include <hearth/testing/savepoints.hpp>
 
 #include <sqlite3.h>
 
@@ -163,18 +164,18 @@ inline hearth_status last_insert_rowid(const hearth_host* host, hearth_agent age
 inline hearth_status begin_savepoint(const hearth_host* host, hearth_agent agent,
                                      std::uint32_t* depth) {
   const Caller caller(host, agent);
-  if (!caller.bad()) *depth = caller.agent->database.begin();
+  if (!caller.bad()) *depth = open_savepoint(*caller.agent);
   return caller.status;
 }
 inline hearth_status release_savepoint(const hearth_host* host, hearth_agent agent,
                                        std::uint32_t depth) {
   const Caller caller(host, agent);
-  return caller.bad() ? caller.status : caller.agent->database.release(depth);
+  return caller.bad() ? caller.status : keep_savepoint(caller.engine, *caller.agent, depth);
 }
 inline hearth_status rollback_savepoint(const hearth_host* host, hearth_agent agent,
                                         std::uint32_t depth) {
   const Caller caller(host, agent, true);
-  return caller.bad() ? caller.status : caller.agent->database.rollback(depth);
+  return caller.bad() ? caller.status : undo_savepoint(caller.engine, *caller.agent, depth);
 }
 
 inline const hearth_sql_v1& sql_table() {

@@ -4,6 +4,7 @@
 #include <hearth/testing/caller.hpp>
 #include <hearth/testing/durable_tables.hpp>
 #include <hearth/testing/recovery.hpp>
+#include <hearth/testing/savepoints.hpp>
 #include <hearth/testing/sql_table.hpp>
 
 #include <cstdint>
@@ -143,9 +144,7 @@ inline hearth_status set_state(const hearth_host* host, hearth_agent agent, std:
     return caller.fail(HEARTH_E_FORBIDDEN, "Connection is readonly");
   if (!Json::accept(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
   if (json.len > 2 * 1024 * 1024) return caller.fail(HEARTH_E_LIMIT, "the state is too large");
-  caller.agent->state = std::string(view(json));
-  caller.engine.show_state(*caller.agent, 0);
-  caller.engine.state_changed(*caller.agent, 0);
+  put_state(caller.engine, *caller.agent, view(json));
   return HEARTH_OK;
 }
 inline hearth_status set_default_state(const hearth_host* host, hearth_agent agent,
