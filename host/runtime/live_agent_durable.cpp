@@ -56,11 +56,14 @@ Result<StartedFiber> LiveAgent::start_fiber(std::string_view name, std::string_v
   if (in_transaction()) return not_in_transaction();
   auto started = work_.fibers().start(name, replaces);
   if (started.has_error()) return started.error();
-  stop_point(replaces.empty() ? StopPoint("fiber.start.written") : "fiber.continue.written");
+  // A commit ends a statement that is in the middle of writing, and the names may lie in its row.
+  const std::string its_name(name);
+  const std::string old_id(replaces);
+  stop_point(old_id.empty() ? StopPoint("fiber.start.written") : "fiber.continue.written");
   commit_now();  // the row is on disk before the work's first instruction
-  stop_point(replaces.empty() ? StopPoint("fiber.start.committed") : "fiber.continue.committed");
-  report(DurableEvent::kFiberRunStarted, started->id, name);
-  if (!replaces.empty()) recovery_continued(replaces);
+  stop_point(old_id.empty() ? StopPoint("fiber.start.committed") : "fiber.continue.committed");
+  report(DurableEvent::kFiberRunStarted, started->id, its_name);
+  if (!old_id.empty()) recovery_continued(old_id);
   return StartedFiber{started->handle, std::move(started->id)};
 }
 

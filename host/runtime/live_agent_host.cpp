@@ -156,7 +156,8 @@ Result<void> LiveAgent::set_default_state(std::string_view json) {
 void LiveAgent::store_state(ConnectionId source, std::string_view json) {
   // The disk first: if it fails, memory still shows what is stored.
   database_.store_state(json);
-  state_ = json;
+  // A copy first: `json` may be a part of the text that it replaces (hearth/abi.h, "Memory").
+  state_ = std::string(json);
   state_loaded_ = true;
   const std::uint64_t write = database_.state_writes();
   std::vector<ConnectionId> to;
@@ -170,9 +171,9 @@ void LiveAgent::store_state(ConnectionId source, std::string_view json) {
   }
   if (!to.empty()) {
     outbox_.push(
-        FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
+        FrameEffect{std::move(to), services_.state_frame(*state_), FrameKind::kText, write});
   }
-  if (class_->watches_state()) slot_.state_changed(source, json, write);
+  if (class_->watches_state()) slot_.state_changed(source, *state_, write);
 }
 
 // Memory, clients and the instance itself follow the file.

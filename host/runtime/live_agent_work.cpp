@@ -155,10 +155,11 @@ Result<durable::ManagedFibers::Started> LiveAgent::start_managed(
   if (auto refusal = work_refusal()) return std::move(*refusal);
   auto started = work_.managed().start(request);
   if (started.has_error() || started->fiber == 0) return started;
+  const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
-  report(DurableEvent::kFiberRunStarted, started->id, request.name);
+  report(DurableEvent::kFiberRunStarted, started->id, name);
   return started;
 }
 
@@ -166,10 +167,11 @@ Result<std::uint64_t> LiveAgent::resume_managed(std::string_view id) {
   if (auto refusal = work_refusal()) return std::move(*refusal);
   const auto fiber = work_.managed().resume(id);
   if (fiber.has_error()) return fiber.error();
+  const std::string its_id(id);  // may lie in a row that the commit ends
   stop_point("managed.resume.written");
   commit_now();
   stop_point("managed.resume.committed");
-  recovery_continued(id);
+  recovery_continued(its_id);
   return *fiber;
 }
 

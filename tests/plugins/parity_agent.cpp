@@ -11,6 +11,7 @@
 //             push(callback, payload), items(), again(id)
 //             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys itself
 //             transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after each. Transactions that are left are undone.
+//             hand_back(what): lets the host have a part of what it has lent; -> what came of it
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always;
 //             stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
@@ -74,6 +75,7 @@ class ParityAgent : public hearth::Agent {
     m.add("count", &ParityAgent::count);
     m.add("end", &ParityAgent::end);
     m.add("transact", &ParityAgent::transact);
+    m.add("hand_back", &ParityAgent::hand_back);
     m.add("journal", &ParityAgent::journal);
     m.callback("note", &ParityAgent::note);
     m.callback("flaky", &ParityAgent::flaky);
@@ -208,6 +210,34 @@ class ParityAgent : public hearth::Agent {
     states.push_back(state());
     return states;
   }
+  std::string hand_back(const std::string& what) {
+    const auto& tables = activation().tables();
+    const hearth_host* const host = activation().host();
+    const hearth_agent agent = activation().id();
+    hearth_bytes lent = {nullptr, 0};
+    const auto part = [&lent](std::string_view of_it) {
+      const std::string_view all = hearth::detail::view(lent);
+      return hearth::detail::slice(all.substr(all.find(of_it), of_it.size()));
+    };
+    if (what == "state") {
+      set_state({{"padding", std::string(100, 'x')}, {"inner", "a part of the state"}});
+      activation().check(tables.state->get(host, agent, &lent), "get");
+      activation().check(tables.state->set(host, agent, 0, part("\"a part of the state\"")), "set");
+      activation().check(tables.state->get(host, agent, &lent), "get");
+    } else if (what == "record") {
+      const std::string id = queue("note", "queued").id;
+      activation().check(tables.queue->get(host, agent, hearth::detail::slice(id), &lent), "get");
+      activation().check(tables.queue->get(host, agent, part(id), &lent), "get by a part of it");
+      lent = part("\"note\"");
+    } else {  // an error
+      static_cast<void>(tables.queue->get(host, agent, hearth::detail::slice("?"), &lent));
+      activation().check(tables.host->last_error(host, agent, &lent), "last_error");
+      static_cast<void>(tables.queue->get(host, agent, lent, &lent));
+      return "survived";
+    }
+    return std::string(hearth::detail::view(lent));
+  }
+
   std::vector<std::string> journal() {
     return sql("SELECT entry FROM journal ORDER BY rowid").rows<std::string>();
   }

@@ -24,6 +24,8 @@
  * Memory. Bytes are borrowed for the duration of the call, both ways; the receiver copies. Nobody frees the
  * other's memory. Bytes that a host function gives through an out parameter stay valid until the plugin's
  * next call to the host for the same agent or until the plugin returns to the host, whichever is first.
+ * That next call may take them, or a part of them, as its argument: they stay valid until it returns, also if
+ * it replaces what they show (get() of hearth.state/1 and then set() with a part of it).
  * A null `ptr` is allowed only with `len` 0. Text is UTF-8 without a final NUL; the host refuses
  * invalid UTF-8 with HEARTH_E_INVALID where text is asked for.
  *

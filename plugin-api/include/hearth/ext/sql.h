@@ -53,7 +53,9 @@ typedef struct hearth_sql_v1 {
   hearth_status (*step)(const hearth_host* host, hearth_agent agent, hearth_statement statement);
 
   /* Of the current row; `column` 0 is the first. Numbers are converted as SQLite does; bytes out of
-   * column_bytes are valid until the next call on this statement. [instance] */
+   * column_bytes are valid until the next call on this statement, or the return of a function that commits
+   * within the turn (start() and stash() of a fiber): it ends a statement that is in the middle of writing.
+   * [instance] */
   hearth_status (*column_count)(const hearth_host* host, hearth_agent agent,
                                 hearth_statement statement, uint32_t* count);
   hearth_status (*column_name)(const hearth_host* host, hearth_agent agent,

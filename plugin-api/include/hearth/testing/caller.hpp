@@ -7,13 +7,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace hearth::testing::detail {
 
-// What every [instance] function asks first. Bytes that the agent was lent before are void from here on.
+// What every [instance] function asks first. Bytes that the agent was lent before are void when the function returns:
+// it may have been given a part of them.
 struct Caller {
   Caller(const hearth_host* host, hearth_agent id, bool while_closing = false)
       : engine(Engine::of(host)) {
@@ -24,7 +26,7 @@ struct Caller {
     } else if (agent->closing && !while_closing) {
       status = HEARTH_E_CLOSING;
     } else {
-      agent->lent.recall();
+      expiring.emplace(agent->lent);
     }
   }
   [[nodiscard]] bool bad() const { return status != HEARTH_OK; }
@@ -56,6 +58,7 @@ struct Caller {
   Engine& engine;
   AgentRecord* agent = nullptr;
   hearth_status status = HEARTH_OK;
+  std::optional<Slices::RecallAtEnd> expiring;
 };
 
 // 36 characters, like a UUID; readable in a failed test.

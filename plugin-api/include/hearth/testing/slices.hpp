@@ -30,14 +30,20 @@ class Slices {
     return {lent_.back().bytes.get(), bytes.size()};
   }
 
-  void recall() noexcept {
-    for (Buffer& buffer : lent_) {
-      std::fill_n(buffer.bytes.get(), buffer.size, '\xDD');
-      if (kKept > 0) recalled_.push_back(std::move(buffer));
-    }
-    lent_.clear();
-    while (recalled_.size() > kKept) recalled_.pop_front();
-  }
+  void recall() noexcept { recall_first(lent_.size()); }
+
+  // Recalls, at its end, what was lent before it began: a function of the host may be given a part of that.
+  class RecallAtEnd {
+   public:
+    explicit RecallAtEnd(Slices& slices) : slices_(slices), count_(slices.lent_.size()) {}
+    RecallAtEnd(const RecallAtEnd&) = delete;
+    RecallAtEnd& operator=(const RecallAtEnd&) = delete;
+    ~RecallAtEnd() { slices_.recall_first(count_); }
+
+   private:
+    Slices& slices_;
+    const std::size_t count_;
+  };
 
  private:
   struct Buffer {
@@ -55,6 +61,16 @@ class Slices {
 #else
   static constexpr std::size_t kKept = 64;
 #endif
+
+  void recall_first(std::size_t count) noexcept {
+    const auto end = lent_.begin() + static_cast<std::ptrdiff_t>(std::min(count, lent_.size()));
+    for (auto buffer = lent_.begin(); buffer != end; ++buffer) {
+      std::fill_n(buffer->bytes.get(), buffer->size, '\xDD');
+      if (kKept > 0) recalled_.push_back(std::move(*buffer));
+    }
+    lent_.erase(lent_.begin(), end);
+    while (recalled_.size() > kKept) recalled_.pop_front();
+  }
 
   std::vector<Buffer> lent_;
   std::deque<Buffer> recalled_;

@@ -19,7 +19,8 @@ hearth_status with_statement(const hearth_host* host, hearth_agent agent, hearth
   if (caller.bad()) return caller.status;
   sqlite3_stmt* const statement = caller.agent->database.find(number);
   if (!statement) return HEARTH_E_GONE;
-  caller.agent->column_bytes[number].recall();  // good until the next call on this statement
+  // Good until the next call on this statement has returned.
+  const Slices::RecallAtEnd expiring(caller.agent->column_bytes[number]);
   return use(caller, statement);
 }
 

@@ -1,0 +1,241 @@
+// What the host lends may be handed back to it, whole or in part, in the very call that replaces it. Each row tells by what comes
+// of it whether the right bytes were read; AddressSanitizer tells whether they were still there.
+#include "fakes.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime {
+namespace {
+
+using testing::ShardFixture;
+
+// Longer than what a string keeps inside itself.
+const std::string kInner = R"({"inner":"a text of some length"})";
+const std::string kOuter = R"([)" + kInner + R"(,")" + std::string(200, 'x') + R"("])";
+
+std::string_view part_of(std::string_view lent) {
+  return lent.substr(lent.find(kInner), kInner.size());
+}
+
+struct Loan {
+  const char* name;
+  // In a client's call: hands back what it was lent, and says what came of it if the host can tell.
+  std::function<std::string(AgentHost&, const AgentEvent&)> hand_back;
+  // That, or what the caller or another client got.
+  std::string outcome;
+  EventKind kind = EventKind::kCall;
+};
+
+void PrintTo(const Loan& loan, std::ostream* out) {
+  *out << loan.name;
+}
+
+// A row that a statement which writes has given, and more are to come.
+std::string_view returned_row(AgentHost& host) {
+  const auto make = host.sql().prepare("CREATE TABLE IF NOT EXISTS t (x TEXT)");
+  EXPECT_TRUE(host.sql().step(make.value()));
+  const auto insert = host.sql().prepare("INSERT INTO t VALUES (?1), (?1) RETURNING x");
+  EXPECT_TRUE(host.sql().bind_text(insert.value(), 1, kOuter));
+  EXPECT_TRUE(host.sql().step(insert.value()));
+  return host.sql().column_text(insert.value(), 0).value();
+}
+
+durable::ManagedRequest request_for(std::string_view text) {
+  durable::ManagedRequest request;
+  request.name = request.id = request.key = request.input = request.metadata = text;
+  return request;
+}
+
+class LentBytesTest : public ::testing::TestWithParam<Loan> {
+ protected:
+  // An agent with a long text wherever the host keeps one.
+  LentBytesTest() {
+    shard_.script.on_create = [](AgentHost& host) { return host.set_default_state(kOuter); };
+    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.add_tag(event.connection, kOuter));
+      if (event.kind == EventKind::kConnect)
+        EXPECT_TRUE(host.set_attachment(event.connection, kOuter));
+      if (event.kind == GetParam().kind && !std::exchange(was_run_, true)) {
+        seen_.push_back(GetParam().hand_back(host, event));
+        (void)host.complete(event.call, std::string_view("0"));  // unless it is answered already
+        return {};
+      }
+      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    };
+  }
+
+  bool was_run_ = false;
+  std::vector<std::string> seen_;
+  ShardFixture shard_;
+};
+
+TEST_P(LentBytesTest, MayBeHandedBack) {
+  const auto watcher = shard_.connect("a", "watcher");
+  const auto caller = shard_.connect("a", "caller");
+  shard_.settle();
+  const auto answer = GetParam().kind == EventKind::kRequest
+                          ? shard_.request("POST", kOuter)
+                          : shard_.call(caller, "method", kOuter);
+  shard_.settle();
+  EXPECT_TRUE(was_run_);
+  seen_.insert(seen_.end(), answer->parts.begin(), answer->parts.end());
+  seen_.push_back(answer->end.value_or("unanswered"));
+  seen_.insert(seen_.end(), watcher.sight->begin(), watcher.sight->end());
+  seen_.insert(seen_.end(), caller.sight->begin(), caller.sight->end());
+  EXPECT_NE(std::ranges::find(seen_, GetParam().outcome), seen_.end())
+      << GetParam().outcome << "\nis not among\n"
+      << ::testing::PrintToString(seen_);
+}
+
+std::string set_part_of_state(AgentHost& host, const AgentEvent&) {
+  EXPECT_TRUE(host.set_state(0, kOuter));
+  EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
+  return std::string(*host.state());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    State, LentBytesTest,
+    ::testing::Values(Loan{"StateAsState", set_part_of_state, kInner},
+                      Loan{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
+                      Loan{"DefaultStateAsState",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
+                             return std::string(*host.state());
+                           },
+                           kInner},
+                      Loan{"DefaultStateAsDefaultState",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(host.set_default_state(part_of(*host.state())));
+                             return std::string(*host.state());
+                           },
+                           kInner},
+                      Loan{"StateAsAnswer",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             EXPECT_TRUE(host.set_state(0, kOuter));
+                             EXPECT_TRUE(host.complete(event.call, part_of(*host.state())));
+                             return std::string();
+                           },
+                           "ok " + kInner},
+                      Loan{"StateAsPart",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             EXPECT_TRUE(host.emit(event.call, part_of(*host.state())));
+                             return std::string();
+                           },
+                           kInner},
+                      Loan{"StateAsFrame",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(
+                                 host.broadcast(FrameKind::kText, part_of(*host.state()), "", {}));
+                             return std::string();
+                           },
+                           "text " + kInner}),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Connections, LentBytesTest,
+    ::testing::Values(Loan{"AttachmentAsAttachment",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             const Connection* client = host.find_connection(event.connection);
+                             EXPECT_TRUE(host.set_attachment(event.connection,
+                                                             part_of(client->attachment)));
+                             return client->attachment;
+                           },
+                           kInner},
+                      Loan{"TagAsTag",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             const Connection* client = host.find_connection(event.connection);
+                             for (std::size_t size = 1;
+                                  client->tags.size() + 1 < Connection::kMaxTags; ++size) {
+                               const std::string_view tag = client->tags.front();
+                               EXPECT_TRUE(host.add_tag(event.connection, tag.substr(1, size)));
+                             }
+                             return client->tags.back();
+                           },
+                           kOuter.substr(1, Connection::kMaxTags - 2), EventKind::kConnecting},
+                      Loan{"TagAsTagOfABroadcast",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             const std::string_view tag =
+                                 host.find_connection(event.connection)->tags.front();
+                             EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
+                             return std::string();
+                           },
+                           "text " + kInner},
+                      Loan{"TargetAsReason",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             const Connection* client = host.find_connection(event.connection);
+                             EXPECT_TRUE(host.close(event.connection, 4000, client->target));
+                             return std::string();
+                           },
+                           "close 4000 /agents/counter/a"}),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Events, LentBytesTest,
+    ::testing::Values(Loan{"ArgumentsAsState",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             EXPECT_TRUE(host.set_state(0, part_of(event.body)));
+                             return std::string(*host.state());
+                           },
+                           kInner},
+                      Loan{"ArgumentsAsAnswer",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
+                             return std::string(
+                                 part_of(event.body));  // lent until the event is over
+                           },
+                           kInner},
+                      Loan{"BodyOfARequestAsAnswer",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
+                             return std::string(part_of(event.body));
+                           },
+                           kInner, EventKind::kRequest},
+                      Loan{"HeadOfARequestAsAnswer",
+                           [](AgentHost& host, const AgentEvent& event) {
+                             const std::string_view target = host.request(event.call)->target;
+                             EXPECT_TRUE(host.complete(event.call, target));
+                             return std::string();
+                           },
+                           "ok /agents/counter/a", EventKind::kRequest}),
+    [](const auto& info) { return info.param.name; });
+
+// What starts durable work commits, and a commit ends a statement that is in the middle of writing.
+INSTANTIATE_TEST_SUITE_P(
+    Rows, LentBytesTest,
+    ::testing::Values(Loan{"RowAsState",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(host.set_state(0, part_of(returned_row(host))));
+                             return std::string(*host.state());
+                           },
+                           kInner},
+                      Loan{"RowAsNameOfAFiber",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(host.start_fiber(part_of(returned_row(host)), ""));
+                             return std::string();
+                           },
+                           "ok 0"},
+                      Loan{"RowAsCheckpoint",
+                           [](AgentHost& host, const AgentEvent&) {
+                             const auto fiber = host.start_fiber("work", "");
+                             EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
+                             return std::string();
+                           },
+                           "ok 0"},
+                      Loan{"RowAsManagedFiber",
+                           [](AgentHost& host, const AgentEvent&) {
+                             EXPECT_TRUE(
+                                 host.start_managed(request_for(part_of(returned_row(host)))));
+                             return std::string();
+                           },
+                           "ok 0"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace hearth::runtime
