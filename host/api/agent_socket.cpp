@@ -19,7 +19,7 @@ constexpr bool kIsText = true;
 // socket: a plain reference is enough.
 class RpcAnswer final : public runtime::CallSink {
  public:
-  RpcAnswer(net::WebSocket& socket, std::string id) : socket_(socket), id_(std::move(id)) {}
+  RpcAnswer(net::WebSocket& socket, std::string_view id_json) : socket_(socket), id_(id_json) {}
 
   void part(const ResponseHead& /*head*/, std::string_view value) override {
     socket_.send(protocol::rpc_chunk_frame(id_, value), kIsText);
@@ -37,7 +37,7 @@ class RpcAnswer final : public runtime::CallSink {
 
  private:
   net::WebSocket& socket_;
-  const std::string id_;
+  const std::string id_;  // JSON
 };
 
 // The answer to a write of the state. Clients have taken the new state for granted: only a refusal is news.
@@ -110,11 +110,22 @@ class AgentSocket final : public net::WebSocketListener {
       shard_.message(id_, payload, FrameKind::kBinary);
       return;
     }
-    protocol::ClientFrame frame = protocol::classify_client_frame(payload);
-    if (auto* call = std::get_if<protocol::RpcCall>(&frame)) {
+    std::string mended;
+    const protocol::ClientFrame frame = protocol::classify_client_frame(payload, mended);
+    if (const auto* call = std::get_if<protocol::RpcCall>(&frame)) {
+      if (!call->problem.empty()) {
+        const std::string why = "the arguments cannot be taken: " + call->problem;
+        socket_.send(protocol::rpc_error_frame(call->id_json, why), kIsText);
+        return;
+      }
       shard_.call(id_, call->method, call->args_json,
-                  std::make_unique<RpcAnswer>(socket_, std::move(call->id)));
+                  std::make_unique<RpcAnswer>(socket_, call->id_json));
     } else if (const auto* write = std::get_if<protocol::StateWrite>(&frame)) {
+      if (!write->problem.empty()) {
+        const std::string why = std::string(protocol::kStateRejected) + ": " + write->problem;
+        socket_.send(protocol::state_error_frame(why), kIsText);
+        return;
+      }
       shard_.write_state(id_, write->state_json, std::make_unique<StateAnswer>(socket_));
     } else {
       shard_.message(id_, payload, FrameKind::kText);

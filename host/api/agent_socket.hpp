@@ -16,7 +16,9 @@ namespace hearth::api {
 //
 // Promises
 //  P1 Answers    Each call is answered by exactly one last frame, with any number of chunks before it. A write of
-//                the state is answered only if it is refused: "Connection is readonly", or "State update rejected".
+//                the state is answered only if it is refused: "Connection is readonly", or "State update rejected", with
+//                what is wrong with it if that is its JSON. Both hold for all that JavaScript's JSON.parse takes: what Hearth has
+//                bounds for (nesting, numbers past a double) is refused with an answer, and never reaches the agent.
 //  P2 Texts      An error tells the caller the text that the agent gave it.
 //  P3 Twins      Sockets with the same client id have nothing to do with each other.
 //

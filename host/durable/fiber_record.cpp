@@ -115,7 +115,7 @@ Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_b
   enum { kStatus, kResult, kError, kSnapshot, kMetadata };
   std::array<WantedMember, 5> wanted{
       {{"status", {}}, {"result", {}}, {"error", {}}, {"snapshot", {}}, {"metadata", {}}}};
-  if (!scan_json_object(json, wanted)) return no_outcome("not a JSON object");
+  if (!scan_unbounded_json_object(json, wanted)) return no_outcome("not a JSON object");
 
   if (!is_text(wanted[kStatus].json)) return no_outcome("it has no status");
   const auto status = fiber_status(decode_json_string(wanted[kStatus].json));
@@ -135,6 +135,8 @@ Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_b
                                              std::string(wanted[member].name) + " is larger than " +
                                              std::to_string(max_json_bytes) + " bytes"};
     }
+    if (!wanted[member].json.empty() && !is_json(wanted[member].json))
+      return no_outcome("a value in it is nested too deeply");
   }
   outcome.result = present(wanted[kResult].json);
   outcome.snapshot = present(wanted[kSnapshot].json);

@@ -7,6 +7,8 @@
 // cannot even be returned as a Result<Json>, and a wrong type would throw from an innocent line.
 // NOLINTNEXTLINE(readability-identifier-naming): the name is nlohmann's.
 #define JSON_USE_IMPLICIT_CONVERSIONS 0
+#include <hearth/json_rules.h>
+
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -16,8 +18,8 @@ namespace hearth {
 
 using Json = nlohmann::json;
 
-// Deeper text is refused: dump() recurses, and a stack is finite.
-inline constexpr int kMaxJsonDepth = 128;
+// Deeper text is refused: dump() recurses, and a stack is finite. The SDK's bound is the same.
+inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 // The value, or kInvalidArgument with the reason and the byte offset, counted from 0. Refuses
 // invalid UTF-8, NUL, trailing text, numbers past a double's range and nesting beyond `max_depth`

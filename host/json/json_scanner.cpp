@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace hearth {
 namespace {
@@ -62,11 +63,40 @@ bool fits_double(std::string_view number) {
   return !is_above_one(number);
 }
 
+// What is open around a value, as one bit each: true for an object.
+class Containers {
+ public:
+  [[nodiscard]] std::size_t depth() const { return depth_; }
+  [[nodiscard]] bool innermost_is_object() const {
+    return depth_ > kMaxJsonDepth ? deeper_.back() : first_[depth_ - 1];
+  }
+  void open(bool is_object) {
+    if (depth_ < kMaxJsonDepth) {
+      first_[depth_] = is_object;
+    } else {
+      deeper_.push_back(is_object);
+    }
+    ++depth_;
+  }
+  void close() {
+    if (depth_-- > kMaxJsonDepth) deeper_.pop_back();
+  }
+
+ private:
+  std::bitset<kMaxJsonDepth> first_;
+  std::vector<bool> deeper_;
+  std::size_t depth_ = 0;
+};
+
+// kOurs: what parse_json takes. kNone: nesting of any depth, and numbers past a double.
+enum class Bounds { kOurs, kNone };
+
 // Walks JSON text. Each function consumes one thing and says whether it was there and well formed;
 // after the first false the position has no meaning.
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : rest_(text) {}
+  explicit Scanner(std::string_view text, Bounds bounds = Bounds::kOurs)
+      : rest_(text), bounds_(bounds) {}
 
   bool whole_value() {
     skip_space();
@@ -134,7 +164,7 @@ class Scanner {
     }
   }
 
-  // One value of any kind. Containers are kept as one bit each: true for an object.
+  // One value of any kind.
   bool value() {
     Containers open;
     while (true) {
@@ -148,11 +178,6 @@ class Scanner {
       }
     }
   }
-
-  struct Containers {
-    std::bitset<kMaxJsonDepth> is_object;
-    std::size_t depth = 0;
-  };
 
   // `opened`: a container has been entered and its first value comes next.
   bool scalar_or_opening(Containers& open, bool& opened) {
@@ -170,21 +195,21 @@ class Scanner {
   }
 
   bool enter(Containers& open, char closing, bool& opened) {
-    if (open.depth + outer_depth_ >= kMaxJsonDepth) return false;
+    if (bounds_ == Bounds::kOurs && open.depth() + outer_depth_ >= kMaxJsonDepth) return false;
     rest_.remove_prefix(1);
     if (token(closing)) return true;
     const bool is_object = closing == '}';
-    open.is_object[open.depth++] = is_object;
+    open.open(is_object);
     opened = true;
     return !is_object || member_name();
   }
 
   Next after_value(Containers& open) {
-    while (open.depth > 0) {
-      const bool is_object = open.is_object[open.depth - 1];
+    while (open.depth() > 0) {
+      const bool is_object = open.innermost_is_object();
       if (token(',')) return !is_object || member_name() ? Next::kValue : Next::kBroken;
       if (!take(is_object ? '}' : ']')) return Next::kBroken;
-      --open.depth;
+      open.close();
     }
     return Next::kDone;
   }
@@ -216,7 +241,7 @@ class Scanner {
       if (!take('+')) take('-');
       if (!digits()) return false;
     }
-    return fits_double(consumed_since(before));
+    return bounds_ == Bounds::kNone || fits_double(consumed_since(before));
   }
 
   bool string() {
@@ -259,6 +284,7 @@ class Scanner {
   }
 
   std::string_view rest_;
+  const Bounds bounds_;
   std::size_t outer_depth_ = 0;
 };
 
@@ -298,6 +324,11 @@ char simple_escape(char letter) {
 bool scan_json_object(std::string_view text, std::span<WantedMember> wanted) {
   for (WantedMember& member : wanted) member.json = {};
   return Scanner(text).object(wanted);
+}
+
+bool scan_unbounded_json_object(std::string_view text, std::span<WantedMember> wanted) {
+  for (WantedMember& member : wanted) member.json = {};
+  return Scanner(text, Bounds::kNone).object(wanted);
 }
 
 bool is_json(std::string_view text) {

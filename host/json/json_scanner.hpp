@@ -28,6 +28,11 @@ struct WantedMember {
 // Bounded   one pass, no allocation (unless a name is written with escapes), no recursion.
 bool scan_json_object(std::string_view text, std::span<WantedMember> wanted);
 
+// The same for text that must be recognised although it may have to be refused: what JavaScript's JSON.parse takes passes, but for lone
+// surrogates (without_lone_surrogates()). So nesting and numbers have no bound, and parse_json may refuse a wanted value.
+// Bounded   one pass, no recursion, and one bit of memory for each level beyond kMaxJsonDepth.
+bool scan_unbounded_json_object(std::string_view text, std::span<WantedMember> wanted);
+
 // Whether `text` is one JSON value and nothing but space around it. Same promises and bounds as above.
 bool is_json(std::string_view text);
 

@@ -84,4 +84,14 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
+std::optional<std::string> without_lone_surrogates(std::string_view json) {
+  if (json.find("\\u") == std::string_view::npos) return std::nullopt;
+  std::size_t at = hearth_lone_surrogate(json.data(), json.size(), 0);
+  if (at == json.size()) return std::nullopt;
+  std::string mended(json);
+  for (; at < mended.size(); at = hearth_lone_surrogate(mended.data(), mended.size(), at))
+    mended.replace(at + 2, 4, HEARTH_REPLACEMENT_DIGITS);
+  return mended;
+}
+
 }  // namespace hearth

@@ -5,6 +5,7 @@
 // not be parsed only to be printed again.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,9 @@ std::size_t plain_json_bytes(std::string_view text) noexcept;
 //           escaped, and each byte that belongs to no well-formed UTF-8 sequence becomes U+FFFD.
 // Bounded   at most 6 bytes for each byte of `text`, and 2.
 void append_json_string(std::string& out, std::string_view text);
+
+// JSON text in which each escape that is half of a surrogate pair without the other half has become \ufffd; nothing if there is none,
+// which is nearly always. It is as long as `json`, and all else stays where it is. Any bytes are fine.
+std::optional<std::string> without_lone_surrogates(std::string_view json);
 
 }  // namespace hearth

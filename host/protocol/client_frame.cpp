@@ -1,6 +1,8 @@
 #include "protocol/client_frame.hpp"
 
+#include "json/json.hpp"
 #include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
 
 #include <array>
 #include <cstring>
@@ -42,25 +44,42 @@ bool is_type(std::string_view json, std::string_view expected) {
   return decode_json_string(json) == expected.substr(1, expected.size() - 2);
 }
 
+// Why the value of a frame that was recognised cannot be taken, if so.
+std::string problem_with(std::string_view json) {
+  const Result<Json> parsed = parse_json(json);
+  return parsed ? std::string() : parsed.error().message;
+}
+
 }  // namespace
 
-ClientFrame classify_client_frame(std::string_view text) {
+ClientFrame classify_client_frame(std::string_view text, std::string& mended) {
   if (!may_be_protocol_frame(text)) return UnknownFrame{};
 
   std::array<WantedMember, 5> members{
       {{"type", {}}, {"id", {}}, {"method", {}}, {"args", {}}, {"state", {}}}};
-  if (!scan_json_object(text, members)) return UnknownFrame{};
   const auto& [type, id, method, args, state] = members;
+  std::string_view whole = text;
+  const bool is_plain = scan_json_object(text, members);
+  if (!is_plain) {
+    if (auto replaced = without_lone_surrogates(text)) whole = mended = *std::move(replaced);
+    if (!scan_unbounded_json_object(whole, members)) return UnknownFrame{};
+  }
 
   if (is_type(type.json, kRpcType)) {
     if (!is_string(id.json) || !is_string(method.json) || !is_array(args.json)) {
       return UnknownFrame{};
     }
-    return RpcCall{.id = decode_json_string(id.json),
+    // What was replaced is as long as what stands there now.
+    const auto id_at = static_cast<std::size_t>(id.json.data() - whole.data());
+    return RpcCall{.id_json = text.substr(id_at, id.json.size()),
                    .method = decode_json_string(method.json),
-                   .args_json = args.json};
+                   .args_json = args.json,
+                   .problem = is_plain ? std::string() : problem_with(args.json)};
   }
-  if (is_type(type.json, kStateType) && !state.json.empty()) return StateWrite{state.json};
+  if (is_type(type.json, kStateType) && !state.json.empty()) {
+    return StateWrite{.state_json = state.json,
+                      .problem = is_plain ? std::string() : problem_with(state.json)};
+  }
   return UnknownFrame{};
 }
 

@@ -9,16 +9,17 @@ namespace {
 constexpr std::size_t kFixedBytes = 80;
 
 // {"type":"rpc","id":<id> and then `tail`, which brings its comma.
-std::string begin_rpc(std::string_view id, std::size_t body_bytes) {
+std::string begin_rpc(std::string_view id_json, std::size_t body_bytes) {
   std::string frame;
-  frame.reserve(kFixedBytes + id.size() + body_bytes);
+  frame.reserve(kFixedBytes + id_json.size() + body_bytes);
   frame += R"({"type":"rpc","id":)";
-  append_json_string(frame, id);
+  frame += id_json;
   return frame;
 }
 
-std::string rpc_value_frame(std::string_view id, std::string_view head, std::string_view json) {
-  std::string frame = begin_rpc(id, json.size());
+std::string rpc_value_frame(std::string_view id_json, std::string_view head,
+                            std::string_view json) {
+  std::string frame = begin_rpc(id_json, json.size());
   frame += head;
   frame += json;
   frame += '}';
@@ -67,22 +68,22 @@ std::string_view mcp_servers_frame() {
   return R"({"type":"cf_agent_mcp_servers","mcp":{"prompts":[],"resources":[],"servers":{},"tools":[]}})";
 }
 
-std::string rpc_result_frame(std::string_view id, std::string_view result_json) {
-  return rpc_value_frame(id, R"(,"success":true,"done":true,"result":)", result_json);
+std::string rpc_result_frame(std::string_view id_json, std::string_view result_json) {
+  return rpc_value_frame(id_json, R"(,"success":true,"done":true,"result":)", result_json);
 }
 
-std::string rpc_void_frame(std::string_view id) {
-  std::string frame = begin_rpc(id, 0);
+std::string rpc_void_frame(std::string_view id_json) {
+  std::string frame = begin_rpc(id_json, 0);
   frame += R"(,"success":true,"done":true})";
   return frame;
 }
 
-std::string rpc_chunk_frame(std::string_view id, std::string_view chunk_json) {
-  return rpc_value_frame(id, R"(,"success":true,"done":false,"result":)", chunk_json);
+std::string rpc_chunk_frame(std::string_view id_json, std::string_view chunk_json) {
+  return rpc_value_frame(id_json, R"(,"success":true,"done":false,"result":)", chunk_json);
 }
 
-std::string rpc_error_frame(std::string_view id, std::string_view message) {
-  std::string frame = begin_rpc(id, message.size());
+std::string rpc_error_frame(std::string_view id_json, std::string_view message) {
+  std::string frame = begin_rpc(id_json, message.size());
   frame += R"(,"success":false,"error":)";
   append_json_string(frame, message);
   frame += '}';

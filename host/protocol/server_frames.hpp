@@ -33,13 +33,13 @@ std::string_view mcp_servers_frame();
 
 // The answer to a call that has a value, and to one that has none. A void answer has no `result`:
 // clients tell the two apart. The same two end a stream, with and without a last value.
-std::string rpc_result_frame(std::string_view id, std::string_view result_json);
-std::string rpc_void_frame(std::string_view id);
+std::string rpc_result_frame(std::string_view id_json, std::string_view result_json);
+std::string rpc_void_frame(std::string_view id_json);
 
 // One value of a stream that goes on.
-std::string rpc_chunk_frame(std::string_view id, std::string_view chunk_json);
+std::string rpc_chunk_frame(std::string_view id_json, std::string_view chunk_json);
 
 // The end of a call that failed, streaming or not. `message` is what the caller sees: no internals.
-std::string rpc_error_frame(std::string_view id, std::string_view message);
+std::string rpc_error_frame(std::string_view id_json, std::string_view message);
 
 }  // namespace hearth::protocol

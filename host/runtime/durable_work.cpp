@@ -32,7 +32,8 @@ bool is_missing(const Result<std::string_view>& outcome) {
 
 std::string name_in(std::string_view record) {
   std::array wanted = {WantedMember{"name", {}}};
-  if (!scan_json_object(record, wanted) || wanted[0].json.empty()) return {};
+  // What the record holds may have used up all the depth that is allowed.
+  if (!scan_unbounded_json_object(record, wanted) || wanted[0].json.empty()) return {};
   return decode_json_string(wanted[0].json);
 }
 

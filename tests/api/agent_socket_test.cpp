@@ -1,6 +1,7 @@
 #include "api/agent_socket.hpp"
 
 #include "api/api_fixture.hpp"
+#include "json/json.hpp"
 #include "runtime/fakes.hpp"
 
 #include <algorithm>
@@ -134,6 +135,37 @@ TEST_F(AgentSocketTest, EchoesAnyId) {
   EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\"\\\u0000é","success":true,"done":true})");
 }
 
+// All of this is what JSON.parse takes. A frame that is no message of the protocol would come back as it is.
+TEST_F(AgentSocketTest, AnswersEachCallWhateverItsArgumentsHold) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  const auto nested = [](int depth) {
+    const auto levels = static_cast<std::size_t>(depth);
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  const auto result = [](const std::string& json) {
+    return R"({"type":"rpc","id":"c","success":true,"done":true,"result":)" + json + "}";
+  };
+  EXPECT_EQ(client.call("arguments", R"(["\ud83d","\uDD25 \ud83d\ud83d\udd25","\\ud83d"])"),
+            result(R"(["\ufffd","\ufffd \ufffd\ud83d\udd25","\\ud83d"])"));
+  EXPECT_EQ(client.call("arguments", nested(kMaxJsonDepth)), result(nested(kMaxJsonDepth)));
+  const std::string refused = R"({"type":"rpc","id":"c","success":false,"error":"the arguments )";
+  for (const std::string& arguments :
+       {nested(kMaxJsonDepth + 1), nested(100'000), std::string("[1e999]")}) {
+    EXPECT_TRUE(client.call("arguments", arguments).starts_with(refused)) << arguments.size();
+  }
+  client.say(R"({"type":"rpc","id":"\ud83d","method":"nothing","args":[]})");
+  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\ud83d","success":true,"done":true})");
+  client.say(R"({"type":"rpc","id":"c","method":"no\udd25pe","args":[]})");
+  EXPECT_EQ(client.read_text(),
+            "{\"type\":\"rpc\",\"id\":\"c\",\"success\":false,\"error\":\"Method no\xEF\xBF\xBDpe "
+            "does not exist\"}");
+  client.say(R"({"type":"rpc","id":"c","method":"nothing","args":[],"more":)" + nested(1'000) +
+             "}");
+  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":true,"done":true})");
+}
+
 TEST_F(AgentSocketTest, StreamsPartsAndThenTheLastValue) {
   start();
   Client client = connect("/agents/sampler/a");
@@ -204,6 +236,22 @@ TEST_F(AgentSocketTest, TellsAReadonlyClientWhyItMayNotWrite) {
             R"({"type":"cf_agent_state_error","error":"Connection is readonly"})");
   EXPECT_EQ(client.call("set"),
             R"({"type":"rpc","id":"c","success":false,"error":"Connection is readonly"})");
+}
+
+TEST_F(AgentSocketTest, TakesOrRefusesEachStateWhateverItHolds) {
+  start();
+  Client writer = connect("/agents/counter/a");
+  Client reader = connect("/agents/counter/a");
+  writer.greeted();
+  reader.greeted();
+  writer.say(R"({"type":"cf_agent_state","state":"\ud83d"})");
+  EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":"\ufffd"})");
+  for (const std::string& state :
+       {std::string(1'000, '[') + std::string(1'000, ']'), std::string("-1e999")}) {
+    writer.say(R"({"type":"cf_agent_state","state":)" + state + "}");
+    EXPECT_TRUE(writer.read_text().starts_with(
+        R"({"type":"cf_agent_state_error","error":"State update rejected: )"));
+  }
 }
 
 TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {

@@ -48,6 +48,11 @@ TEST(FiberRecordTest, AnOutcomeSaysItsStatusAndWhatChanges) {
   EXPECT_EQ(outcome->result, "null");
   EXPECT_EQ(outcome->snapshot, R"({"s":1})");
   EXPECT_EQ(outcome->metadata, std::nullopt);
+  const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  const std::string deep = R"({"status":"completed","result":)" + deepest + "}";
+  EXPECT_EQ(parse_outcome(deep, 1'000)->result, deepest) << "the outcome around it does not count";
+  const std::string too_deep = R"({"status":"completed","result":[)" + deepest + "]}";
+  EXPECT_EQ(parse_outcome(too_deep, 1'000).error().code, Errc::kInvalidArgument);
   EXPECT_EQ(parse_outcome("", 100)->status, FiberStatus::kInterrupted);
   EXPECT_EQ(parse_outcome(R"({"status":"aborted","error":null})", 100)->error, std::nullopt);
 }

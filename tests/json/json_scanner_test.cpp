@@ -180,7 +180,7 @@ TEST(JsonScannerTest, AgreesWithTheParserOnLongNumbers) {
 }
 
 TEST(JsonScannerTest, AgreesWithTheParserOnDepth) {
-  for (std::size_t depth = 125; depth < 131; ++depth) {
+  for (std::size_t depth = kMaxJsonDepth - 3; depth < kMaxJsonDepth + 3; ++depth) {
     expect_agreement("{\"a\":" + nested(depth, "[", "]") + "}");
     expect_agreement(nested(depth, "{\"a\":", "}"));
     expect_agreement(nested(depth, "{\"a\":", ",\"b\":{}}"));
@@ -189,6 +189,30 @@ TEST(JsonScannerTest, AgreesWithTheParserOnDepth) {
   }
   std::array<WantedMember, 1> none{{{"a", {}}}};
   EXPECT_FALSE(scan_json_object("{\"a\":" + std::string(10'000'000, '['), none));
+}
+
+TEST(JsonScannerTest, WithoutBoundsItFindsWhatTheParserRefuses) {
+  for (const std::string& value :
+       {nested(kMaxJsonDepth, "[", "]"), nested(kMaxJsonDepth + 1, "{\"x\":", "}"),
+        nested(100'000, "[{\"x\":[", ",{}]}]"), std::string("[1e999,-1e999]"),
+        std::string(400, '9')}) {
+    // As in "{"x":}": an object needs a value in its middle.
+    std::string whole = value;
+    if (const auto middle = whole.find(":}"); middle != std::string::npos)
+      whole.insert(middle + 1, "0");
+    if (const auto middle = whole.find("[,"); middle != std::string::npos)
+      whole.insert(middle + 1, "0");
+    std::array<WantedMember, 2> wanted{{{"a", {}}, {"b", {}}}};
+    ASSERT_TRUE(scan_unbounded_json_object("{\"a\":" + whole + ",\"b\":1}", wanted))
+        << value.size();
+    EXPECT_EQ(wanted[0].json.size(), whole.size());
+    EXPECT_EQ(wanted[1].json.size(), 1U);
+    EXPECT_FALSE(scan_unbounded_json_object("{\"a\":" + whole + "]}", wanted));
+  }
+  std::array<WantedMember, 1> none{{{"a", {}}}};
+  EXPECT_FALSE(scan_unbounded_json_object("{\"a\":" + std::string(1'000'000, '['), none));
+  EXPECT_FALSE(scan_unbounded_json_object("{\"a\":01}", none));
+  EXPECT_FALSE(scan_unbounded_json_object("{\"a\":\"\xFF\"}", none));
 }
 
 TEST(JsonScannerTest, AgreesWithTheParserOnEverySingleByteChange) {

@@ -83,7 +83,7 @@ TEST(JsonTest, RefusesNumbersPastTheRangeOfADouble) {
 TEST(JsonTest, DepthIsBoundedAndTheOffsetIsThatOfTheBracket) {
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth)));
   EXPECT_EQ(reason(nested(kMaxJsonDepth + 1)),
-            "invalid JSON at byte 128: nested deeper than 128 levels");
+            "invalid JSON at byte 256: nested deeper than 256 levels");
   EXPECT_TRUE(parse_json(R"({"a":[]})", 2));
   EXPECT_EQ(reason(R"({"a[[":[],"b":[ {} ]})", 2),
             "invalid JSON at byte 16: nested deeper than 2 levels");

@@ -6,6 +6,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace hearth {
 namespace {
@@ -69,6 +71,30 @@ TEST(JsonTextTest, CountsPlainBytesBehindABorrow) {
   // Bytes that differ from a wanted one by one: where a careless word test sees what is not there.
   EXPECT_EQ(plain_json_bytes("!!!!####[[[[]]]]"), 16U);
   EXPECT_EQ(plain_json_bytes("#\"#\"#\"#\""), 1U);
+}
+
+TEST(LoneSurrogatesTest, BecomeTheReplacementCharacterAndNothingElseMoves) {
+  const std::vector<std::pair<std::string_view, std::string_view>> texts = {
+      {R"("\ud83d")", R"("\ufffd")"},
+      {R"("\uD83D x \uDd25")", R"("\ufffd x \ufffd")"},
+      {R"("\ud83d\ud83d\udd25\udd25")", R"("\ufffd\ud83d\udd25\ufffd")"},
+      {R"(["\udc00\ud800"])", R"(["\ufffd\ufffd"])"},
+      {R"("\\\ud83d\n")", R"("\\\ufffd\n")"},
+      {R"("\ud83d)", R"("\ufffd)"},
+  };
+  for (const auto& [json, mended] : texts) {
+    const auto replaced = without_lone_surrogates(json);
+    ASSERT_TRUE(replaced) << json;
+    EXPECT_EQ(*replaced, mended);
+  }
+}
+
+TEST(LoneSurrogatesTest, LeaveAllOtherTextAlone) {
+  for (const std::string_view json :
+       {R"("")", R"("\ud83d\udd25")", R"("\\ud83d")", R"("\\\\ud83d")", R"("\ud7ff\ue000\u00e9")",
+        R"("\ud83")", R"(\)", R"(\u)", R"("\ud8zz")", "\xED\xA0\xBD"}) {
+    EXPECT_FALSE(without_lone_surrogates(json)) << json;
+  }
 }
 
 }  // namespace

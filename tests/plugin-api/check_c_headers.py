@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles abi.h and ext/*.h each by itself, with each compiler, in each language version that they are for.
+"""Compiles abi.h, json_rules.h and ext/*.h each by itself, with each compiler, in each language version that they are for.
 
 usage: check_c_headers.py INCLUDE_DIR COMPILER...
 
@@ -20,7 +20,7 @@ def run(command, text):
 
 
 def jobs(include, compilers):
-    headers = ["hearth/abi.h"] + [f"hearth/ext/{p.name}" for p in sorted((include / "hearth/ext").glob("*.h"))]
+    headers = ["hearth/abi.h", "hearth/json_rules.h"] + [f"hearth/ext/{p.name}" for p in sorted((include / "hearth/ext").glob("*.h"))]
     for compiler in compilers:
         cpp = "++" in pathlib.Path(compiler).name
         language = "c++" if cpp else "c"

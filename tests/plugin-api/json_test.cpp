@@ -149,4 +149,12 @@ TEST(UrlTest, FindsDecodedValuesInAQuery) {
   EXPECT_EQ(hearth::url_path(target), "/agents/a/b");
 }
 
+TEST(JsonTest, HalfACharacterBecomesTheReplacementCharacter) {
+  EXPECT_EQ(parse_json(R"(["\ud83d","a\uDD25b","\ud83d\udd25","\\ud83d"])"),
+            Json({"\xEF\xBF\xBD",
+                  "a\xEF\xBF\xBD"
+                  "b",
+                  "\xF0\x9F\x94\xA5", "\\ud83d"}));
+}
+
 }  // namespace

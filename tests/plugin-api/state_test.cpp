@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -28,6 +29,7 @@ class Radio : public hearth::Agent {
     m.add("put", &Radio::put);
     m.add("look", &Radio::look);
     m.add("attach", &Radio::attach);
+    m.add("attach_nested", &Radio::attach_nested);
     m.add("attached", &Radio::attached);
     m.add("count", &Radio::count);
     m.add("find", &Radio::find);
@@ -68,6 +70,11 @@ class Radio : public hearth::Agent {
   void put(Json next) { set_state(next); }
   Json look() { return state(); }
   void attach(Json value) { caller()->set_attachment(value); }
+  void attach_nested(int levels) {
+    Json value;
+    for (int level = 0; level < levels; ++level) value = Json::array({std::move(value)});
+    attach(value);
+  }
   Json attached() { return caller()->attachment(); }
   std::size_t count(std::string tag) { return connections(tag).size(); }
   bool find(std::string id) { return connection(id).has_value(); }
@@ -156,6 +163,10 @@ TEST_F(StateTest, AttachmentsOutliveAnEviction) {
   EXPECT_EQ(client.call("attached")["nick"], "ann");
   EXPECT_EQ(client.start("attach", std::string(20'000, 'x')).error(),
             "an attachment has at most 16 KiB");
+  client.call("attach_nested", hearth::kMaxJsonDepth);
+  EXPECT_TRUE(client.start("attached").done());
+  EXPECT_EQ(client.start("attach_nested", hearth::kMaxJsonDepth + 1).error(),
+            "JSON is nested too deeply");
 }
 
 TEST_F(StateTest, TagsSelectConnections) {

@@ -6,22 +6,31 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace hearth::protocol {
 namespace {
 
 using std::string_view_literals::operator""sv;
 
+// Of text that lives as long as the test needs it, in which nothing is replaced.
+ClientFrame classified(std::string_view text) {
+  std::string mended;
+  ClientFrame frame = classify_client_frame(text, mended);
+  EXPECT_EQ(mended, "");
+  return frame;
+}
+
 bool is_unknown(std::string_view text) {
-  return std::holds_alternative<UnknownFrame>(classify_client_frame(text));
+  return std::holds_alternative<UnknownFrame>(classified(text));
 }
 
 TEST(ClientFrameTest, RecognisesACall) {
-  const auto frame =
-      classify_client_frame(R"({"args":[1, {"a":2}],"id":"i-1","method":"add","type":"rpc"})");
+  const auto frame = classified(R"({"args":[1, {"a":2}],"id":"i-1","method":"add","type":"rpc"})");
   const auto* call = std::get_if<RpcCall>(&frame);
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->id, "i-1");
+  EXPECT_EQ(call->id_json, R"("i-1")");
   EXPECT_EQ(call->method, "add");
   EXPECT_EQ(call->args_json, R"([1, {"a":2}])");
 }
@@ -30,7 +39,7 @@ TEST(ClientFrameTest, RecognisesAStateWrite) {
   for (const std::string_view state :
        {"null", "1", R"("x")", "[]", "true", R"({"count":2,"deep":[[{}]]})"}) {
     const std::string text = R"({"state":)" + std::string(state) + R"(,"type":"cf_agent_state"})";
-    const auto frame = classify_client_frame(text);
+    const auto frame = classified(text);
     const auto* write = std::get_if<StateWrite>(&frame);
     ASSERT_TRUE(write) << text;
     EXPECT_EQ(write->state_json, state);
@@ -39,7 +48,7 @@ TEST(ClientFrameTest, RecognisesAStateWrite) {
 
 TEST(ClientFrameTest, GivesSlicesOfTheFrame) {
   const std::string text = R"({"type":"rpc","id":"","method":"","args":[ ]})";
-  const auto frame = classify_client_frame(text);
+  const auto frame = classified(text);
   const auto* call = std::get_if<RpcCall>(&frame);
   ASSERT_TRUE(call);
   EXPECT_EQ(call->args_json.data(), text.data() + text.find("[ ]"));
@@ -52,11 +61,11 @@ TEST(ClientFrameTest, TakesMembersInAnyOrderWithSpaceAndMore) {
 }
 
 TEST(ClientFrameTest, ResolvesEscapes) {
-  const auto frame = classify_client_frame(
+  const auto frame = classified(
       R"({"\u0074ype":"\u0072pc","id":"\ud83d\udd25\n\u00e9\u20ac\"\\\/","method":"a\u0000b","args":[]})");
   const auto* call = std::get_if<RpcCall>(&frame);
   ASSERT_TRUE(call);
-  EXPECT_EQ(call->id, "🔥\né€\"\\/");
+  EXPECT_EQ(call->id_json, R"("\ud83d\udd25\n\u00e9\u20ac\"\\\/")") << "as it came";
   EXPECT_EQ(call->method, "a\0b"sv);
   EXPECT_FALSE(is_unknown(R"({"type":"cf\u005fagent_state","state":1})"));
 }
@@ -64,7 +73,7 @@ TEST(ClientFrameTest, ResolvesEscapes) {
 TEST(ClientFrameTest, TheLastOfTwoMembersCounts) {
   EXPECT_TRUE(is_unknown(R"({"type":"rpc","id":"1","method":"m","args":[],"type":"x"})"));
   EXPECT_TRUE(is_unknown(R"({"type":"rpc","id":"1","method":"m","args":[],"args":{}})"));
-  const auto frame = classify_client_frame(
+  const auto frame = classified(
       R"({"type":"x","type":"rpc","id":2,"id":"1","method":"m","args":[1],"\u0061rgs":[2]})");
   const auto* call = std::get_if<RpcCall>(&frame);
   ASSERT_TRUE(call);
@@ -115,15 +124,52 @@ TEST(ClientFrameTest, AFrameThatIsBrokenAnywhereIsAMessage) {
   EXPECT_TRUE(is_unknown("\xEF\xBB\xBF" + good));
 }
 
-TEST(ClientFrameTest, BoundsTheDepth) {
-  const auto call_with_depth = [](int depth) {
-    const auto levels = static_cast<std::size_t>(depth);
-    return R"({"type":"rpc","id":"1","method":"m","args":)" + std::string(levels, '[') +
-           std::string(levels, ']') + "}";
-  };
-  EXPECT_FALSE(is_unknown(call_with_depth(kMaxJsonDepth - 1)));
-  EXPECT_TRUE(is_unknown(call_with_depth(kMaxJsonDepth)));
-  EXPECT_TRUE(is_unknown(call_with_depth(1'000'000)));
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+TEST(ClientFrameTest, SaysWhyWhatItRecognisesCannotBeTaken) {
+  const std::string deepest = nested(kMaxJsonDepth);
+  const std::vector<std::pair<std::string, bool>> values = {{deepest, true},
+                                                            {"[" + deepest + "]", false},
+                                                            {nested(1'000'000), false},
+                                                            {"[1e999]", false},
+                                                            {"[-0.0,1e308]", true}};
+  for (const auto& [value, is_taken] : values) {
+    const std::string call = R"({"type":"rpc","id":"1","method":"m","args":)" + value + "}";
+    const auto frame = classified(call);
+    const auto* rpc = std::get_if<RpcCall>(&frame);
+    ASSERT_TRUE(rpc) << value.size();
+    EXPECT_EQ(rpc->id_json, R"("1")");
+    EXPECT_EQ(rpc->method, "m");
+    EXPECT_EQ(rpc->problem.empty(), is_taken) << rpc->problem;
+    EXPECT_EQ(parse_json(rpc->args_json).has_value(), is_taken);
+    const std::string write = R"({"state":)" + value + R"(,"type":"cf_agent_state"})";
+    const auto state = classified(write);
+    ASSERT_TRUE(std::holds_alternative<StateWrite>(state)) << value.size();
+    EXPECT_EQ(std::get<StateWrite>(state).problem.empty(), is_taken);
+  }
+}
+
+TEST(ClientFrameTest, WhatIsIgnoredMayHoldAnything) {
+  const auto frame = classified(R"({"type":"rpc","id":"1","method":"m","args":[],"more":[1e999,)" +
+                                nested(1'000) + "]}");
+  const auto* call = std::get_if<RpcCall>(&frame);
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->problem, "");
+}
+
+TEST(ClientFrameTest, HalfACharacterIsReplacedWhereItIsHandedOn) {
+  const std::string text =
+      R"({"type":"rpc","id":"\ud83d","method":"a\uDD25","args":["\ud83d\ud83d\udd25","\\ud83d"]})";
+  std::string mended;
+  const auto frame = classify_client_frame(text, mended);
+  const auto* call = std::get_if<RpcCall>(&frame);
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->id_json, R"("\ud83d")") << "as it came: the client looks for it";
+  EXPECT_EQ(call->method, "a\xEF\xBF\xBD");
+  EXPECT_EQ(call->args_json, R"(["\ufffd\ud83d\udd25","\\ud83d"])");
+  EXPECT_EQ(call->problem, "");
 }
 
 }  // namespace

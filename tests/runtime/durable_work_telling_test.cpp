@@ -1,4 +1,5 @@
 // What becomes of an agent that does not survive being told that a fiber is settled.
+#include "json/json.hpp"
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -41,6 +42,18 @@ TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGiven
   std::string record;
   visit([&](AgentHost& host) { record = host.inspect_managed("i", "").value(); });
   EXPECT_EQ(member(record, "status"), "\"completed\"") << "kept, until somebody removes it";
+}
+
+TEST_F(DurableWorkTellingTest, TheNameIsFoundHoweverDeepTheRecordIs) {
+  const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  visit([&](AgentHost& host) {
+    durable::ManagedRequest request = managed("work", "i");
+    request.input = deepest;
+    const auto started = host.start_managed(request);
+    EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, deepest));
+  });
+  ASSERT_EQ(told().size(), 1U);
+  EXPECT_TRUE(told().front().starts_with("work ")) << told().front().substr(0, 20);
 }
 
 TEST_F(DurableWorkTellingTest, AnEvictionOnPurposeCountsForNothing) {

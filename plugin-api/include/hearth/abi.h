@@ -27,7 +27,10 @@
  * That next call may take them, or a part of them, as its argument: they stay valid until it returns, also if
  * it replaces what they show (get() of hearth.state/1 and then set() with a part of it).
  * A null `ptr` is allowed only with `len` 0. Text is UTF-8 without a final NUL; the host refuses
- * invalid UTF-8 with HEARTH_E_INVALID where text is asked for.
+ * invalid UTF-8 with HEARTH_E_INVALID where text is asked for. JSON is nested at most HEARTH_MAX_JSON_DEPTH
+ * levels deep (hearth/json_rules.h), its numbers fit a double, and escaped surrogates come in pairs: the host
+ * refuses other JSON with HEARTH_E_INVALID, and gives none as arguments of a CALL or as the state. The body of a
+ * MESSAGE or a REQUEST is what the client has sent.
  *
  * Errors. Functions return 0 (or a positive value where that says so) or a negative HEARTH_E_*. Codes are
  * stable, texts are not. No exception, panic or longjmp may cross this interface. exit() and abort() are

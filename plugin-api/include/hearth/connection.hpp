@@ -105,7 +105,7 @@ class Connection {
   }
 
   // A JSON value kept with the socket, also while the agent is not in memory. null if none was set.
-  // Bounded   16 KiB of JSON text: HostError(LIMIT).
+  // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested as deep as attachment() can read: Error(INVALID).
   [[nodiscard]] Json attachment() const {
     hearth_bytes bytes = {nullptr, 0};
     activation_->check(table().attachment(host(), agent(), number_, &bytes),
@@ -114,6 +114,7 @@ class Connection {
   }
   void set_attachment(const Json& value) const {
     const std::string bytes = value.is_null() ? std::string() : to_text(value);
+    if (detail::too_deep(bytes)) throw Error(HEARTH_E_INVALID, "JSON is nested too deeply");
     activation_->check(
         table().set_attachment(host(), agent(), number_, detail::slice(std::string_view(bytes))),
         "set attachment");

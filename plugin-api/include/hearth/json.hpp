@@ -3,6 +3,7 @@
 // and a parser that bounds the depth of what a stranger sends.
 
 #include <hearth/error.hpp>
+#include <hearth/json_rules.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,9 +41,8 @@ namespace hearth {
 
 using Json = nlohmann::json;
 
-// Arrays and objects inside each other, at most. Walking a value is recursive, and a client could otherwise
-// send one that uses up the stack.
-inline constexpr int kMaxJsonDepth = 256;
+// Arrays and objects inside each other, at most. The host's bound is the same.
+inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 namespace detail {
 
@@ -109,6 +109,17 @@ inline bool too_deep(std::string_view text) {
   return false;
 }
 
+// `text` with U+FFFD in the place of each escaped half of a character, which nlohmann/json refuses. Empty if there is none.
+inline std::string without_lone_surrogates(std::string_view text) {
+  if (text.find("\\u") == std::string_view::npos) return {};
+  std::size_t at = hearth_lone_surrogate(text.data(), text.size(), 0);
+  if (at == text.size()) return {};
+  std::string mended(text);
+  for (; at < mended.size(); at = hearth_lone_surrogate(mended.data(), mended.size(), at))
+    mended.replace(at + 2, 4, HEARTH_REPLACEMENT_DIGITS);
+  return mended;
+}
+
 // What nlohmann/json says without the tag in front, which means nothing to people.
 inline std::string_view json_error_text(const Json::exception& error) {
   const std::string_view text = error.what();
@@ -168,9 +179,12 @@ inline void append_json(std::string& out, const Json& value) {
   return text;
 }
 
+// Half of a character that was cut in two (JavaScript writes it as an escape such as \uD83D) becomes U+FFFD.
 // Failure   Error(INVALID) if `text` is not one JSON value or is nested deeper than kMaxJsonDepth.
 [[nodiscard]] inline Json parse_json(std::string_view text) {
   if (detail::too_deep(text)) throw Error(HEARTH_E_INVALID, "JSON is nested too deeply");
+  const std::string mended = detail::without_lone_surrogates(text);
+  if (!mended.empty()) text = mended;
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {

@@ -69,6 +69,11 @@ inline std::string durable_id(std::uint64_t number) {
   return text;
 }
 
+// As the host has it.
+inline bool is_json(std::string_view text) {
+  return !hearth::detail::too_deep(text) && Json::accept(text);
+}
+
 inline bool is_utf8(std::string_view text) {
   try {
     static_cast<void>(Json(std::string(text)).dump());

@@ -77,8 +77,7 @@ hearth_status with_fiber(const hearth_host* host, hearth_agent agent, hearth_fib
 inline hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_fiber handle,
                            hearth_bytes json) {
   return with_fiber(host, agent, handle, [&](const Caller& caller, FiberRecord& fiber) {
-    if (!Json::accept(view(json)))
-      return caller.fail(HEARTH_E_INVALID, "a checkpoint must be JSON");
+    if (!is_json(view(json))) return caller.fail(HEARTH_E_INVALID, "a checkpoint must be JSON");
     if (json.len > 2 * 1024 * 1024)
       return caller.fail(HEARTH_E_LIMIT, "the checkpoint is larger than 2097152 bytes");
     if (fiber.attempts > 0 && fiber.snapshot == view(json)) return hearth_status{HEARTH_OK};

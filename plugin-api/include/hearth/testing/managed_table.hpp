@@ -88,8 +88,8 @@ inline std::string read_fiber_request(const hearth_fiber_request& request, Manag
     return "a fiber's name is 1 to 256 bytes of UTF-8";
   if (!is_name(request.id) || !is_name(request.key))
     return "a fiber's id and key are 1 to 256 bytes of UTF-8 and not blank";
-  if (!Json::accept(request.input.len == 0 ? "null" : view(request.input)) ||
-      !Json::accept(request.metadata.len == 0 ? "null" : view(request.metadata)))
+  if (!is_json(request.input.len == 0 ? "null" : view(request.input)) ||
+      !is_json(request.metadata.len == 0 ? "null" : view(request.metadata)))
     return "input and metadata are JSON";
   hearth::FiberRecord& record = row.record;
   record.name = view(request.name);
@@ -197,7 +197,7 @@ inline hearth_status settle_managed(const hearth_host* host, hearth_agent id, he
     if (!row) return caller.fail(HEARTH_E_INVALID, "this fiber is not managed");
     hearth::FiberRecord& record = row->record;
     if (status == HEARTH_FIBER_COMPLETED) {
-      if (body.len != 0 && !Json::accept(view(body)))
+      if (body.len != 0 && !is_json(view(body)))
         return caller.fail(HEARTH_E_INVALID, "the result is not JSON");
       record.result = body.len == 0 ? Json() : hearth::detail::parse_record(view(body));
       record.error.reset();

@@ -72,7 +72,7 @@ inline hearth_status list_items(const hearth_host* host, hearth_agent agent,
                                 const hearth_queue_filter* filter, hearth_bytes* records) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
-  if (filter->member.len != 0 && !Json::accept(view(filter->value)))
+  if (filter->member.len != 0 && !is_json(view(filter->value)))
     return caller.fail(HEARTH_E_INVALID, "the value is not JSON");
   Json list = Json::array();
   bool after = filter->after.len == 0;

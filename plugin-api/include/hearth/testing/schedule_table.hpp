@@ -40,7 +40,7 @@ inline std::string read_request_call(hearth_bytes callback, hearth_bytes payload
     return "a callback's name is 1 to 256 bytes of UTF-8";
   name = view(callback);
   if (payload.len == 0) return {};
-  if (!Json::accept(view(payload))) return "the payload is not JSON";
+  if (!is_json(view(payload))) return "the payload is not JSON";
   value = hearth::detail::parse_record(view(payload));
   return {};
 }

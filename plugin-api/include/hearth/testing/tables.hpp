@@ -31,8 +31,7 @@ inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::
   if (is_durable && caller.in_transaction()) return caller.fail_in_transaction();
   caller.agent->calls.erase(id);
   const std::string_view text = view(body);
-  if (status == HEARTH_OK && call->kind == HEARTH_EVENT_CALL && !text.empty() &&
-      !Json::accept(text)) {
+  if (status == HEARTH_OK && call->kind == HEARTH_EVENT_CALL && !text.empty() && !is_json(text)) {
     caller.engine.finish(*call, HEARTH_E_PLUGIN, "the result is not JSON");
     return HEARTH_E_INVALID;
   }
@@ -51,7 +50,7 @@ inline hearth_status emit(const hearth_host* host, hearth_agent agent, std::uint
   if (const auto client = caller.client(call->connection);
       call->connection != 0 && (!client || !client->open))
     return HEARTH_E_GONE;
-  if (call->kind == HEARTH_EVENT_CALL && !Json::accept(view(part))) return HEARTH_E_INVALID;
+  if (call->kind == HEARTH_EVENT_CALL && !is_json(view(part))) return HEARTH_E_INVALID;
   call->parts.emplace_back(view(part));
   return HEARTH_OK;
 }
@@ -142,7 +141,7 @@ inline hearth_status set_state(const hearth_host* host, hearth_agent agent, std:
   const auto client = caller.client(on_behalf);
   if (client && (client->flags & HEARTH_CONNECTION_READONLY) != 0)
     return caller.fail(HEARTH_E_FORBIDDEN, "Connection is readonly");
-  if (!Json::accept(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
+  if (!is_json(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
   if (json.len > 2 * 1024 * 1024) return caller.fail(HEARTH_E_LIMIT, "the state is too large");
   put_state(caller.engine, *caller.agent, view(json));
   return HEARTH_OK;
@@ -151,7 +150,7 @@ inline hearth_status set_default_state(const hearth_host* host, hearth_agent age
                                        hearth_bytes json) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
-  if (!Json::accept(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
+  if (!is_json(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
   caller.agent->default_state = std::string(view(json));
   return HEARTH_OK;
 }
