@@ -123,9 +123,21 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   std::shared_ptr<const runtime::ServedClass> served =
       runtime_.classes().find(address.class_segment);
   if (served == nullptr) return absent(address.class_segment);
+  const std::string_view below = protocol::sub_agent_class(
+      address.rest, [this](std::string_view segment) { return is_known(segment); });
+  if (!below.empty()) {
+    return Refusal{404, protocol::kCloseUnknownClass, "not_found",
+                   "sub-agents are not supported: address class " +
+                       quote_text(below, kMaxShownClassBytes) + " by itself"};
+  }
   if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
   storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
   return Destination{std::move(served), std::move(key), address.query};
+}
+
+bool AgentsEndpoint::is_known(std::string_view segment) const {
+  const runtime::ClassRegistry& classes = runtime_.classes();
+  return classes.find(segment) != nullptr || classes.is_expected(segment);
 }
 
 AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {

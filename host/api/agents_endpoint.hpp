@@ -26,11 +26,15 @@ namespace hearth::api {
 //            class or name unacceptable   400 invalid_argument       101, then close 4400
 //            class expected, not loaded   503 unavailable            503: clients try again
 //            class not known              400 unknown_class          101, then close 4404
+//            an agent below an agent      404 not_found              101, then close 4404
 //            another transport wanted     -                          101, then close 1008
 //            A client that must stop is told so by a close code, because it retries an HTTP error for ever.
 //            Expected (runtime/class_registry.hpp) is a class that was served before, has settings or has agents: its
 //            library was removed, or refused at the start, and may come back at any time. That is so during the grace
 //            after a removal as well; only clients that were connected then stay, and wait.
+//            There are no agents below agents. A path .../sub/{class}/{name} with a class that is known or expected means one,
+//            and must not lead to the agent above it, whose state the client would take for that of another agent. Any other
+//            path below an agent is the agent's own.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
@@ -65,6 +69,7 @@ class AgentsEndpoint {
   };
 
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
+  [[nodiscard]] bool is_known(std::string_view segment) const;
   // What is said of a class that is not served.
   [[nodiscard]] Refusal absent(std::string_view segment) const;
   [[nodiscard]] net::UpgradePlan close_after_upgrade(protocol::CloseCode code,

@@ -10,6 +10,7 @@ namespace hearth::protocol {
 namespace {
 
 constexpr std::string_view kPrefix = "agents";
+constexpr std::string_view kSubAgent = "sub";
 
 // Takes the next segment that is not empty off the front of `path`.
 std::string_view take_segment(std::string_view& path) {
@@ -57,6 +58,18 @@ std::string_view problem(std::string_view text, std::size_t max_bytes, const Sen
 }
 
 }  // namespace
+
+std::string_view sub_agent_class(std::string_view rest,
+                                 const std::function<bool(std::string_view)>& is_class) {
+  for (std::string_view segment = take_segment(rest); !segment.empty();
+       segment = take_segment(rest)) {
+    if (segment != kSubAgent) continue;
+    std::string_view behind = rest;
+    const std::string_view agent_class = take_segment(behind);
+    if (!take_segment(behind).empty() && is_class(agent_class)) return agent_class;
+  }
+  return {};
+}
 
 std::string_view name_problem(std::string_view name, std::size_t max_name_bytes) {
   return problem(name, max_name_bytes, kNameSentences);

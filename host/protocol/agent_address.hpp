@@ -2,6 +2,7 @@
 // Which agent a request is for: /agents/{class}/{name}[/{rest}][?{query}]
 
 #include <cstddef>
+#include <functional>
 #include <string_view>
 #include <variant>
 
@@ -42,6 +43,11 @@ inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 // An encoded slash or a backslash is an ordinary character: a name never becomes a path.
 std::variant<AgentAddress, AddressError> parse_agent_address(
     std::string_view target, std::size_t max_name_bytes = kDefaultMaxNameBytes);
+
+// Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the name of the one above. Gives the
+// class of the first such piece whose class `is_class` knows, as written; empty if there is none. `rest`: AgentAddress::rest.
+std::string_view sub_agent_class(std::string_view rest,
+                                 const std::function<bool(std::string_view)>& is_class);
 
 // The rules for a name alone, for callers that get one by another way. Empty when it is acceptable, else
 // the sentence that says what is wrong.

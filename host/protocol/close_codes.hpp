@@ -30,7 +30,8 @@ inline constexpr CloseCode kClosePolicyViolation =
 inline constexpr CloseCode kCloseBadAddress = 4400;    // class or name in the URL is not acceptable
 inline constexpr CloseCode kCloseUnauthorized = 4401;  // no credentials, or not valid ones
 inline constexpr CloseCode kCloseForbidden = 4403;     // valid, but not for this
-inline constexpr CloseCode kCloseUnknownClass = 4404;  // a class that there has never been
+inline constexpr CloseCode kCloseUnknownClass =
+    4404;  // a class that there has never been, or a sub-agent
 // The agent was destroyed. A client that came back by itself would make a new, empty agent of the same name, and what was
 // to leave nothing would be there again for as long as a browser has it open. An agent whose clients should come back closes
 // them itself, with 1012, before it destroys itself. (The service that the clients were written for says 1001 here, and has

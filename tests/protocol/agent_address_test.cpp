@@ -136,5 +136,20 @@ TEST(NameProblemTest, IsEmptyForAGoodNameOnly) {
   EXPECT_EQ(name_problem("0123456789abcdefg", 16), "the agent name is too long");
 }
 
+TEST(SubAgentClassTest, IsTheFirstKnownClassBetweenSubAndAName) {
+  const auto found_in = [](std::string_view rest) {
+    return std::string(
+        sub_agent_class(rest, [](std::string_view segment) { return segment.starts_with("c"); }));
+  };
+  EXPECT_EQ(found_in("/sub/chat/a"), "chat");
+  EXPECT_EQ(found_in("/leaf//sub//chat//a/sub/counter/b"), "chat");
+  EXPECT_EQ(found_in("/sub/other/a/sub/counter/b"), "counter");
+  EXPECT_EQ(found_in("/sub/sub/chat/a"), "chat");
+  for (const std::string_view rest :
+       {"", "/", "/sub", "/sub/chat", "/sub/chat/", "/sub/other/a", "/chat/a", "/Sub/chat/a"}) {
+    EXPECT_EQ(found_in(rest), "") << rest;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::protocol
