@@ -13,11 +13,18 @@ constexpr std::size_t kResumeReadingAt = 4;
 // Nor one with so many bytes in them. One frame more may have been read already.
 constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
+// What a client may be refused. The others are the host's own word, and the instance must have it.
+bool is_of_client(EventKind kind) {
+  return kind == EventKind::kMessage || kind == EventKind::kCall || kind == EventKind::kRequest;
+}
+
 }  // namespace
 
 void AgentSlot::enqueue(Incoming incoming) {
   const std::size_t bytes = incoming.name.size() + incoming.body.size();
-  if (refuses_memory(incoming.connection, bytes)) return refuse_for_memory(incoming);
+  if (is_of_client(incoming.kind) && refuses_memory(incoming.connection, bytes)) {
+    return refuse_for_memory(incoming);
+  }
   const bool full = !has_room_for(bytes);
   if (full && incoming.sink != nullptr) {
     incoming.sink->finish(ResponseHead{503, {}},

@@ -66,7 +66,7 @@ struct Completion {
 //                    is not entered then: what would enter it waits, in order, until take_back().
 //  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
 //                    evicts the agent.
-//  P5 Undone         A rollback of the instance's own takes the state back with the rows: state() gives what the file
+//  P6 Undone         A rollback of the instance's own takes the state back with the rows: state() gives what the file
 //                    holds, and no frame and no STATE_CHANGED tells of what was undone. Frames that the instance
 //                    itself has sent leave.
 //

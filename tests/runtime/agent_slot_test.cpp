@@ -287,6 +287,27 @@ TEST_F(AgentSlotTest, P3_WaitingFramesAreBoundedInBytesToo) {
   EXPECT_EQ(client.sight->back(), "resume");
 }
 
+TEST_F(AgentSlotTest, P3_WhileClientMemoryIsOverdrawnLargeEventsDoNotWait) {
+  keep(EventKind::kStart);
+  ClientMemory& memory = shard_.runtime().client_memory();
+  HeldBytes others(memory, memory.limit() + 1);
+  const std::string large(ClientMemory::kFree + 1, 'x');
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, large, FrameKind::kText);
+  EXPECT_EQ(*client.sight, Sight{"close 1013 the server is short of memory: try again later"});
+  EXPECT_EQ(shard_.request("POST", large)->end,
+            "error unavailable: the server is short of memory: try again later");
+  const auto small = shard_.request("POST", "x");
+  EXPECT_FALSE(small->end);
+  others.set(0);
+  const auto afterwards = shard_.request("POST", large);
+  EXPECT_FALSE(afterwards->end);
+  EXPECT_GT(memory.used(), large.size());
+  complete_kept();
+  EXPECT_TRUE(small->end && afterwards->end);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
 TEST_F(AgentSlotTest, P3_WaitingRequestsAreBoundedInBytesToo) {
   keep(EventKind::kStart);
   const std::string body(1 << 20, 'x');
