@@ -65,7 +65,10 @@ def show(text):
 
 def main(arguments):
     host, port = arguments.address.rsplit(":", 1)
-    connection = socket.create_connection((host.strip("[]"), int(port)), timeout=DEADLINE_SECONDS)
+    try:
+        connection = socket.create_connection((host.strip("[]"), int(port)), timeout=DEADLINE_SECONDS)
+    except OSError as error:
+        raise SystemExit(f"no server answers at {arguments.address}: {error.strerror}") from None
     stream = connection.makefile("rb")
     handshake(connection, stream, arguments.address, arguments.path)
     waiting = set()
