@@ -18,18 +18,19 @@ std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& cla
     const std::string segment = segment_of(name);
     const auto address = [&segment] { return " are both reached at /agents/" + segment + "/"; };
     if (const auto [other, is_new] = of_this_library.emplace(segment, name); !is_new) {
-      return finding("C1", "its classes " + name + " and " + std::string(other->second) +
+      return finding("C1", "its classes " + show_name(name) + " and " + show_name(other->second) +
                                address() + ": rename one");
     }
     const auto owner = owners_.find(segment);
     if (owner == owners_.end() || owner->second.file == file) continue;
     const std::string other_file = show_name(owner->second.file.native());
     if (owner->second.class_name == name) {
-      return finding("C1", "it has the class " + name + ", and so has " + other_file +
+      return finding("C1", "it has the class " + show_name(name) + ", and so has " + other_file +
                                ", which is served: remove one of the two");
     }
-    return finding("C1", "its class " + name + " and " + owner->second.class_name + " of " +
-                             other_file + address() + ": rename one");
+    return finding("C1", "its class " + show_name(name) + " and " +
+                             show_name(owner->second.class_name) + " of " + other_file + address() +
+                             ": rename one");
   }
   return std::nullopt;
 }

@@ -6,6 +6,8 @@
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace hearth::runtime {
 namespace {

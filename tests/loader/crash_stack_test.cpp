@@ -11,8 +11,8 @@
 #include <signal.h>
 
 namespace hearth::loader {
+namespace {
 
-// Not in the unnamed namespace, so that their names are short.
 constinit std::array<std::uintptr_t, kMaxCrashFrames> crash_stack_frames{};
 constinit std::size_t crash_stack_count = 0;
 
@@ -29,8 +29,6 @@ __attribute__((noinline)) void crash_stack_interrupted() {
   ::raise(SIGUSR1);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
-
-namespace {
 
 std::vector<std::string> named_frames() {
   std::vector<CodePlace> places;
