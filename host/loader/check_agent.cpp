@@ -71,7 +71,8 @@ void CheckAgent::end_turn() {
     if (migrating) return;
     if (!broken_) database_.commit();
     if (database_.checkpoint_due()) {
-      if (const std::string failure = database_.checkpoint(); !failure.empty()) storage_failed(failure);
+      if (const std::string failure = database_.checkpoint(); !failure.empty())
+        storage_failed(failure);
     }
     stops_.committed();
   } catch (const StorageError& failure) {

@@ -155,7 +155,8 @@ void Acceptor::accept_all() {
 // accept() would fail again at once.
 void Acceptor::pause(error_code why) {
   if (closing_) return end();
-  share_.logger.write_limited(LogLevel::kWarn, "net.accept_failed", {}, {{"reason", why.message()}});
+  share_.logger.write_limited(LogLevel::kWarn, "net.accept_failed", {},
+                              {{"reason", why.message()}});
   pause_.expires_after(kAcceptPause);
   pause_.async_wait([this](error_code) { wait(); });
 }

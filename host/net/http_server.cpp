@@ -183,7 +183,7 @@ class HttpServer::Door {
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> all_given_ = false;  // no loop had room: the next to take a connection tells
   std::size_t turn_ = 0;
-  Place* chosen_ = nullptr;  // by the last choose()
+  Place* chosen_ = nullptr;                   // by the last choose()
   const std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the rest
 };
 

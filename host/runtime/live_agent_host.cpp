@@ -6,8 +6,6 @@
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 namespace hearth::runtime {
 namespace {

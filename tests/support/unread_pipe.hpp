@@ -11,6 +11,8 @@
 #include <string>
 #include <system_error>
 
+#include <poll.h>
+
 namespace hearth::testing {
 
 class UnreadPipe {
@@ -38,14 +40,14 @@ class UnreadPipe {
     ::close(filler);
   }
 
-  // Reads until `end` has come; waits for it.
+  // Reads up to the end of the first `end`; without it what came within ten seconds of silence.
   std::string read_until(const std::string& end) const {
     std::string text;
-    std::array<char, 4096> piece{};
-    while (text.find(end) == std::string::npos) {
-      const ssize_t size = ::read(ends_[0], piece.data(), piece.size());
-      if (size <= 0) break;
-      text.append(piece.data(), static_cast<std::size_t>(size));
+    while (!text.ends_with(end)) {
+      pollfd look{.fd = ends_[0], .events = POLLIN, .revents = 0};
+      char next = 0;
+      if (::poll(&look, 1, 10'000) <= 0 || ::read(ends_[0], &next, 1) <= 0) break;
+      text.push_back(next);
     }
     return text.substr(std::min(text.find_first_not_of('.'), text.size()));
   }

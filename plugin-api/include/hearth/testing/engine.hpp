@@ -78,7 +78,7 @@ class Engine {
     agent.id = ++last_agent_;
     agent.started = agent.closing = agent.evict_requested = agent.destroy_requested = false;
     by_id_[agent.id] = &agent;
-    const std::size_t log_before = log.size();
+    agent.refusal.clear();
     Slices lent;
     void* instance = nullptr;
     const hearth_status status =
@@ -87,9 +87,8 @@ class Engine {
     leave(agent);
     if (status != HEARTH_OK) {
       by_id_.erase(agent.id);
-      std::string text = "create: " + std::string(status_name(status));
-      if (log.size() > log_before) text = log.back();  // the only way that create has to say why
-      throw std::runtime_error(text);
+      if (!agent.refusal.empty()) throw std::runtime_error(agent.refusal);
+      throw std::runtime_error("create: " + std::string(status_name(status)));
     }
     agent.instance = instance;
     agent.must_be_awake = false;

@@ -46,6 +46,7 @@ struct FiberRecord {
   bool dead = false;      // recovery was given up
   bool managed = false;   // has a record too
   bool retrying = false;  // its work failed, and begins again
+  std::string refusal;    // what create, or an event that it refused, said of it
   std::string last_error;
   hearth_fiber handle = 0;   // while it runs
   std::uint64_t due_ns = 0;  // recovery is not begun before
@@ -130,6 +131,7 @@ struct AgentRecord {
   bool destroy_requested = false;
   std::map<std::uint64_t, std::shared_ptr<CallRecord>> calls;
   std::optional<std::string> default_state;
+  std::string refusal;  // what create, or an event that it refused, said of it
   std::string last_error;
   Slices lent;
   std::map<hearth_statement, Slices> column_bytes;  // of statements that are not finalised

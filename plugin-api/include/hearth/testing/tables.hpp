@@ -22,8 +22,10 @@ inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::
                               hearth_status status, hearth_bytes body) {
   const Caller caller(host, agent);
   if (caller.bad()) return caller.status;
-  if (id == 0 && status < 0)
-    return HEARTH_OK;  // the text of what create or a synchronous event returns
+  if (id == 0 && status < 0) {  // the text of what create or a synchronous event returns
+    caller.agent->refusal = view(body);
+    return HEARTH_OK;
+  }
   const auto call = caller.call(id);
   if (!call) return HEARTH_E_GONE;
   const bool is_durable =
