@@ -42,7 +42,7 @@ struct PluginList {
 // What came of one file when the directories were looked at.
 struct ReloadedFile {
   std::string file;
-  // "unchanged", "new_version" or "new_settings" (agents are on their way to it), "refused" or "removed"
+  // "unchanged", "new_version" or "new_settings" (agents are on their way to it, since now or since an earlier change), "refused" or "removed"
   std::string outcome;
   std::string version = {};            // of new_version
   std::uint64_t generation = 0;        // of new_version

@@ -282,6 +282,7 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   }
   take(*changes, outcomes);
   begin_moves(outcomes);
+  if (errand.answer) tell_moves(errand, outcomes);
   return outcomes;
 }
 
@@ -366,15 +367,27 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
                     report.refusal->reason);
     report.plugin.reset();
   }
-  if (!report.plugin) {
-    outcome.what = report.refusal ? Outcome::What::kRefused : Outcome::What::kUnchanged;
-    if (report.refusal) outcome.reason = report.refusal->reason;
+  if (report.refusal) {
+    outcome.what = Outcome::What::kRefused;
+    outcome.reason = report.refusal->reason;
     return outcome;
   }
+  if (!report.plugin) return unchanged(file);
   outcome.what = Outcome::What::kNewVersion;
   outcome.version = report.plugin->version;
   outcome.generation = report.plugin->generation;
   bring_in(file, *report.plugin, outcome.note);
+  return outcome;
+}
+
+PluginReloader::Outcome PluginReloader::unchanged(const std::filesystem::path& file) const {
+  Outcome outcome;
+  outcome.file = file;
+  const auto found = libraries_.find(file);
+  if (found == libraries_.end() || found->second.rollouts.empty()) return outcome;
+  outcome.what = Outcome::What::kNewVersion;
+  outcome.version = found->second.rollouts.front()->next().agent_class->version();
+  outcome.generation = found->second.generation;
   return outcome;
 }
 

@@ -94,12 +94,13 @@ class PluginReloader {
   // Looks at the directories now, whether anything was noticed or not.
   void reload();
 
-  // What came of one file. Of class files only those that are refused or change something are told.
+  // What came of one file. Of class files only those that are refused or change something are told. What is on its way already,
+  // because the watcher has seen it or somebody has asked before, is told as new.
   struct Outcome {
     enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
     std::filesystem::path file;
     What what{};
-    std::string version = {};            // of the new one, whose rollout has begun
+    std::string version = {};            // of the new one, whose rollout is under way
     std::uint64_t generation = 0;        // the same
     std::string reason = {};             // why it was refused
     std::string agent_class = {};        // whose settings are new
@@ -193,6 +194,8 @@ class PluginReloader {
                loader::FileChanges& changes);
   void take(const loader::FileChanges& changes, Outcomes& outcomes);
   Outcome changed(const std::filesystem::path& file);
+  // A file that holds what is served, or what is on its way to be.
+  [[nodiscard]] Outcome unchanged(const std::filesystem::path& file) const;
   // In the place of whatever serves the file, or is on its way.
   void bring_in(const std::filesystem::path& file, const loader::LoadedPlugin& plugin,
                 std::string& note);
@@ -237,6 +240,8 @@ class PluginReloader {
   void begin_move(const std::filesystem::path& file, const std::string& segment, Version& version,
                   const std::vector<std::string>& keys, Outcomes& outcomes);
   void drive_moves();
+  // Those that have begun before, of the classes that the errand is about, unless they are told.
+  void tell_moves(const Errand& errand, Outcomes& outcomes) const;
   void take_back(const std::string& segment, const Move& move);
   // Nobody is waited for any more: something newer comes, or the library goes.
   void end_moves(const std::filesystem::path& library);

@@ -136,6 +136,20 @@ void PluginReloader::drive_moves() {
   begin_moves(nobody_asks);  // what has changed while libraries were busy
 }
 
+void PluginReloader::tell_moves(const Errand& errand, Outcomes& outcomes) const {
+  for (const auto& [segment, move] : moves_) {
+    const std::string agent_class(move.next.served->agent_class->name());
+    const bool is_told = std::ranges::any_of(
+        outcomes, [&](const Outcome& outcome) { return outcome.agent_class == agent_class; });
+    if (is_told || (!errand.segment.empty() && errand.segment != segment)) continue;
+    outcomes.push_back({.file = move.next.settings->file.empty() ? move.before.settings->file
+                                                                 : move.next.settings->file,
+                        .what = Outcome::What::kNewSettings,
+                        .agent_class = agent_class,
+                        .keys = config::changed_keys(*move.before.settings, *move.next.settings)});
+  }
+}
+
 void PluginReloader::take_back(const std::string& segment, const Move& move) {
   const auto& agent_class = *move.next.served->agent_class;
   const auto& [file, reason] = std::pair(move.next.settings->file, move.rollout->reason());

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace hearth::testing {
 namespace {
@@ -16,6 +17,13 @@ class ReloadGraceTest : public VersionedTest {
     put("classes/versioned.yaml",
         "class: Versioned\nevict_grace: " + grace + "\noptions: {" + options + "}\n");
     start("reload: {quiet_time: 50ms}\nlimits: {shutdown_grace: 100ms}\n");
+  }
+  // What a command says that an administrator gives.
+  [[nodiscard]] std::string says(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--data", "data"});
+    const auto command = run(arguments);
+    EXPECT_EQ(command->wait(), kClean);
+    return command->out();
   }
 };
 
@@ -59,6 +67,39 @@ TEST_F(ReloadGraceTest, ACallThatEndsWithinTheGraceIsAnsweredByTheVersionThatItB
   open("left");
   EXPECT_EQ(other.answer().value("result", Json()), "2.0.0") << "what came meanwhile has waited";
   EXPECT_EQ(caller.call("attempts", arguments("hold")), 1);
+}
+
+// The watcher, or an earlier `hearth reload`, may have begun what is asked for.
+TEST_F(ReloadGraceTest, AReloadTellsOfAVersionThatIsComingInAlreadyAndWaitsForIt) {
+  start_with("60s", "evict_gate: \"" + gate("left") + "\"");
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace("2");
+  server_->wait_for_log("leaving");
+  const std::string coming = "version 2.0.0 (generation 2) is coming in";
+  EXPECT_NE(says({"reload"}).find(coming), std::string::npos);
+  EXPECT_NE(says({"reload", "versioned"}).find(coming), std::string::npos);
+  const auto waiting = run({"reload", "--wait", "--data", "data"});
+  open("left");
+  EXPECT_EQ(waiting->wait(), kClean);
+  EXPECT_EQ(says({"agents", "versioned"}).find("1.0.0"), std::string::npos);
+  server_->wait_for_log("reload.done");
+}
+
+TEST_F(ReloadGraceTest, AReloadTellsOfSettingsThatAreComingInAlreadyAndWaitsForThem) {
+  start_with("60s", "evict_gate: \"" + gate("left") + "\"");
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  put("classes/versioned.yaml", "class: Versioned\nevict_grace: 60s\n");
+  server_->wait_for_log("leaving");
+  const std::string coming = "new settings of Versioned (options.evict_gate) are coming in";
+  EXPECT_NE(says({"reload"}).find(coming), std::string::npos);
+  EXPECT_NE(says({"reload", "versioned"}).find(coming), std::string::npos);
+  const auto waiting = run({"reload", "--wait", "--data", "data"});
+  open("left");
+  EXPECT_EQ(waiting->wait(), kClean);
+  EXPECT_NE(says({"plugins", "--json"}).find("\"moving\":[]"), std::string::npos);
+  server_->wait_for_log("config.done");
 }
 
 TEST_F(ReloadGraceTest, OneThatDoesNotIsToldToTryAgainWhenTheGraceIsOver) {
