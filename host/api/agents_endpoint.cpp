@@ -115,9 +115,10 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   // Before the class is looked up: while plugins come and go, one that is missing says nothing.
   const Readiness::Phase phase = readiness_.phase();
   if (phase != Readiness::Phase::kReady) {
-    return Refusal{503, 0, "unavailable",
-                   phase == Readiness::Phase::kStarting ? "the server is starting"
-                                                        : "the server is shutting down"};
+    const char* why = "the server is shutting down";
+    if (phase == Readiness::Phase::kStarting) why = "the server is starting";
+    if (phase == Readiness::Phase::kLost) why = "the server has lost its storage";
+    return Refusal{503, 0, "unavailable", why};
   }
   const auto& address = std::get<protocol::AgentAddress>(parsed);
   std::shared_ptr<const runtime::ServedClass> served =

@@ -96,6 +96,7 @@ net::HttpResponse HttpApi::health() const {
 net::HttpResponse HttpApi::readiness() const {
   switch (readiness_.phase()) {
     case Readiness::Phase::kStarting: return json_answer(503, {{"status", "starting"}});
+    case Readiness::Phase::kLost: return json_answer(503, {{"status", "data_lost"}});
     case Readiness::Phase::kStopping: return json_answer(503, {{"status", "stopping"}});
     case Readiness::Phase::kReady: break;
   }

@@ -26,8 +26,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -372,6 +374,19 @@ Result<void> Server::Parts::listen() {
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
+  readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
+    if (!data->is_lost()) return false;
+    try {
+      data->check_not_lost();
+      return false;
+    } catch (const StorageError& failure) {
+      if (!told->exchange(true)) {
+        logger.write(LogLevel::kError, "server.data_lost",
+                     {{"reason", std::string_view(failure.what())}});
+      }
+      return true;
+    }
+  });
   readiness.set(api::Readiness::Phase::kReady);
   http->start();
   sockets =

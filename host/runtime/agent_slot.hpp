@@ -188,6 +188,7 @@ class AgentSlot {
   // The rest of it, once the database is closed; `trouble` is what closing met with, or empty.
   struct Ending;
   void closed(const Ending& ending, const std::string& trouble);
+  void note_kept(bool destroyed);
   void part_with_the_known();
   // What a call in progress is told. Nobody should try again by himself after a destruction: he would meet a new agent.
   [[nodiscard]] static Error why_it_ended(EvictReason reason);

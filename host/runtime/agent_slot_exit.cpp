@@ -112,6 +112,10 @@ void AgentSlot::finish_eviction() {
   if (!elsewhere) closed(ending, live_->close_database());
 }
 
+void AgentSlot::note_kept(bool destroyed) {
+  if (live_ && live_->kept_at_end() && !destroyed) shard_.note_kept(key_, storage::Kept::kOnDevice);
+}
+
 void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   const auto& [next_wake, next_look, at_least, destroyed] = ending;
   end_posted_ = false;
@@ -120,7 +124,7 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
         LogLevel::kWarn, "agent.close_failed", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
-  if (live_ && live_->kept_at_end() && !destroyed) shard_.note_kept(key_, storage::Kept::kOnDevice);
+  note_kept(destroyed);
   live_.reset();
   if (start_failure_) served_->starts->count_failure(key_.name);
   --served_->starts->agents;

@@ -40,10 +40,16 @@ class SilentLogger final : public Logger {
 
 class Repair {
  public:
-  Repair(const storage::DataDirectory& data, const Clock& clock) : data_(data), clock_(clock) {}
+  Repair(const storage::DataDirectory& data, const Clock& clock)
+      : data_(data), clock_(clock), directory_(open_directory()) {
+    directory_.empty_wal();
+    for (storage::WakeEntry& each : directory_.wakes())
+      known_wakes_[std::move(each.key)] = {each.working, each.at_ms};
+    for (AgentKey& each : directory_.condemned()) condemned_.insert(std::move(each));
+  }
 
+  // Once.
   RepairReport run(bool forget_missing) {
-    open_directory();
     data_.each_agent_file([this](const fs::path& file) {
       look_at(file);
       return true;
@@ -52,21 +58,17 @@ class Repair {
     // What the entries say must be there is on the device before them.
     sync_files();
     for (const AgentKey& key : report_.forgotten) data_.remove_agent(key);
-    directory_->rebuild(found_, wakes_, report_.forgotten);
-    directory_->empty_wal();
+    directory_.rebuild(found_, wakes_, report_.forgotten);
+    directory_.empty_wal();
     return std::move(report_);
   }
 
  private:
-  void open_directory() {
+  storage::Directory open_directory() {
     const fs::path path = data_.directory_path();
     storage::write_wal_again(path, {});
     if (!storage::damage_of(path).empty()) set_aside(path);
-    directory_.emplace(path);
-    directory_->empty_wal();
-    for (storage::WakeEntry& each : directory_->wakes())
-      known_wakes_[std::move(each.key)] = {each.working, each.at_ms};
-    for (AgentKey& each : directory_->condemned()) condemned_.insert(std::move(each));
+    return storage::Directory(path);
   }
 
   void set_aside(const fs::path& path) {
@@ -97,7 +99,7 @@ class Repair {
 
   void note(const AgentKey& key, const durable::Wake& wake) {
     ++report_.agents;
-    if (!directory_->contains(key)) report_.listed.push_back(key);
+    if (!directory_.contains(key)) report_.listed.push_back(key);
     found_.push_back({.key = key, .created_at_ms = unix_millis(clock_.wall_now())});
     const auto known = known_wakes_.find(key);
     const durable::Wake before = known == known_wakes_.end() ? durable::Wake{} : known->second;
@@ -123,10 +125,10 @@ class Repair {
   // The agents that have an entry and no file.
   void look_for_files(bool forget_missing) {
     constexpr std::size_t kPage = 1000;
-    for (const std::string& agent_class : directory_->classes()) {
+    for (const std::string& agent_class : directory_.classes()) {
       std::string after;
-      for (auto page = directory_->list(agent_class, after, kPage); !page.empty();
-           page = directory_->list(agent_class, after, kPage)) {
+      for (auto page = directory_.list(agent_class, after, kPage); !page.empty();
+           page = directory_.list(agent_class, after, kPage)) {
         for (const storage::DirectoryEntry& entry : page) look_for_file(entry.key, forget_missing);
         after = page.back().key.name;
       }
@@ -139,7 +141,7 @@ class Repair {
     const bool is_there = !failure && size > 0;
     if (is_there || condemned_.contains(key)) return;
     // One that may never have stored anything is no loss.
-    const bool is_lost = directory_->kept(key) != storage::Kept::kUnknown;
+    const bool is_lost = directory_.kept(key) != storage::Kept::kUnknown;
     if (forget_missing) {
       report_.forgotten.push_back(key);
     } else if (is_lost) {
@@ -156,18 +158,18 @@ class Repair {
 
   const storage::DataDirectory& data_;
   const Clock& clock_;
+  RepairReport report_;  // before the directory, whose file may be set aside
+  storage::Directory directory_;
   SystemRandom random_;
   SilentLogger logger_;
   Metrics metrics_;
   DurableEvents events_{logger_, metrics_};
   StopPointsAtCommit stops_;
   const ClassSettings settings_;
-  std::optional<storage::Directory> directory_;
   std::unordered_map<AgentKey, durable::Wake> known_wakes_;
   std::set<AgentKey> condemned_;
   std::vector<storage::DirectoryEntry> found_;
   std::vector<storage::WakeEntry> wakes_;
-  RepairReport report_;
 };
 
 }  // namespace

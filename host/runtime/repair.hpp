@@ -40,7 +40,7 @@ struct RepairReport {
 //  P3 Explicit    An agent that has an entry and no file stays as it is, unless `forget_missing`: then nothing is left of it.
 //                 Agents that are to be destroyed are left to the server.
 //
-// Bounded   Memory: the keys of all agents.  Threads  Any. Blocks: about 0.2 ms an agent.
+// Bounded   Memory: the keys of all agents.  Threads  Any. Blocks: about 0.4 ms an agent.
 // Failure   StorageError: something cannot be read, written or synced. Calling it again goes on.
 [[nodiscard]] RepairReport repair(const storage::DataDirectory& data, bool forget_missing,
                                   const Clock& clock);

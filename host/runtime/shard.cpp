@@ -191,7 +191,13 @@ std::unique_ptr<DurabilityGate> Shard::make_gate(const storage::AgentDatabase& d
 }
 
 void Shard::record_agent(const storage::AgentKey& key) {
+  environment_.data.check_not_lost();
   directory_.record(key, unix_millis(loop_.clock().wall_now()));
+}
+
+storage::Kept Shard::kept(const storage::AgentKey& key) {
+  environment_.data.check_not_lost();
+  return directory_.kept(key);
 }
 
 void Shard::note_kept(const storage::AgentKey& key, storage::Kept kept) {

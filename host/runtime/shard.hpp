@@ -180,9 +180,7 @@ class Shard final : private ShardServices {
   storage::SyncService& sync() override { return environment_.sync; }
   std::unique_ptr<DurabilityGate> make_gate(const storage::AgentDatabase& database) override;
   void record_agent(const storage::AgentKey& key) override;
-  [[nodiscard]] storage::Kept kept(const storage::AgentKey& key) override {
-    return directory_.kept(key);
-  }
+  [[nodiscard]] storage::Kept kept(const storage::AgentKey& key) override;
   void note_kept(const storage::AgentKey& key, storage::Kept kept) override;
   [[nodiscard]] bool sync_names(const storage::AgentKey& key) const override;
   Connection* find_connection(ConnectionId id) override { return connections_.find(id); }

@@ -47,10 +47,10 @@ class ShardServices {
   virtual storage::SyncService& sync() = 0;
   virtual std::unique_ptr<DurabilityGate> make_gate(const storage::AgentDatabase& database) = 0;
 
-  // Before an agent's first commit: the directory must know it. Throws StorageError.
+  // Before an agent's first commit: the directory must know it. Throws StorageError, also if the data directory is gone.
   virtual void record_agent(const storage::AgentKey& key) = 0;
 
-  // What the directory knows of the agent's file. Throws StorageError.
+  // What the directory knows of the agent's file. Throws StorageError, also if the data directory is gone.
   [[nodiscard]] virtual storage::Kept kept(const storage::AgentKey& key) = 0;
   // Something was committed to it. A failure is logged: then a loss of the file will not be noticed.
   virtual void note_kept(const storage::AgentKey& key, storage::Kept kept) = 0;

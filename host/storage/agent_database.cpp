@@ -162,6 +162,8 @@ void AgentDatabase::open_file() {
   if (options_.max_pages > 0)
     connection->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
   connection_ = std::move(connection);
+  struct stat status{};
+  inode_ = own_vfs && ::stat(path_.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 sqlite3& AgentDatabase::connection() {
@@ -220,6 +222,19 @@ void AgentDatabase::check_not_lost() const {
     refuse_loss(std::filesystem::exists(path_, ignored) ? "is empty" : "is missing");
   }
   if (was_in_the_making(path_)) refuse_loss("has lost what was in it");
+}
+
+// What is written to a file that has no name any more is lost when it is closed. SQLite does not look.
+void AgentDatabase::check_in_place() const {
+  if (inode_ == 0) return;
+  struct stat status{};
+  const bool is_there = ::stat(path_.c_str(), &status) == 0;
+  // A directory above it that cannot be passed now says nothing of the file.
+  const bool is_in_place = is_there ? status.st_ino == inode_ : errno != ENOENT;
+  if (is_in_place) return;
+  throw StorageError(path_.string() +
+                     " was removed or replaced while the server had it open. Replace files of "
+                     "agents only while the server is stopped");
 }
 
 void AgentDatabase::refuse_loss(std::string_view state) const {
@@ -282,6 +297,7 @@ void AgentDatabase::commit() {
   if (in_transaction_) {
     reset_busy_writers(connection_->handle());
     if (options_.sync != nullptr) check_sync_target();
+    check_in_place();
     prepared_->commit.execute();
     in_transaction_ = false;
     meta_is_pending_ = false;

@@ -57,6 +57,7 @@ struct AgentDatabaseOptions {
 //                 database is *broken*: what the agent has in memory may differ from the disk, and
 //                 every later call but close() throws StorageError. Only a new object over the
 //                 same file goes on, from what is on disk.
+//  P5a In place   A commit to a file that was removed or replaced meanwhile fails.
 //  P6 At rest     After close() only the .db file remains, without a WAL.
 //  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it comes, and holds every
 //                 commit that a sync of sync_target(), requested after it, has been answered yes for. commit()
@@ -183,6 +184,7 @@ class AgentDatabase {
   void save_left_wal();
   void open_for_power(Connection& connection, bool is_new);
   void start_over();
+  void check_in_place() const;
   void check_not_lost() const;
   [[noreturn]] void refuse_loss(std::string_view state) const;
   void open_sync_target();
@@ -201,6 +203,7 @@ class AgentDatabase {
   std::unique_ptr<Connection> connection_;  // null until the file is needed, and after close()
   std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
   std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
+  std::uint64_t inode_ = 0;  // of the file that is open; 0: it is none of the system's
   std::uint64_t transactions_ = 0;
   int wal_pages_ = 0;      // as of the last commit
   int checkpoint_at_ = 0;  // pages

@@ -118,11 +118,41 @@ DataDirectory::DataDirectory(std::filesystem::path path, int lock, bool open_to_
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
-      open_to_others_(other.open_to_others_) {}
+      open_to_others_(other.open_to_others_),
+      watch_(std::move(other.watch_)) {}
 
 DataDirectory::~DataDirectory() {
   // The file stays: removing it would let two servers hold locks on two files of the same name.
   if (lock_ >= 0) ::close(lock_);
+}
+
+bool DataDirectory::is_lost() const {
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::steady_clock::now().time_since_epoch())
+                       .count();
+  if (now < watch_->next_look_ns) return watch_->lost;
+  watch_->next_look_ns = now + std::chrono::nanoseconds(kLookEvery).count();
+  return look_for_loss();
+}
+
+bool DataDirectory::look_for_loss() const {
+  if (watch_->lost) return true;
+  struct stat held{};
+  struct stat found{};
+  const bool is_there = ::stat((path_ / "lock").c_str(), &found) == 0;
+  // Any other failure passes, or is met by what is read and written.
+  const bool is_gone = !is_there && (errno == ENOENT || errno == ENOTDIR);
+  const bool is_another = is_there && ::fstat(lock_, &held) == 0 &&
+                          (held.st_ino != found.st_ino || held.st_dev != found.st_dev);
+  if (is_gone || is_another) watch_->lost = true;
+  return watch_->lost;
+}
+
+void DataDirectory::check_not_lost() const {
+  if (!look_for_loss()) return;
+  throw StorageError("data directory " + path_.string() +
+                     " was removed or replaced while the server runs. Stop the server, put the "
+                     "directory back, from a backup if need be, and start the server");
 }
 
 std::filesystem::path DataDirectory::agent_path(const AgentKey& key) const {

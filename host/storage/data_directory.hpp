@@ -4,8 +4,12 @@
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace hearth::storage {
@@ -44,6 +48,13 @@ class DataDirectory {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
+  // Whether the directory was removed, moved away or replaced since it was opened, as its lock file tells: what is written below
+  // it is lost then. Final. Looks at most once in kLookEvery, for callers that ask all the time.
+  [[nodiscard]] bool is_lost() const;
+  static constexpr std::chrono::milliseconds kLookEvery{100};
+  // Throws StorageError if it is, which says what to do. Looks each time.
+  void check_not_lost() const;
+
   // Whether group or others had any access to the directory when it was opened. What agents keep is
   // for their server alone, so the operator should hear of it.
   [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
@@ -75,9 +86,18 @@ class DataDirectory {
  private:
   DataDirectory(std::filesystem::path path, int lock, bool open_to_others) noexcept;
 
+  [[nodiscard]] bool look_for_loss() const;
+
   std::filesystem::path path_;
   int lock_;  // file descriptor of data/lock; -1 after being moved from
   bool open_to_others_;
+
+  // What is_lost() knows. Of its own, so that the directory can be moved.
+  struct Watch {
+    std::atomic<std::int64_t> next_look_ns = 0;  // of the steady clock
+    std::atomic<bool> lost = false;
+  };
+  std::unique_ptr<Watch> watch_ = std::make_unique<Watch>();
 };
 
 }  // namespace hearth::storage

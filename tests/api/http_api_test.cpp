@@ -3,6 +3,8 @@
 #include "api/api_fixture.hpp"
 #include "support/exposition.hpp"
 
+#include <atomic>
+
 namespace hearth::api::testing {
 namespace {
 
@@ -20,6 +22,8 @@ TEST_F(HttpApiTest, IsHealthyInEveryPhase) {
 }
 
 TEST_F(HttpApiTest, IsReadyWhenItIs) {
+  std::atomic<bool> is_lost = false;
+  readiness_.watch([&is_lost] { return is_lost.load(); });
   start();
   const Reply ready = get("/readyz?verbose");
   EXPECT_EQ(ready.status, 200);
@@ -29,6 +33,11 @@ TEST_F(HttpApiTest, IsReadyWhenItIs) {
   readiness_.set(Readiness::Phase::kStarting);
   EXPECT_EQ(get("/readyz").status, 503);
   EXPECT_EQ(get("/readyz").body, R"({"status":"starting"})");
+  is_lost = true;
+  EXPECT_EQ(get("/readyz").body, R"({"status":"starting"})");
+  readiness_.set(Readiness::Phase::kReady);
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_EQ(get("/readyz").body, R"({"status":"data_lost"})");
   readiness_.set(Readiness::Phase::kStopping);
   EXPECT_EQ(get("/readyz").status, 503);
   EXPECT_EQ(get("/readyz").body, R"({"status":"stopping"})");

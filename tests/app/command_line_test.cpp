@@ -118,6 +118,18 @@ TEST(CommandLineTest, CommandsThatAskAServerTakeTheirFlags) {
                   .starts_with("hearth: --limit: expected a whole number from 1 to 1000"));
 }
 
+TEST(CommandLineTest, RepairTakesADirectoryAndForgetsNothingUnlessItIsTold) {
+  const auto plain = std::get<RepairCommand>(parse({"repair"}));
+  EXPECT_FALSE(plain.forget_missing);
+  EXPECT_FALSE(plain.data || plain.config);
+  const auto whole = std::get<RepairCommand>(
+      parse({"repair", "--forget-missing", "--data", "d", "--config", "c"}));
+  EXPECT_TRUE(whole.forget_missing);
+  EXPECT_EQ(whole.data, "d");
+  EXPECT_EQ(whole.config, "c");
+  EXPECT_NE(mistake({"repair", "all"}), "no mistake");
+}
+
 TEST(CommandLineTest, EachWrongValueNamesItsFlagAndWhatIsExpected) {
   EXPECT_TRUE(
       mistake({"serve", "--listen", "here"}).starts_with("hearth: --listen: expected HOST:PORT"));

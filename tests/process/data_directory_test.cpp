@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <system_error>
 
@@ -101,6 +102,52 @@ TEST_F(DataDirectoryProcessTest, WhenItTurnsUnusableNewAgentsAreRefusedAndTheOth
   fs::rename(root_ / "agents-aside", root_ / "data/agents");
   EXPECT_EQ(increment(*server, "new"), R"({"count":1})");
   EXPECT_EQ(increment(*server, "old"), R"({"count":3})");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// Both durabilities: what is synced has no name either.
+TEST_F(DataDirectoryProcessTest, WhenItIsRemovedNothingIsAcknowledgedAnyMore) {
+  for (const char* const durability : {"process", "power"}) {
+    put("classes/counter.yaml", "class: counter\ndurability: " + std::string(durability) + "\n");
+    const auto server = serve_ready();
+    EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+    RawClient client(server->port());
+    ASSERT_EQ(client.upgrade("/agents/counter/b").status, 101);
+    EXPECT_EQ(request(*server, "GET", "/readyz").status, 200);
+    fs::remove_all(root_ / "data");
+    client.send(
+        RawClient::text_frame(R"({"type":"rpc","id":"late","method":"increment","args":[]})"));
+    for (Frame frame = client.read_frame(); frame.opcode != 8; frame = client.read_frame()) {
+      if (frame.payload.find(R"("id":"late")") == std::string::npos) continue;
+      EXPECT_NE(frame.payload.find(R"("success":false)"), std::string::npos) << frame.payload;
+      break;
+    }
+    for (const char* const name : {"a", "new"}) expect_refused(*server, name);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    Reply ready = request(*server, "GET", "/readyz");
+    while (ready.status == 200 && std::chrono::steady_clock::now() < deadline)
+      ready = request(*server, "GET", "/readyz");
+    EXPECT_EQ(ready.status, 503);
+    EXPECT_EQ(ready.body, R"({"status":"data_lost"})");
+    EXPECT_EQ(request(*server, "POST", "/agents/counter/a").status, 503);
+    EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
+    server->wait_for_log("server.data_lost");
+    server->wait_for_log("put the directory back");
+    server->kill();
+    fs::remove_all(root_ / "data");
+  }
+}
+
+TEST_F(DataDirectoryProcessTest, AnAgentWhoseFileIsRemovedWhileItIsOpenIsRefused) {
+  const auto server = serve_ready();
+  EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "data/agents")) {
+    if (entry.path().extension() == ".db") fs::remove(entry.path());
+  }
+  expect_refused(*server, "a");
+  server->wait_for_log("was removed or replaced");
+  expect_refused(*server, "a");
+  EXPECT_EQ(increment(*server, "b"), R"({"count":1})");
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -91,6 +91,24 @@ TEST_F(AgentDatabaseTest, AFileThatMustBeThereIsNotMadeAnew) {
   EXPECT_EQ(open(kept)->load_state(), "1");
 }
 
+TEST_F(AgentDatabaseTest, P5a_NothingIsCommittedToAFileThatIsNotInItsPlaceAnyMore) {
+  for (const bool is_replaced : {false, true}) {
+    std::filesystem::remove(path_);
+    auto database = open();
+    database->store_state("1");
+    database->commit();
+    const std::filesystem::path aside = path_.native() + ".aside";
+    std::filesystem::rename(path_, aside);
+    if (is_replaced) std::filesystem::copy_file(aside, path_);
+    database->store_state("2");
+    const std::string refusal = storage_error_of([&] { database->commit(); });
+    EXPECT_NE(refusal.find("was removed or replaced"), std::string::npos) << refusal;
+    EXPECT_TRUE(database->broken());
+    (void)storage_error_of([&] { database->close(); });
+    std::filesystem::remove(path_.native() + "-wal");
+  }
+}
+
 TEST_F(AgentDatabaseTest, P1_AFirstTransactionThatIsNeverCommittedLeavesNoFile) {
   open()->store_state("1");
   EXPECT_FALSE(file_exists());

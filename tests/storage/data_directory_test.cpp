@@ -9,8 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hearth::storage {
@@ -211,6 +215,39 @@ TEST_F(DataDirectoryTest, TellsADirectoryOfAgentsThatWasLostFromOneThatWasNeverM
   EXPECT_TRUE(refusal().starts_with("it is empty")) << refusal();
   std::ofstream{directory->directory_path()} << "x";
   directory->check_directory_not_lost();
+}
+
+TEST_F(DataDirectoryTest, NoticesThatItIsGoneOrAnother) {
+  const std::filesystem::path aside = path_.native() + "-aside";
+  struct {
+    const char* what;
+    std::function<void()> lose;
+  } const losses[] = {
+      {"removed", [&] { std::filesystem::remove_all(path_); }},
+      {"moved away", [&] { std::filesystem::rename(path_, aside); }},
+      {"replaced",
+       [&] {
+         std::filesystem::rename(path_, aside);
+         std::filesystem::create_directory(path_);
+         std::ofstream{path_ / "lock"} << "";
+       }},
+  };
+  for (const auto& [what, lose] : losses) {
+    std::filesystem::remove_all(aside);
+    std::filesystem::remove_all(path_);
+    const auto directory = DataDirectory::open(path_);
+    ASSERT_TRUE(directory);
+    directory->check_not_lost();
+    lose();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!directory->is_lost() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    EXPECT_NE(hearth::testing::storage_error_of([&] {
+                directory->check_not_lost();
+              }).find("was removed or replaced"),
+              std::string::npos)
+        << what;
+  }
 }
 
 TEST_F(DataDirectoryTest, TheNamesThatLeadToAnAgentsFileCanBeSynced) {
