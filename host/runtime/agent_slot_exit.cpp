@@ -96,8 +96,12 @@ void AgentSlot::finish_eviction() {
     if (ending.next_wake.working)
       ending.at_least = std::min(ending.at_least, served_->settings.keep_alive_interval);
   }
+  const auto left = [this, ending](const std::string& trouble) {
+    if (!ending.destroyed) return closed(ending, trouble);
+    shard_.finish_destruction(key_, [this, ending, trouble] { closed(ending, trouble); });
+  };
   if (!live_) {
-    closed(ending, {});
+    left({});
     return;
   }
   settling_ = true;
@@ -105,11 +109,8 @@ void AgentSlot::finish_eviction() {
   settling_ = false;
   put_back(live_->take_interrupted());
   // Events that come meanwhile wait, as during any eviction.
-  const bool elsewhere = live_->may_close_elsewhere() &&
-                         shard_.close_elsewhere(*live_, [this, ending](const std::string& trouble) {
-                           closed(ending, trouble);
-                         });
-  if (!elsewhere) closed(ending, live_->close_database());
+  const bool elsewhere = live_->may_close_elsewhere() && shard_.close_elsewhere(*live_, left);
+  if (!elsewhere) left(live_->close_database());
 }
 
 void AgentSlot::note_kept(bool destroyed) {
@@ -142,7 +143,6 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   if (!start_failure_ && !waits_for_room) figures.evicted(reason_);
   if ((has_permit_ || has_waking_permit_) && !waits_for_room) shard_.give_back_permits(*this);
   if (destroyed) {
-    (void)shard_.finish_destruction(key_);
     part_with_the_known();
   } else {
     shard_.rest(*this, next_wake, next_look, at_least);

@@ -3,6 +3,8 @@
 #include "base/assert.hpp"
 #include "base/stop_point.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace hearth::runtime {
@@ -16,7 +18,7 @@ void CondemnedAgents::load(const std::function<bool(const storage::AgentKey&)>& 
     // Not ours to write, so not ours to make a path of.
     if (!mine(key) || !is_class_name(key.agent_class)) continue;
     keys_.insert(key);
-    (void)finish(key);
+    (void)finish(key, remove_files(key));
   }
 }
 
@@ -28,13 +30,22 @@ void CondemnedAgents::condemn(const storage::AgentKey& key) {
                         {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
 }
 
-bool CondemnedAgents::finish(const storage::AgentKey& key) {
-  HEARTH_ASSERT(contains(key), "finish() of an agent that nobody has condemned");
+std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {
   try {
     data_.remove_agent(key);
     stop_point("destroy.files_removed");
-    directory_.forget_condemned(key);
+    return {};
   } catch (const StorageError& failure) {  // agent boundary: the marker stays, and so does the key
+    return failure.what();
+  }
+}
+
+bool CondemnedAgents::finish(const storage::AgentKey& key, const std::string& trouble) {
+  HEARTH_ASSERT(contains(key), "finish() of an agent that is not condemned");
+  try {
+    if (!trouble.empty()) throw StorageError(trouble);
+    directory_.forget_condemned(key);
+  } catch (const StorageError& failure) {  // agent boundary
     logger_.write_limited(
         LogLevel::kError, "agent.destroy_failed", {key.agent_class},
         {{"class", key.agent_class},
@@ -50,10 +61,11 @@ bool CondemnedAgents::finish(const storage::AgentKey& key) {
   return true;
 }
 
-void CondemnedAgents::retry(const std::function<bool(const storage::AgentKey&)>& in_memory) {
-  for (const storage::AgentKey& key : std::vector(keys_.begin(), keys_.end())) {
-    if (!in_memory(key)) (void)finish(key);
-  }
+std::vector<storage::AgentKey> CondemnedAgents::unfinished(
+    const std::function<bool(const storage::AgentKey&)>& in_memory) const {
+  std::vector<storage::AgentKey> keys;
+  std::ranges::remove_copy_if(keys_, std::back_inserter(keys), in_memory);
+  return keys;
 }
 
 }  // namespace hearth::runtime

@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace hearth::runtime {
 
@@ -24,8 +26,8 @@ namespace hearth::runtime {
 //  P4 Stubborn   Files that cannot be removed are reported, and the agent stays condemned: contains() says so, and whoever would
 //                wake it must not, since its data would come back. retry() and the next load() try again.
 //
-// Cost       condemn() waits for the device once, finish() twice: milliseconds, on the shard's thread.
-// Threads    One shard's.
+// Cost       remove_files() waits for the device, the others do not.
+// Threads    One shard's; remove_files() any.
 // Lifetime   What the constructor is given outlives it.
 class CondemnedAgents {
  public:
@@ -42,11 +44,15 @@ class CondemnedAgents {
   [[nodiscard]] bool contains(const storage::AgentKey& key) const { return keys_.contains(key); }
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
-  // Removes what is left of a condemned agent, which is not in memory. False: it could not be, and the log says why.
-  bool finish(const storage::AgentKey& key);
+  // Removes the files of a condemned agent, which is not in memory. What went wrong, or "".
+  [[nodiscard]] std::string remove_files(const storage::AgentKey& key) const;
 
-  // finish() for all that are condemned, but for those that `in_memory` names: they are finished when they have left.
-  void retry(const std::function<bool(const storage::AgentKey&)>& in_memory);
+  // Removes what else is left of it; `trouble` is what remove_files() has said. False: it stays condemned, and the log says why.
+  bool finish(const storage::AgentKey& key, const std::string& trouble);
+
+  // All that are condemned, but for those that `in_memory` names: they are finished when they have left.
+  [[nodiscard]] std::vector<storage::AgentKey> unfinished(
+      const std::function<bool(const storage::AgentKey&)>& in_memory) const;
 
  private:
   storage::Directory& directory_;

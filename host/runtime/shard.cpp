@@ -256,21 +256,34 @@ void Shard::checkpoint_elsewhere(LiveAgent& live) {
 
 // ---- agents that are destroyed ----------------------------------------------------------------------------
 
-bool Shard::finish_destruction(const storage::AgentKey& key) {
-  const bool finished = condemned_.finish(key);
-  if (!finished) finish_destructions_later();
-  failures_.erase(key);
-  return finished;
+void Shard::finish_destruction(const storage::AgentKey& key, const std::function<void()>& done) {
+  if (!being_removed_.insert(key).second) return;
+  const auto finish = [this, key, done](const std::string& trouble) {
+    being_removed_.erase(key);
+    if (!condemned_.finish(key, trouble)) finish_destructions_later();
+    failures_.erase(key);
+    done();
+  };
+  const bool elsewhere =
+      environment_.closers != nullptr &&
+      environment_.closers->run([this, key, finish, alive = alive_, &loop = loop_](bool) {
+        loop.post([alive, finish, trouble = condemned_.remove_files(key)] {
+          if (*alive) finish(trouble);
+        });
+      });
+  if (!elsewhere) finish(condemned_.remove_files(key));
 }
 
 void Shard::finish_destructions_later() {
   if (destruction_timer_ != 0 || stopping_) return;
   destruction_timer_ = loop_.call_at(loop_.clock().steady_now() + kDestructionRetry, [this] {
     destruction_timer_ = 0;
-    condemned_.retry([this](const storage::AgentKey& key) {
+    const auto in_memory = [this](const storage::AgentKey& key) {
       const auto found = slots_.find(key);
       return found != slots_.end() && found->second->state() != AgentState::kCold;
-    });
+    };
+    for (const storage::AgentKey& key : condemned_.unfinished(in_memory))
+      finish_destruction(key, [] {});
     if (!condemned_.empty()) finish_destructions_later();
   });
 }

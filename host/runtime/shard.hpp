@@ -29,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -228,8 +229,9 @@ class Shard final : private ShardServices {
   void arm_alarm();
   void publish_recoveries();  // to the metrics
 
-  // Of a condemned agent that has left memory. False: something is left, and is tried again in a while.
-  bool finish_destruction(const storage::AgentKey& key);
+  // Of a condemned agent that has left memory: its files are removed on another thread, since that waits for the device. Then `done`,
+  // on the shard; if something is left, it is tried again in a while.
+  void finish_destruction(const storage::AgentKey& key, const std::function<void()>& done);
   void finish_destructions_later();
 
   // The slots that are not cold and have this version.
@@ -269,6 +271,7 @@ class Shard final : private ShardServices {
   storage::Directory directory_;
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
+  std::set<storage::AgentKey> being_removed_;  // their files, on another thread
   TimerId destruction_timer_ = 0;
   PacedSteps steps_;       // who wakes because a time has come
   PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time

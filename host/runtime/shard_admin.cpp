@@ -68,11 +68,11 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
                             {"error", std::string_view(failure.what())}});
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
-  (void)finish_destruction(key);
   if (slot != nullptr) {
     slot->part_with_the_known();
     remove_if_unused(*slot);
   }
+  finish_destruction(key, [] {});
   return {};
 }
 

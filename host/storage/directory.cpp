@@ -72,23 +72,6 @@ void check_writable(Connection& connection) {
                      ": it cannot be written. Give it to the user that the server runs as");
 }
 
-// While it lives, a commit waits until it is on the device; without it, until the system has it.
-class FullSync {
- public:
-  explicit FullSync(Connection& connection) : connection_(connection) {
-    connection_.execute("PRAGMA synchronous=FULL");
-  }
-  ~FullSync() {
-    // Cannot fail outside a transaction; if it did, commits would be slower, and as safe.
-    sqlite3_exec(&connection_.handle(), "PRAGMA synchronous=NORMAL", nullptr, nullptr, nullptr);
-  }
-  FullSync(const FullSync&) = delete;
-  FullSync& operator=(const FullSync&) = delete;
-
- private:
-  Connection& connection_;
-};
-
 // Several changes that are made together or not at all.
 class Together {
  public:
@@ -150,12 +133,43 @@ Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
       set_kept_(connection_.handle(),
                 "UPDATE agents SET kept = ?3 WHERE class = ?1 AND name = ?2 AND kept <> 1") {}
 
+// SQLite's methods for an open file, but for one: locks.
+struct Directory::FileMethods {
+  sqlite3_io_methods ours;  // first: what the file points to
+  const sqlite3_io_methods* sqlites;
+
+  // A writer that finds all of the WAL moved into the file asks for the locks of all readers at once, to begin it anew.
+  static constexpr int kFirstReadersLock = 4;
+  static constexpr int kReadersLocks = 4;
+
+  static int lock(sqlite3_file* file, int offset, int count, int flags) {
+    if (offset == kFirstReadersLock && count == kReadersLocks &&
+        flags == (SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
+      return SQLITE_BUSY;  // then it writes on where the WAL ends
+    const auto* const methods = reinterpret_cast<const FileMethods*>(file->pMethods);
+    return methods->sqlites->xShmLock(file, offset, count, flags);
+  }
+};
+
+Directory::~Directory() = default;
+
 void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   const auto after_commit = [](void* into, sqlite3*, const char*, int pages) {
     static_cast<DirectoryCheckpointer*>(into)->written(pages);
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(&connection_.handle(), after_commit, &checkpointer);
+  sqlite3& handle = connection_.handle();
+  sqlite3_wal_hook(&handle, after_commit, &checkpointer);
+  // The first commit of a WAL that begins anew would wait for the device, or must not be the one to begin it.
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(&handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+    throw_storage_error(handle, "find the open file");
+  methods_ = std::make_unique<FileMethods>(FileMethods{*file->pMethods, file->pMethods});
+  methods_->ours.xShmLock = FileMethods::lock;
+  file->pMethods = &methods_->ours;
+  connection_.execute("PRAGMA synchronous=OFF");
+  // It would be made without a sync; and others close the file later.
+  sqlite3_db_config(&handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 void Directory::empty_wal() {
@@ -198,7 +212,7 @@ std::vector<WakeEntry> Directory::wakes() {
 
 void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
                         std::span<const AgentKey> forgotten) {
-  const FullSync to_the_device(connection_);
+  connection_.execute("PRAGMA synchronous=FULL");
   Together all_changes(connection_);
   for (const DirectoryEntry& each : found) {
     record(each.key, each.created_at_ms);
@@ -213,7 +227,6 @@ void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const W
 }
 
 void Directory::condemn(const AgentKey& key) {
-  const FullSync to_the_device(connection_);
   Statement mark(connection_.handle(),
                  "INSERT INTO condemned(class, name) VALUES(?, ?) ON CONFLICT DO NOTHING");
   const std::array params{Param(key.agent_class), Param(key.name)};
@@ -229,7 +242,6 @@ std::vector<AgentKey> Directory::condemned() {
 }
 
 void Directory::forget_condemned(const AgentKey& key) {
-  const FullSync to_the_device(connection_);
   Together all_traces(connection_);
   forget(key);
   clear_wake(key);

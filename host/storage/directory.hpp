@@ -50,9 +50,12 @@ class Directory {
   // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
   // empty: the system's.
   explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
+  ~Directory();
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
 
-  // From now on `checkpointer`, which outlives the directory, moves the WAL into the file; until then the commit that fills it does,
-  // and waits for the device.
+  // From now on `checkpointer`, which outlives the directory, moves the WAL into the file and begins it anew, and no call of this
+  // object waits for the device. Until then the commit that fills the WAL does both.
   void leave_wal_to(DirectoryCheckpointer& checkpointer);
 
   // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
@@ -99,14 +102,12 @@ class Directory {
                std::span<const AgentKey> forgotten);
 
   // ---- agents that are to be destroyed ----
-  // Marks the agent as condemned. When this has returned the marker survives the loss of power as well: whoever asked has been
-  // told that the agent will not come back. Waits for the device once. One that is condemned already stays so.
+  // Marks the agent as condemned. One that is condemned already stays so.
   void condemn(const AgentKey& key);
   // All that are condemned, in byte order of class and name.
   [[nodiscard]] std::vector<AgentKey> condemned();
-  // The files of a condemned agent are gone: its entry, its wake and its marker go in one transaction. Waits for the device
-  // once: a marker that came back with the power would be the end of a new agent of that name. Not an error if there is none
-  // of them.
+  // The files of a condemned agent are gone: its entry, its wake and its marker go in one transaction. Not an error if there is
+  // none of them.
   void forget_condemned(const AgentKey& key);
 
  private:
@@ -114,6 +115,9 @@ class Directory {
   Statement& kept(std::unique_ptr<Statement>& statement, std::string_view sql);
 
   const std::int64_t boot_;
+  struct FileMethods;
+  std::unique_ptr<FileMethods>
+      methods_;            // of the connection's file, once leave_wal_to() was called
   Connection connection_;  // before the statements: they must go first
   Statement insert_;
   Statement erase_;

@@ -2,25 +2,47 @@
 
 #include <sqlite3.h>
 
-#include <chrono>
 #include <utility>
 
 namespace hearth::storage {
+
+// SQLite's methods for the open file, but that they may refuse to write to it.
+struct DirectoryCheckpointer::FileMethods {
+  sqlite3_io_methods ours;  // first: what the file points to
+  const sqlite3_io_methods* sqlites;
+  bool refuses_writes = false;
+
+  static int write(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 offset) {
+    const auto* const methods = reinterpret_cast<const FileMethods*>(file->pMethods);
+    if (methods->refuses_writes) return SQLITE_BUSY;
+    return methods->sqlites->xWrite(file, from, bytes, offset);
+  }
+};
+
 namespace {
 
-// Only one that empties a long WAL waits for others at all.
-constexpr std::chrono::seconds kCheckpointBusyTimeout{5};
+// For others, when a long WAL is emptied.
+constexpr int kBusyTimeoutMs = 5'000;
+
+// Each moves what was written during the one before.
+constexpr int kPassiveRounds = 4;
 
 }  // namespace
 
 DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
                                              std::function<void(const std::string&)> on_failure,
                                              const std::string& vfs)
-    : connection_(path, {.create = false, .vfs = vfs, .busy_timeout = kCheckpointBusyTimeout}),
-      on_failure_(std::move(on_failure)) {
+    : connection_(path, {.create = false, .vfs = vfs}), on_failure_(std::move(on_failure)) {
   connection_.execute("PRAGMA synchronous=NORMAL");
   // A connection knows that the file has a WAL when it has read it once; one that does not know moves nothing.
   (void)connection_.query_integer("SELECT count(*) FROM sqlite_schema");
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(&connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file) !=
+      SQLITE_OK)
+    throw_storage_error(connection_.handle(), "find the open file");
+  methods_ = std::make_unique<FileMethods>(FileMethods{*file->pMethods, file->pMethods});
+  methods_->ours.xWrite = FileMethods::write;
+  file->pMethods = &methods_->ours;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -55,10 +77,31 @@ void DirectoryCheckpointer::run() {
   }
 }
 
+// Empties a WAL of which all is moved; else BUSY. `must`: moves the rest first, while writers wait for the device.
+int DirectoryCheckpointer::empty_wal(bool must) {
+  sqlite3& handle = connection_.handle();
+  // It keeps writers out also while it waits for somebody who reads. So it waits only if it must.
+  sqlite3_busy_timeout(&handle, must ? kBusyTimeoutMs : 0);
+  if (!must) {
+    methods_->refuses_writes = true;
+    connection_.execute("PRAGMA synchronous=OFF");  // nothing is moved that a sync would be for
+  }
+  const int rc =
+      sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  methods_->refuses_writes = false;
+  if (!must) connection_.execute("PRAGMA synchronous=NORMAL");
+  return rc == SQLITE_OK && !sync_wal(handle) ? SQLITE_IOERR_FSYNC : rc;
+}
+
 bool DirectoryCheckpointer::checkpoint(int pages) {
   sqlite3& handle = connection_.handle();
-  const int mode = pages > kLongPages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
-  const int rc = sqlite3_wal_checkpoint_v2(&handle, "main", mode, nullptr, nullptr);
+  int rc = SQLITE_BUSY;
+  // Passively: writers write on meanwhile, and each round moves what was written during the one before.
+  for (int round = 0; round < kPassiveRounds && (rc & 0xff) == SQLITE_BUSY; ++round) {
+    rc = sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    if (rc == SQLITE_OK) rc = empty_wal(false);
+  }
+  if ((rc & 0xff) == SQLITE_BUSY && pages > kLongPages) rc = empty_wal(true);
   // Busy: another one is at it, and the next commit asks again.
   if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY) return true;
   const bool sync_failed = rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,9 +17,10 @@ namespace hearth::storage {
 // clients wait. After a restart of many agents there are dozens of these.
 //
 // Promises
-//  P1 Elsewhere   Whoever commits never waits for the device; and while the WAL is moved, others write on.
-//  P2 Bounded     A WAL longer than kLongPages is emptied even if writers have to wait for that: who writes all the time would never
-//                 leave the gap in which it starts over.
+//  P1 Elsewhere   A shard that commits never waits for the device; and while the WAL is moved, shards write on.
+//                 Only the checkpointer lets the WAL begin anew, and empties it for that: the first commit in it
+//                 overwrites nothing, and needs no sync.
+//  P2 Bounded     A WAL longer than kLongPages is emptied even if pages are left to move then, for which writers wait.
 //  P3 Failure     A failed checkpoint loses nothing: the WAL stays and grows, and the next one takes it up. After a failed sync there is none
 //                 any more in this process, since the system may believe that the pages are on the device; the next start writes the WAL again.
 //
@@ -44,8 +46,11 @@ class DirectoryCheckpointer {
  private:
   void run();
   bool checkpoint(int pages);  // false: never again
+  int empty_wal(bool must);
 
-  Connection connection_;  // of the thread
+  struct FileMethods;
+  std::unique_ptr<FileMethods> methods_;  // of the connection's file
+  Connection connection_;                 // of the thread
   const std::function<void(const std::string&)> on_failure_;
   std::mutex mutex_;
   std::condition_variable work_came_;

@@ -189,17 +189,20 @@ class HostLife {
     });
   }
 
-  // The end of an agent is certain when it has been asked for, and stays so until its files are gone.
+  // The end of an agent is certain when what asked for it is on the device, and stays so until its files are gone.
   void destroy(SimulatedDisk::Random& random) {
     const AgentKey key{"Condemned", std::to_string(random() % 5)};
-    if (condemned().contains(key.name)) {
-      condemned().erase(key.name);
+    if (asked_.erase(key.name) > 0) {
+      condemned_.erase(key.name);
       directory_->forget_condemned(key);
-    } else {
-      directory_->condemn(key);
-      condemned().insert(key.name);
-      ++tally_.condemned;
+      return;
     }
+    directory_->condemn(key);
+    asked_.insert(key.name);
+    ++tally_.condemned;
+    sync_->submit({wal_}, [this, name = key.name](bool durable) {
+      if (durable && asked_.contains(name)) condemned_.insert(name);
+    });
   }
 
   std::string check() {
@@ -223,14 +226,12 @@ class HostLife {
                " and is not woken for it";
     }
     const std::vector<AgentKey> left = directory_->condemned();
-    for (const std::string& name : condemned()) {
+    for (const std::string& name : condemned_) {
       if (std::ranges::find(left, AgentKey{"Condemned", name}) == left.end())
         return "a condemned agent was pardoned";
     }
     return "";
   }
-
-  std::set<std::string>& condemned() { return condemned_; }
 
   SimulatedDisk& disk_;
   std::deque<Worker>& workers_;
@@ -240,8 +241,9 @@ class HostLife {
   std::shared_ptr<storage::SyncTarget> wal_;
   std::optional<WakeIndex> index_;
   hearth::testing::SeededRandom random_;
-  std::set<std::string> condemned_;  // for certain
   const std::vector<AgentKey> plain_{{"Plain", "p"}, {"Plain", "q"}, {"Plain", "r"}};
+  std::set<std::string> asked_;      // to be destroyed
+  std::set<std::string> condemned_;  // ... for certain
   std::int64_t moment_ = 1;
 };
 

@@ -41,6 +41,10 @@ class CondemnedAgentsTest : public ::testing::Test {
     rows_.record(key, 1);
     wakes_->set(key, {true, 100});
   }
+  void retry(const std::function<bool(const storage::AgentKey&)>& in_memory) {
+    for (const storage::AgentKey& key : condemned_->unfinished(in_memory))
+      (void)condemned_->finish(key, condemned_->remove_files(key));
+  }
   bool has_files(const storage::AgentKey& key) const {
     return std::filesystem::exists(data_.agent_path(key)) ||
            std::filesystem::exists(data_.agent_path(key).string() + "-wal");
@@ -72,7 +76,7 @@ TEST_F(CondemnedAgentsTest, P2_NothingIsLeftOfAFinishedAgent) {
   condemned_->condemn(kWorkerA);
   EXPECT_TRUE(condemned_->contains(kWorkerA));
   EXPECT_TRUE(has_files(kWorkerA)) << "it may be in memory still";
-  EXPECT_TRUE(condemned_->finish(kWorkerA));
+  EXPECT_TRUE(condemned_->finish(kWorkerA, condemned_->remove_files(kWorkerA)));
   expect_nothing_left(kWorkerA);
   EXPECT_TRUE(logger_.contains("info agent.condemned class=Worker agent=a"));
   EXPECT_TRUE(logger_.contains("info agent.destroyed class=Worker agent=a"));
@@ -106,7 +110,7 @@ TEST_F(CondemnedAgentsTest, P3_TheNextProcessFinishesWhatWasCutShortBetweenTwoFi
 
 TEST_F(CondemnedAgentsTest, AnAgentThatNeverWroteAnythingCanBeDestroyed) {
   condemned_->condemn(kWorkerA);
-  EXPECT_TRUE(condemned_->finish(kWorkerA));
+  EXPECT_TRUE(condemned_->finish(kWorkerA, condemned_->remove_files(kWorkerA)));
   expect_nothing_left(kWorkerA);
 }
 
@@ -132,19 +136,19 @@ TEST_F(CondemnedAgentsTest, P4_AnAgentWhoseFilesStayIsCondemnedUntilTheyCanBeRem
   std::filesystem::create_directories(obstacle(kWorkerA));
   condemned_->condemn(kWorkerA);
   condemned_->condemn(kWorkerB);
-  EXPECT_FALSE(condemned_->finish(kWorkerA));
+  EXPECT_FALSE(condemned_->finish(kWorkerA, condemned_->remove_files(kWorkerA)));
   EXPECT_TRUE(condemned_->contains(kWorkerA));
   EXPECT_TRUE(rows_.contains(kWorkerA));
   EXPECT_EQ(rows_.condemned().size(), 2U);
   EXPECT_TRUE(logger_.contains("error agent.destroy_failed class=Worker agent=a error=\"remove " +
                                obstacle(kWorkerA).string() + ": Is a directory\""))
       << logger_.events().back();
-  condemned_->retry([](const storage::AgentKey& key) { return key == kWorkerB; });
+  retry([](const storage::AgentKey& key) { return key == kWorkerB; });
   EXPECT_TRUE(condemned_->contains(kWorkerA));
   EXPECT_TRUE(has_files(kWorkerB)) << "it is in memory";
 
   std::filesystem::remove(obstacle(kWorkerA));
-  condemned_->retry(none);
+  retry(none);
   EXPECT_TRUE(condemned_->empty());
   expect_nothing_left(kWorkerA);
   expect_nothing_left(kWorkerB);
