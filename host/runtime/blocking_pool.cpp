@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include <pthread.h>
+
 namespace hearth::runtime {
 namespace {
 
@@ -72,6 +74,7 @@ std::optional<std::size_t> BlockingPool::next() const {
 }
 
 void BlockingPool::work() {
+  ::pthread_setname_np(::pthread_self(), "hearth-blocking");  // else that of whoever asked first
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;

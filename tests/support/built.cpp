@@ -17,6 +17,10 @@ std::filesystem::path probe() {
   return std::filesystem::path(HEARTH_BUILD) / "tests/loader/plugins/loader_probe";
 }
 
+std::filesystem::path sync_recorder() {
+  return library("tests", "sync_recorder");
+}
+
 std::filesystem::path bundled(std::string_view name) {
   return library("plugins", name);
 }

@@ -14,6 +14,9 @@ namespace hearth::testing::built {
 std::filesystem::path server();
 std::filesystem::path probe();
 
+// What shows which threads of a server wait for the device (tests/process/sync_recorder.c).
+std::filesystem::path sync_recorder();
+
 // A library, by its name without ".so": one that ships, ...
 std::filesystem::path bundled(std::string_view name);
 // ... one that hearth_add_plugin() made for tests (tests/plugins), ...

@@ -1,0 +1,50 @@
+// Loaded into a server (LD_PRELOAD): writes down which thread waits for the device. A line for each call, "<thread's name> <call>",
+// is appended to the file that SYNC_RECORD names.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fsync(int descriptor);
+int fdatasync(int descriptor);
+int syncfs(int descriptor);
+int ftruncate(int descriptor, off_t size);
+int ftruncate64(int descriptor, off64_t size);
+
+static void record(const char* call) {
+  const char* const path = getenv("SYNC_RECORD");
+  char name[17] = "";
+  char line[64];
+  if (path == NULL) return;
+  prctl(PR_GET_NAME, name);
+  const int size = snprintf(line, sizeof line, "%s %s\n", name, call);
+  const int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || write(file, line, (size_t)size) != size) abort();
+  close(file);
+}
+
+#define RECORDED(CALL)                        \
+  int CALL(int descriptor) {                  \
+    int (*real)(int);                         \
+    *(void**)&real = dlsym(RTLD_NEXT, #CALL); \
+    record(#CALL);                            \
+    return real(descriptor);                  \
+  }
+RECORDED(fsync)
+RECORDED(fdatasync)
+RECORDED(syncfs)
+
+#define RECORDED_WITH_SIZE(CALL, SIZE)        \
+  int CALL(int descriptor, SIZE size) {       \
+    int (*real)(int, SIZE);                   \
+    *(void**)&real = dlsym(RTLD_NEXT, #CALL); \
+    record(#CALL);                            \
+    return real(descriptor, size);            \
+  }
+RECORDED_WITH_SIZE(ftruncate, off_t)
+RECORDED_WITH_SIZE(ftruncate64, off64_t)
