@@ -115,8 +115,8 @@ bool write_wal_again(const std::filesystem::path& database, const std::string& v
 
 bool sync_wal(sqlite3& connection) {
   sqlite3_file* wal = nullptr;
-  return sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) ==
-             SQLITE_OK &&
+  return sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                              static_cast<void*>(&wal)) == SQLITE_OK &&
          wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) == SQLITE_OK;
 }
 

@@ -162,7 +162,8 @@ void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   sqlite3_wal_hook(&handle, after_commit, &checkpointer);
   // The first commit of a WAL that begins anew would wait for the device, or must not be the one to begin it.
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(&handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+  if (sqlite3_file_control(&handle, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) !=
+      SQLITE_OK)
     throw_storage_error(handle, "find the open file");
   methods_ = std::make_unique<FileMethods>(FileMethods{*file->pMethods, file->pMethods});
   methods_->ours.xShmLock = FileMethods::lock;

@@ -37,8 +37,8 @@ DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
   // A connection knows that the file has a WAL when it has read it once; one that does not know moves nothing.
   (void)connection_.query_integer("SELECT count(*) FROM sqlite_schema");
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(&connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file) !=
-      SQLITE_OK)
+  if (sqlite3_file_control(&connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
+                           static_cast<void*>(&file)) != SQLITE_OK)
     throw_storage_error(connection_.handle(), "find the open file");
   methods_ = std::make_unique<FileMethods>(FileMethods{*file->pMethods, file->pMethods});
   methods_->ours.xWrite = FileMethods::write;

@@ -50,12 +50,16 @@ void no_failure(const std::string& failure) {
   ADD_FAILURE() << failure;
 }
 
-TEST_F(DirectoryCheckpointerTest, P1_WhoCommitsNeverSyncsTheFile) {
+TEST_F(DirectoryCheckpointerTest, P1_WhoCommitsNeverSyncs) {
   const auto writer = std::this_thread::get_id();
   std::atomic<int> by_writer = 0;
   std::atomic<int> by_others = 0;
   const WatchedSyncs syncs([&](bool is_database) {
-    if (is_database) ++(std::this_thread::get_id() == writer ? by_writer : by_others);
+    if (std::this_thread::get_id() == writer) {
+      ++by_writer;
+    } else if (is_database) {
+      ++by_others;
+    }
     return SQLITE_OK;
   });
   Directory directory(path_, WatchedSyncs::kName);
