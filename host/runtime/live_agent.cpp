@@ -500,51 +500,6 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   completions_.push_back(Completion{kind, connection, began, std::move(error)});
 }
 
-void LiveAgent::apply(Effect& effect) {
-  std::visit([this](auto& each) { let_out(each); }, effect);
-}
-
-void LiveAgent::let_out(FrameEffect& frame) {
-  // Also to a client that is closing: the frame was sent before the close.
-  if (frame.to.size() == 1) {
-    if (Connection* client = find_connection(frame.to.front()))
-      client->port->send(frame.payload, frame.kind);
-    return;
-  }
-  if (frame.to.empty()) return;
-  const SharedBytes shared(services_.client_memory(), std::move(frame.payload));
-  for (const ConnectionId to : frame.to) {
-    if (Connection* client = find_connection(to)) client->port->send_shared(shared, frame.kind);
-  }
-}
-
-void LiveAgent::let_out(const CloseEffect& close) {
-  if (Connection* client = find_connection(close.connection))
-    client->port->close(close.code, close.reason);
-}
-
-void LiveAgent::let_out(const HandshakeEffect& handshake) {
-  Connection* client = find_connection(handshake.connection);
-  if (client == nullptr) return;
-  std::optional<std::string_view> state;
-  if (handshake.state) state = *handshake.state;
-  client->port->send_handshake(Handshake{slot_.segment(), slot_.key().name, state});
-}
-
-void LiveAgent::let_out(const PartEffect& part) {
-  if (part.connection == 0 || find_connection(part.connection) != nullptr)
-    part.sink->part(part.head, part.body);
-}
-
-void LiveAgent::let_out(const FinishEffect& answer) {
-  if (answer.connection != 0 && find_connection(answer.connection) == nullptr) return;
-  if (answer.outcome.has_error()) {
-    answer.sink->finish(answer.head, answer.outcome.error());
-  } else {
-    answer.sink->finish(answer.head, std::string_view(answer.outcome.value()));
-  }
-}
-
 void LiveAgent::discard(Effect& effect) {
   if (auto* answer = std::get_if<FinishEffect>(&effect)) {
     if (answer->connection != 0 && find_connection(answer->connection) == nullptr) return;

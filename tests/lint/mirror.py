@@ -55,6 +55,7 @@ TESTED_ELSEWHERE = {
     "runtime/durable_work_recovery": "tests/runtime/live_agent_managed_test.cpp",
     "runtime/live_agent_host": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_interrupted": "tests/runtime/agent_slot_interrupted_test.cpp",
+    "runtime/live_agent_effects": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_operations": "tests/runtime/live_agent_test.cpp",
     "runtime/types": "tests/runtime/agent_slot_test.cpp",
     "storage/plugin_sql_values": "tests/storage/plugin_sql_test.cpp",
