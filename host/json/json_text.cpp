@@ -2,6 +2,8 @@
 
 #include "base/utf8.hpp"
 
+#include <hearth/json_rules.h>
+
 #include <cstdint>
 #include <cstring>
 
