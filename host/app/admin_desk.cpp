@@ -415,6 +415,11 @@ void AdminDesk::destroy(api::AgentName name, Answer<std::string> answer) {
                               [key = *key](runtime::Shard& shard) { return shard.destroy(key); });
     if (!destroyed) return no_answer();
     if (!*destroyed) return destroyed->error();
+    if (!runtime_.sync_directory()) {
+      return Error{Errc::kInternal,
+                   "the agent is being destroyed, but a loss of power may bring it back: the "
+                   "directory of agents could not be synced"};
+    }
     return key->name;
   });
 }

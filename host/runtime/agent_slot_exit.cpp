@@ -108,6 +108,8 @@ void AgentSlot::finish_eviction() {
   live_->shut(reason_, why_it_ended(reason_));
   settling_ = false;
   put_back(live_->take_interrupted());
+  // The next instance counts its writes anew, and undoes none of these.
+  for (PendingEvent& event : queue_) event.state_write = 0;
   // Events that come meanwhile wait, as during any eviction.
   const bool elsewhere = live_->may_close_elsewhere() && shard_.close_elsewhere(*live_, left);
   if (!elsewhere) left(live_->close_database());

@@ -15,7 +15,8 @@ constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
 // What a client may be refused. The others are the host's own word, and the instance must have it.
 bool is_of_client(EventKind kind) {
-  return kind == EventKind::kMessage || kind == EventKind::kCall || kind == EventKind::kRequest;
+  return kind == EventKind::kMessage || kind == EventKind::kCall || kind == EventKind::kRequest ||
+         kind == EventKind::kStateCheck;
 }
 
 }  // namespace

@@ -562,7 +562,7 @@ bool LiveAgent::may_close_elsewhere() const {
 std::string LiveAgent::close_database() {
   try {
     database_.close();
-    kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() &&
+    kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() && !database_.broken() &&
                    services_.sync_names(slot_.key());
     return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk

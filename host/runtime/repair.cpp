@@ -84,7 +84,10 @@ class Repair {
   void look_at(const fs::path& file) {
     try {
       const std::optional<AgentKey> key = storage::AgentDatabase::owner_of(file);
-      if (!key) return;  // nothing was ever committed
+      if (!key) {  // nothing was ever committed, or it is lost
+        without_data_.insert(file);
+        return;
+      }
       if (condemned_.contains(*key)) return;
       if (data_.agent_path(*key) != file) {
         report_.damaged.push_back({file, "it is the file of another agent, and belongs at " +
@@ -136,10 +139,7 @@ class Repair {
   }
 
   void look_for_file(const AgentKey& key, bool forget_missing) {
-    std::error_code failure;
-    const auto size = fs::file_size(data_.agent_path(key), failure);
-    const bool is_there = !failure && size > 0;
-    if (is_there || condemned_.contains(key)) return;
+    if (condemned_.contains(key) || has_data(data_.agent_path(key))) return;
     // One that may never have stored anything is no loss.
     const bool is_lost = directory_.kept(key) != storage::Kept::kUnknown;
     if (forget_missing) {
@@ -147,6 +147,15 @@ class Repair {
     } else if (is_lost) {
       report_.missing.push_back(key);
     }
+  }
+
+  // A file that cannot be looked at is not a missing one: StorageError.
+  [[nodiscard]] bool has_data(const fs::path& file) const {
+    std::error_code failure;
+    const auto size = fs::file_size(file, failure);
+    if (failure == std::errc::no_such_file_or_directory) return false;
+    if (failure) throw StorageError("look at " + file.native() + ": " + failure.message());
+    return size > 0 && !without_data_.contains(file);
   }
 
   void sync_files() const {
@@ -168,6 +177,7 @@ class Repair {
   const ClassSettings settings_;
   std::unordered_map<AgentKey, durable::Wake> known_wakes_;
   std::set<AgentKey> condemned_;
+  std::set<fs::path> without_data_;
   std::vector<storage::DirectoryEntry> found_;
   std::vector<storage::WakeEntry> wakes_;
 };

@@ -57,6 +57,9 @@ class Runtime final : public AgentDirectory {
   // Any thread; but a Shard's members are for its own.
   [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
   [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
+  // Waits until what the directory of agents was told is on the device. False: the system refuses. Any thread that may
+  // wait.
+  [[nodiscard]] bool sync_directory() { return sync_.wait({directory_wal_}); }
   // On which everything that is held for clients is entered, the network's part too. Any thread.
   [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
   // How well agents share the wait for the device. Any thread.

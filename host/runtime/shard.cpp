@@ -267,11 +267,19 @@ void Shard::finish_destruction(const storage::AgentKey& key, const std::function
   const bool elsewhere =
       environment_.closers != nullptr &&
       environment_.closers->run([this, key, finish, alive = alive_, &loop = loop_](bool) {
-        loop.post([alive, finish, trouble = condemned_.remove_files(key)] {
+        loop.post([alive, finish, trouble = remove_condemned_files(key)] {
           if (*alive) finish(trouble);
         });
       });
-  if (!elsewhere) finish(condemned_.remove_files(key));
+  if (!elsewhere) finish(remove_condemned_files(key));
+}
+
+// The marker is on the device before the files go from it: else a loss of power could leave an agent that is listed, and
+// whose file is missing.
+std::string Shard::remove_condemned_files(const storage::AgentKey& key) const {
+  if (!environment_.sync.wait({environment_.directory_wal}))
+    return "the directory of agents could not be synced";
+  return condemned_.remove_files(key);
 }
 
 void Shard::finish_destructions_later() {

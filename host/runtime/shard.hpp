@@ -257,6 +257,8 @@ class Shard final : private ShardServices {
   bool close_elsewhere(LiveAgent& live, std::function<void(const std::string& trouble)> done);
   // Lends the agent to another thread for a checkpoint, which waits for the device, and takes it back. Only this agent waits.
   void checkpoint_elsewhere(LiveAgent& live);
+  // For finish_destruction(): what went wrong, or "". Waits for the device. Any thread.
+  [[nodiscard]] std::string remove_condemned_files(const storage::AgentKey& key) const;
   // Removes the slot soon, if it is still of no use then.
   void remove_if_unused(AgentSlot& slot);
   void check_stopped();

@@ -85,7 +85,9 @@ void sync_directory(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<DataDirectory> DataDirectory::open(const std::filesystem::path& path) {
+Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
+  // With a slash at its end it would be another path than the one that its files lie below.
+  const std::filesystem::path path = given.has_filename() ? given : given.parent_path();
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return unusable(path, "create it", errno);
   struct stat status{};
@@ -167,11 +169,11 @@ bool DataDirectory::sync_names_of(const AgentKey& key) const {
     do {
       directory = directory.parent_path();
       sync_directory(directory);
-    } while (directory != path_);
+    } while (directory != path_ && directory.has_relative_path());
   } catch (const StorageError&) {
     return false;
   }
-  return true;
+  return directory == path_;
 }
 
 void DataDirectory::each_agent_file(

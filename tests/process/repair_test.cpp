@@ -68,6 +68,11 @@ void empty_all_of(const fs::path& file) {
   fs::remove(file.native() + "-wal");
 }
 
+void cut_to_zeros(const fs::path& file) {
+  std::ofstream{file} << std::string(100, '\0');
+  fs::remove(file.native() + "-wal");
+}
+
 class LostFileTest : public RepairTest, public ::testing::WithParamInterface<Loss> {};
 
 TEST_P(LostFileTest, AnAgentThatHasStoredDataIsRefusedUntilItsLossIsAccepted) {
@@ -104,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Loss{"removed_after_a_stop", false, remove_all_of, "is missing"},
                       Loss{"removed_after_a_kill", true, remove_all_of, "is missing"},
                       Loss{"emptied_after_a_stop", false, empty_all_of, "is empty"},
-                      Loss{"emptied_after_a_kill", true, empty_all_of, "is empty"}),
+                      Loss{"emptied_after_a_kill", true, empty_all_of, "is empty"},
+                      Loss{"cut_after_a_stop", false, cut_to_zeros, "has lost what was in it"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 struct LostDirectory {

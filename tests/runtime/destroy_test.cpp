@@ -2,9 +2,11 @@
 // nothing can hold it up.
 #include "fakes.hpp"
 #include "storage/directory.hpp"
+#include "support/fake_sync_calls.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 
 namespace hearth::runtime {
@@ -444,6 +446,33 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   const auto fresh = shard_.request("read");
   shard_.settle();
   EXPECT_EQ(fresh->end, "ok \"nothing\"");
+}
+
+// Else a loss of power could leave an agent that is listed, and whose file is missing.
+TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
+  hearth::testing::FakeSyncCalls calls;
+  ShardFixture shard({}, {}, &calls);
+  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "write") EXPECT_TRUE(host.set_state(0, "1"));
+    if (event.name == "destroy") EXPECT_TRUE(host.destroy());
+    if (event.call == 0) return {};
+    const bool is_request = event.kind == EventKind::kRequest;
+    return host.complete(event.call, std::string_view(is_request ? "\"done\"" : ""));
+  };
+  const auto has_file = [&] {
+    return std::filesystem::exists(shard.data().agent_path(kUsualAgent));
+  };
+  shard.request("write");
+  shard.settle();
+  calls.answer_with([](const std::string& call) { return call.starts_with("names") ? 0 : EIO; });
+  shard.request("destroy");
+  shard.settle();
+  EXPECT_TRUE(has_file());
+  EXPECT_TRUE(shard.logger.contains("error agent.destroy_failed class=Counter agent=a"));
+  calls.answer_with({});
+  shard.restart();
+  shard.settle();
+  EXPECT_FALSE(has_file());
 }
 
 TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {

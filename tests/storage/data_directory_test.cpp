@@ -35,6 +35,15 @@ TEST_F(DataDirectoryTest, P1_MakesItPrivateIfItIsAbsent) {
   EXPECT_FALSE(directory->open_to_others());
 }
 
+TEST_F(DataDirectoryTest, ASlashAtTheEndOfItsPathSaysNothing) {
+  const auto directory = DataDirectory::open(path_ / "");
+  ASSERT_TRUE(directory) << directory.error().message;
+  EXPECT_EQ(directory->path(), path_);
+  const AgentKey key{"Counter", "a"};
+  std::filesystem::create_directories(directory->agent_path(key).parent_path());
+  EXPECT_TRUE(directory->sync_names_of(key));
+}
+
 TEST_F(DataDirectoryTest, P1_LeavesTheModeOfAnExistingOne) {
   ASSERT_EQ(::mkdir(path_.c_str(), 0750), 0);
   ASSERT_EQ(::chmod(path_.c_str(), 0750), 0);
