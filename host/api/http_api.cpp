@@ -55,8 +55,7 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       readiness_(readiness),
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes),
-      admin_(options.admin),
-      origins_(std::move(options.origins)) {}
+      admin_(options.admin) {}
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();

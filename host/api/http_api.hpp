@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace hearth::api {
 
@@ -24,8 +25,6 @@ struct HttpApiOptions {
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
-  // Whom all of it is for.
-  OriginRules origins = {};
 };
 
 //  GET /                 what this is, as text
@@ -49,6 +48,9 @@ class HttpApi final : public net::HttpHandler {
   HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
           Random& random, Logger& logger, HttpApiOptions options = {});
 
+  // Whom all of it is for; everybody at first. Before the first request.
+  void serve_only(OriginRules origins) { origins_ = std::move(origins); }
+
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
   net::UpgradePlan on_upgrade(const net::HttpRequest& request) override;
 
@@ -69,7 +71,7 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   AdminApi* const admin_;
-  const OriginRules origins_;
+  OriginRules origins_;
 };
 
 }  // namespace hearth::api

@@ -24,13 +24,12 @@ net::HttpResponse forbidden(const std::string& what, std::string_view value,
 
 }  // namespace
 
-OriginRules::OriginRules(std::string_view listen_host,
-                         const std::vector<std::string>& allowed_origins,
+OriginRules::OriginRules(bool on_loopback, const std::vector<std::string>& allowed_origins,
                          const std::vector<std::string>& allowed_hosts)
     : any_origin_(names(allowed_origins, "*")),
       any_host_(names(allowed_hosts, "*")),
       null_origin_(names(allowed_origins, "null")),
-      is_loopback_(is_loopback_host(listen_host)) {
+      is_loopback_(on_loopback) {
   for (const std::string& text : allowed_origins) {
     auto origin = parse_origin(text);
     if (!origin) continue;
@@ -50,6 +49,10 @@ std::optional<net::HttpResponse> OriginRules::refusal(const net::HttpHeaders& he
     return forbidden("the host", *host_text, "allowed_hosts");
   }
   if (any_origin_) return std::nullopt;
+  if (!net::find_header(headers, "Origin") &&
+      net::find_header(headers, "Sec-Fetch-Site") == "cross-site") {
+    return forbidden("a page from", "another site", "allowed_origins");
+  }
   for (const net::HttpHeader& header : headers) {
     if (!equal_ignoring_case(header.name, "Origin") || serves_origin(header.value, host)) continue;
     return forbidden("a page from", header.value, "allowed_origins");

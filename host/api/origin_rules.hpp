@@ -12,7 +12,8 @@
 
 namespace hearth::api {
 
-// A request without Origin comes from no page. One with it is served
+// A request without Origin comes from no page, unless it says that it does (Sec-Fetch-Site: cross-site, as browsers send for
+// images and the like): then it is served only if all origins are allowed. One with it is served
 //   - if the origin's authority is that of the request's Host: the page came from here;
 //   - on a loopback listener, if the page came from this machine, whatever its port: a development server's;
 //   - if the origin is one of those allowed.
@@ -25,9 +26,9 @@ class OriginRules {
  public:
   // Serves every page and every Host.
   OriginRules() = default;
-  // `listen_host`: where the server listens, as configured. Origins are "https://app.example", "null" or "*",
+  // `on_loopback`: whether the server listens on this machine alone. Origins are "https://app.example", "null" or "*",
   // hosts "app.example", with or without a port, or "*"; what is none of these matches nothing.
-  OriginRules(std::string_view listen_host, const std::vector<std::string>& allowed_origins,
+  OriginRules(bool on_loopback, const std::vector<std::string>& allowed_origins,
               const std::vector<std::string>& allowed_hosts);
 
   // The answer to a request that is not served: 403.

@@ -364,16 +364,17 @@ Result<void> Server::Parts::listen() {
   std::vector<boost::asio::io_context*> contexts;
   contexts.reserve(loops.size());
   for (const auto& loop : loops) contexts.push_back(&loop->context());
-  const api::HttpApiOptions options{
-      .max_name_bytes = config.server.limits.max_name_bytes,
-      .admin = admin.get(),
-      .origins = {config.server.listen.host, config.server.allowed_origins,
-                  config.server.allowed_hosts}};
+  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
+                                    .admin = admin.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api,
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
+  std::vector<std::string> hosts = config.server.allowed_hosts;
+  // Another name of this machine for itself: who configured it means it.
+  if (http->is_on_loopback()) hosts.push_back(config.server.listen.host);
+  api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
     if (!data->is_lost()) return false;
     try {

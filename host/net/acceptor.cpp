@@ -125,7 +125,10 @@ void Acceptor::wait() {
 
 // Takes what has come by now: a burst costs one wait.
 void Acceptor::accept_all() {
-  while (!closing_) {
+  if (spare_ < 0) spare_ = open_spare();
+  for (std::size_t taken = 0; !closing_; ++taken) {
+    // Those that are refused end on this loop too, and so does close().
+    if (taken == kMostRefused) return asio::post(loop_, [this] { accept_all(); });
     const Choice choice = owner_.choose();
     if (choice.kind == Choice::Kind::kWait) {
       waiting_ = true;

@@ -244,6 +244,7 @@ void BeastWebSocket::deliver() {
   delivering_ = false;
 
   held_bytes_.set(0);
+  rate_in_ = MinimumRate();  // each message has windows of its own
   incoming_.consume(incoming_.size());
   if (incoming_.capacity() > kKeptRead) incoming_.shrink_to_fit();
 

@@ -103,7 +103,9 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // Bytes appended that the system has not taken yet.
   [[nodiscard]] std::size_t buffered() const { return outgoing_.size(); }
   // Whether what waits is more than the account of client memory allows: then the peer must go.
-  [[nodiscard]] bool refused_memory() const { return held_.refused(); }
+  [[nodiscard]] bool refused_memory() const {
+    return waiting_for_room_ && pool_.memory().refuses(outgoing_.size());
+  }
   // How many times the stream has handed bytes to the system: for tests and metrics.
   [[nodiscard]] std::uint64_t sends() const { return sends_; }
   // The system has no room for what waits, so that it is the peer's turn.

@@ -214,6 +214,10 @@ std::string HttpServer::address() const {
   return endpoint.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
 }
 
+bool HttpServer::is_on_loopback() const {
+  return door_->endpoint().address().is_loopback();
+}
+
 void HttpServer::start() {
   door_->start();
 }

@@ -45,6 +45,8 @@ class HttpServer {
   // The real port, when the options said 0; and "127.0.0.1:8787", "[::1]:8787".
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::string address() const;
+  // Whether only this machine can connect.
+  [[nodiscard]] bool is_on_loopback() const;
 
   // Begins to accept.
   void start();

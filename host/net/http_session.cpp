@@ -117,14 +117,16 @@ class HttpSession final : public Session,
 // ---- requests in ----------------------------------------------------------------------------------
 
 void HttpSession::run() {
+  if (is_ending()) return;  // the server stops
   wait_for_request(share_.options.handshake_timeout);
-  if (!is_ending()) read();
+  read();
 }
 
 void HttpSession::wait_for_request(std::chrono::milliseconds first_byte_within) {
   state_ = State::kIdle;
   parser_.emplace(share_.options);
   continued_ = false;
+  rate_in_ = MinimumRate();
   held_.set(0);
   set_deadline(first_byte_within);
 }
@@ -376,7 +378,10 @@ void HttpSession::refuse(const HttpResponse& response) {
   keep_alive_ = false;
   state_ = State::kAnswering;
   is_head_ = false;
-  answer(response);
+  HttpResponse copy = response;  // may be the parser's
+  parser_.emplace(share_.options);
+  held_.set(0);
+  answer(std::move(copy));
 }
 
 // ---- the end --------------------------------------------------------------------------------------
@@ -429,8 +434,9 @@ void HttpSession::on_sweep(SteadyTime now) {
     return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
   if (now < deadline_) return;
-  // A long last answer may take its time, as long as the client goes on reading.
-  if (is_ending() && takes) return set_deadline(share_.options.close_timeout);
+  // A long answer may take its time, as long as the client goes on reading.
+  if (takes && is_ending()) return set_deadline(share_.options.close_timeout);
+  if (takes && state_ == State::kIdle) return set_deadline(share_.options.keep_alive_timeout);
   if (state_ == State::kHead) return drop(DropReason::kSilent);
   lost();
 }

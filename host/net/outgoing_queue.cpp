@@ -18,7 +18,12 @@ void OutgoingQueue::append(std::string_view bytes) {
   if (bytes.empty()) return;
   const bool begins = pieces_.size() == first_ || pieces_.back().shared.has_value() ||
                       pieces_.back().own.size() >= kLargestPiece;
-  if (begins) pieces_.push_back(Piece{.own = pool_.take(), .shared = std::nullopt});
+  // Behind other pieces there may be many small ones: a buffer of the pool for each would be most of what is held.
+  const bool is_first = pieces_.size() == first_;
+  if (begins) {
+    pieces_.push_back(
+        Piece{.own = is_first ? pool_.take() : std::string(), .shared = std::nullopt});
+  }
   pieces_.back().own.append(bytes);
   size_ += bytes.size();
   own_ += bytes.size();

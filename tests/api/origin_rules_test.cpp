@@ -29,7 +29,7 @@ class OriginRulesTest : public ::testing::TestWithParam<OriginCase> {};
 
 TEST_P(OriginRulesTest, DecideWhoIsServed) {
   const OriginCase& each = GetParam();
-  const OriginRules rules(each.listen, each.origins, each.hosts);
+  const OriginRules rules(is_loopback_host(each.listen), each.origins, each.hosts);
   net::HttpHeaders headers;
   if (!each.host.empty()) headers.push_back({"Host", each.host});
   if (!each.origin.empty()) headers.push_back({"origin", each.origin});
@@ -92,8 +92,23 @@ TEST(OriginRulesByDefaultTest, ServeEverybody) {
   EXPECT_FALSE(OriginRules().refusal({{"Host", "a"}, {"Origin", "https://b"}}));
 }
 
+TEST(OriginRulesByDefaultTest, AnImageOfAnotherSitesPageIsRefused) {
+  const net::HttpHeaders image = {{"Host", "localhost"}, {"Sec-Fetch-Site", "cross-site"}};
+  EXPECT_TRUE(OriginRules(true, {}, {}).refusal(image));
+  EXPECT_TRUE(OriginRules(false, {"https://app.example"}, {}).refusal(image));
+  EXPECT_FALSE(OriginRules(true, {"*"}, {}).refusal(image));
+  for (const std::string site : {"none", "same-origin", "same-site"}) {
+    EXPECT_FALSE(
+        OriginRules(true, {}, {}).refusal({{"Host", "localhost"}, {"Sec-Fetch-Site", site}}));
+  }
+  EXPECT_FALSE(OriginRules(true, {"https://app.example"}, {})
+                   .refusal({{"Host", "localhost"},
+                             {"Origin", "https://app.example"},
+                             {"Sec-Fetch-Site", "cross-site"}}));
+}
+
 TEST(OriginRulesByDefaultTest, EachOfSeveralOriginsMustBeServed) {
-  const OriginRules rules("127.0.0.1", {}, {});
+  const OriginRules rules(true, {}, {});
   EXPECT_TRUE(rules.refusal(
       {{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "https://evil.example"}}));
 }

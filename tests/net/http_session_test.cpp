@@ -451,6 +451,51 @@ TEST_F(HttpSessionTest, ABodyThatTricklesIsRefusedHoweverManyBytesCome) {
   EXPECT_EQ(dropped("sends_slowly"), 2);
 }
 
+// Each body has windows of its own: what the one before has moved says nothing.
+TEST_F(HttpSessionTest, ManyBodiesOneAfterTheOtherAreNoSlowOne) {
+  options_.rate_window = 80ms;
+  options_.min_rate = 100;
+  start();
+  RawClient client(port());
+  const auto end = std::chrono::steady_clock::now() + 400ms;
+  while (std::chrono::steady_clock::now() < end) {
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nx");
+    loops_->run_on(0, [] {});
+    ASSERT_EQ(client.request("y").status, 200);
+  }
+  EXPECT_EQ(dropped("sends_slowly"), 0);
+}
+
+TEST_F(HttpSessionTest, ALongAnswerIsNotCutByTheTimeBetweenRequests) {
+  options_.keep_alive_timeout = 40ms;
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    const bool is_long = exchange->request().target == "/long";
+    exchange->respond(with_body(std::string(is_long ? 32'000'000 : 1, 'x')));
+  };
+  start();
+  RawClient client(port(), 4096);
+  client.send(get("/long"));
+  client.read_until("\r\n\r\n");
+  for (int i = 0; i < 3; ++i) {  // others that are idle for so long are closed
+    RawClient idle(port());
+    idle.request(get("/short"));
+    EXPECT_TRUE(idle.at_end());
+  }
+  EXPECT_EQ(client.read_exactly(32'000'000).size(), 32'000'000U);
+}
+
+TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnAnAnswerThatIsNotTakenIsCut) {
+  memory_limit_ = 1'000'000;
+  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->respond(with_body(std::string(32'000'000, 'x')));
+  };
+  start();
+  RawClient client(port(), 4096);
+  client.send(get("/"));
+  EXPECT_LT(client.read_to_end().size(), 32'000'000U);
+  EXPECT_EQ(dropped("memory"), 1);
+}
+
 TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeBodiesGet503AndSmallOnesAreServed) {
   memory_limit_ = 100'000;
   hold_requests();
