@@ -29,6 +29,9 @@
 namespace hearth::app {
 namespace {
 
+// An honest reader takes the lines of a start at once; for one that does not read the server does not wait longer.
+constexpr std::chrono::milliseconds kLogBeforeReady{500};
+
 // What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
 constexpr std::chrono::seconds kStopSlack{20};
 
@@ -155,6 +158,8 @@ int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
     return kExitFailed;
   }
   const std::unique_ptr<Server> server = *std::move(started);
+  // Whoever waits for that line finds in the log what came before it.
+  await_log_written(kLogBeforeReady);
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
 
