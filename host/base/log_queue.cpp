@@ -1,6 +1,7 @@
 #include "base/log_queue.hpp"
 
 #include "base/bounded_write.hpp"
+#include "base/forgive_leak.hpp"
 
 #include <unistd.h>
 
@@ -80,7 +81,10 @@ LogQueue::LogQueue(int descriptor, Report report)
 
 LogQueue::~LogQueue() {
   if (::getpid() != state_->process) {
-    state_->writer.detach();  // only the parent has it
+    // Only the parent has the writer: here it can be neither joined nor detached. So what holds it stays.
+    auto kept = std::make_unique<std::shared_ptr<State>>(std::move(state_));
+    HEARTH_FORGIVE_LEAK(kept.get());
+    (void)kept.release();
     return;
   }
   std::unique_lock lock(state_->mutex);

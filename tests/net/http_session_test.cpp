@@ -410,8 +410,8 @@ TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
   options_.send_queue = 512 * 1024;
   Events<int> asked;
   on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) {
-    exchange->respond(with_body(std::string(128 * 1024, 'x')));
     asked.add(1);
+    exchange->respond(with_body(std::string(128 * 1024, 'x')));
   };
   start();
   RawClient client(port(), 4096);
