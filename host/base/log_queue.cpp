@@ -82,9 +82,8 @@ LogQueue::LogQueue(int descriptor, Report report)
 LogQueue::~LogQueue() {
   if (::getpid() != state_->process) {
     // Only the parent has the writer: here it can be neither joined nor detached. So what holds it stays.
-    auto kept = std::make_unique<std::shared_ptr<State>>(std::move(state_));
-    HEARTH_FORGIVE_LEAK(kept.get());
-    (void)kept.release();
+    const auto* const kept = std::make_unique<std::shared_ptr<State>>(std::move(state_)).release();
+    HEARTH_FORGIVE_LEAK(kept);
     return;
   }
   std::unique_lock lock(state_->mutex);
