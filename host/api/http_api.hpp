@@ -48,7 +48,8 @@ class HttpApi final : public net::HttpHandler {
   HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
           Random& random, Logger& logger, HttpApiOptions options = {});
 
-  // Whom all of it is for; everybody at first. Before the first request.
+  // Refuses requests by these rules; without a call it serves every page and every Host. Call it
+  // before the first request.
   void serve_only(OriginRules origins) { origins_ = std::move(origins); }
 
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;

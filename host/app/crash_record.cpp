@@ -83,7 +83,7 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "running_ms") read_number(value, record.running_ms);
 }
 
-// A line without its end was cut off: nobody knows how it goes on.
+// A line without a line feed was cut off, and is left out.
 template <class Take>
 void for_each_line(std::string_view text, const Take& take) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {

@@ -95,7 +95,7 @@ class PluginReloader {
   void reload();
 
   // What came of one file. Of class files only those that are refused or change something are told. What is on its way already,
-  // because the watcher has seen it or somebody has asked before, is told as new.
+  // because the watcher has seen it or an administrator has asked before, is told as new.
   struct Outcome {
     enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
     std::filesystem::path file;

@@ -158,7 +158,7 @@ int run(config::Config config, Logger& logger, SupervisedServer& supervised) {
     return kExitFailed;
   }
   const std::unique_ptr<Server> server = *std::move(started);
-  // Whoever waits for that line finds in the log what came before it.
+  // A program that waits for the ready line then finds all earlier events in the log.
   await_log_written(kLogBeforeReady);
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();

@@ -372,7 +372,7 @@ Result<void> Server::Parts::listen() {
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
-  // Another name of this machine for itself: who configured it means it.
+  // The operator may have configured another name that leads to this machine: clients ask for that name.
   if (http->is_on_loopback()) hosts.push_back(config.server.listen.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// Holders enter what they hold, and ask whether it is too much before they hold more: who asks while the
+// Holders enter what they hold, and ask whether it is too much before they hold more: a holder that asks while the
 // account is overdrawn is the one that is refused, and what is held already goes on.
 //
 // Bounded   Overdrawn by what its holders take between two looks: a few KiB a connection (kFree), and one

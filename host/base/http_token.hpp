@@ -16,7 +16,7 @@ namespace hearth {
 [[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
 // Whether the server alone says this in a response: how the message is framed, what becomes of the
-// connection, the date, and who answers. The name may be in any case.
+// connection, the date, and the name of the server. The name may be in any case.
 [[nodiscard]] bool is_host_owned_header(std::string_view name) noexcept;
 
 }  // namespace hearth

@@ -20,7 +20,8 @@ struct DroppedLines {
 //  P1 No waiting   put() waits for no device and no reader. A thread of the queue's own writes.
 //  P2 Honest       A line that finds no room, or that the system refuses, is dropped and counted. The next line that can be
 //                  written comes behind a report of how many were dropped.
-//  P3 Whole        Lines come out in the order of put(). A line of up to kAtomicWrite bytes comes out whole, whoever else writes.
+//  P3 Whole        Lines come out in the order of put(). A line of up to kAtomicWrite bytes comes out whole, though other
+//                   processes write to the same descriptor.
 //  P4 End          The destructor waits at most kLastWait for what is left to be written; the rest is lost. So it does for a
 //                  writer that is stuck in the system, which then is left behind.
 // Bounded    At most kMaxBytes wait.
