@@ -134,4 +134,10 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
   return {};
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::symlink_status(path, failure).type() !=
+         std::filesystem::file_type::not_found;
+}
+
 }  // namespace hearth

@@ -32,4 +32,7 @@ namespace hearth {
     const std::filesystem::path& path, std::string_view content,
     std::filesystem::perms mode = std::filesystem::perms{0644});
 
+// Whether the directory has an entry of this name. A link that leads nowhere is one.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
+
 }  // namespace hearth

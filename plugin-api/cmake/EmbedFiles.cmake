@@ -2,8 +2,8 @@
 #
 #   hearth_embed_files(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/template_files.cpp
 #                      DIRECTORY ${PROJECT_SOURCE_DIR}/plugin-api/template
-#                      HEADER "app/new_project.hpp" TYPE hearth::app::TemplateFile
-#                      FUNCTION hearth::app::template_files)
+#                      HEADER "cli/new_project.hpp" TYPE hearth::cli::TemplateFile
+#                      FUNCTION hearth::cli::template_files)
 #
 # writes a C++ source that defines `std::span<const TYPE> FUNCTION()`, which HEADER declares. TYPE is an
 # aggregate of two std::string_view: the path inside DIRECTORY, and the content. Sorted by path. Written when

@@ -108,5 +108,11 @@ TEST_F(FilesTest, SaysThatTheDirectoryIsMissing) {
   EXPECT_EQ(write_file_atomically(path("no/such"), "x").error().code, Errc::kNotFound);
 }
 
+TEST_F(FilesTest, ALinkThatLeadsNowhereIsAnEntry) {
+  EXPECT_FALSE(is_there(path("a")));
+  fs::create_symlink("nowhere", path("a"));
+  EXPECT_TRUE(is_there(path("a")));
+}
+
 }  // namespace
 }  // namespace hearth

@@ -16,11 +16,11 @@ const build = path.resolve(here, "../../build/release");
 const binary = path.resolve(process.env.HEARTH_BIN ?? path.join(build, "host/hearth"));
 export const bundledPlugins = path.resolve(process.env.HEARTH_PLUGINS ?? path.join(build, "plugins"));
 export const nextResearch = path.resolve(
-  process.env.HEARTH_NEXT_RESEARCH ?? path.join(build, "tests/plugins/research-2.so"),
+  process.env.HEARTH_NEXT_RESEARCH ?? path.join(build, "tests/agents/research-2.so"),
 );
 const pluginDirectories = [
   bundledPlugins,
-  path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/plugins")),
+  path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/agents")),
 ];
 
 const READY = /listening on (\S+)/;

@@ -16,7 +16,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A WebSocket to one ProbeAgent (tests/plugins/probe_agent.cpp).
+// A WebSocket to one ProbeAgent (tests/agents/probe_agent.cpp).
 class Probe : public AgentClient {
  public:
   Probe(const ServerProcess& server, const std::string& name)

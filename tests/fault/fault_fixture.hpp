@@ -48,7 +48,7 @@ inline std::vector<std::string> rows_of(const std::filesystem::path& file,
   return found;
 }
 
-// tests/plugins/ledger_agent.cpp says what a LedgerAgent does. One shard, so that what is asked for later happens later.
+// tests/agents/ledger_agent.cpp says what a LedgerAgent does. One shard, so that what is asked for later happens later.
 class FaultTest : public ProcessTest {
  protected:
   FaultTest() {

@@ -1,6 +1,6 @@
 // What a server does with each library of the zoo (plugins/), and that the agents of other classes go on meanwhile: they share
 // the only shard with those of the library, and a client of theirs calls all the time. `hearth check` finds all of these
-// libraries wrong but the good ones (tests/loader/check_zoo_test.cpp); here are those that are served all the same.
+// libraries wrong but the good ones (tests/plugins/check/check_zoo_test.cpp); here are those that are served all the same.
 //
 //   kRefused   by the rule given, when the server meets the file; nothing of it runs in the server
 //   kServed    what a good library answers is answered, and the rest with the error given; nobody else notices

@@ -19,7 +19,7 @@ FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/tests", 
          '-DVERSION="1"']
 # Their sources may be read as one, which is most of the time: what they include costs more than they do.
 TOGETHER = ["tests/plugin-api"]
-EACH = ["plugins", "tests/plugins"]
+EACH = ["plugins", "tests/agents"]
 
 
 def findings(file: pathlib.Path, flags: list[str]) -> list[str]:

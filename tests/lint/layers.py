@@ -4,7 +4,8 @@ import pathlib
 import re
 import sys
 
-# host/: layer -> layers it may include (besides itself)
+# host/: layer -> layers it may include (besides itself). A folder in a folder is a layer by its path.
+PLUGINS = ["base", "json", "config", "storage", "durable", "runtime", "protocol", "diagnosis"]
 MAY_INCLUDE = {
     "base": [],
     "json": ["base"],
@@ -12,16 +13,22 @@ MAY_INCLUDE = {
     "storage": ["base", "json"],
     "durable": ["base", "json", "storage"],
     "runtime": ["base", "json", "storage", "durable"],
-    "loader": ["base", "json", "storage", "runtime"],
     "protocol": ["base", "json"],
+    "diagnosis": ["base"],
+    "plugins/admission": PLUGINS,
+    "plugins/generation": [*PLUGINS, "plugins/admission"],
+    "plugins/versions": [*PLUGINS, "plugins/admission", "plugins/generation"],
+    "plugins/check": [*PLUGINS, "plugins/admission", "plugins/generation"],
     "net": ["base"],
     "api": ["base", "json", "config", "storage", "protocol", "net", "runtime"],
-    "app": ["base", "json", "config", "storage", "durable", "runtime", "loader", "protocol", "net", "api"],
+    "server": [*PLUGINS, "plugins/admission", "plugins/generation", "plugins/versions", "net", "api"],
+    "cli": [*PLUGINS, "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "net", "api",
+            "server"],
 }
 
 # What of plugin-api the host may see: the C interface, and nothing of the SDK.
 ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
-ABI_LAYERS = ["loader", "app"]
+ABI_LAYERS = ["plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
 
 # A limit that host and SDK share.
 SHARED_RULES = "hearth/json_rules.h"
@@ -33,14 +40,14 @@ THIRD_PARTY = [
     (r"boost/beast/.*", ["net"], False),
     (r"boost/asio/(impl|ssl)/.*", ["net"], False),
     (r"boost/asio/.*", ["net", "runtime"], True),
-    (r"boost/dll/.*|dlfcn\.h|elf\.h", ["loader"], False),
+    (r"boost/dll/.*|dlfcn\.h|elf\.h", ["plugins/admission", "plugins/generation", "plugins/check", "diagnosis"], False),
     (r"openssl/.*", ["base", "net"], False),
     (r"yaml-cpp/.*", ["config"], False),
     (r"nlohmann/json\.hpp", ["json"], True),
     (r"spdlog/.*", ["base"], False),
     (r"prometheus/.*", ["base"], False),
     (r"date/.*", ["durable"], False),
-    (r"CLI/.*", ["app"], False),
+    (r"CLI/.*", ["cli"], False),
 ]
 
 # umbrella headers that nobody may use
@@ -72,14 +79,14 @@ def check_third_party(layer: str, is_header: bool, name: str) -> list[str]:
 def check_host(root: pathlib.Path) -> list[str]:
     problems = []
     for path in sorted((root / "host").rglob("*.[chi]pp")):
-        layer = path.relative_to(root / "host").parts[0]
+        layer = str(path.parent.relative_to(root / "host"))
         if layer not in MAY_INCLUDE:
             problems.append(f"{path}: unknown layer '{layer}'")
             continue
         for quote, name in includes(path):
             where = f"{path.relative_to(root)}: includes {name}"
             if quote == '"':
-                target = name.split("/")[0]
+                target = str(pathlib.PurePath(name).parent)
                 if target != layer and target not in MAY_INCLUDE[layer]:
                     problems.append(f"{where}: layer '{layer}' may not know '{target}'")
                 continue

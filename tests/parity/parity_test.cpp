@@ -1,8 +1,8 @@
 // The mock host that authors test against, and the server's runtime, do the same: each scenario of scenarios.json runs on both, and
 // what the agent and its callers see is compared. The runtime is the real one, with the library loaded through the real ABI, on a
 // real directory; only its loop is driven by hand, so that time is the test's.
-#include "loader/file_rules.hpp"
-#include "loader/plugin_generation.hpp"
+#include "plugins/admission/file_rules.hpp"
+#include "plugins/generation/plugin_generation.hpp"
 #include "runtime/fakes.hpp"
 #include "scenario.hpp"
 #include "support/seeded_random.hpp"
@@ -156,10 +156,10 @@ class RealWorld final : public parity::World {
     fs::copy_file(library, copy);
     std::ifstream file(copy, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const auto inspection = loader::inspect_library(std::as_bytes(std::span(text)));
+    const auto inspection = plugins::inspect_library(std::as_bytes(std::span(text)));
     HEARTH_ASSERT(inspection.note, "the library breaks a rule");
     auto loaded =
-        loader::PluginGeneration::load(copy, library.filename(), *inspection.note, services_);
+        plugins::PluginGeneration::load(copy, library.filename(), *inspection.note, services_);
     HEARTH_ASSERT(loaded, "the library cannot be loaded");
     generations_.push_back(*loaded);
     class_ = (*loaded)->make_classes().front();
@@ -174,9 +174,9 @@ class RealWorld final : public parity::World {
   hearth::testing::SeededRandom random_{7};
   SystemClock clock_;
   PresentRuntime present_;
-  const loader::AbiServices services_{
+  const plugins::AbiServices services_{
       .agents = present_, .clock = clock_, .random = random_, .logger = logger_};
-  std::vector<std::shared_ptr<loader::PluginGeneration>> generations_;
+  std::vector<std::shared_ptr<plugins::PluginGeneration>> generations_;
   std::shared_ptr<const runtime::AgentClass> class_;
   ManualLoop loop_;
   int lives_ = 0;

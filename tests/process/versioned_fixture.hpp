@@ -1,5 +1,5 @@
 #pragma once
-// A server with the class Versioned (tests/plugins/versioned_agent.cpp), whose library is replaced while clients use it.
+// A server with the class Versioned (tests/agents/versioned_agent.cpp), whose library is replaced while clients use it.
 
 #include "json/json.hpp"
 #include "process/agent_client.hpp"

@@ -14,7 +14,7 @@ std::filesystem::path server() {
 }
 
 std::filesystem::path probe() {
-  return std::filesystem::path(HEARTH_BUILD) / "tests/loader/plugins/loader_probe";
+  return std::filesystem::path(HEARTH_BUILD) / "tests/plugins/libraries/test_probe";
 }
 
 std::filesystem::path sync_recorder() {
@@ -26,11 +26,11 @@ std::filesystem::path bundled(std::string_view name) {
 }
 
 std::filesystem::path agent(std::string_view name) {
-  return library("tests/plugins", name);
+  return library("tests/agents", name);
 }
 
 std::filesystem::path loader_case(std::string_view name) {
-  return library("tests/loader/plugins/built", name);
+  return library("tests/plugins/libraries/built", name);
 }
 
 std::filesystem::path zoo(std::string_view name) {

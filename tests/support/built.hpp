@@ -10,7 +10,7 @@
 
 namespace hearth::testing::built {
 
-// The programs `hearth` and `loader_probe`.
+// The programs `hearth` and `test_probe`.
 std::filesystem::path server();
 std::filesystem::path probe();
 
@@ -19,9 +19,9 @@ std::filesystem::path sync_recorder();
 
 // A library, by its name without ".so": one that ships, ...
 std::filesystem::path bundled(std::string_view name);
-// ... one that hearth_add_plugin() made for tests (tests/plugins), ...
+// ... one that hearth_add_plugin() made for tests (tests/agents), ...
 std::filesystem::path agent(std::string_view name);
-// ... one that was made by hand for the loader's tests (tests/loader/plugins), ...
+// ... one that was made by hand for the tests of host/plugins (tests/plugins/libraries), ...
 std::filesystem::path loader_case(std::string_view name);
 // ... or one of the zoo (tests/fault/plugins).
 std::filesystem::path zoo(std::string_view name);

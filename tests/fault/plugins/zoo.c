@@ -1,6 +1,6 @@
 /*
  * A plugin that keeps the contract, and by definitions on the command line every plugin that breaks one rule of it.
- * CMakeLists.txt beside this file lists them, and tests/loader/check_zoo_test.cpp says what `hearth check` finds.
+ * CMakeLists.txt beside this file lists them, and tests/plugins/check/check_zoo_test.cpp says what `hearth check` finds.
  *
  *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;  note(text) -> rows in the database
  *            stay() -> as wait(), after 700 ms;  mistake() -> what the database says to SQL that is none

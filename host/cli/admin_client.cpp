@@ -1,0 +1,184 @@
+#include "cli/admin_client.hpp"
+
+#include "config/units.hpp"
+#include "server/admin_token.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <netdb.h>
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
+constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
+constexpr timeval kAnswerPatience{.tv_sec = 300, .tv_usec = 0};
+
+// A connected socket, closed in the end.
+class Socket {
+ public:
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+
+  [[nodiscard]] int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+Error unreachable(const std::string& address, const std::string& why) {
+  return Error{Errc::kUnavailable, "the server at " + address + " cannot be reached: " + why};
+}
+
+// Where to connect to a server that listens there: one that listens everywhere is on this machine, too.
+config::ListenAddress to_connect(config::ListenAddress address) {
+  if (address.host == "0.0.0.0") address.host = "127.0.0.1";
+  if (address.host == "::") address.host = "::1";
+  return address;
+}
+
+Result<Socket> connect_to(const std::string& text) {
+  auto parsed = config::parse_listen_address(text);
+  if (!parsed) return unreachable(text, parsed.error().message);
+  const config::ListenAddress address = to_connect(*std::move(parsed));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int outcome =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (outcome != 0) return unreachable(text, ::gai_strerror(outcome));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    Socket socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol));
+    // The limit on sending is the one on connecting as well.
+    const bool connected = socket.get() >= 0 &&
+                           ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectPatience,
+                                        sizeof kConnectPatience) == 0 &&
+                           ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerPatience,
+                                        sizeof kAnswerPatience) == 0 &&
+                           ::connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0;
+    if (connected) return socket;
+    error = errno;
+  }
+  return unreachable(text, std::generic_category().message(error));
+}
+
+bool send_all(const Socket& socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+// Until the server closes, which it was asked to do after its answer.
+std::optional<std::string> receive_all(const Socket& socket) {
+  std::string text;
+  char part[16384];
+  for (;;) {
+    const ssize_t size = ::recv(socket.get(), part, sizeof part, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return std::nullopt;
+    if (size == 0) return text;
+    text.append(part, static_cast<std::size_t>(size));
+    if (text.size() > kMaxAnswer) return std::nullopt;
+  }
+}
+
+// What the server has to say against a request.
+Error refusal(int status, const Result<Json>& body) {
+  Error error{Errc::kUnavailable, "the server answers with status " + std::to_string(status)};
+  if (status == 404) error.code = Errc::kNotFound;
+  if (status == 400) error.code = Errc::kInvalidArgument;
+  if (status == 401 || status == 403) error.code = Errc::kForbidden;
+  if (!body || !body->is_object()) return error;
+  const auto found = body->find("error");
+  if (found == body->end() || !found->is_object()) return error;
+  const auto message = found->find("message");
+  if (message != found->end() && message->is_string()) error.message = message->get<std::string>();
+  return error;
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+std::string encoded(std::string_view text, std::string_view kept) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string result;
+  for (const char c : text) {
+    if (is_plain(c) || kept.find(c) != std::string_view::npos) {
+      result += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    result += '%';
+    result += kHex[byte >> 4U];
+    result += kHex[byte & 15U];
+  }
+  return result;
+}
+
+}  // namespace
+
+AdminClient::AdminClient(server::ServerRecord record, std::string token)
+    : record_(std::move(record)), token_(std::move(token)) {}
+
+Result<AdminClient> AdminClient::on(const std::filesystem::path& data) {
+  auto record = server::find_server(data);
+  if (!record) return record.error();
+  auto token = server::read_admin_token(record->token_file);
+  if (!token) return token.error();
+  return AdminClient(*std::move(record), std::move(token->token));
+}
+
+Result<Json> AdminClient::ask(std::string_view method, std::string_view target,
+                              std::string_view body) const {
+  const auto socket = connect_to(record_.address);
+  if (!socket) return socket.error();
+  std::string request = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\n";
+  request += "Host: " + record_.address + "\r\n";
+  request += "Authorization: Bearer " + token_ + "\r\n";
+  request += "Connection: close\r\n";
+  if (!body.empty()) request += "Content-Type: application/json\r\n";
+  request += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  if (!send_all(*socket, request)) return unreachable(record_.address, "it does not listen");
+  const auto answer = receive_all(*socket);
+  if (!answer) return unreachable(record_.address, "it does not answer");
+  const std::size_t head_end = answer->find("\r\n\r\n");
+  int status = 0;
+  if (head_end != std::string::npos && answer->starts_with("HTTP/1.") && answer->size() > 12)
+    std::from_chars(answer->data() + 9, answer->data() + 12, status);
+  if (status == 0) return unreachable(record_.address, "it went away without an answer");
+  Result<Json> json = parse_json(std::string_view(*answer).substr(head_end + 4));
+  if (status != 200) return refusal(status, json);
+  if (!json) return unreachable(record_.address, "its answer is cut off");
+  return json;
+}
+
+std::string url_encoded(std::string_view text) {
+  return encoded(text, "");
+}
+
+std::string name_in_url(std::string_view name) {
+  return encoded(name, "%!$&'()*+,;=:@");
+}
+
+}  // namespace hearth::cli

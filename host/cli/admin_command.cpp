@@ -1,0 +1,278 @@
+#include "cli/admin_command.hpp"
+
+#include "base/escape.hpp"
+#include "cli/admin_client.hpp"
+#include "cli/confirmation.hpp"
+#include "cli/text_table.hpp"
+#include "config/diagnostic.hpp"
+#include "config/parse.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::cli {
+namespace {
+
+// How often a server is asked whether its agents have moved.
+constexpr std::chrono::milliseconds kLookAgain{100};
+
+AdminOutput failed(const std::string& why) {
+  return {.status = kExitFailed, .out = {}, .err = "hearth: " + why + "\n"};
+}
+
+// ---- of an answer: what is missing, or of another kind, is left empty ----
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end() || found->is_null()) return {};
+  return found->is_string() ? found->get<std::string>() : dump_json(*found);
+}
+
+const Json& list_in(const Json& object, const char* key) {
+  static const Json none = Json::array();
+  if (!object.is_object()) return none;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_array() ? *found : none;
+}
+
+std::string moment_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end() || !found->is_number_integer()) return {};
+  return moment_text(found->get<std::int64_t>());
+}
+
+std::string joined(const Json& texts) {
+  std::string all;
+  for (const Json& each : texts) {
+    if (!each.is_string()) continue;
+    all += (all.empty() ? "" : ", ") + each.get<std::string>();
+  }
+  return all;
+}
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  append_escaped(safe, text, EscapeStyle::kHuman);
+  return safe;
+}
+
+// A sentence that quotes something, on one line, with its quotes as they are.
+std::string sentence(const std::string& text) {
+  const std::string safe = escaped(text);
+  std::string shown;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+    shown += safe[i];
+  }
+  return shown;
+}
+
+// ---- the commands -------------------------------------------------------------------------------------------
+
+std::string refused_file(const Json& file) {
+  const std::string reason = text_in(file, "reason");
+  // A mistake in a class file says itself where it is.
+  if (text_in(file, "rule") == "config") return sentence(reason) + "\n";
+  return escaped(text_in(file, "file") + " is refused by rule " + text_in(file, "rule") + ": " +
+                 reason) +
+         "\n";
+}
+
+std::string plugins_text(const Json& answer) {
+  const Json& versions =
+      answer.contains("plugins") ? list_in(answer, "plugins") : list_in(answer, "generations");
+  TextTable table(
+      {"PLUGIN", "VERSION", "GENERATION", "STATE", "CLASSES", "FILE", "PINNED BECAUSE"});
+  for (const Json& each : versions) {
+    table.add({text_in(each, "plugin"), text_in(each, "version"), text_in(each, "generation"),
+               text_in(each, "state"), joined(list_in(each, "classes")), text_in(each, "file"),
+               text_in(each, "pinned_because")});
+  }
+  std::string text = versions.empty() ? "no library is served\n" : table.text();
+  for (const Json& each : list_in(answer, "refused")) text += refused_file(each);
+  return text;
+}
+
+AdminOutput show_plugins(const AdminClient& client, const AdminCommand& command) {
+  const auto answer = client.ask("GET", command.all ? "/admin/generations" : "/admin/plugins");
+  if (!answer) return failed(answer.error().message);
+  return {.out = command.json ? dump_json(*answer) + "\n" : plugins_text(*answer), .err = {}};
+}
+
+std::string reloaded_text(const Json& file) {
+  const std::string outcome = text_in(file, "outcome");
+  std::string text = text_in(file, "file") + ": ";
+  if (outcome == "new_version") {
+    text += "version " + text_in(file, "version") + " (generation " + text_in(file, "generation") +
+            ") is coming in";
+  } else if (outcome == "new_settings") {
+    text += "new settings of " + text_in(file, "class") + " (" + joined(list_in(file, "keys")) +
+            ") are coming in";
+  } else if (outcome == "refused") {
+    const std::string reason = text_in(file, "reason");
+    const bool says_where = reason.starts_with(text_in(file, "file") + ":");
+    text = says_where ? "REFUSED: " + reason : text + "REFUSED: " + reason;
+  } else {
+    text += outcome;
+  }
+  if (const std::string note = text_in(file, "note"); !note.empty()) text += " (" + note + ")";
+  return sentence(text) + "\n";
+}
+
+// What became of a version that was coming in: empty while that is open.
+std::string fate_of(const Json& file, const Json& generations) {
+  bool is_current = false;
+  bool others_drain = false;
+  for (const Json& each : generations) {
+    if (text_in(each, "file") != text_in(file, "file")) continue;
+    const std::string state = text_in(each, "state");
+    const bool is_it = text_in(each, "generation") == text_in(file, "generation");
+    if (is_it && state == "current") is_current = true;
+    if (!is_it && state == "draining") others_drain = true;
+  }
+  if (!is_current) return "FAILED: it was taken back or replaced; the server's log says why";
+  return others_drain ? "" : "all agents have it";
+}
+
+// The same of settings.
+std::string fate_of_settings(const Json& file, const Json& plugins) {
+  for (const Json& each : list_in(plugins, "moving")) {
+    if (each == text_in(file, "class")) return "";
+  }
+  for (const Json& each : list_in(plugins, "refused")) {
+    if (text_in(each, "rule") == "R1" && text_in(each, "file") == text_in(file, "file"))
+      return "FAILED: " + text_in(each, "reason");
+  }
+  return "all agents have them";
+}
+
+// Waits until no version that was coming in is on its way any more, and no settings are.
+void wait_for_agents(const AdminClient& client, const Json& files, AdminOutput& output) {
+  for (const Json& file : files) {
+    const std::string outcome = text_in(file, "outcome");
+    const bool is_settings = outcome == "new_settings";
+    if (outcome != "new_version" && !is_settings) continue;
+    std::string fate;
+    while (fate.empty()) {
+      const auto answer = client.ask("GET", is_settings ? "/admin/plugins" : "/admin/generations");
+      if (!answer) {
+        fate = "FAILED: " + answer.error().message;
+      } else {
+        fate = is_settings ? fate_of_settings(file, *answer)
+                           : fate_of(file, list_in(*answer, "generations"));
+      }
+      if (fate.empty()) std::this_thread::sleep_for(kLookAgain);
+    }
+    output.out += escaped(text_in(file, "file") + ": " + fate) + "\n";
+    if (fate.starts_with("FAILED")) output.status = kExitFailed;
+  }
+}
+
+AdminOutput reload(const AdminClient& client, const AdminCommand& command) {
+  const std::string body =
+      command.agent_class.empty() ? "" : dump_json({{"class", command.agent_class}});
+  const auto answer = client.ask("POST", "/admin/plugins/reload", body);
+  if (!answer) return failed(answer.error().message);
+  AdminOutput output;
+  for (const Json& file : list_in(*answer, "files")) {
+    output.out += reloaded_text(file);
+    if (text_in(file, "outcome") == "refused") output.status = kExitFailed;
+  }
+  if (output.out.empty()) output.out = "no library is there\n";
+  if (command.wait) wait_for_agents(client, list_in(*answer, "files"), output);
+  if (command.json) output.out = dump_json(*answer) + "\n";
+  return output;
+}
+
+AdminOutput show_agents(const AdminClient& client, const AdminCommand& command) {
+  std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
+                       "&limit=" + std::to_string(command.limit);
+  if (!command.after.empty()) target += "&after=" + url_encoded(name_in_url(command.after));
+  const auto answer = client.ask("GET", target);
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  TextTable table({"NAME", "STATE", "CLIENTS", "VERSION", "CREATED", "WAKES"});
+  for (const Json& agent : list_in(*answer, "agents")) {
+    const std::string wakes = agent.value("working", false) ? "at once, if interrupted"
+                                                            : moment_in(agent, "next_wake_ms");
+    table.add({text_in(agent, "name"), text_in(agent, "state"), text_in(agent, "connections"),
+               text_in(agent, "version"), moment_in(agent, "created_at_ms"), wakes});
+  }
+  if (list_in(*answer, "agents").empty()) return {.out = "no agents\n", .err = {}};
+  std::string text = table.text();
+  if (const std::string next = text_in(*answer, "next"); !next.empty()) {
+    text += "more: hearth agents " + escaped(command.agent_class) + " --after '" + escaped(next) +
+            "'\n";
+  }
+  return {.out = std::move(text), .err = {}};
+}
+
+AdminOutput evict(const AdminClient& client, const AdminCommand& command) {
+  const std::string name = name_in_url(command.name);
+  const auto answer = client.ask(
+      "POST", "/admin/agents/" + url_encoded(command.agent_class) + "/" + name + "/evict");
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  const std::string who = escaped(command.agent_class) + "/" + name;
+  if (answer->value("evicted", false)) return {.out = who + " is evicted\n", .err = {}};
+  return {.out = who + " is " + escaped(text_in(*answer, "state")) + ": nothing was done\n",
+          .err = {}};
+}
+
+AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
+  const std::string name = name_in_url(command.name);
+  const std::string target = "/admin/agents/" + url_encoded(command.agent_class) + "/" + name;
+  const std::string who = escaped(command.agent_class) + "/" + name;
+  // A name that is misspelled is said before anybody is asked.
+  if (const auto found = client.ask("GET", target); !found) return failed(found.error().message);
+  if (!command.yes) {
+    const std::string question =
+        "Destroy " + who +
+        " with its database, and close its clients? This cannot be undone [y/N] ";
+    switch (ask_person(question, STDIN_FILENO, STDERR_FILENO)) {
+      case Confirmation::kYes: break;
+      case Confirmation::kNo: return failed("nothing was done");
+      case Confirmation::kNobody:
+        return {.status = kExitBadUsage,
+                .out = {},
+                .err = "hearth: nobody can be asked here: say --yes to destroy " + who + "\n"};
+    }
+  }
+  const auto answer = client.ask("DELETE", target);
+  if (!answer) return failed(answer.error().message);
+  return {.out = command.json ? dump_json(*answer) + "\n" : who + " is destroyed\n", .err = {}};
+}
+
+}  // namespace
+
+AdminOutput ask_server(const AdminCommand& command) {
+  std::filesystem::path data;
+  if (command.data) {
+    data = std::filesystem::absolute(*command.data);
+  } else {
+    const config::ServerFileResult loaded = config::load_server_file(command.config);
+    if (!loaded) {
+      AdminOutput output{.status = kExitBadUsage, .out = {}, .err = {}};
+      for (const config::Diagnostic& mistake : loaded.error())
+        output.err += to_string(mistake) + "\n";
+      return output;
+    }
+    data = loaded->data;
+  }
+  const auto client = AdminClient::on(data);
+  if (!client) return failed(client.error().message);
+  switch (command.what) {
+    case AdminCommand::What::kPlugins: return show_plugins(*client, command);
+    case AdminCommand::What::kReload: return reload(*client, command);
+    case AdminCommand::What::kAgents: return show_agents(*client, command);
+    case AdminCommand::What::kEvict: return evict(*client, command);
+    case AdminCommand::What::kDestroy: return destroy(*client, command);
+  }
+  return failed("this is not known");
+}
+
+}  // namespace hearth::cli

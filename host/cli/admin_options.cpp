@@ -1,0 +1,84 @@
+#include "cli/admin_options.hpp"
+
+#include "config/units.hpp"
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace hearth::cli {
+namespace {
+
+using AdminAction = AdminCommand::What;
+
+constexpr const char* kNotes =
+    "Asks the server that runs on the data directory; whoever asks must be able to read its "
+    "administrators' token there\n"
+    "(its user, or root). Without --config and --data the data directory is ./data.";
+
+constexpr unsigned kMaxLimit = 1000;  // as in the admin API
+
+CLI::App& add(CLI::App& app, AdminCommand& command, AdminAction what, const char* name,
+              const char* purpose) {
+  CLI::App& added = *app.add_subcommand(name, purpose);
+  added.footer(kNotes);
+  added.parse_complete_callback([&command, what] { command.what = what; });
+  added.add_option("--config", command.config, "Server file, which says where data is kept")
+      ->type_name("FILE");
+  added.add_option("--data", command.data, "Data directory of the server (data)")->type_name("DIR");
+  added.add_flag("--json", command.json, "What the server answers, as one JSON object");
+  return added;
+}
+
+void add_class(CLI::App& to, AdminCommand& command, bool required) {
+  to.add_option("CLASS", command.agent_class,
+                "As it is (ChatRoom), or as URLs spell it (chat-room)")
+      ->required(required)
+      ->type_name("");
+}
+
+}  // namespace
+
+void add_admin_commands(CLI::App& app, AdminCommand& command) {
+  CLI::App& plugins =
+      add(app, command, AdminAction::kPlugins, "plugins", "Which libraries a running server has");
+  plugins.add_flag("--all", command.all, "Also versions on their way out, or that cannot go");
+
+  CLI::App& reload = add(app, command, AdminAction::kReload, "reload",
+                         "Make a running server look at its libraries and class files now");
+  add_class(reload, command, false);
+  reload.add_flag("--wait", command.wait,
+                  "Until all agents have the new code, or it was taken back (then status 1)");
+
+  CLI::App& agents = add(app, command, AdminAction::kAgents, "agents", "The agents of a class");
+  add_class(agents, command, true);
+  agents.add_option("--after", command.after, "Only names greater than this one")
+      ->type_name("NAME");
+  agents
+      .add_option_function<std::string>(
+          "--limit",
+          [&command](const std::string& text) {
+            const auto count = config::parse_count(text);
+            if (!count || *count < 1 || *count > kMaxLimit) {
+              throw CLI::ValidationError(
+                  "--limit", "expected a whole number from 1 to 1000, found \"" + text + "\"");
+            }
+            command.limit = static_cast<unsigned>(*count);
+          },
+          "At most so many (100)")
+      ->type_name("N");
+
+  CLI::App& evict = add(app, command, AdminAction::kEvict, "evict",
+                        "Take an agent out of memory; its clients stay");
+  CLI::App& destroy = add(app, command, AdminAction::kDestroy, "destroy",
+                          "Remove an agent with all that it has stored, for ever");
+  destroy.add_flag("--yes", command.yes, "Do not ask; needed where there is no terminal");
+  for (CLI::App* const each : {&evict, &destroy}) {
+    add_class(*each, command, true);
+    each->add_option("NAME", command.name, "As it stands in the agent's URL")
+        ->required()
+        ->type_name("");
+  }
+}
+
+}  // namespace hearth::cli

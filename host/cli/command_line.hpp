@@ -1,0 +1,98 @@
+#pragma once
+// The command line as values. What is wrong with it, and help, are values too.
+
+#include "base/logger.hpp"
+#include "config/config.hpp"
+#include "diagnosis/exit_status.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hearth::cli {
+
+// hearth serve. What is absent is left to the configuration file, and then to the defaults.
+struct ServeCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<config::ListenAddress> listen;
+  std::optional<std::filesystem::path> data;
+  std::vector<std::filesystem::path> plugins;  // empty: absent; replaces the file's list
+  std::optional<unsigned> shards;
+  std::optional<LogLevel> log_level;
+  std::optional<LogFormat> log_format;
+  bool check_config = false;
+  bool supervised = false;                   // in a child, which is restarted when it crashes
+  std::vector<std::string> child_arguments;  // ... with these (supervisor.hpp)
+  int supervisor_descriptor = -1;            // this is that child
+};
+
+// hearth new
+struct NewCommand {
+  std::string name;
+  std::filesystem::path directory;  // of the project; absent on the command line: ./NAME
+};
+
+// hearth check
+struct CheckCommand {
+  std::filesystem::path library;
+  bool json = false;
+  bool only_failed = false;
+  std::optional<std::filesystem::path> data;  // where a server looks for what has passed
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds time_limit{10'000};  // of one case
+  std::optional<std::string> options;            // JSON for create()
+  std::vector<std::string> methods;              // to call; empty: those that are found
+  bool may_call = true;
+  std::optional<std::filesystem::path> older;  // the version of the library before
+  std::vector<std::string> excluded;           // ids
+  std::vector<std::string> only;               // ids
+};
+
+// hearth quarantine
+struct QuarantineCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  std::string release;  // a class; empty: list
+  bool json = false;
+};
+
+// hearth repair
+struct RepairCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  bool forget_missing = false;
+};
+
+// hearth plugins, reload, agents, evict, destroy: what they ask a running server.
+struct AdminCommand {
+  enum class What { kPlugins, kReload, kAgents, kEvict, kDestroy };
+  What what = What::kPlugins;
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  bool json = false;
+  bool all = false;         // of plugins: old versions, too
+  bool wait = false;        // of reload: until the agents have moved
+  std::string agent_class;  // of reload: may be empty
+  std::string name;         // of evict and destroy
+  bool yes = false;         // of destroy: nobody is asked
+  std::string after;        // of agents
+  unsigned limit = 100;     // of agents
+};
+
+// Nothing is left to do but to print this and end.
+struct Answer {
+  int status = kExitClean;
+  std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
+};
+
+using Command = std::variant<ServeCommand, NewCommand, QuarantineCommand, RepairCommand,
+                             CheckCommand, AdminCommand, Answer>;
+
+// Help, the version and every mistake are an Answer. Looks at no file.
+[[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
+
+}  // namespace hearth::cli

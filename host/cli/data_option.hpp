@@ -1,0 +1,23 @@
+#pragma once
+// --config and --data of the commands that work on a data directory without a server.
+
+#include "cli/command_line.hpp"
+
+#include <filesystem>
+#include <optional>
+
+namespace hearth::cli {
+
+// The data directory that `--data` names, or else the server file; it exists.
+//   Failure  The answer of the command: a mistake in the server file, or there is no such directory.
+struct FoundData {
+  std::filesystem::path data;
+  std::optional<Answer> mistake;
+};
+[[nodiscard]] FoundData find_data(const std::optional<std::filesystem::path>& config,
+                                  const std::optional<std::filesystem::path>& data);
+
+// What a command answers that could not do what it was asked for.
+[[nodiscard]] Answer failed_answer(const std::string& why);
+
+}  // namespace hearth::cli

@@ -1,0 +1,142 @@
+#include "cli/new_project.hpp"
+
+#include "base/escape.hpp"
+#include "base/files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxNameBytes = 40;
+
+bool is_lower_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+// "chat-room" -> "ChatRoom"
+std::string class_name(std::string_view name) {
+  std::string result;
+  bool starts_word = true;
+  for (const char c : name) {
+    if (c == '-') {
+      starts_word = true;
+      continue;
+    }
+    const bool raise = starts_word && c >= 'a' && c <= 'z';
+    result += raise ? static_cast<char>(c - 'a' + 'A') : c;
+    starts_word = false;
+  }
+  return result;
+}
+
+Answer refuse(int status, const std::string& why) {
+  return Answer{status, "hearth new: " + why + "\n"};
+}
+
+// Why the directory cannot be used, or nothing.
+std::string problem_with(const fs::path& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(directory, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  const std::string quoted_path = quote_text(directory.native(), 300);
+  if (!fs::is_directory(directory, error)) {
+    return quoted_path + " exists and is no directory: give another one with --dir";
+  }
+  const bool is_empty = fs::is_empty(directory, error);
+  if (error) return quoted_path + " cannot be read: " + error.message();
+  if (!is_empty) return quoted_path + " is not empty: give another one with --dir";
+  return {};
+}
+
+Result<void> write_project(const fs::path& directory, std::string_view name) {
+  for (const TemplateFile& file : template_files()) {
+    const fs::path path = directory / fill_in(file.path, name);
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) {
+      return Error{Errc::kUnavailable, "cannot make the directory " +
+                                           quote_text(path.parent_path().native(), 300) + ": " +
+                                           error.message()};
+    }
+    if (auto written = write_file_atomically(path, fill_in(file.text, name)); !written) {
+      return written.error();
+    }
+  }
+  return {};
+}
+
+std::string next_steps(const fs::path& directory, const std::string& name) {
+  const std::string place = directory.string();
+  return "wrote " + place + "\n\nNext:\n  cd " + place +
+         "\n"
+         "  cmake -S . -B build -DCMAKE_CXX_COMPILER=clang++-19\n"
+         "  cmake --build build && ctest --test-dir build --output-on-failure\n"
+         "  hearth serve --plugins build/plugins\n"
+         "  curl http://127.0.0.1:8787/agents/" +
+         name +
+         "/first\n"
+         "\nCMake finds Hearth where it is installed, or beside the hearth that is in PATH; else "
+         "say "
+         "where: -DCMAKE_PREFIX_PATH=DIR.\n";
+}
+
+}  // namespace
+
+bool is_project_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  if (name.front() < 'a' || name.front() > 'z' || name.back() == '-') return false;
+  if (name.find("--") != std::string_view::npos) return false;
+  return std::ranges::all_of(name, [](char c) { return is_lower_or_digit(c) || c == '-'; });
+}
+
+std::string fill_in(std::string_view text, std::string_view name) {
+  std::string file_stem(name);
+  std::ranges::replace(file_stem, '-', '_');
+  const std::array<std::pair<std::string_view, std::string>, 3> names{{
+      {"@NAME@", std::string(name)},
+      {"@FILE@", file_stem},
+      {"@CLASS@", class_name(name)},
+  }};
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t at = std::min(text.find('@'), text.size());
+    result += text.substr(0, at);
+    text.remove_prefix(at);
+    const auto found = std::ranges::find_if(
+        names, [text](const auto& each) { return text.starts_with(each.first); });
+    if (found != names.end()) {
+      result += found->second;
+      text.remove_prefix(found->first.size());
+    } else if (!text.empty()) {
+      result += '@';
+      text.remove_prefix(1);
+    }
+  }
+  return result;
+}
+
+Answer make_project(const NewCommand& command) {
+  if (!is_project_name(command.name)) {
+    return refuse(kExitBadUsage,
+                  quote_text(command.name, 100) +
+                      " cannot be its name: expected up to 40 lower-case letters, digits and "
+                      "single hyphens, the first a letter, such as chat-room");
+  }
+  if (const std::string problem = problem_with(command.directory); !problem.empty()) {
+    return refuse(kExitBadUsage, problem);
+  }
+  if (const auto written = write_project(command.directory, command.name); !written) {
+    return refuse(kExitFailed, written.error().message);
+  }
+  return Answer{kExitClean, next_steps(command.directory, command.name)};
+}
+
+}  // namespace hearth::cli

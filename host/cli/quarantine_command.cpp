@@ -1,0 +1,146 @@
+#include "cli/quarantine_command.hpp"
+
+#include "base/escape.hpp"
+#include "cli/admin_client.hpp"
+#include "cli/data_option.hpp"
+#include "cli/text_table.hpp"
+#include "json/json.hpp"
+#include "plugins/versions/quarantine.hpp"
+#include "plugins/versions/trial_journal.hpp"
+#include "server/server_record.hpp"
+#include "storage/data_directory.hpp"
+
+#include <string>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::size_t kMaxQuoted = 4096;
+
+// As the server lists them.
+Json list_of(const plugins::Quarantine& quarantine) {
+  Json list = Json::array();
+  for (const plugins::QuarantinedClass& each : quarantine.all()) {
+    list.push_back({{"class", each.agent_class},
+                    {"library", each.library},
+                    {"sha256", each.sha256},
+                    {"reason", each.reason},
+                    {"call", each.call},
+                    {"since_ms", each.since_ms}});
+  }
+  return {{"quarantined", std::move(list)}};
+}
+
+Answer listed(const QuarantineCommand& command, const Json& answer) {
+  if (command.json) return Answer{kExitClean, dump_json(answer) + "\n"};
+  const auto list = answer.find("quarantined");
+  if (list == answer.end() || !list->is_array() || list->empty())
+    return Answer{kExitClean, "no class is in quarantine\n"};
+  std::string text;
+  for (const Json& each : *list) {
+    const auto since = each.is_object() ? each.find("since_ms") : each.end();
+    const bool is_known = since != each.end() && since->is_number_integer();
+    const std::string line = text_member(each, "class") + "  since " +
+                             moment_text(is_known ? since->get<std::int64_t>() : 0) + "  " +
+                             text_member(each, "reason") + " in " + text_member(each, "call") +
+                             "  " + text_member(each, "library") + "  sha256 " +
+                             text_member(each, "sha256");
+    append_escaped(text, line, EscapeStyle::kHuman);
+    text += '\n';
+  }
+  return Answer{kExitClean, std::move(text)};
+}
+
+// ---- with a server ----
+
+std::string fate(const Json& file) {
+  std::string text;
+  append_escaped(text, text_member(file, "file"), EscapeStyle::kHuman);
+  const std::string outcome = text_member(file, "outcome");
+  if (outcome == "new_version")
+    return text + ": version " + text_member(file, "version") + " is coming in\n";
+  if (outcome != "refused") return {};
+  text += ": REFUSED: ";
+  append_escaped(text, text_member(file, "reason"), EscapeStyle::kHuman);
+  return text + "\n";
+}
+
+// What a server says about the libraries of a class that it has released.
+Answer released(const QuarantineCommand& command, const Json& answer) {
+  const auto found = answer.find("files");
+  const Json files = found != answer.end() && found->is_array() ? *found : Json::array();
+  bool is_refused = false;
+  bool is_served = false;
+  for (const Json& file : files) {
+    const std::string outcome = text_member(file, "outcome");
+    is_refused = is_refused || outcome == "refused";
+    is_served = is_served || (outcome != "refused" && outcome != "removed");
+  }
+  const int status = is_refused ? kExitFailed : kExitClean;
+  if (command.json) return Answer{status, dump_json(answer) + "\n"};
+  std::string text =
+      "the class " + quote_text(text_member(answer, "released"), kMaxQuoted) + " is released";
+  if (is_served) {
+    text += " and served again\n";
+  } else {
+    text += is_refused ? "; its library is refused\n" : "; no library has it now\n";
+  }
+  for (const Json& each : files) text += fate(each);
+  return Answer{status, std::move(text)};
+}
+
+Answer ask(const QuarantineCommand& command, const AdminClient& client) {
+  if (command.release.empty()) {
+    const auto answer = client.ask("GET", "/admin/quarantine");
+    if (!answer) return failed_answer(answer.error().message);
+    return listed(command, *answer);
+  }
+  const auto answer =
+      client.ask("POST", "/admin/quarantine/release", dump_json({{"class", command.release}}));
+  if (!answer) return failed_answer(answer.error().message);
+  return released(command, *answer);
+}
+
+// ---- without one ----
+
+Answer release(const QuarantineCommand& command, const std::filesystem::path& data) {
+  // Nobody else has it, and nobody takes it, until the file is written.
+  const auto held = storage::DataDirectory::open(data);
+  if (!held) return failed_answer(held.error().message);
+  auto quarantine = plugins::Quarantine::load(data);
+  if (!quarantine) return failed_answer(quarantine.error().message);
+  const auto released = plugins::release_class(*quarantine, command.release);
+  if (!released) return failed_answer(released.error().message);
+  if (const auto saved = quarantine->save(); !saved) return failed_answer(saved.error().message);
+  // It may have been on trial when that happened.
+  auto trials = plugins::TrialJournal::open(data / plugins::kTrialsDirectory);
+  if (!trials) return failed_answer(trials.error().message);
+  for (const plugins::QuarantinedClass& each : *released) {
+    if (const auto allowed = trials->allow(each.sha256); !allowed)
+      return failed_answer(allowed.error().message);
+  }
+  const std::string& name = released->front().agent_class;
+  if (command.json)
+    return Answer{kExitClean, dump_json({{"released", name}, {"files", Json::array()}}) + "\n"};
+  return Answer{kExitClean, "the class " + quote_text(name, kMaxQuoted) +
+                                " is served from the next start on\n"};
+}
+
+}  // namespace
+
+Answer answer(const QuarantineCommand& command) {
+  const auto [data, mistake] = find_data(command.config, command.data);
+  if (mistake) return *mistake;
+  if (const auto server = server::find_server(data)) {
+    const auto client = AdminClient::on(data);
+    if (!client) return failed_answer(client.error().message);
+    return ask(command, *client);
+  }
+  if (!command.release.empty()) return release(command, data);
+  const auto quarantine = plugins::Quarantine::load(data);
+  if (!quarantine) return failed_answer(quarantine.error().message);
+  return listed(command, list_of(*quarantine));
+}
+
+}  // namespace hearth::cli

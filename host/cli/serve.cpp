@@ -1,0 +1,198 @@
+#include "cli/serve.hpp"
+
+#include "base/log_queue.hpp"
+#include "base/stop_point.hpp"
+#include "config/diagnostic.hpp"
+#include "config/parse.hpp"
+#include "diagnosis/call_records.hpp"
+#include "protocol/class_segment.hpp"
+#include "server/admin_token.hpp"
+#include "server/descriptor_budget.hpp"
+#include "server/server.hpp"
+#include "server/stop_signals.hpp"
+#include "server/supervisor.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+// An honest reader takes the lines of a start at once; for one that does not read the server does not wait longer.
+constexpr std::chrono::milliseconds kLogBeforeReady{500};
+
+// What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
+constexpr std::chrono::seconds kStopSlack{20};
+
+// The libraries that were installed with this binary. Empty: none were.
+std::filesystem::path bundled_plugins() {
+  std::error_code failure;
+  const auto binary = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  auto directory = (binary.parent_path() / HEARTH_BUNDLED_PLUGINS).lexically_normal();
+  return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
+}
+
+// The file's values, or the defaults, with the flags over them.
+config::LoadResult load_with_flags(const ServeCommand& command) {
+  config::LoadResult loaded = config::load_config(command.config, ".", protocol::kebab_case);
+  if (!loaded) return loaded;
+  config::ServerConfig& server = loaded->server;
+  if (command.listen) server.listen = *command.listen;
+  if (command.data) server.data = std::filesystem::absolute(*command.data);
+  if (!command.plugins.empty()) {
+    server.plugins.clear();
+    for (const auto& directory : command.plugins) {
+      server.plugins.push_back(std::filesystem::absolute(directory));
+    }
+  } else if (std::error_code failure;
+             !server.names_plugins && !std::filesystem::exists(server.plugins.front(), failure)) {
+    if (auto bundled = bundled_plugins(); !bundled.empty()) server.plugins = {std::move(bundled)};
+  }
+  if (command.shards) server.shards = command.shards;
+  if (command.log_level) server.log.level = *command.log_level;
+  if (command.log_format) server.log.format = *command.log_format;
+  return loaded;
+}
+
+void print_line(std::FILE* stream, const std::string& text) {
+  // Nobody may be reading; that is no reason to stop.
+  std::fputs((text + "\n").c_str(), stream);
+  std::fflush(stream);
+}
+
+int report_mistakes(const config::Diagnostics& mistakes) {
+  for (const config::Diagnostic& mistake : mistakes) print_line(stderr, to_string(mistake));
+  print_line(stderr, "hearth: " + std::to_string(mistakes.size()) +
+                         (mistakes.size() == 1 ? " mistake" : " mistakes") +
+                         " in the configuration");
+  return kExitBadUsage;
+}
+
+// The last part of --check-config: the file that must exist because it is named.
+int check_token(const config::AdminConfig& admin) {
+  if (!admin.token_file.empty()) {
+    if (const auto token = server::read_admin_token(admin.token_file); !token) {
+      print_line(stderr, "hearth: admin.token_file: " + token.error().message);
+      return kExitBadUsage;
+    }
+  }
+  print_line(stdout, "configuration ok");
+  return kExitClean;
+}
+
+void tell_who_runs(Logger& logger) {
+  diagnosis::for_each_call([&logger](const diagnosis::RunningCall& call) {
+    const auto running = diagnosis::call_clock() - call.since;
+    logger.write(
+        LogLevel::kError, "server.stop_waits_for",
+        {{"library", call.owner->library},
+         {"class", call.owner->agent_class},
+         {"agent", call.agent()},
+         {"call", call.call},
+         {"method", call.method()},
+         {"running_ms", std::chrono::duration_cast<std::chrono::milliseconds>(running).count()}});
+  });
+}
+
+// Ends the process if stopping does not: a library whose code never returns must not hold it for ever.
+// What is durable is safe; that is what the kill -9 tests are for.
+class StopDeadline {
+ public:
+  StopDeadline(std::chrono::milliseconds limit, Logger& logger)
+      : watcher_([this, limit, &logger] {
+          std::unique_lock lock(mutex_);
+          if (over_.wait_for(lock, limit, [this] { return is_over_; })) return;
+          logger.write(
+              LogLevel::kError, "server.stop_hangs",
+              {{"advice", "a plugin's code does not return; the process ends without it"}});
+          tell_who_runs(logger);
+          await_log_written(LogQueue::kLastWait);
+          ::_exit(kExitFailed);
+        }) {}
+
+  ~StopDeadline() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    watcher_.join();
+  }
+  StopDeadline(const StopDeadline&) = delete;
+  StopDeadline& operator=(const StopDeadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;  // guarded by mutex_
+  std::thread watcher_;
+};
+
+// The child says what is wrong with the configuration; the supervisor only logs as it says.
+int serve_supervised(const ServeCommand& command) {
+  const config::LoadResult loaded = load_with_flags(command);
+  const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
+  const auto logger = make_queued_stderr_logger(log.level, log.format);
+  return server::supervise(command.child_arguments, *logger);
+}
+
+int run(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
+  server::StopSignals signals;  // before the first thread
+  server::claim_descriptors(config, logger);
+  const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
+  auto started = server::Server::start(std::move(config), logger);
+  if (!started) {
+    logger.write(LogLevel::kError, "server.start_failed", {{"reason", started.error().message}});
+    return kExitFailed;
+  }
+  const std::unique_ptr<server::Server> server = *std::move(started);
+  // A program that waits for the ready line then finds all earlier events in the log.
+  await_log_written(kLogBeforeReady);
+  print_line(stdout, "hearth ready: listening on " + server->address());
+  supervised.tell_ready();
+
+  int signal = signals.wait();
+  for (; signal == SIGHUP && !signals.is_over(); signal = signals.wait()) {
+    logger.write(LogLevel::kInfo, "server.reload", {{"signal", signal}});
+    server->reload();
+  }
+  logger.write(LogLevel::kInfo, "server.stopping", {{"signal", signal}});
+  const StopDeadline deadline(grace + kStopSlack, logger);
+  server->stop();
+  logger.write(LogLevel::kInfo, "server.stopped");
+  return kExitClean;
+}
+
+}  // namespace
+
+int serve(const ServeCommand& command) {
+  if (const auto request = check_stop_request(); request.has_error()) {
+    print_line(stderr, "hearth: " + request.error().message);
+    return kExitBadUsage;
+  }
+  if (command.supervised && !command.check_config) return serve_supervised(command);
+  server::SupervisedServer supervised(command.supervisor_descriptor);
+  config::LoadResult loaded = load_with_flags(command);
+  if (!loaded) return report_mistakes(loaded.error());
+  if (command.check_config) return check_token(loaded->server.admin);
+  // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
+  // whoever started it, also in a data directory that others may enter.
+  ::umask(077);
+  const auto logger =
+      make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);
+  return run(*std::move(loaded), *logger, supervised);
+}
+
+}  // namespace hearth::cli

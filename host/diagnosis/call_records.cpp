@@ -1,0 +1,215 @@
+#include "diagnosis/call_records.hpp"
+
+#include "base/forgive_leak.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include <signal.h>
+
+namespace hearth::diagnosis {
+namespace {
+
+// As many shards as there can be, and as many threads for jobs.
+constexpr std::size_t kMaxThreads = 512;
+
+// A handler that finds its way around in the records, and a stack overflow that comes at the wrong moment.
+constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+// Written by its thread, read by a handler on that thread or by any other thread. `number` is odd while a call runs; a reader that finds the
+// same odd number before and after has read the fields of one call. Release stores keep the fields between the two changes of
+// it, acquire loads keep the reading between the two looks.
+struct alignas(64) CallSlot {
+  std::atomic<std::uint64_t> number{0};
+  std::atomic<pid_t> system_thread{0};
+  std::atomic<bool> taken{false};
+  std::atomic<const CallOwner*> owner{nullptr};
+  std::atomic<const char*> call{nullptr};
+  std::atomic<std::size_t> call_bytes{0};
+  std::atomic<std::int64_t> since_ns{0};
+  using Label = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>>;
+  Label agent{};
+  Label method{};
+};
+
+namespace {
+
+constinit std::array<CallSlot, kMaxThreads> slots;
+constinit thread_local CallSlot* slot_of_thread = nullptr;  // no wrapper: a handler reads it
+
+// Held while somebody looks at owners that may be going.
+std::mutex& owners_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// What a thread has from its first call on: a slot, and a stack on which a handler can run when the thread's own is used up.
+class ThreadRecord {
+ public:
+  ThreadRecord() : stack_(std::make_unique<std::byte[]>(kSignalStackBytes)) {
+    stack_t fresh{};
+    fresh.ss_sp = stack_.get();
+    fresh.ss_size = kSignalStackBytes;
+    ::sigaltstack(&fresh, &before_);
+    for (CallSlot& slot : slots) {
+      if (slot.taken.exchange(true, std::memory_order_acquire)) continue;
+      slot.system_thread.store(::gettid(), std::memory_order_relaxed);
+      slot_of_thread = &slot;
+      return;
+    }
+  }
+  ~ThreadRecord() {
+    if (slot_of_thread != nullptr && slot_of_thread->number.load() % 2 != 0) {
+      // The call has ended its thread: exit() runs this first. Whoever comes after it still finds the call.
+      const std::byte* const kept = stack_.release();
+      HEARTH_FORGIVE_LEAK(kept);
+      return;
+    }
+    ::sigaltstack(&before_, nullptr);
+    if (CallSlot* const slot = std::exchange(slot_of_thread, nullptr))
+      slot->taken.store(false, std::memory_order_release);
+  }
+  ThreadRecord(const ThreadRecord&) = delete;
+  ThreadRecord& operator=(const ThreadRecord&) = delete;
+
+ private:
+  std::unique_ptr<std::byte[]> stack_;
+  stack_t before_{};
+};
+
+// Null: there are too many threads.
+CallSlot* claim_slot() {
+  static thread_local const ThreadRecord record;
+  return slot_of_thread;
+}
+
+// The words behind the end of the text are left as they are.
+void publish(const AgentLabel& label, CallSlot::Label& into) noexcept {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const std::uint64_t word = label.words()[i];
+    into[i].store(word, std::memory_order_release);
+    if (word == 0) return;
+  }
+}
+
+void read_label(const CallSlot::Label& label, std::array<char, AgentLabel::kBytes>& into) noexcept {
+  AgentLabel::Words words{};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = label[i].load(std::memory_order_acquire);
+  std::memcpy(into.data(), words.data(), into.size());
+}
+
+std::string_view text_until_zero(const std::array<char, AgentLabel::kBytes>& bytes) {
+  const std::string_view all(bytes.data(), bytes.size());
+  return all.substr(0, all.find('\0'));
+}
+
+// False: no call runs there, or it ended while we looked.
+bool read(const CallSlot& slot, RunningCall& into) noexcept {
+  const std::uint64_t number = slot.number.load(std::memory_order_acquire);
+  if (number % 2 == 0) return false;
+  into.owner = slot.owner.load(std::memory_order_acquire);
+  const char* const call = slot.call.load(std::memory_order_acquire);
+  const std::size_t call_bytes = slot.call_bytes.load(std::memory_order_acquire);
+  into.since = std::chrono::nanoseconds(slot.since_ns.load(std::memory_order_acquire));
+  read_label(slot.agent, into.agent_bytes);
+  read_label(slot.method, into.method_bytes);
+  into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
+  into.thread = static_cast<std::uint64_t>(&slot - slots.data());
+  into.number = number;
+  if (slot.number.load(std::memory_order_relaxed) != number) return false;
+  into.call =
+      std::string_view(call, call_bytes);  // not before it is known that the two belong together
+  return true;
+}
+
+}  // namespace
+
+CallOwner::CallOwner(std::string library_file, std::string hash, std::uint64_t version,
+                     std::string class_name)
+    : library(std::move(library_file)),
+      sha256(std::move(hash)),
+      generation(version),
+      agent_class(std::move(class_name)) {}
+
+CallOwner::~CallOwner() {
+  const std::scoped_lock wait(owners_mutex());
+}
+
+AgentLabel::AgentLabel(std::string_view name) {
+  std::size_t size = std::min(name.size(), kBytes);
+  const auto continues = [name](std::size_t at) {
+    return at < name.size() && (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U;
+  };
+  while (size > 0 && continues(size)) --size;
+  std::memcpy(words_.data(), name.data(), size);
+}
+
+CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
+                     const AgentLabel& method) noexcept
+    : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
+  if (slot_ == nullptr) return;
+  const std::uint64_t number = slot_->number.load(std::memory_order_relaxed);
+  if (number % 2 != 0) {  // a call inside a call
+    slot_ = nullptr;
+    return;
+  }
+  slot_->owner.store(&owner, std::memory_order_release);
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its size is stored beside it
+  slot_->call.store(call.data(), std::memory_order_release);
+  slot_->call_bytes.store(call.size(), std::memory_order_release);
+  slot_->since_ns.store(call_clock().count(), std::memory_order_release);
+  publish(agent, slot_->agent);
+  publish(method, slot_->method);
+  slot_->number.store(number + 1, std::memory_order_release);
+}
+
+CallScope::~CallScope() {
+  if (slot_ == nullptr) return;
+  const std::uint64_t number = slot_->number.load(std::memory_order_relaxed);
+  slot_->number.store(number + 1, std::memory_order_release);
+}
+
+std::string_view RunningCall::agent() const {
+  return text_until_zero(agent_bytes);
+}
+
+std::string_view RunningCall::method() const {
+  return text_until_zero(method_bytes);
+}
+
+bool find_running_call(RunningCall& into) noexcept {
+  return slot_of_thread != nullptr && read(*slot_of_thread, into);
+}
+
+bool has_call_record() noexcept {
+  return slot_of_thread != nullptr;
+}
+
+void for_each_call(const std::function<void(const RunningCall&)>& look) {
+  // A call that was running when its slot was read keeps its owner, and the owner cannot go while we hold this.
+  const std::scoped_lock keep(owners_mutex());
+  for (const CallSlot& slot : slots) {
+    if (!slot.taken.load(std::memory_order_acquire)) continue;
+    RunningCall call;
+    if (read(slot, call)) look(call);
+  }
+}
+
+std::chrono::nanoseconds call_clock() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace hearth::diagnosis

@@ -1,0 +1,85 @@
+#include "diagnosis/crash_history.hpp"
+
+#include "base/escape.hpp"
+#include "base/files.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace hearth::diagnosis {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names sort as the times do: thirteen digits until the year 2286.
+std::string file_name(const CrashRecord& record) {
+  std::string digits = std::to_string(record.time_ms);
+  if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
+  return digits + ".crash";
+}
+
+}  // namespace
+
+Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
+  std::error_code failure;
+  fs::create_directory(directory_, failure);
+  if (failure)
+    return Error{Errc::kUnavailable, directory_.native() + " cannot be made: " + failure.message()};
+  const auto text = read_file(pending(), kMaxCrashFile);
+  if (!text && text.error().code == Errc::kNotFound) return std::optional<CrashRecord>();
+  std::optional<CrashRecord> found;
+  if (text) {
+    if (auto record = parse_crash(*text)) found = *std::move(record);
+  }
+  if (!found) {
+    fs::remove(pending(), failure);
+  } else {
+    if (found->stack.empty()) name_stack(*text, *found);
+    fs::rename(pending(), directory_ / file_name(*found), failure);
+    forget_old();
+  }
+  if (failure)
+    return Error{Errc::kUnavailable, pending().native() + " cannot be moved: " + failure.message()};
+  return found;
+}
+
+// While the private copies of the libraries that the server had loaded are still there: it had no time to remove them.
+void CrashHistory::name_stack(const std::string& text, CrashRecord& record) const {
+  const std::vector<CodePlace> frames = parse_frames(text);
+  if (frames.empty()) return;
+  record.stack = cut_text(join_stack(name_places(frames)), kMaxCrashStack);
+  std::ofstream(pending(), std::ios::app) << format_stack(record.stack);
+}
+
+std::vector<CrashRecord> CrashHistory::all() const {
+  std::vector<CrashRecord> records;
+  for (const fs::path& file : files()) {
+    const auto text = read_file(file, kMaxCrashFile);
+    if (!text) continue;
+    if (auto record = parse_crash(*text)) records.push_back(*std::move(record));
+  }
+  std::ranges::reverse(records);
+  return records;
+}
+
+std::vector<fs::path> CrashHistory::files() const {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  fs::directory_iterator entry(directory_, failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == ".crash") found.push_back(entry->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void CrashHistory::forget_old() {
+  const std::vector<fs::path> kept = files();
+  std::error_code failure;  // what stays is a few bytes too many
+  for (std::size_t i = 0; i + kKept < kept.size(); ++i) fs::remove(kept[i], failure);
+}
+
+}  // namespace hearth::diagnosis

@@ -1,0 +1,248 @@
+#include "diagnosis/crash_recorder.hpp"
+
+#include "base/bounded_write.hpp"
+#include "base/log_queue.hpp"
+#include "diagnosis/call_stack.hpp"
+#include "diagnosis/code_ranges.hpp"
+#include "diagnosis/crash_record.hpp"
+#include "diagnosis/crash_stack.hpp"
+#include "diagnosis/exit_status.hpp"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <ucontext.h>
+
+namespace hearth::diagnosis {
+namespace {
+
+// -1: nobody wants a record. All that a handler reads.
+constinit std::atomic<int> record_descriptor{-1};
+constinit std::atomic<bool> is_recording{false};
+constinit std::atomic<pid_t> recorded_process{0};  // a child that a library has forked is not ours
+constinit std::atomic<bool> is_recorded{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+// For a record that another thread is writing.
+constexpr time_t kPatienceSeconds = 2;
+
+// For a standard error that nothing may read: twice as long is less than the time above, so that the crash stays the verdict.
+constexpr std::chrono::milliseconds kLogPatience{400};
+
+std::string_view name_of(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGILL: return "SIGILL";
+    case SIGFPE: return "SIGFPE";
+    case SIGABRT: return "SIGABRT";
+    default: return "signal";
+  }
+}
+
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+bool is_wanted() {
+  return is_recording.load() && recorded_process.load() == ::getpid();
+}
+
+// Async-signal-safe. False: another thread is at it, or has been.
+bool record(std::string_view reason, const RunningCall* call, std::string_view stack = {}) {
+  if (!is_wanted() || is_recorded.exchange(true)) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  CrashReport report{.reason = reason,
+                     .time_ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000,
+                     .pid = ::getpid(),
+                     .library = {},
+                     .sha256 = {},
+                     .generation = 0,
+                     .agent_class = {},
+                     .agent = {},
+                     .call = {},
+                     .method = {},
+                     .running_ms = 0,
+                     .stack = stack};
+  if (call != nullptr) {
+    report.library = call->owner->library;
+    report.sha256 = call->owner->sha256;
+    report.generation = call->owner->generation;
+    report.agent_class = call->owner->agent_class;
+    report.agent = call->agent();
+    report.call = call->call;
+    report.method = call->method();
+    report.running_ms = (call_clock() - call->since).count() / 1'000'000;
+  }
+  std::array<char, kMaxCrashRecord>
+      buffer;  // not initialised: a handler's stack is small, and time short
+  write_all(record_descriptor.load(), format_crash(report, buffer));
+  await_log_written(kLogPatience);
+  write_within(STDERR_FILENO, describe_crash(report, buffer), kLogPatience);
+  return true;
+}
+
+// Async-signal-safe. Last of all: the stack may be broken, and to walk it the end. Our own functions, which called the library, are
+// left out.
+void record_stack(const ucontext_t* context) {
+  std::array<std::uintptr_t, kMaxCrashFrames> buffer;
+  const std::span<const std::uintptr_t> frames = walk_crashed_stack(context, buffer);
+  std::size_t shown = frames.size();
+  while (shown > 0 && find_code_owner(frames[shown - 1]) == nullptr) --shown;
+  if (shown == 0) shown = frames.size();  // it is about no library
+  std::array<char, kMaxCrashFrame> line;
+  for (const std::uintptr_t address : frames.first(shown))
+    write_all(record_descriptor.load(), format_frame(find_place(address), line));
+}
+
+// Another thread is at its record: it ends the process when it has written. Not waited for much longer than writing takes, as that thread
+// may be stuck.
+void wait_for_end() {
+  const timespec patience{.tv_sec = kPatienceSeconds, .tv_nsec = 0};
+  timespec left = patience;
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+struct Registers {
+  std::uintptr_t code;
+  std::uintptr_t stack;
+};
+
+Registers registers_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto& registers = context.uc_mcontext.gregs;
+  return {.code = static_cast<std::uintptr_t>(registers[REG_RIP]),
+          .stack = static_cast<std::uintptr_t>(registers[REG_RSP])};
+#elif defined(__aarch64__)
+  return {.code = context.uc_mcontext.pc, .stack = context.uc_mcontext.sp};
+#endif
+}
+
+// The library to whose code the stack leads back: the first word that is an address in one. Read through the system, which
+// answers with an error where there is no memory.
+const CallOwner* owner_of_stack(std::uintptr_t stack) {
+  constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+  std::array<std::uintptr_t, 64> words{};
+  stack &= ~(sizeof(std::uintptr_t) - 1);
+  for (std::size_t at = 0; at < kMaxBytes; at += sizeof words) {
+    const iovec ours{.iov_base = words.data(), .iov_len = sizeof words};
+    const iovec theirs{
+        .iov_base = reinterpret_cast<void*>(stack + at),  // NOLINT(performance-no-int-to-ptr)
+        .iov_len = sizeof words};
+    const ssize_t size = ::process_vm_readv(::getpid(), &ours, 1, &theirs, 1, 0);
+    if (size <= 0) return nullptr;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size) / sizeof(std::uintptr_t); ++i) {
+      if (const CallOwner* const owner = find_code_owner(words[i])) return owner;
+    }
+  }
+  return nullptr;
+}
+
+// A crash outside of any call.
+bool find_owner(const ucontext_t& context, RunningCall& into) {
+  const Registers registers = registers_of(context);
+  const CallOwner* owner = find_code_owner(registers.code);
+  // What has returned leaves its addresses behind on the stacks of our own threads: only those of a library say something.
+  if (owner == nullptr && !has_call_record()) owner = owner_of_stack(registers.stack);
+  if (owner == nullptr) return false;
+  into.owner = owner;
+  into.call = kOwnThread;
+  into.since = call_clock();
+  return true;
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  leave_stack_walk(*info);
+  const int kept_errno = errno;
+  RunningCall call;
+  const bool in_call =
+      find_running_call(call) || find_owner(*static_cast<const ucontext_t*>(context), call);
+  if (record(name_of(signal), in_call ? &call : nullptr)) {
+    record_stack(static_cast<const ucontext_t*>(context));
+  } else if (is_wanted()) {
+    // Another thread crashes at this moment: it ends the process when it has written.
+    for (;;) ::pause();
+  }
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(signal, &standard, nullptr);
+  // A fault comes again when we return to the instruction. A signal that was sent (abort() sends one) must be sent again; it is
+  // delivered when we return.
+  if (info->si_code <= 0) ::raise(signal);
+  errno = kept_errno;
+}
+
+// exit() from a library's code runs destructors of ours below the feet of other threads; and it looks like success.
+void on_exit_of_process() {
+  RunningCall call;
+  if (!is_wanted() || !find_running_call(call)) return;
+  if (record("exit", &call)) {
+    record_stack(nullptr);
+  } else {
+    wait_for_end();
+  }
+  ::_exit(kExitPluginLeft);
+}
+
+void watch_exit() {
+  static const int registered = std::atexit(on_exit_of_process);
+  static_cast<void>(registered);  // without it only the record is missing
+}
+
+}  // namespace
+
+CrashRecorder::CrashRecorder(const std::filesystem::path& file)
+    : file_(file), is_first_(!is_recording.exchange(true)) {
+  if (!is_first_) return;
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  record_descriptor = descriptor_;
+  is_recorded = false;
+  recorded_process = ::getpid();
+  struct sigaction ours{};
+  ours.sa_sigaction = on_crash;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  // A fault inside the handler is the end, and no call of the handler.
+  for (const int signal : kSignals) ::sigaddset(&ours.sa_mask, signal);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &ours, &before_[i]);
+  watch_exit();
+  prepare_stack_walk();
+}
+
+CrashRecorder::~CrashRecorder() {
+  if (!is_first_) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  record_descriptor = -1;
+  is_recording = false;
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(file_.c_str());
+}
+
+void CrashRecorder::end_as_hung(const RunningCall& call, std::string_view stack) {
+  if (!record(kHung, &call, stack)) wait_for_end();
+  ::_exit(kExitHung);
+}
+
+}  // namespace hearth::diagnosis

@@ -1,0 +1,11 @@
+#pragma once
+// The extensions of the ABI, by their names: what a library's note may ask for.
+
+#include <string_view>
+
+namespace hearth::plugins {
+
+// Whether a plugin may require `id`: what the host provides (generation/abi_extensions.hpp), and what only a plugin provides.
+[[nodiscard]] bool knows_extension(std::string_view id) noexcept;
+
+}  // namespace hearth::plugins

@@ -1,0 +1,119 @@
+#include "plugins/admission/staging.hpp"
+
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
+#include "plugins/admission/plugin_note.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+constexpr std::size_t kHashDigitsInName = 16;
+// Names are free after a start; a collision means that somebody else writes there.
+constexpr int kMaxNameCollisions = 1000;
+
+Error staging_refused(const std::filesystem::path& path, std::string_view what, int error) {
+  const std::string why = std::error_code(error, std::generic_category()).message();
+  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " + why};
+}
+
+Error forbidden(const std::filesystem::path& path, std::string_view why) {
+  return Error{Errc::kForbidden, show_name(path.native()) + " " + std::string(why)};
+}
+
+// 0, or the error number.
+int write_fully(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+Result<void> remove_leftovers(const std::filesystem::path& directory) {
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure);
+  while (!failure && entry != std::filesystem::directory_iterator()) {
+    // remove() takes files and empty directories; anything else is not from us, and stays.
+    std::error_code ignored;
+    std::filesystem::remove(entry->path(), ignored);
+    entry.increment(failure);
+  }
+  if (failure) return staging_refused(directory, "cannot be listed", failure.value());
+  return {};
+}
+
+}  // namespace
+
+StagedFile::StagedFile(std::filesystem::path path, std::uint64_t generation)
+    : path_(std::move(path)), generation_(generation) {}
+
+StagedFile::~StagedFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), generation_(other.generation_) {}
+
+StagedFile& StagedFile::operator=(StagedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(generation_, other.generation_);
+  return *this;
+}
+
+Result<StagingArea> StagingArea::open(const std::filesystem::path& directory) {
+  std::error_code failure;
+  const std::filesystem::path path =
+      std::filesystem::absolute(directory, failure).lexically_normal();
+  if (failure) return staging_refused(directory, "has no absolute path", failure.value());
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return staging_refused(path, "cannot be made", errno);
+  }
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0)
+    return staging_refused(path, "cannot be examined", errno);
+  if (!S_ISDIR(status.st_mode)) return forbidden(path, "is no directory");
+  if (status.st_uid != ::geteuid()) return forbidden(path, "belongs to another user");
+  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(path.c_str(), S_IRWXU) != 0) {
+    return staging_refused(path, "cannot be made private", errno);
+  }
+  if (auto removed = remove_leftovers(path); !removed) return removed.error();
+  return StagingArea(path);
+}
+
+Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view sha256,
+                                      std::span<const std::byte> bytes) {
+  HEARTH_ASSERT(is_valid_plugin_name(plugin), "only a checked name becomes a part of a path");
+  HEARTH_ASSERT(sha256.size() >= kHashDigitsInName, "a hash has 64 digits");
+  const std::string stem =
+      std::string(plugin) + "-" + std::string(sha256.substr(0, kHashDigitsInName)) + "-g";
+  for (int attempt = 0; attempt < kMaxNameCollisions; ++attempt) {
+    const std::uint64_t generation = ++last_generation_;
+    const std::filesystem::path path = directory_ / (stem + std::to_string(generation) + ".so");
+    const FileDescriptor fd(::open(
+        path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IXUSR));
+    if (!fd.is_open() && errno == EEXIST) continue;
+    if (!fd.is_open()) return staging_refused(path, "cannot be made", errno);
+    StagedFile staged(path, generation);  // removes the file if the rest fails
+    if (const int error = write_fully(fd.get(), bytes); error != 0) {
+      return staging_refused(path, "cannot be written", error);
+    }
+    // Whatever the umask was.
+    if (::fchmod(fd.get(), S_IRUSR | S_IXUSR) != 0)
+      return staging_refused(path, "cannot be made read-only", errno);
+    return staged;
+  }
+  return forbidden(directory_, "is full of files that this server did not put there");
+}
+
+}  // namespace hearth::plugins

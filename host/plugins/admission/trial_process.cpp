@@ -1,0 +1,215 @@
+#include "plugins/admission/trial_process.hpp"
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <poll.h>
+#include <spawn.h>
+
+namespace hearth::plugins {
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+// Pipes are moved above the descriptors that the child gets, so that no dup2 overwrites one.
+constexpr int kFirstFreeDescriptor = 10;
+constexpr std::size_t kMaxKeptBytes = std::size_t{16} << 10;
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+std::optional<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  Pipe pipe{.read = FileDescriptor(ends[0]), .write = FileDescriptor(ends[1])};
+  pipe.write = FileDescriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFreeDescriptor));
+  const bool nonblocking = ::fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+  if (!pipe.write.is_open() || !nonblocking) return std::nullopt;
+  return pipe;
+}
+
+// What came out of one pipe: the end of it, since that is where the reason for a crash stands.
+class Intake {
+ public:
+  explicit Intake(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+  // Takes what is there without waiting; at most a bounded amount, so that a library that prints for ever
+  // cannot keep us from looking at the clock.
+  void drain() {
+    constexpr int kRounds = 64;
+    std::array<char, 4096> buffer;
+    for (int round = 0; round < kRounds && is_open(); ++round) {
+      const ssize_t n = ::read(descriptor_.get(), buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) return descriptor_.reset();
+      text_.append(buffer.data(), static_cast<std::size_t>(n));
+      if (text_.size() > kMaxKeptBytes) text_.erase(0, text_.size() - kMaxKeptBytes);
+    }
+  }
+
+ private:
+  FileDescriptor descriptor_;
+  std::string text_;
+};
+
+// The parts of posix_spawn that must be given back.
+class SpawnSetup {
+ public:
+  SpawnSetup() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSetup() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+// Starts the child. 0, or the error number.
+int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& output,
+                pid_t& child) {
+  SpawnSetup setup;
+  int error = 0;
+  const auto also = [&error](int result) {
+    if (error == 0) error = result;
+  };
+  also(::posix_spawn_file_actions_addopen(&setup.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0));
+  also(::posix_spawn_file_actions_adddup2(&setup.actions, output.write.get(), STDOUT_FILENO));
+  also(::posix_spawn_file_actions_adddup2(&setup.actions, output.write.get(), STDERR_FILENO));
+  also(::posix_spawn_file_actions_adddup2(&setup.actions, verdict.write.get(), kVerdictDescriptor));
+  // Sockets and files of ours that were opened without close-on-exec.
+  also(::posix_spawn_file_actions_addclosefrom_np(&setup.actions, kVerdictDescriptor + 1));
+
+  // A group of its own, so that whatever it starts can be ended with it; and no signal of ours blocked.
+  sigset_t none{};
+  sigset_t all{};
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  also(::posix_spawnattr_setflags(
+      &setup.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  also(::posix_spawnattr_setpgroup(&setup.attributes, 0));
+  also(::posix_spawnattr_setsigmask(&setup.attributes, &none));
+  also(::posix_spawnattr_setsigdefault(&setup.attributes, &all));
+  if (error != 0) return error;
+
+  std::vector<std::string> texts = options.arguments;
+  std::string program = options.program.native();
+  std::vector<char*> arguments = {program.data()};
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  return ::posix_spawn(&child, program.c_str(), &setup.actions, &setup.attributes, arguments.data(),
+                       environ);
+}
+
+// Whether the child has ended; it stays to be reaped.
+bool has_ended(pid_t child) {
+  siginfo_t status{};
+  const int result =
+      ::waitid(P_PID, static_cast<id_t>(child), &status, WEXITED | WNOHANG | WNOWAIT);
+  return result == 0 && status.si_pid == child;
+}
+
+// Ends the child with all that it started, and gives its status as waitpid does.
+int reap(pid_t child) {
+  // Before it is reaped its number cannot belong to anybody else.
+  ::kill(-child, SIGKILL);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void wait_for_news(Intake& verdict, Intake& output, milliseconds limit) {
+  std::array<pollfd, 2> wanted{};
+  nfds_t count = 0;
+  for (const Intake* intake : {&verdict, &output}) {
+    if (intake->is_open())
+      wanted[count++] = {.fd = intake->descriptor(), .events = POLLIN, .revents = 0};
+  }
+  // With both pipes closed there is nothing to wake us: look again soon.
+  const milliseconds longest = count == 0 ? milliseconds(2) : milliseconds(20);
+  ::poll(wanted.data(), count, static_cast<int>(std::min(longest, limit).count()));
+  verdict.drain();
+  output.drain();
+}
+
+}  // namespace
+
+TrialOutcome run_trial(const TrialOptions& options) {
+  auto verdict_pipe = make_pipe();
+  auto output_pipe = make_pipe();
+  TrialOutcome outcome;
+  if (!verdict_pipe || !output_pipe) {
+    outcome.not_started = "no pipe: " + system_text(errno);
+    return outcome;
+  }
+  pid_t child = -1;
+  if (const int error = start_child(options, *verdict_pipe, *output_pipe, child); error != 0) {
+    outcome.not_started = options.program.native() + ": " + system_text(error);
+    return outcome;
+  }
+  verdict_pipe->write.reset();
+  output_pipe->write.reset();
+  Intake verdict(std::move(verdict_pipe->read));
+  Intake output(std::move(output_pipe->read));
+
+  const auto deadline = SteadyClock::now() + options.time_limit;
+  while (!has_ended(child)) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now());
+    if (left <= milliseconds(0)) {
+      outcome.in_time = false;
+      break;
+    }
+    wait_for_news(verdict, output, left);
+  }
+  outcome.status = reap(child);
+  verdict.drain();
+  output.drain();
+  outcome.verdict = verdict.text();
+  outcome.output = output.text();
+  return outcome;
+}
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
+}
+
+std::string last_words(std::string_view output) {
+  constexpr std::size_t kMaxToldBytes = 200;
+  while (!output.empty() && (output.back() == '\n' || output.back() == ' '))
+    output.remove_suffix(1);
+  if (output.empty()) return {};
+  if (output.size() > kMaxToldBytes) output.remove_prefix(output.size() - kMaxToldBytes);
+  return "; it said: " + quote_text(output, 4 * kMaxToldBytes);
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,81 @@
+#pragma once
+// What `hearth check` tries with a library that it has loaded. Each case runs in a process of its own.
+
+#include "plugins/check/check_script.hpp"
+#include "plugins/check/check_subject.hpp"
+#include "plugins/check/check_voice.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace hearth::plugins {
+
+struct CheckCase {
+  std::string_view id;        // "T301"; never reused, as the ids of file_rules.hpp
+  std::string_view sentence;  // what it asks for
+  std::string_view advice;    // what to do if it is broken
+  CaseOutcome (*run)(CheckRun& run);
+};
+
+// T1: loading, init(), the end. T2: making and destroying agents. T3: events. T4: a host that fails. T5: what is lent.
+// In the order in which they are tried.
+[[nodiscard]] std::span<const CheckCase> check_cases();
+
+// The case called `id`, or null.
+[[nodiscard]] const CheckCase* find_check_case(std::string_view id);
+
+// ---- T1, check_cases_load.cpp ----
+CaseOutcome check_load_time(CheckRun& run);
+CaseOutcome check_traces_of_init(CheckRun& run);
+CaseOutcome check_other_hosts(CheckRun& run);
+CaseOutcome check_missing_extensions(CheckRun& run);
+CaseOutcome check_traces_of_a_life(CheckRun& run);
+CaseOutcome check_unmapping(CheckRun& run);
+CaseOutcome check_two_copies(CheckRun& run);
+CaseOutcome check_many_cycles(CheckRun& run);
+
+// ---- T2, check_cases_agents.cpp ----
+CaseOutcome check_class_indexes(CheckRun& run);
+CaseOutcome check_growth(CheckRun& run);
+CaseOutcome check_odd_names(CheckRun& run);
+CaseOutcome check_two_agents(CheckRun& run);
+CaseOutcome check_second_life(CheckRun& run);
+CaseOutcome check_sudden_end(CheckRun& run);
+CaseOutcome check_migration(CheckRun& run);
+CaseOutcome check_creation(CheckRun& run);
+
+// ---- T2, check_cases_state.cpp ----
+CaseOutcome check_schema_migration(CheckRun& run);
+CaseOutcome check_memory_of_lives(CheckRun& run);
+
+// ---- T3, check_cases_events.cpp ----
+CaseOutcome check_every_kind(CheckRun& run);
+CaseOutcome check_longer_events(CheckRun& run);
+CaseOutcome check_completion(CheckRun& run);
+CaseOutcome check_deadlines(CheckRun& run);
+CaseOutcome check_cancelling(CheckRun& run);
+CaseOutcome check_results(CheckRun& run);
+CaseOutcome check_methods(CheckRun& run);
+CaseOutcome check_malformed_bodies(CheckRun& run);
+CaseOutcome check_call_times(CheckRun& run);
+CaseOutcome check_jobs(CheckRun& run);
+
+// ---- T4 and T5, check_cases_host.cpp ----
+CaseOutcome check_failing_submit(CheckRun& run);
+CaseOutcome check_failing_host(CheckRun& run);
+CaseOutcome check_lent_memory(CheckRun& run);
+
+// What is common to cases: the first thing that the library was blamed for, or that it passed.
+[[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject);
+// For play(): blames an agent that has accepted an event, waits for nothing, and does not complete it.
+[[nodiscard]] AfterEach blame_unfinished(CheckSubject& subject);
+// The library could not be loaded here, or its create() refuses, which T210 has said: nothing can be said.
+[[nodiscard]] CaseOutcome not_started();
+[[nodiscard]] CaseOutcome not_created(hearth_status status);
+// The time of the case was over before it could say anything.
+[[nodiscard]] CaseOutcome out_of_time();
+// Bytes that are taken from malloc and not given back; 0 where another allocator is in its place.
+[[nodiscard]] std::size_t allocated();
+
+}  // namespace hearth::plugins

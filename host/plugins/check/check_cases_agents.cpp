@@ -1,0 +1,228 @@
+// T2: making and destroying agents.
+
+#include "base/escape.hpp"
+#include "plugins/check/check_cases.hpp"
+#include "plugins/check/check_script.hpp"
+#include "plugins/generation/abi_status.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hearth::plugins {
+namespace {
+
+constexpr std::size_t kMaxShownOptions = 60;
+
+// An agent is made, starts, and goes. What create() said.
+hearth_status short_life(CheckSubject& subject, const hearth_class& table) {
+  CheckInstance instance(subject, table, "short");
+  const hearth_status made = instance.create();
+  if (made == HEARTH_OK) instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+  return made;
+}
+
+}  // namespace
+
+CaseOutcome check_class_indexes(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  const hearth_plugin& plugin = subject.plugin();
+  const auto class_at = [&](std::uint32_t index) {
+    const hearth_class* table = nullptr;
+    subject.enter("in get_class()", nullptr, [&] {
+      table = plugin.get_class(index);
+      return hearth_status{HEARTH_OK};
+    });
+    return table;
+  };
+  for (const std::uint32_t index :
+       {plugin.class_count, plugin.class_count + 1, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
+    if (class_at(index) != nullptr)
+      return CaseOutcome::failed("it gives a class for the index " + std::to_string(index));
+  }
+  for (std::uint32_t index = 0; index < plugin.class_count; ++index) {
+    if (class_at(index) != subject.classes()[index])
+      return CaseOutcome::failed("it gives another table each time for the index " +
+                                 std::to_string(index));
+  }
+  return outcome_of(subject);
+}
+
+CaseOutcome check_growth(CheckRun& run) {
+  if (allocated() == 0)
+    return CaseOutcome::skipped("this program does not use the system's malloc");
+  constexpr int kWarmUp = 100;
+  constexpr int kRound = 450;
+  constexpr std::size_t kPerAgent =
+      16;  // the smallest thing that malloc gives takes 24 to 32 bytes
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) {
+    for (int life = 0; life < kWarmUp; ++life) made = short_life(subject, *table);
+    if (run.is_late()) return out_of_time();
+    if (made != HEARTH_OK) continue;
+    std::size_t least = SIZE_MAX;
+    // Two rounds: what grows once is a cache, what grows each time is a leak.
+    for (int round = 0; round < 2; ++round) {
+      const std::size_t before = allocated();
+      for (int life = 0; life < kRound; ++life) short_life(subject, *table);
+      const std::size_t after = allocated();
+      least = std::min(least, after > before ? after - before : 0);
+    }
+    if (least > kPerAgent * kRound) {
+      return CaseOutcome::failed("each agent of " + std::string(table->name) +
+                                 " that is made and destroyed leaves " +
+                                 std::to_string(least / kRound) + " bytes");
+    }
+  }
+  CaseOutcome outcome = outcome_of(subject);
+  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
+  return outcome;
+}
+
+CaseOutcome check_odd_names(CheckRun& run) {
+  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
+  if (!subject.start()) return not_started();
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  const std::vector<std::string> names = {"x",
+                                          std::string(1, '\0'),
+                                          std::string(256, 'n'),
+                                          std::string(kLarge, 'n'),
+                                          "\xff\xfe\x80",
+                                          "'; DROP TABLE x; --",
+                                          "../../etc/passwd",
+                                          "%s%n%s",
+                                          "\xf0\x9f\x94\xa5",
+                                          ""};
+  const std::vector<std::string> options = {
+      "",
+      "{}",
+      "{",
+      "null",
+      "[]",
+      "\"x\"",
+      "{\"a\":" + std::string(200, '[') + std::string(200, ']') + "}",
+      "{\"a\":\"" + std::string(kLarge, 'o') + "\"}",
+      "\xff\xfe",
+      R"({"rounds":-1,"limit":1e999,"name":null})"};
+  for (const hearth_class* const table : subject.classes()) {
+    const auto try_with = [&](const std::string& name, const std::string& text) {
+      CheckInstance instance(subject, *table, name);
+      if (instance.create(text) != HEARTH_OK) return;
+      instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+    };
+    for (const std::string& name : names) try_with(name, run.setting.options);
+    for (const std::string& text : options) try_with("odd", text);
+  }
+  return outcome_of(subject);
+}
+
+CaseOutcome check_two_agents(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) {
+    CheckInstance one(subject, *table, "one");
+    CheckInstance two(subject, *table, "two");
+    made = one.create();
+    if (made != HEARTH_OK || two.create() != HEARTH_OK) continue;
+    for (const CheckEvent& event : life_events(*table, {})) {
+      // Operations of one end while the other's are under way.
+      for (CheckInstance* const each : {&one, &two}) {
+        if (event.kind == HEARTH_EVENT_CONNECTING)
+          each->agent().add_connection(event.connection).deciding = true;
+        each->deliver(event);
+      }
+      two.pump();
+      one.pump();
+    }
+    one.destroy();
+    two.go_through({.kind = HEARTH_EVENT_MESSAGE, .name = {}, .body = "still here?"});
+  }
+  CaseOutcome outcome = outcome_of(subject);
+  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
+  return outcome;
+}
+
+CaseOutcome check_second_life(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) {
+    const Script whole{.methods = find_methods(subject, *table)};
+    made = play(subject, *table, "twice", {.methods = whole.methods, .pumps = false});
+    if (made != HEARTH_OK) continue;
+    if (const hearth_status again = play(subject, *table, "twice", whole); again != HEARTH_OK) {
+      return CaseOutcome::failed("its create() fails with status " + std::to_string(again) +
+                                 " for an agent that has lived before");
+    }
+  }
+  CaseOutcome outcome = outcome_of(subject);
+  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
+  return outcome;
+}
+
+CaseOutcome check_migration(CheckRun& run) {
+  // What it does wrong on one thread is for another case to say.
+  CheckSubject still(run);
+  if (!still.start()) return not_started();
+  for (const hearth_class* const table : still.classes())
+    play(still, *table, "settled", {.methods = {}}, blame_unfinished(still));
+  if (!still.host().blamed().empty())
+    return CaseOutcome::skipped("it misbehaves on one thread, too (T303)");
+  CheckSubject subject(run, {.host = {}, .guarded = false, .migrates = true});
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) {
+    made = play(subject, *table, "nomad", {.methods = {}}, blame_unfinished(subject));
+    if (made == HEARTH_OK)
+      play(subject, *table, "nomad", {.methods = find_methods(subject, *table)});
+  }
+  CaseOutcome outcome = outcome_of(subject);
+  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
+  return outcome;
+}
+
+CaseOutcome check_creation(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  for (const hearth_class* const table : subject.classes()) {
+    CheckInstance instance(subject, *table, "made");
+    const hearth_status made = instance.create();
+    if (made == HEARTH_OK) continue;
+    return CaseOutcome::failed("create() of " + std::string(table->name) + " answers " +
+                               status_name(made) + " to the options " +
+                               quote_text(run.setting.options, kMaxShownOptions));
+  }
+  return outcome_of(subject);
+}
+
+CaseOutcome check_sudden_end(CheckRun& run) {
+  CheckSubject subject(run);
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) {
+    const std::vector<std::string> methods = find_methods(subject, *table);
+    const std::size_t length = life_events(*table, methods).size();
+    // After each event of a life, with all that was begun still under way.
+    for (std::size_t end = 0; end <= length && !run.is_late(); ++end) {
+      std::size_t played = 0;
+      const AfterEach until = [&](CheckInstance&, const CheckEvent&, const Delivered&) {
+        return ++played < end;
+      };
+      made = play(subject, *table, "sudden", {.methods = methods, .pumps = false}, until);
+      if (made != HEARTH_OK) break;
+    }
+    // An agent that was never told to start.
+    CheckInstance unborn(subject, *table, "unborn");
+    unborn.create();
+  }
+  CaseOutcome outcome = outcome_of(subject);
+  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
+  return outcome;
+}
+
+}  // namespace hearth::plugins

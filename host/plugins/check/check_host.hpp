@@ -1,0 +1,153 @@
+#pragma once
+// The host of a check: the table of functions that a library gets when it is tried, every call of which is watched and may be made to
+// fail.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/logger.hpp"
+#include "base/metrics.hpp"
+#include "base/random.hpp"
+#include "plugins/check/guarded_memory.hpp"
+#include "plugins/generation/abi_host.hpp"
+#include "runtime/agent_host.hpp"
+#include "runtime/durable_events.hpp"
+
+#include <hearth/abi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::plugins {
+
+class CheckAgent;
+
+// How a host differs from this server's.
+struct HostVariant {
+  std::uint32_t struct_size =
+      sizeof(hearth_host);  // smaller: the table ends there, and nothing may be read behind it
+  std::uint16_t abi_minor = HEARTH_ABI_MINOR;
+  std::set<std::string, std::less<>> hidden;  // extensions that it does not have
+  bool has_extensions = true;                 // false: it has none
+};
+
+// A call to the host that is not answered as it should be.
+struct HostFault {
+  std::uint64_t at = 0;  // which call from now on: 1 is the next; 0: none
+  hearth_status status = HEARTH_E_IO;
+  bool submit_only = false;  // only submit() is counted and fails
+};
+
+// What a function of the table is.
+struct HostFunction {
+  std::string_view name;  // "hearth.sql/1 step"
+  bool any_thread;        // its tag is [any]
+  bool while_closing;     // it works for an agent that is being destroyed
+};
+
+// Promises  Answers as the server's AbiHost does, over CheckAgents. What the contract forbids is put down by blame(): a call for
+//           an agent that is not running, from another thread, after the agent is gone or after deinit().
+// Threads   One after the other; the table's functions, post() and blame(): any.
+// Lifetime  Outlives the library that has its table.
+class CheckHost final : public runtime::AgentDirectory {
+ public:
+  // `memory` null: what is lent to the library is not guarded.
+  CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
+            GuardedMemory* memory);
+  ~CheckHost() override;
+
+  [[nodiscard]] const hearth_host* table() const { return table_; }
+  [[nodiscard]] static CheckHost& of(const hearth_host* table);
+
+  // ---- agents ----
+  [[nodiscard]] runtime::AgentHandle next_handle() { return ++last_handle_; }
+  void add(CheckAgent& agent);
+  void remove(CheckAgent& agent);
+  // Names the agent whose code runs until the next call, on the calling thread; null: none.
+  CheckAgent* set_running(CheckAgent* agent) {
+    thread_ = std::this_thread::get_id();
+    return std::exchange(running_, agent);
+  }
+  Found find(runtime::AgentHandle handle) override;
+  bool post(runtime::AgentHandle handle, std::uint64_t token) override;
+  [[nodiscard]] std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> take_posts();
+
+  // ---- what is watched ----
+  void inject(HostFault fault);
+  // Calls that a fault could have hit, since inject().
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+  [[nodiscard]] bool fault_came() const { return fault_came_; }
+  // The function that failed.
+  [[nodiscard]] const std::string& faulted() const { return faulted_; }
+  void close() { closed_ = true; }  // deinit() has returned
+  void blame(std::string what);
+  [[nodiscard]] std::vector<std::string> blamed() const;
+
+  // What the check itself could not do: the first failure, or empty. The library is not to blame for what follows.
+  void note_failure(const std::string& what);
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+
+  // What on_event() and the like are given; guarded if the host has memory for that.
+  [[nodiscard]] GuardedMemory* memory() { return memory_; }
+
+  [[nodiscard]] const AbiHost& abi() const { return abi_; }
+  [[nodiscard]] const HostVariant& variant() const { return variant_; }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
+  [[nodiscard]] Random& random() { return random_; }
+  [[nodiscard]] runtime::DurableEvents& events() { return events_; }
+
+  // ---- for the table's functions ----
+  // Before one is answered: the status that it fails with, if it is to.
+  std::optional<hearth_status> enter(const HostFunction& function, hearth_agent agent);
+  // Replaces what a function lends by a copy that dies when the agent's code returns to the host.
+  void guard(const HostFunction& function, hearth_bytes* out);
+
+ private:
+  void check_caller(const HostFunction& function, hearth_agent agent);
+
+  const HostVariant variant_;
+  std::atomic<std::thread::id> thread_ = std::this_thread::get_id();  // where code runs
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<Logger> logger_;
+  Metrics metrics_;
+  runtime::DurableEvents events_;
+  AbiHost abi_;
+  GuardedMemory* const memory_;
+  const hearth_host* table_ = nullptr;  // in table_memory
+
+  std::map<runtime::AgentHandle, CheckAgent*> agents_;
+  CheckAgent* running_ = nullptr;
+  runtime::AgentHandle last_handle_ = 1000;
+  HostFault fault_;
+  std::uint64_t calls_ = 0;
+  bool fault_came_ = false;
+  std::string faulted_;
+  std::string failure_;
+  std::atomic<bool> closed_ = false;
+
+  mutable std::mutex mutex_;
+  std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> posts_;  // guarded by mutex_
+  std::vector<std::string> blamed_;                                   // guarded by mutex_
+};
+
+// The table of the extension called `id`, each function of which goes through CheckHost::enter() of its host; null if there is none.
+[[nodiscard]] const void* find_watched_extension(std::string_view id) noexcept;
+
+// The functions of hearth_host, likewise; struct_size and versions are this server's.
+[[nodiscard]] const hearth_host& watched_host() noexcept;
+
+// The extensions that a server has.
+[[nodiscard]] std::vector<std::string_view> extension_names();
+
+}  // namespace hearth::plugins

@@ -1,0 +1,96 @@
+#include "plugins/check/check_voice.hpp"
+
+#include "json/json.hpp"
+#include "plugins/admission/trial_process.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace hearth::plugins {
+namespace {
+
+// The only way from a signal handler to an object.
+std::atomic<const GuardedMemory*> guarded_memory{nullptr};
+
+// Only what a signal handler may do.
+void write_all(const char* text, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(kVerdictDescriptor, text, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text += n;
+    size -= static_cast<std::size_t>(n);
+  }
+}
+
+extern "C" void on_crash(int signal, siginfo_t* info, void* /*context*/) {
+  const GuardedMemory* const memory = guarded_memory.load();
+  // Sent by kill() or raise(): there is no address.
+  const bool has_address = info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS);
+  const char* const label =
+      memory != nullptr && has_address ? memory->label_at(info->si_addr) : nullptr;
+  if (label != nullptr) {
+    constexpr char kBegin[] = "{\"crash\":\"";
+    write_all(kBegin, sizeof kBegin - 1);
+    write_all(label, std::strlen(label));
+    write_all("\"}\n", 3);
+  }
+  if (::gettid() != ::getpid()) {
+    constexpr char kThread[] = "{\"crash_in\":\"thread\"}\n";
+    write_all(kThread, sizeof kThread - 1);
+  }
+  // The handler is gone by now (SA_RESETHAND): what happened happens again, and ends the process.
+  if (info->si_code <= 0) ::raise(signal);
+}
+
+}  // namespace
+
+CheckVoice::CheckVoice()
+    : descriptor_(::fcntl(kVerdictDescriptor, F_GETFD) >= 0 ? kVerdictDescriptor : STDOUT_FILENO) {}
+
+void CheckVoice::doing(std::string_view what) {
+  if (what == last_) return;
+  last_ = what;
+  write_line(dump_json(Json{{"doing", last_}}));
+}
+
+void CheckVoice::verdict(const CaseOutcome& outcome) {
+  constexpr std::array<std::string_view, 5> kWords = {"passed", "warned", "failed", "skipped",
+                                                      "error"};
+  write_line(dump_json(Json{{"verdict", kWords[static_cast<std::size_t>(outcome.kind)]},
+                            {"reason", outcome.reason}}));
+}
+
+void CheckVoice::write_line(std::string_view line) const {
+  std::string text(line);
+  text += '\n';
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t n = ::write(descriptor_, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the parent is gone; nobody wants to know
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void report_crashes(const GuardedMemory& memory) {
+  guarded_memory.store(&memory);
+  // A library that overflows its stack has none left for the handler.
+  static std::array<std::byte, std::size_t{64} << 10> stack;
+  const stack_t alternative{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  ::sigaltstack(&alternative, nullptr);
+  struct sigaction action{};
+  action.sa_sigaction = on_crash;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  ::sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT})
+    ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace hearth::plugins

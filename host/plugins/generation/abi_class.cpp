@@ -1,0 +1,204 @@
+#include "plugins/generation/abi_class.hpp"
+
+#include "plugins/generation/abi_call.hpp"
+#include "plugins/generation/abi_host.hpp"
+#include "plugins/generation/abi_status.hpp"
+#include "plugins/generation/plugin_generation.hpp"
+
+#include <hearth/ext/schema.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+using runtime::AgentEvent;
+using runtime::AgentHost;
+using runtime::AgentInstance;
+using runtime::OperationResult;
+
+// Calls into the library, and lets it be known which agent the call is for, as `event` if that says more than the function. Exceptions end
+// here: see AbiClass.
+template <class Call>
+hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
+                          const diagnosis::AgentLabel& agent, const Call& call,
+                          std::string_view event = {},
+                          const diagnosis::AgentLabel& method = {}) noexcept {
+  const diagnosis::CallScope published(agent_class.call_owner(), event.empty() ? function : event,
+                                       agent, method);
+  try {
+    return call();
+  } catch (...) {
+    agent_class.report_exception(function);
+    return HEARTH_E_PLUGIN;
+  }
+}
+
+// What an author or an operator looks for: a method, GET or POST, a callback. The names of other events are addresses and
+// ids, which may be secret.
+diagnosis::AgentLabel method_of(const AgentEvent& event) {
+  switch (event.kind) {
+    case runtime::EventKind::kCall:
+    case runtime::EventKind::kRequest:
+    case runtime::EventKind::kSchedule:
+    case runtime::EventKind::kQueueItem: return diagnosis::AgentLabel(event.name);
+    default: return {};
+  }
+}
+
+// Anything but HEARTH_OK is a failure; positive numbers are not in the contract of these functions.
+Result<void> result_of(hearth_status status, std::string_view what) {
+  if (status == HEARTH_OK) return {};
+  return Error{to_errc(status), std::string(what) + " (" + status_name(status) + ")"};
+}
+
+class AbiInstance final : public AgentInstance {
+ public:
+  AbiInstance(const AbiClass& agent_class, const hearth_class& table,
+              const diagnosis::AgentLabel& label, void* instance)
+      : class_(agent_class), table_(table), label_(label), instance_(instance) {}
+
+  ~AbiInstance() override {
+    call_plugin(class_, "destroy", label_, [this] {
+      table_.destroy(instance_);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+  Result<void> on_event(const AgentEvent& event) override {
+    const hearth_event passed = {.struct_size = sizeof(hearth_event),
+                                 .kind = static_cast<std::uint32_t>(event.kind),
+                                 .call = event.call,
+                                 .connection = event.connection,
+                                 .name = slice_of(event.name),
+                                 .body = slice_of(event.body),
+                                 .deadline_ms = event.deadline_ms,
+                                 .flags = event.flags,
+                                 .reserved = 0};
+    const hearth_status status = call_plugin(
+        class_, "on_event", label_, [&] { return table_.on_event(instance_, &passed); },
+        to_string(event.kind), method_of(event));
+    return result_of(status, "the agent refused it");
+  }
+
+  void on_cancel(runtime::CallId call) override {
+    call_plugin(class_, "on_cancel", label_, [&] {
+      table_.on_cancel(instance_, call);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+  void on_result(const OperationResult& result) override {
+    const bool ok = result.outcome.has_value();
+    // A copy: error() gives one, which must live as long as the call.
+    const std::string why = ok ? std::string() : result.outcome.error().message;
+    const hearth_result passed = {
+        .struct_size = sizeof(hearth_result),
+        .flags = HEARTH_RESULT_FINAL,
+        .status = ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code),
+        .operation = result.operation,
+        .token = result.token,
+        .body = slice_of(ok ? *result.outcome : std::string_view(why))};
+    call_plugin(class_, "on_result", label_, [&] {
+      table_.on_result(instance_, &passed);
+      return hearth_status{HEARTH_OK};
+    });
+  }
+
+ private:
+  const AbiClass& class_;  // kept by the live agent for as long as its instance
+  const hearth_class& table_;
+  const diagnosis::AgentLabel label_;
+  void* const instance_;
+};
+
+// What the class gives for `id`, or null.
+const void* find_table(const AbiClass& agent_class, const hearth_class& table, const char* id) {
+  if (!HEARTH_HAS(&table, hearth_class, get_extension)) return nullptr;
+  const void* found = nullptr;
+  call_plugin(agent_class, "get_extension", diagnosis::AgentLabel(), [&] {
+    found = table.get_extension(&table, id);
+    return hearth_status{HEARTH_OK};
+  });
+  return found;
+}
+
+const hearth_offload_v1* find_offload(const AbiClass& agent_class, const hearth_class& table) {
+  const auto* const offload =
+      static_cast<const hearth_offload_v1*>(find_table(agent_class, table, HEARTH_EXT_OFFLOAD));
+  return offload != nullptr && offload->run != nullptr ? offload : nullptr;
+}
+
+std::uint32_t find_schema_version(const AbiClass& agent_class, const hearth_class& table) {
+  const auto* const schema =
+      static_cast<const hearth_schema_v1*>(find_table(agent_class, table, HEARTH_EXT_SCHEMA));
+  return schema != nullptr && HEARTH_HAS(schema, hearth_schema_v1, version) ? schema->version : 0;
+}
+
+}  // namespace
+
+AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
+                   std::string sha256, std::uint64_t number)
+    : generation_(std::move(generation)),
+      entry_(entry),
+      owner_(generation_->origin(), std::move(sha256), number, std::string(entry.name)),
+      offload_(find_offload(*this, *entry_.table)),
+      schema_version_(find_schema_version(*this, *entry_.table)) {
+  generation_->add_user();
+}
+
+AbiClass::~AbiClass() {
+  generation_->remove_user();
+}
+
+std::string_view AbiClass::name() const {
+  return entry_.name;
+}
+std::string_view AbiClass::version() const {
+  return entry_.version;
+}
+std::string_view AbiClass::origin() const {
+  return generation_->origin();
+}
+
+bool AbiClass::is_idempotent(std::string_view method) const {
+  return std::ranges::binary_search(entry_.idempotent_methods, method);
+}
+
+bool AbiClass::checks_state() const {
+  return (entry_.table->flags & HEARTH_CLASS_CHECKS_STATE) != 0;
+}
+
+bool AbiClass::watches_state() const {
+  return (entry_.table->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
+}
+
+Result<std::unique_ptr<AgentInstance>> AbiClass::create(AgentHost& host, std::string_view name,
+                                                        std::string_view options) const {
+  const hearth_class& table = *entry_.table;
+  const diagnosis::AgentLabel label(name);
+  void* instance = nullptr;
+  const hearth_status status = call_plugin(*this, "create", label, [&] {
+    return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
+                        slice_of(options), &instance);
+  });
+  if (auto made = result_of(status, "the agent could not be made"); !made) return made.error();
+  return std::make_unique<AbiInstance>(*this, table, label, instance);
+}
+
+Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
+  if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
+  const hearth_status status = call_plugin(*this, "offload", diagnosis::AgentLabel(),
+                                           [&] { return offload_->run(job, cancelled ? 1U : 0U); });
+  return result_of(status, "the job failed");
+}
+
+void AbiClass::report_exception(std::string_view function) const noexcept {
+  generation_->host().services().logger.write_limited(
+      LogLevel::kError, "plugin.exception", {entry_.name, function},
+      {{"library", generation_->origin()}, {"class", entry_.name}, {"function", function}});
+}
+
+}  // namespace hearth::plugins

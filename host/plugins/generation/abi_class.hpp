@@ -1,0 +1,61 @@
+#pragma once
+// A class of a loaded library, as the runtime sees it.
+
+#include "diagnosis/call_records.hpp"
+#include "plugins/generation/plugin_entry.hpp"
+#include "runtime/agent_class.hpp"
+
+#include <hearth/abi.h>
+#include <hearth/ext/offload.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::plugins {
+
+class PluginGeneration;
+
+// Promises  Nothing that the library throws comes through: it becomes a kPlugin error and a line in the log.
+//           A status that is no status of the contract counts as HEARTH_E_PLUGIN.
+// Lifetime  Keeps its generation in use: the library is not unloaded while an AbiClass lives.
+// Threads   As runtime::AgentClass says. Made on the loader's thread; destroyed on any.
+class AbiClass final : public runtime::AgentClass {
+ public:
+  // `entry` is one of the generation's classes. `sha256` and `number` as in PluginGeneration::make_classes.
+  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
+           std::string sha256, std::uint64_t number);
+  ~AbiClass() override;
+
+  [[nodiscard]] std::string_view name() const override;
+  [[nodiscard]] std::string_view version() const override;
+  [[nodiscard]] std::string_view origin() const override;
+  [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
+  [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
+  [[nodiscard]] bool is_idempotent(std::string_view method) const override;
+  [[nodiscard]] bool checks_state() const override;
+  [[nodiscard]] bool watches_state() const override;
+
+  Result<std::unique_ptr<runtime::AgentInstance>> create(runtime::AgentHost& host,
+                                                         std::string_view name,
+                                                         std::string_view options) const override;
+
+  [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
+  Result<void> run_job(std::uint64_t job, bool cancelled) const override;
+
+  // As which calls into it are recorded.
+  [[nodiscard]] const diagnosis::CallOwner& call_owner() const { return owner_; }
+
+  // The library threw through the C interface, which its contract forbids.
+  void report_exception(std::string_view function) const noexcept;
+
+ private:
+  std::shared_ptr<PluginGeneration> generation_;
+  const EntryClass& entry_;  // the generation's
+  const diagnosis::CallOwner owner_;
+  const hearth_offload_v1* const offload_;  // the library's, or null
+  const std::uint32_t schema_version_;
+};
+
+}  // namespace hearth::plugins

@@ -1,0 +1,97 @@
+#pragma once
+// The settings of all classes, as the class files say while the server runs.
+
+#include "config/config.hpp"
+#include "config/diagnostic.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::plugins {
+
+// What holds for each class, and what is different when the files are read anew. It serves nobody: what it holds is brought to the
+// agents by others, who tell it when that has failed.
+//
+// Promises
+//  P1 All or none  A mistake in any class file, or a directory that is gone, leaves what holds as it is, for every class. So does
+//                  one that has no class file any more (a volume that is not mounted), unless a person asks.
+//  P2 Only changes A class gets another Settings object only when a value or the file of it has changed.
+//  P3 Not twice    Settings that were taken back do not hold again because something else has changed: only when they are other ones,
+//                  when try_again() is called, or when read_again() is told to.
+//
+// Threads    One at a time. What it gives may be used on any.
+class ClassConfiguration {
+ public:
+  // Immutable; whoever uses it holds it.
+  using Settings = std::shared_ptr<const config::ClassConfig>;
+
+  // `directory`: of class files. `read`: what they have said already.
+  ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read);
+
+  // What holds for a class: its file's values, or the defaults. Never null. A file may name its class as it is or as URLs spell it:
+  // `ChatRoom` and `chat-room` are one class here.
+  [[nodiscard]] Settings of(std::string_view class_name) const;
+
+  // A class for which something else holds from now on.
+  struct Change {
+    std::string agent_class;  // as its file names it
+    std::string file;         // the one that says it, or that said what held before
+    std::vector<std::string> keys;
+  };
+  // What came of reading: if there are mistakes, nothing has changed.
+  struct Reading {
+    std::vector<Change> changes;
+    // Of those classes, and of those whose file has gone back to what holds from something that was taken back.
+    std::set<std::string> segments;
+    config::Diagnostics mistakes;
+  };
+  // Reads all class files. With a segment what they say of other classes is left alone, but for mistakes. `by_person`: what was taken
+  // back is tried again, and there may be no class file any more.
+  //   Threads   Blocks on the disk.
+  Reading read_again(std::string_view segment, bool by_person);
+
+  // Agents of the class failed with `failed`: `before` holds again, unless something else does already.
+  void take_back(std::string_view class_name, const Settings& failed, const Settings& before,
+                 std::string reason);
+  // There is new code that may understand what was taken back: that holds again. False: nothing was.
+  bool try_again(std::string_view class_name);
+
+  // What the files say and does not hold.
+  struct TakenBack {
+    std::string agent_class;
+    std::string file;  // as a Change has it
+    std::string reason;
+  };
+  [[nodiscard]] std::vector<TakenBack> taken_back() const;
+
+ private:
+  struct Held {
+    std::string name;  // of the class, as the file has it
+    Settings settings;
+  };
+  struct Bad {
+    std::string name;
+    Settings settings;
+    std::string file;
+    std::string reason;
+  };
+
+  [[nodiscard]] Settings held(const std::string& segment) const;
+  [[nodiscard]] config::Diagnostics none_is_left() const;
+  void consider(const std::string& segment, Held next, bool by_person, Reading& reading);
+
+  const std::filesystem::path directory_;
+  const Settings defaults_;
+  bool must_exist_;  // the directory was there once
+  bool had_files_;   // when it was read last
+  // By segment: however files spell a class, it is one.
+  std::map<std::string, Held> held_;
+  std::map<std::string, Bad> bad_;
+};
+
+}  // namespace hearth::plugins

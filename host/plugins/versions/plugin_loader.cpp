@@ -1,0 +1,413 @@
+#include "plugins/versions/plugin_loader.hpp"
+
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+#include "plugins/admission/required_check.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+// The candidates of a directory in the order of their names; an error if it cannot be listed.
+Result<std::vector<std::filesystem::path>> list_libraries(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure);
+  while (!failure && entry != std::filesystem::directory_iterator()) {
+    const std::filesystem::path& path = entry->path();
+    const bool hidden = path.filename().native().starts_with('.');
+    if (!hidden && path.extension() == ".so") files.push_back(path);
+    if (files.size() > PluginLoader::kMaxFiles) {
+      return Error{Errc::kLimitExceeded, show_name(directory.native()) + " holds more than " +
+                                             std::to_string(PluginLoader::kMaxFiles) +
+                                             " libraries"};
+    }
+    entry.increment(failure);
+  }
+  if (failure) {
+    return Error{Errc::kForbidden,
+                 show_name(directory.native()) + " cannot be listed: " + failure.message()};
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string_view reason_of(Retirement outcome) {
+  switch (outcome) {
+    case Retirement::kUnloaded: return "";
+    case Retirement::kStillMapped: return "the dynamic loader keeps it mapped";
+    case Retirement::kInUse: return "an agent of it still lives";
+    case Retirement::kBusy: return "its deinit() says that something still runs";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Refusal::text() const {
+  std::string text;
+  append_escaped(text, file.native(), EscapeStyle::kHuman);
+  return text + " is refused by rule " + rule + ": " + reason;
+}
+
+PluginLoader::PluginLoader(const AbiServices& services, LoaderOptions options)
+    : services_(services), options_(std::move(options)), claims_(options_.class_segment) {
+  if (!options_.pause) {
+    options_.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+  }
+}
+
+PluginLoader::~PluginLoader() {
+  unload_all();
+  // A generation that stays leaves its library mapped when it is destroyed.
+}
+
+Result<LoadReport> PluginLoader::load_directories(
+    const std::vector<std::filesystem::path>& directories) {
+  Result<LoadReport> outcome = LoadReport{};
+  thread_.run([&] {
+    if (!staging_) {
+      auto area = StagingArea::open(options_.staging_directory);
+      if (!area) {
+        outcome = area.error();
+        return;
+      }
+      staging_ = *std::move(area);
+      first_ = ProcessSettings::take();
+    }
+    for (const auto& directory : directories) load_directory(directory, *outcome);
+  });
+  return outcome;
+}
+
+void PluginLoader::load_directory(const std::filesystem::path& directory, LoadReport& report) {
+  Logger& logger = services_.logger;
+  const auto give_up = [&](const Error& error) {
+    logger.write(LogLevel::kError, "plugin.directory",
+                 {{"directory", directory.native()}, {"reason", error.message}});
+    report.faults.push_back({.directory = directory, .code = error.code, .reason = error.message});
+  };
+  if (const auto checked = check_directory(directory, options_.trusted_user); !checked) {
+    return give_up(checked.error());
+  }
+  std::error_code failure;
+  const auto real = std::filesystem::canonical(directory, failure);
+  if (std::ranges::find(visited_, real) != visited_.end()) return;  // named twice
+  const auto files = list_libraries(directory);
+  if (!files) return give_up(files.error());
+  visited_.push_back(real);
+
+  for (const std::filesystem::path& file : *files) {
+    VersionReport found = load_first(file);
+    if (found.refusal) report.refusals.push_back(*std::move(found.refusal));
+    if (found.plugin) report.plugins.push_back(*std::move(found.plugin));
+  }
+}
+
+void PluginLoader::tell(const LoadedPlugin& plugin) {
+  for (const Finding& warning : plugin.warnings) {
+    services_.logger.write(
+        LogLevel::kWarn, "plugin.warning",
+        {{"file", plugin.file.native()}, {"rule", warning.rule}, {"reason", warning.reason}});
+  }
+  services_.logger.write(LogLevel::kInfo, "plugin.loaded",
+                         {{"file", plugin.file.native()},
+                          {"plugin", plugin.plugin},
+                          {"version", plugin.version},
+                          {"classes", plugin.classes.size()},
+                          {"sha256", plugin.sha256},
+                          {"generation", plugin.generation}});
+}
+
+Refusal PluginLoader::refuse(const std::filesystem::path& file, const Finding& why,
+                             const std::string& sha256) {
+  services_.logger.write(LogLevel::kError, "plugin.refused",
+                         {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
+  return Refusal{.file = file, .rule = why.rule, .reason = why.reason, .sha256 = sha256};
+}
+
+Checked<Candidate> PluginLoader::read(const std::filesystem::path& file) {
+  const ReadingPolicy policy{
+      .user = options_.trusted_user, .settle_time = options_.settle_time, .pause = options_.pause};
+  return read_candidate(file, services_.clock, policy);
+}
+
+Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
+  Inspection inspection = inspect_library(candidate.bytes);
+  if (const Finding* refusal = inspection.refusal()) return *refusal;
+  HEARTH_ASSERT(inspection.note.has_value(), "what nothing refuses has a note");
+  PluginNote note = *std::move(inspection.note);
+  if (auto taken = claims_.conflict(note.manifest.classes, candidate.file))
+    return *std::move(taken);
+  if (const Finding* const bad = known_bad(candidate.sha256)) return *bad;
+  if (options_.refusal_of) {
+    if (std::string why = options_.refusal_of(candidate.sha256); !why.empty())
+      return finding("R2", std::move(why));
+  }
+  const bool will_stay =
+      std::ranges::find(inspection.findings, "E9", &Finding::rule) != inspection.findings.end();
+  if (auto too_many = too_many_pinned(candidate.file, will_stay)) return *std::move(too_many);
+
+  if (!options_.checked_directory.empty()) {
+    if (auto unchecked = require_check_record(options_.checked_directory, candidate.sha256,
+                                              options_.trusted_user))
+      return *std::move(unchecked);
+  }
+
+  HEARTH_ASSERT(staging_.has_value(), "the staging area is opened before any file is looked at");
+  auto copy = staging_->stage(note.manifest.plugin, candidate.sha256, candidate.bytes);
+  if (!copy) return finding("S1", "no private copy of it could be made: " + copy.error().message);
+  auto generation = try_and_load(candidate, *copy, note);
+  if (!generation) return generation.error();
+
+  claims_.claim(note.manifest.classes, candidate.file);
+  LoadedPlugin plugin{.file = candidate.file,
+                      .plugin = note.manifest.plugin,
+                      .version = note.manifest.version,
+                      .sha256 = candidate.sha256,
+                      .generation = copy->generation(),
+                      .warnings = std::move(inspection.findings),
+                      .classes = (*generation)->make_classes()};
+  if (Loaded* const before = current_of(candidate.file)) before->current = false;
+  loaded_.push_back({.file = candidate.file,
+                     .sha256 = candidate.sha256,
+                     .copy = *std::move(copy),
+                     .generation = *std::move(generation),
+                     .will_stay = will_stay,
+                     .pinned_because = {}});
+  return plugin;
+}
+
+const Finding* PluginLoader::known_bad(const std::string& sha256) const {
+  const auto found = std::ranges::find(known_bad_, sha256, &KnownBad::sha256);
+  return found == known_bad_.end() ? nullptr : &found->why;
+}
+
+void PluginLoader::remember_bad(const std::string& sha256, Finding why) {
+  if (known_bad(sha256) != nullptr) return;
+  if (known_bad_.size() >= kMaxKnownBad) known_bad_.erase(known_bad_.begin());
+  known_bad_.push_back({.sha256 = sha256, .why = std::move(why)});
+}
+
+// Only what replaces a version is refused: that one goes on. What nothing serves yet is served at any price.
+std::optional<Finding> PluginLoader::too_many_pinned(const std::filesystem::path& file,
+                                                     bool will_stay) {
+  const Loaded* const served = current_of(file);
+  if (served == nullptr || pinned_ < options_.max_pinned) return std::nullopt;
+  const bool has_stayed = std::ranges::any_of(loaded_, [&file](const Loaded& each) {
+    return each.file == file && !each.pinned_because.empty();
+  });
+  if (!will_stay && !served->will_stay && !has_stayed) return std::nullopt;
+  return finding("R3", "its versions cannot be unloaded, and " + std::to_string(pinned_.load()) +
+                           " that should have gone stay in memory already (reload.max_pinned is " +
+                           std::to_string(options_.max_pinned) +
+                           "): restart the server, which frees them and loads this one");
+}
+
+PluginLoader::Loaded* PluginLoader::current_of(const std::filesystem::path& file) {
+  const auto found = std::ranges::find_if(
+      loaded_, [&file](const Loaded& each) { return each.current && each.file == file; });
+  return found == loaded_.end() ? nullptr : &*found;
+}
+
+Finding PluginLoader::failed_before(const std::string& reason) {
+  return finding("R1", "its agents failed when it was tried before: " + reason);
+}
+
+// ---- later versions ---------------------------------------------------------------------------------------
+
+VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
+  VersionReport report;
+  thread_.run([&] {
+    HEARTH_ASSERT(staging_.has_value(), "load_version() comes after load_directories()");
+    const auto give_up = [&](const Finding& why, const std::string& sha256 = {}) {
+      report.refusal = refuse(file, why, sha256);
+    };
+    // The directory may have been opened to others since.
+    if (const auto checked = check_directory(file.parent_path(), options_.trusted_user); !checked)
+      return give_up(finding("F4", checked.error().message));
+    const Loaded* const served = current_of(file);
+    if (served == nullptr) {
+      report = load_first(file);
+      return;
+    }
+    const auto candidate = read(file);
+    if (!candidate) {
+      keep(*served, candidate.error().reason);
+      return give_up(candidate.error());
+    }
+    if (served->sha256 == candidate->sha256) {
+      report.unchanged = true;
+      if (options_.trials != nullptr) noted(options_.trials->settle(file));
+      return;
+    }
+    auto loaded = try_beside(*served, *candidate);
+    if (!loaded) return give_up(loaded.error(), candidate->sha256);
+    tell(*loaded);
+    report.plugin = *std::move(loaded);
+  });
+  return report;
+}
+
+void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t generation,
+                             const std::string& reason) {
+  thread_.run([&] {
+    Loaded* before = nullptr;
+    std::string taken_back;
+    const Finding why = failed_before(reason);
+    for (Loaded& each : loaded_) {
+      if (each.file != file) continue;
+      if (each.copy.generation() == generation) {
+        each.current = false;
+        taken_back = each.sha256;
+        remember_bad(each.sha256, why);
+      } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
+        before = &each;  // the latest of them
+      }
+    }
+    if (before == nullptr) return claims_.release(file);
+    before->current = true;
+    // What the later version had left out may be another file's by now.
+    claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
+    if (options_.trials != nullptr) {
+      noted(options_.trials->condemn(
+          file, before->sha256, {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
+    }
+  });
+}
+
+void PluginLoader::forgive(const std::string& sha256) {
+  thread_.run([&] {
+    std::erase_if(known_bad_, [&](const KnownBad& each) { return each.sha256 == sha256; });
+    if (options_.trials != nullptr) noted(options_.trials->allow(sha256));
+  });
+}
+
+void PluginLoader::forget_file(const std::filesystem::path& file) {
+  thread_.run([&] {
+    if (Loaded* const served = current_of(file)) {
+      keep(*served, "the file is gone");
+      served->current = false;
+    }
+    claims_.release(file);
+  });
+}
+
+UnloadReport PluginLoader::retire_unused() {
+  UnloadReport report;
+  thread_.run([&] {
+    std::erase_if(loaded_, [&](Loaded& each) {
+      const bool may_go =
+          !each.current && each.pinned_because.empty() && !each.generation->in_use();
+      return may_go && retire(each, report);
+    });
+  });
+  return report;
+}
+
+std::vector<GenerationInfo> PluginLoader::generations() {
+  std::vector<GenerationInfo> all;
+  thread_.run([&] {
+    for (const Loaded& each : loaded_) {
+      using State = GenerationInfo::State;
+      const PluginNote& note = each.generation->note();
+      State state = each.generation->in_use() ? State::kDraining : State::kRetired;
+      if (each.current) state = State::kCurrent;
+      if (!each.pinned_because.empty()) state = State::kPinned;
+      all.push_back({.file = each.file,
+                     .plugin = note.manifest.plugin,
+                     .version = note.manifest.version,
+                     .sha256 = each.sha256,
+                     .generation = each.copy.generation(),
+                     .classes = note.manifest.classes,
+                     .state = state,
+                     .pinned_because = each.pinned_because});
+    }
+  });
+  return all;
+}
+
+std::string_view to_string(GenerationInfo::State state) noexcept {
+  switch (state) {
+    case GenerationInfo::State::kCurrent: return "current";
+    case GenerationInfo::State::kDraining: return "draining";
+    case GenerationInfo::State::kRetired: return "retired";
+    case GenerationInfo::State::kPinned: return "pinned";
+  }
+  return "";
+}
+
+// ---- the end ----------------------------------------------------------------------------------------------
+
+Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Candidate& candidate,
+                                                                      const StagedFile& copy,
+                                                                      PluginNote note) {
+  if (auto broken = probe_library(copy.path(), options_.probe)) {
+    if (!is_untried(*broken)) remember_bad(candidate.sha256, *broken);
+    return *std::move(broken);
+  }
+  ProcessGuard guard;
+  // If it fails, this comes before it is unmapped: what it has left in the process may be code of its own.
+  const auto restore = [&] { tell_restored(guard.restore(), candidate.file); };
+  auto generation =
+      PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_, {},
+                             [&restore](const diagnosis::CodeRange& /*library*/) { restore(); },
+                             {.sha256 = candidate.sha256, .number = copy.generation()});
+  restore();
+  return generation;
+}
+
+// The trial refuses what changes the process (L5): this is for a library that does it only here.
+void PluginLoader::tell_restored(const std::vector<std::string>& changed,
+                                 const std::filesystem::path& file) {
+  if (changed.empty()) return;
+  std::string text;
+  for (const std::string& each : changed) text += (text.empty() ? "" : ", ") + each;
+  services_.logger.write(
+      LogLevel::kWarn, "plugin.process_restored",
+      {{"file", file.native()},
+       {"changed", text},
+       {"advice", "the library changed what belongs to the whole process; it was put back"}});
+}
+
+UnloadReport PluginLoader::unload_all() {
+  UnloadReport report;
+  thread_.run([&] {
+    // The last loaded goes first, as it would with any other stack of things.
+    for (auto loaded = loaded_.rbegin(); loaded != loaded_.rend(); ++loaded)
+      retire(*loaded, report);
+    loaded_.clear();
+    pinned_ = 0;
+    claims_ = ClassClaims(options_.class_segment);
+    visited_.clear();
+  });
+  return report;
+}
+
+bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
+  HEARTH_ASSERT(first_.has_value(), "it was taken before any library was loaded");
+  std::optional<ProcessGuard> guard(std::in_place);
+  const Retirement outcome =
+      loaded.generation->retire({}, [&](const diagnosis::CodeRange& library) {
+        tell_restored(guard->restore_without(library, *first_), loaded.file);
+        guard.emplace();  // for what its destructors do; holds nothing of the library's
+      });
+  tell_restored(guard->restore(), loaded.file);
+  if (outcome == Retirement::kUnloaded) {
+    ++report.unloaded;
+    return true;
+  }
+  const std::string_view reason = reason_of(outcome);
+  loaded.pinned_because = reason;
+  ++pinned_;
+  services_.logger.write(LogLevel::kWarn, "plugin.pinned",
+                         {{"file", loaded.file.native()}, {"reason", reason}});
+  report.pinned.push_back({.file = loaded.file, .reason = std::string(reason)});
+  return false;
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,140 @@
+// Versions on trial: what a process notes for the one after it, and what that makes of it.
+#include "plugins/versions/plugin_loader.hpp"
+
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+// What was never run may be another matter next time: its check, or the room in memory.
+Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
+  return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
+}
+
+}  // namespace
+
+void PluginLoader::noted(const Result<void>& outcome) {
+  if (outcome) return;
+  services_.logger.write(LogLevel::kWarn, "plugin.trial_not_noted",
+                         {{"reason", outcome.error().message},
+                          {"advice",
+                           "if a new version ends the server, the version before it is not served "
+                           "after the restart"}});
+}
+
+void PluginLoader::keep(const Loaded& served, const std::string& reason) {
+  if (options_.trials == nullptr) return;
+  noted(options_.trials->keep(served.file, {.sha256 = served.sha256, .copy = served.copy.path()},
+                              reason));
+}
+
+void PluginLoader::remember_condemned(const std::filesystem::path& file,
+                                      const std::string& sha256) {
+  if (const auto* const what = options_.trials->find_condemned(file, sha256))
+    remember_bad(sha256, finding("R1", what->reason));
+}
+
+VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
+  VersionReport report;
+  Candidate found{.file = file, .bytes = {}, .sha256 = {}};
+  auto candidate = read(file);
+  Checked<LoadedPlugin> loaded = candidate ? load_met(*candidate) : candidate.error();
+  if (loaded) {
+    tell(*loaded);
+    report.plugin = *std::move(loaded);
+    return report;
+  }
+  if (candidate) found.sha256 = candidate->sha256;
+  report.refusal = refuse(file, loaded.error(), found.sha256);
+  if (options_.trials == nullptr || options_.trials->find(file) == nullptr) return report;
+  report.plugin = load_before(found);
+  if (report.plugin) tell(*report.plugin);
+  return report;
+}
+
+Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
+  if (options_.trials == nullptr) return load_candidate(candidate);
+  TrialJournal& trials = *options_.trials;
+  const auto standing = trials.meet(candidate.file, candidate.sha256);
+  if (!standing) noted(standing.error());
+  if (standing && *standing == TrialJournal::Standing::kCondemned)
+    remember_condemned(candidate.file, candidate.sha256);
+  auto loaded = load_candidate(candidate);
+  const Trial* const trial = trials.find(candidate.file);
+  if (loaded) {
+    loaded->on_trial = trial != nullptr && trial->on_trial == candidate.sha256;
+  } else if (trial != nullptr) {
+    noted(trials.condemn(candidate.file, std::string(trial->proven),
+                         not_served(candidate, loaded.error())));
+  }
+  return loaded;
+}
+
+void PluginLoader::tell_no_way_back(const std::filesystem::path& file, const std::string& reason) {
+  services_.logger.write(
+      LogLevel::kError, "plugin.no_version_before",
+      {{"file", file.native()},
+       {"reason", reason},
+       {"advice", "the version before it was kept and cannot be served: replace the file"}});
+}
+
+std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_of) {
+  const std::filesystem::path& file = instead_of.file;
+  const auto before = options_.trials->proven(file, services_.clock, options_.trusted_user);
+  if (!before) {
+    tell_no_way_back(file, before.error().message);
+    return std::nullopt;
+  }
+  auto loaded = load_candidate(*before);
+  if (!loaded) {
+    tell_no_way_back(file, loaded.error().reason);
+    return std::nullopt;
+  }
+  loaded->instead_of = instead_of.sha256;
+  return *std::move(loaded);
+}
+
+Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candidate& candidate) {
+  if (options_.trials == nullptr) return load_candidate(candidate);
+  const std::string goes_on = served.sha256;  // loading moves what is loaded
+  remember_condemned(candidate.file, candidate.sha256);
+  const auto begun = options_.trials->begin(candidate.file, candidate.sha256,
+                                            {.sha256 = goes_on, .copy = served.copy.path()});
+  noted(begun);
+  auto loaded = load_candidate(candidate);
+  if (!begun) return loaded;
+  if (loaded) {
+    loaded->on_trial = options_.trials->find(candidate.file) != nullptr;
+    return loaded;
+  }
+  noted(options_.trials->condemn(candidate.file, goes_on, not_served(candidate, loaded.error())));
+  return loaded;
+}
+
+VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std::string& reason) {
+  VersionReport report;
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    const Trial* const trial = options_.trials == nullptr ? nullptr : options_.trials->find(file);
+    if (served == nullptr || trial == nullptr || trial->on_trial != served->sha256) return;
+    const Candidate wanting{.file = file, .bytes = {}, .sha256 = served->sha256};
+    const Finding why = failed_before(reason);
+    remember_bad(wanting.sha256, why);
+    noted(options_.trials->condemn(
+        file, std::string(trial->proven),
+        {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
+    report.plugin = load_before(wanting);
+    if (report.plugin) tell(*report.plugin);
+  });
+  return report;
+}
+
+void PluginLoader::prove(const std::filesystem::path& file) {
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    if (served == nullptr || options_.trials == nullptr) return;
+    noted(options_.trials->prove(file, {.sha256 = served->sha256, .copy = served->copy.path()}));
+  });
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,84 @@
+#pragma once
+// What administrators ask, answered by the runtime, the loader and the directory of agents.
+
+#include "api/admin_actions.hpp"
+#include "base/logger.hpp"
+#include "plugins/versions/plugin_loader.hpp"
+#include "plugins/versions/plugin_reloader.hpp"
+#include "runtime/blocking_pool.hpp"
+#include "runtime/runtime.hpp"
+#include "server/containment.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::server {
+
+// Promises   No event loop waits: whatever blocks (the loader, the directory, asking shards) runs on one thread of its own.
+// Bounded    So much may wait; what comes beyond it is told to come later. A shard that does not answer is waited for `shard_patience`.
+// Threads    The constructor, stop() and destruction on one; the rest from any.
+// Lifetime   Everything it is given outlives it, the reloader as use() says. stop() before the loops stop.
+class AdminDesk final : public api::AdminActions {
+ public:
+  // A shard answers within milliseconds, unless some plugin's code holds it up.
+  static constexpr std::chrono::milliseconds kShardPatience{5000};
+
+  AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
+            const storage::DataDirectory& data, Containment& containment, Logger& logger,
+            std::chrono::milliseconds shard_patience = kShardPatience);
+
+  // Who replaces libraries from now on; null: nobody. When this has returned the one before is not used any more.
+  void use(plugins::PluginReloader* reloader);
+
+  // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.
+  void stop();
+
+  void plugins(Answer<api::PluginList> answer) override;
+  void reload(std::string agent_class, Answer<std::vector<api::ReloadedFile>> answer) override;
+  void quarantined(Answer<std::vector<api::QuarantinedView>> answer) override;
+  void release(std::string agent_class, Answer<api::ReleasedClass> answer) override;
+  void classes(Answer<std::vector<api::ClassView>> answer) override;
+  void agents(api::AgentPageRequest request, Answer<api::AgentPage> answer) override;
+  void agent(api::AgentName name, Answer<api::AgentView> answer) override;
+  void evict(api::AgentName name, Answer<std::string> answer) override;
+  void destroy(api::AgentName name, Answer<std::string> answer) override;
+
+ private:
+  using Views = std::vector<api::AgentView>;
+
+  template <class T>
+  void ask(Answer<T> answer, std::function<Result<T>()> work);
+
+  // ---- on the pool's thread ----
+  void serve_again(const std::vector<plugins::QuarantinedClass>& released,
+                   const Answer<api::ReleasedClass>& answer);
+  storage::Directory& directory();
+  [[nodiscard]] Result<std::string> class_name(const std::string& given);
+  [[nodiscard]] Result<storage::AgentKey> existing(const api::AgentName& name);
+  [[nodiscard]] Result<api::PluginList> list_plugins();
+  [[nodiscard]] Result<std::vector<api::ClassView>> list_classes();
+  [[nodiscard]] Result<api::AgentPage> list_agents(const api::AgentPageRequest& request);
+  // Adds what the shards know.
+  [[nodiscard]] Result<void> complete(const std::string& agent_class, Views& views);
+
+  runtime::Runtime& runtime_;
+  plugins::PluginLoader& loader_;
+  const storage::DataDirectory& data_;
+  Containment& containment_;
+  Logger& logger_;
+  const std::chrono::milliseconds shard_patience_;
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  plugins::PluginReloader* reloader_ = nullptr;  // guarded by mutex_
+  std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
+  runtime::BlockingPool pool_;                   // last: its jobs use the fields above
+};
+
+}  // namespace hearth::server

@@ -1,0 +1,34 @@
+#pragma once
+// The token of a server's administrators, in a file.
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace hearth::server {
+
+// In the data directory, where the configuration names none.
+inline constexpr const char* kAdminTokenFile = "admin.token";
+
+// A token is one line of so many printable characters without a space.
+inline constexpr std::size_t kMinTokenBytes = 16;
+inline constexpr std::size_t kMaxTokenBytes = 512;
+
+struct AdminToken {
+  std::string token;
+  bool readable_by_others = false;  // group or others may read the file
+};
+
+// What the file holds.
+//   Failure   A sentence for the operator, which names the file and never says what is in it: there is none, it cannot be read, it
+//             holds no token.
+[[nodiscard]] Result<AdminToken> read_admin_token(const std::filesystem::path& file);
+
+// The same; if there is no such file, it is made with a new token, for its user alone (0600).
+[[nodiscard]] Result<AdminToken> admin_token_or_create(const std::filesystem::path& file,
+                                                       Random& random);
+
+}  // namespace hearth::server

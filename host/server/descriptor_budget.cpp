@@ -1,0 +1,79 @@
+#include "server/descriptor_budget.hpp"
+
+#include "server/settings.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+
+namespace hearth::server {
+namespace {
+
+// The loop's own, and the shard's connection to the directory of agents.
+constexpr std::uint64_t kOfOneShard = 8;
+// Libraries, logs, watchers, the other threads' pipes, and agents that are on their way out.
+constexpr std::uint64_t kOfTheProcess = 32;
+
+std::uint64_t of_one_agent(const config::Config& config) {
+  const auto is_synced = [](const config::ClassConfig& each) {
+    return each.durability == config::Durability::kPower;
+  };
+  const bool any =
+      is_synced(config.defaults) ||
+      std::ranges::any_of(config.classes, [&](const auto& each) { return is_synced(each.second); });
+  return any ? 3 : 2;
+}
+
+}  // namespace
+
+DescriptorBudget descriptor_budget(const config::Config& config, std::size_t shards,
+                                   std::uint64_t limit) {
+  const config::ServerLimits& limits = config.server.limits;
+  const std::uint64_t own = kOfTheProcess + kOfOneShard * shards;
+  const std::uint64_t each = of_one_agent(config);
+  DescriptorBudget budget;
+  budget.limit = limit;
+  budget.wanted = own + limits.max_connections + each * limits.max_live_agents;
+  budget.max_live_agents = limits.max_live_agents;
+  budget.max_connections = limits.max_connections;
+  if (budget.fits()) return budget;
+  const std::uint64_t left = limit > own ? limit - own : 0;
+  const std::uint64_t of_agents = std::min(left, each * limits.max_live_agents);
+  const std::uint64_t sockets =
+      std::min<std::uint64_t>(limits.max_connections, std::max(left / 2, left - of_agents));
+  const std::uint64_t agents = std::max<std::uint64_t>(1, (left - sockets) / each);
+  budget.max_connections = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, sockets));
+  budget.max_live_agents =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(agents, limits.max_live_agents));
+  return budget;
+}
+
+void claim_descriptors(config::Config& config, Logger& logger) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+  const rlim_t before = descriptors.rlim_cur;
+  descriptors.rlim_cur = descriptors.rlim_max;
+  // The limit that holds decides, also if it may not be raised.
+  const rlim_t limit =
+      ::setrlimit(RLIMIT_NOFILE, &descriptors) == 0 ? descriptors.rlim_max : before;
+  const DescriptorBudget budget = descriptor_budget(config, shard_count(config.server), limit);
+  if (budget.fits()) return;
+  const std::string advice = "at most " + std::to_string(budget.max_live_agents) +
+                             " agents stay in memory at once, and at most " +
+                             std::to_string(budget.max_connections) + " sockets are open; allow " +
+                             std::to_string(budget.wanted) +
+                             " open files (systemd: LimitNOFILE; a shell: ulimit -Hn), or lower "
+                             "limits.max_connections and "
+                             "limits.max_live_agents";
+  logger.write(LogLevel::kWarn, "server.few_descriptors",
+               {{"limit", static_cast<std::int64_t>(budget.limit)},
+                {"wanted", static_cast<std::int64_t>(budget.wanted)},
+                {"max_live_agents", static_cast<std::int64_t>(budget.max_live_agents)},
+                {"max_connections", static_cast<std::int64_t>(budget.max_connections)},
+                {"advice", std::string_view(advice)}});
+  config.server.limits.max_live_agents = budget.max_live_agents;
+  config.server.limits.max_connections = budget.max_connections;
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,34 @@
+#pragma once
+// How many files the server may have open, and what it needs them for.
+
+#include "base/logger.hpp"
+#include "config/config.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hearth::server {
+
+// What a limit of open files leaves for sockets and agents.
+struct DescriptorBudget {
+  std::uint64_t limit = 0;
+  std::uint64_t wanted = 0;  // for as many sockets and agents as the configuration allows
+  // That fit; at least 1 each, at most what the configuration allows.
+  std::uint32_t max_live_agents = 0;
+  std::uint32_t max_connections = 0;
+
+  [[nodiscard]] bool fits() const { return wanted <= limit; }
+};
+
+// If not everything fits, sockets get what they may need but at most half of what is there, or what the agents leave if that is more;
+// agents get the rest. Pure.
+// A socket is a descriptor. A live agent that has written is two, its file and its WAL; of durability `power` three.
+[[nodiscard]] DescriptorBudget descriptor_budget(const config::Config& config, std::size_t shards,
+                                                 std::uint64_t limit);
+
+// Raises this process's limit as far as it may. If what the configuration allows does not fit even so, says so, with what to do, and
+// lowers limits.max_live_agents and limits.max_connections to what fits: idle agents then leave memory for others, instead of the
+// others being refused, and sockets never take what agents need.
+void claim_descriptors(config::Config& config, Logger& logger);
+
+}  // namespace hearth::server

@@ -1,0 +1,480 @@
+#include "server/server.hpp"
+
+#include "api/admin_api.hpp"
+#include "api/http_api.hpp"
+#include "api/readiness.hpp"
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+#include "diagnosis/watchdog.hpp"
+#include "net/http_server.hpp"
+#include "plugins/admission/required_check.hpp"
+#include "plugins/versions/plugin_loader.hpp"
+#include "plugins/versions/plugin_reloader.hpp"
+#include "plugins/versions/trial_journal.hpp"
+#include "protocol/class_segment.hpp"
+#include "protocol/server_frames.hpp"
+#include "runtime/asio_loop.hpp"
+#include "runtime/runtime.hpp"
+#include "server/admin_desk.hpp"
+#include "server/admin_token.hpp"
+#include "server/containment.hpp"
+#include "server/server_metrics.hpp"
+#include "server/server_record.hpp"
+#include "server/settings.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+// How long clients may take to say goodbye. They have had their answers; what is left is a frame each way.
+constexpr std::chrono::seconds kGoodbye{5};
+
+// Runs something that answers on another thread, and waits for the answer.
+void wait_for(const std::function<void(std::function<void()> done)>& begin) {
+  // Shared: whoever answers is still inside set_value() when the wait is over.
+  const auto answered = std::make_shared<std::promise<void>>();
+  begin([answered] { answered->set_value(); });
+  answered->get_future().wait();
+}
+
+std::string how_to_listen(const Error& error) {
+  return error.message + (error.code == Errc::kUnavailable
+                              ? ". Stop what uses this address, or choose another: "
+                                "`--listen 127.0.0.1:0` takes a free port"
+                              : ". Give HOST:PORT of this machine, such as `--listen 127.0.0.1:0`");
+}
+
+}  // namespace
+
+// Fields in the order in which they are made; each stands on those before it and is destroyed before them.
+struct Server::Parts {
+  Parts(config::Config given, Logger& log)
+      : config(std::move(given)),
+        configuration(config.server.classes, config.classes),
+        logger(log) {}
+
+  // ---- the steps of start(), in their order; an error ends it ----
+  Result<void> open_data();
+  void open_trials();
+  Result<void> start_loops();
+  void expect_classes();  // throws StorageError
+  Result<void> load_plugins();
+  [[nodiscard]] runtime::ServedClass describe(
+      const std::shared_ptr<const runtime::AgentClass>& agent_class);
+  void serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class);
+  void watch_plugins();
+  void warn_of_unused_settings();
+  Result<void> open_admin();
+  Result<void> listen();
+  Result<void> publish();
+
+  // ---- the steps of stop(), in their order; each waits for its end ----
+  void stop_admin();
+  void finish_work();
+  void close_clients();
+  void finish_jobs();
+  void stop_loops();
+  void unload_plugins();
+
+  const config::Config config;
+  plugins::ClassConfiguration configuration;  // the reloader's, once there is one
+  Logger& logger;
+  SystemClock clock;
+  SystemRandom random;
+  Metrics metrics;
+  ServerMetrics server_metrics{metrics, logger, clock};
+  std::unique_ptr<storage::DataDirectory> data;
+  std::unique_ptr<Containment> containment;
+  std::optional<plugins::TrialJournal> trials;  // absent: it cannot be used
+  std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
+  std::unique_ptr<runtime::Runtime> runtime;
+  std::unique_ptr<diagnosis::Watchdog> watchdog;
+  std::unique_ptr<plugins::PluginLoader> plugins;
+  Metrics::Watch pinned;                             // looks at plugins
+  std::set<std::string, std::less<>> used_settings;  // class files
+  api::Readiness readiness;
+  std::filesystem::path admin_token_file;
+  std::unique_ptr<AdminDesk> admin_desk;
+  std::unique_ptr<api::AdminApi> admin;
+  std::unique_ptr<api::HttpApi> api;
+  std::unique_ptr<net::HttpServer> http;
+  Metrics::Watch sockets;                // looks at http
+  Metrics::Watch client_memory;          // looks at runtime
+  plugins::DirectoryImage plugin_files;  // as they were before they were loaded
+  plugins::LoadReport loaded;            // until watch_plugins()
+  std::unique_ptr<plugins::PluginReloader> reloader;
+  std::optional<PublishedRecord> record;
+};
+
+// ---- start ------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& logger) {
+  auto parts = std::make_unique<Parts>(std::move(config), logger);
+  if (const auto opened = parts->open_data(); !opened) return opened.error();
+  if (const auto made = parts->start_loops(); !made) return made.error();
+  // From here on threads run, so a failure must stop what has started.
+  Result<void> started = parts->load_plugins();
+  if (started) started = parts->open_admin();
+  if (started) started = parts->listen();
+  if (started) started = parts->publish();
+  if (started) {
+    parts->runtime->start_alarms();
+    parts->watch_plugins();
+  }
+  std::unique_ptr<Server> server(new Server(std::move(parts)));
+  if (started) return server;
+  server->stop();
+  return started.error();
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Result<void> Server::Parts::open_data() {
+  auto opened = storage::DataDirectory::open(config.server.data);
+  if (!opened) return opened.error();
+  data = std::make_unique<storage::DataDirectory>(*std::move(opened));
+  containment = std::make_unique<Containment>(data->path(), logger);
+  open_trials();
+  if (data->open_to_others()) {
+    const std::string path = data->path().native();
+    logger.write(
+        LogLevel::kWarn, "server.data_readable",
+        {{"data", path},
+         {"advice", "other users of this machine have access to the data directory: chmod 700 " +
+                        show_name(path)}});
+  }
+  return {};
+}
+
+// Without it libraries are served all the same.
+void Server::Parts::open_trials() {
+  const auto tell = [this](const Error& error) {
+    logger.write(
+        LogLevel::kError, "server.trials_unknown",
+        {{"reason", error.message},
+         {"advice",
+          "no version is kept to go back to if a new one ends the server: see to the file, "
+          "or remove it"}});
+  };
+  auto opened = plugins::TrialJournal::open(data->path() / plugins::kTrialsDirectory);
+  if (!opened) return tell(opened.error());
+  trials = *std::move(opened);
+  const std::optional<diagnosis::CrashRecord>& crash = containment->before();
+  if (!crash || crash->sha256.empty()) return;
+  const std::string where = crash->call.empty() ? std::string() : " in " + crash->call;
+  const auto blamed = trials->blame(
+      crash->sha256, "it ended the server (" + crash->reason + where + ") when it was tried");
+  if (!blamed) tell(blamed.error());
+}
+
+Result<void> Server::Parts::start_loops() {
+  std::vector<runtime::ShardLoop*> shards;
+  shards.reserve(shard_count(config.server));
+  for (std::size_t i = 0; i < shard_count(config.server); ++i) {
+    shards.push_back(loops.emplace_back(std::make_unique<runtime::AsioLoop>(clock)).get());
+  }
+  runtime::RuntimeOptions options;
+  options.limits = runtime_limits(config.server);
+  options.closing_threads = 1;
+  // Agents that write at the same rate are due at the same moment, and the device syncs several files at once.
+  options.checkpointing_threads = 4;
+  options.state_frame = protocol::state_frame;
+  try {
+    runtime =
+        std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
+    expect_classes();
+  } catch (const StorageError& failure) {  // start-up: the operator can do something about it
+    return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
+                                         ", cannot be used: " + failure.what() +
+                                         ". If it is lost or damaged, put it back from a backup, "
+                                         "or rebuild it from the agents' files with `hearth "
+                                         "repair`"};
+  }
+  for (const auto& loop : loops) loop->start();
+  const diagnosis::HangLimits hangs{.soft = config.server.limits.soft_hang,
+                                    .hard = config.server.limits.hard_hang};
+  watchdog = std::make_unique<diagnosis::Watchdog>(
+      hangs, logger, metrics, [this](const diagnosis::RunningCall& call, const std::string& stack) {
+        containment->end_as_hung(call, stack);
+      });
+  return {};
+}
+
+// Those that have agents or settings, whatever libraries there are: clients of one whose library is missing or refused must come
+// back, not stop.
+void Server::Parts::expect_classes() {
+  for (const std::string& name : storage::Directory(data->directory_path()).classes())
+    runtime->classes().expect(protocol::kebab_case(name));
+  for (const auto& [name, settings] : config.classes)
+    runtime->classes().expect(protocol::kebab_case(name));
+}
+
+Result<void> Server::Parts::load_plugins() {
+  plugins::LoaderOptions options;
+  options.staging_directory = data->path() / "staged";
+  options.trusted_user = ::geteuid();
+  if (config.server.require_checked)
+    options.checked_directory = data->path() / plugins::kCheckedDirectory;
+  options.refusal_of = [this](const std::string& sha256) {
+    return containment->refusal_of_library(sha256);
+  };
+  options.max_pinned = config.server.reload.max_pinned;
+  if (trials) options.trials = &*trials;
+  options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
+  const plugins::AbiServices services{*runtime, clock, random, logger};
+  plugins = std::make_unique<plugins::PluginLoader>(services, std::move(options));
+  pinned = metrics.watch_gauge("hearth_pinned_generations",
+                               "Versions of libraries that should have gone and stay in memory.",
+                               [this] { return static_cast<double>(plugins->pinned()); });
+  plugin_files = plugins::look_at(plugins::directories_of(config.server.plugins, {}));
+  auto report = plugins->load_directories(config.server.plugins);
+  if (!report) return report.error();
+  for (const plugins::LoadedPlugin& plugin : report->plugins) {
+    for (const auto& agent_class : plugin.classes) serve_class(agent_class);
+  }
+  if (report->plugins.empty()) {
+    std::string looked_in;
+    for (const std::filesystem::path& directory : config.server.plugins)
+      looked_in += (looked_in.empty() ? "" : ", ") + directory.native();
+    logger.write(LogLevel::kWarn, "server.no_plugins",
+                 {{"plugins", looked_in},
+                  {"advice",
+                   "no class is served yet: put libraries (*.so) there, or name another directory "
+                   "with `hearth serve --plugins DIR` or `plugins` in the configuration; "
+                   "`hearth new NAME` begins a library of your own"}});
+  }
+  loaded = *std::move(report);
+  warn_of_unused_settings();
+  return {};
+}
+
+runtime::ServedClass Server::Parts::describe(
+    const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+  return {.segment = protocol::kebab_case(agent_class->name()),
+          .agent_class = agent_class,
+          .settings = class_settings(*configuration.of(agent_class->name())),
+          .refusal = containment->refusal(*agent_class)};
+}
+
+void Server::Parts::watch_plugins() {
+  const config::ReloadConfig& reload = config.server.reload;
+  plugins::ReloadSettings settings;
+  settings.directories = plugins::directories_of(config.server.plugins, config.server.classes);
+  settings.known = std::move(plugin_files);
+  // Without what tells their contents apart, so that they are read once more: they may have changed since they were.
+  for (const auto& [name, agent_class] : config.classes) {
+    const std::filesystem::path file(agent_class.file);
+    settings.known.emplace(config.server.classes / file.filename(), plugins::FileStamp{});
+  }
+  settings.watch = reload.watch;
+  settings.quiet_time = reload.quiet_time;
+  settings.removal_grace = reload.removal_grace;
+  settings.rollout.drain = reload.policy == config::ReloadPolicy::kDrain;
+  settings.rollout.drain_deadline = reload.drain_deadline;
+  settings.rollout.trial_agents = reload.trial_agents;
+  settings.rollout.max_failed_percent = reload.max_failed_percent;
+  settings.rollout.trial_time = reload.trial_time;
+  settings.probation = reload.probation;
+  settings.configuration = &configuration;
+  settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
+  reloader = std::make_unique<plugins::PluginReloader>(
+      std::exchange(loaded, {}), *plugins, *runtime, clock, logger, metrics, std::move(settings));
+  admin_desk->use(reloader.get());
+}
+
+void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+  const std::string segment = protocol::kebab_case(agent_class->name());
+  const std::string file = configuration.of(agent_class->name())->file;
+  used_settings.insert(file);
+  const runtime::ServedClass served = describe(agent_class);
+  const bool added = runtime->classes().add(served);
+  // The loader refuses a library whose class has another one's segment.
+  HEARTH_ASSERT(added, "two classes with one segment were loaded");
+  if (!served.refusal.empty()) {
+    logger.write(LogLevel::kError, "class.not_served",
+                 {{"class", agent_class->name()},
+                  {"library", agent_class->origin()},
+                  {"sha256", agent_class->sha256()},
+                  {"reason", served.refusal}});
+    return;
+  }
+  logger.write(LogLevel::kInfo, "class.served",
+               {{"class", agent_class->name()},
+                {"version", agent_class->version()},
+                {"library", agent_class->origin()},
+                {"path", "/agents/" + segment},
+                {"settings", file.empty() ? "defaults" : file}});
+}
+
+void Server::Parts::warn_of_unused_settings() {
+  for (const auto& [name, settings] : config.classes) {
+    if (used_settings.contains(settings.file)) continue;
+    logger.write(LogLevel::kWarn, "class.not_found",
+                 {{"class", name},
+                  {"file", settings.file},
+                  {"advice", "no library that is served has this class: its settings are unused"}});
+  }
+}
+
+Result<void> Server::Parts::open_admin() {
+  admin_token_file = config.server.admin.token_file;
+  // A file that somebody has named is his to make: one that is missing is a mistake.
+  const bool is_ours = admin_token_file.empty();
+  if (is_ours) admin_token_file = std::filesystem::absolute(data->path() / kAdminTokenFile);
+  auto token = is_ours ? admin_token_or_create(admin_token_file, random)
+                       : read_admin_token(admin_token_file);
+  if (!token) {
+    return Error{token.error().code,
+                 "the administrators' token cannot be used: " + token.error().message};
+  }
+  if (token->readable_by_others) {
+    logger.write(LogLevel::kWarn, "admin.token_readable",
+                 {{"file", admin_token_file.native()},
+                  {"advice",
+                   "other users of this machine can read the administrators' token: "
+                   "chmod 600 the file"}});
+  }
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *containment, logger);
+  admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
+  return {};
+}
+
+// Clients can connect: now commands may find the server.
+Result<void> Server::Parts::publish() {
+  auto published = PublishedRecord::publish(
+      data->path(),
+      {.address = http->address(), .token_file = admin_token_file, .pid = ::getpid()});
+  if (!published) return published.error();
+  record.emplace(*std::move(published));
+  return {};
+}
+
+Result<void> Server::Parts::listen() {
+  std::vector<boost::asio::io_context*> contexts;
+  contexts.reserve(loops.size());
+  for (const auto& loop : loops) contexts.push_back(&loop->context());
+  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
+                                    .admin = admin.get()};
+  api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
+  auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api,
+                                           {logger, metrics, runtime->client_memory()});
+  if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
+  http = *std::move(listening);
+  std::vector<std::string> hosts = config.server.allowed_hosts;
+  // The operator may have configured another name that leads to this machine: clients ask for that name.
+  if (http->is_on_loopback()) hosts.push_back(config.server.listen.host);
+  api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
+  readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
+    if (!data->is_lost()) return false;
+    try {
+      data->check_not_lost();
+      return false;
+    } catch (const StorageError& failure) {
+      if (!told->exchange(true)) {
+        logger.write(LogLevel::kError, "server.data_lost",
+                     {{"reason", std::string_view(failure.what())}});
+      }
+      return true;
+    }
+  });
+  readiness.set(api::Readiness::Phase::kReady);
+  http->start();
+  sockets =
+      metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
+                          [this] { return static_cast<double>(http->connections()); });
+  client_memory = metrics.watch_gauge(
+      "hearth_client_memory_bytes",
+      "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
+      [this] { return static_cast<double>(runtime->client_memory().used()); });
+  logger.write(LogLevel::kInfo, "server.ready",
+               {{"address", http->address()},
+                {"classes", runtime->classes().all().size()},
+                {"shards", loops.size()},
+                {"data", data->path().native()}});
+  return {};
+}
+
+std::string Server::address() const {
+  return parts_->http->address();
+}
+
+std::vector<std::string> Server::classes() const {
+  std::vector<std::string> segments;
+  for (const auto& each : parts_->runtime->classes().all()) segments.push_back(each->segment);
+  return segments;
+}
+
+void Server::reload() {
+  if (parts_->reloader) parts_->reloader->reload();
+}
+
+// ---- stop -------------------------------------------------------------------------------------------------
+
+void Server::stop() {
+  parts_->readiness.set(api::Readiness::Phase::kStopping);
+  parts_->stop_admin();      // no new versions from here on
+  parts_->finish_work();     // answers still reach their clients
+  parts_->close_clients();   // nothing of an agent is left to say
+  parts_->finish_jobs();     // they hold the code of libraries
+  parts_->stop_loops();      // so do tasks
+  parts_->unload_plugins();  // their threads may call the runtime until deinit() returns
+  parts_.reset();            // the lock on the data directory goes last
+}
+
+Server::~Server() {
+  HEARTH_ASSERT(parts_ == nullptr, "a server was destroyed before it was stopped");
+}
+
+void Server::Parts::stop_admin() {
+  record.reset();
+  if (admin_desk) admin_desk->use(nullptr);
+  reloader.reset();
+  if (admin_desk) admin_desk->stop();  // whoever waits is answered
+  loaded = {};  // without a reloader: its classes would keep their libraries from leaving
+}
+
+void Server::Parts::finish_work() {
+  wait_for([this](std::function<void()> done) {
+    runtime->stop(config.server.limits.shutdown_grace, std::move(done));
+  });
+}
+
+void Server::Parts::close_clients() {
+  if (http == nullptr) return;
+  wait_for([this](std::function<void()> done) { http->stop(kGoodbye, std::move(done)); });
+  sockets = {};
+  http.reset();
+  api.reset();
+}
+
+void Server::Parts::finish_jobs() {
+  runtime->classes().clear();
+  runtime->stop_jobs();
+}
+
+void Server::Parts::stop_loops() {
+  // Twice around each loop: what the steps before have posted runs, and what that posts.
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& loop : loops) {
+      wait_for([&loop](std::function<void()> done) { loop->post(std::move(done)); });
+    }
+  }
+  for (const auto& loop : loops) loop->stop();
+}
+
+void Server::Parts::unload_plugins() {
+  if (plugins != nullptr) plugins->unload_all();
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,255 @@
+#include "server/supervisor.hpp"
+
+#include "base/assert.hpp"
+#include "diagnosis/exit_status.hpp"
+#include "server/restart_pacing.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+
+namespace hearth::server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Where the child finds its pipe: after the three standard ones, which it shares with us.
+constexpr int kChildDescriptor = 3;
+
+constexpr std::string_view kFlag = "--supervised";
+
+std::string signal_text(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
+}
+
+// The signals that a supervisor waits for, blocked while an object lives.
+class AwaitedSignals {
+ public:
+  AwaitedSignals() {
+    ::sigemptyset(&set_);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) ::sigaddset(&set_, number);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~AwaitedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AwaitedSignals(const AwaitedSignals&) = delete;
+  AwaitedSignals& operator=(const AwaitedSignals&) = delete;
+
+  // The next one's number; 0 when the time is over first.
+  [[nodiscard]] int wait_until(std::optional<SteadyClock::time_point> deadline) const {
+    for (;;) {
+      int number = -1;
+      if (deadline) {
+        const auto left = std::max(SteadyClock::duration::zero(), *deadline - SteadyClock::now());
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+        const timespec limit{.tv_sec = seconds.count(),
+                             .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
+        number = ::sigtimedwait(&set_, nullptr, &limit);
+        if (number < 0 && errno == EAGAIN) return 0;
+      } else {
+        number = ::sigwaitinfo(&set_, nullptr);
+      }
+      if (number > 0) return number;  // else EINTR: a debugger was here
+    }
+  }
+
+ private:
+  sigset_t set_{};
+  sigset_t before_{};
+};
+
+// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and none ignored, but for SIGHUP: that
+// stays blocked until the server waits for it, for one that is passed on before would end it; and ignored if it is (nohup).
+class SpawnSetup {
+ public:
+  explicit SpawnSetup(int ready_pipe) {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t blocked{};
+    sigset_t reset{};
+    ::sigemptyset(&blocked);
+    ::sigaddset(&blocked, SIGHUP);
+    ::sigfillset(&reset);
+    ::sigdelset(&reset, SIGHUP);
+    ::posix_spawn_file_actions_adddup2(&actions, ready_pipe, kChildDescriptor);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setsigmask(&attributes, &blocked);
+    ::posix_spawnattr_setsigdefault(&attributes, &reset);
+  }
+  ~SpawnSetup() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+// Both ends close in what this process starts, and are not where the child's end goes.
+std::array<int, 2> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return {-1, -1};
+  for (int& end : ends) {
+    const int higher = ::fcntl(end, F_DUPFD_CLOEXEC, kChildDescriptor + 1);
+    ::close(end);
+    end = higher;
+  }
+  return ends;
+}
+
+class Supervisor {
+ public:
+  Supervisor(const std::vector<std::string>& arguments, Logger& logger)
+      : texts_(arguments), logger_(logger) {
+    texts_.insert(texts_.begin(), "hearth");
+    texts_.emplace_back(kSupervisorOption);
+    texts_.push_back(std::to_string(kChildDescriptor));
+    for (std::string& text : texts_) arguments_.push_back(text.data());
+    arguments_.push_back(nullptr);
+  }
+
+  int run() {
+    for (;;) {
+      if (const int error = start(); error != 0) {
+        logger_.write(LogLevel::kError, "supervisor.failed",
+                      {{"reason", "the server cannot be started: " + system_text(error)}});
+        return kExitFailed;
+      }
+      const int status = wait_for_end();
+      const milliseconds uptime = std::chrono::floor<milliseconds>(SteadyClock::now() - started_);
+      if (const auto last = final_status(status)) return *last;
+      if (!pause(status, uptime)) return kExitClean;
+    }
+  }
+
+ private:
+  // 0, or the error number.
+  int start() {
+    const auto [ready, told] = make_pipe();
+    if (ready < 0 || told < 0) return errno;
+    ready_pipe_ = ready;
+    started_ = SteadyClock::now();
+    const SpawnSetup setup(told);
+    const int error = ::posix_spawn(&child_, "/proc/self/exe", &setup.actions, &setup.attributes,
+                                    arguments_.data(), environ);
+    ::close(told);
+    if (error != 0) {
+      ::close(std::exchange(ready_pipe_, -1));
+      return error;
+    }
+    logger_.write(LogLevel::kInfo, "supervisor.started", {{"pid", child_}});
+    return 0;
+  }
+
+  // As waitpid() gives it.
+  int wait_for_end() {
+    for (;;) {
+      const int number = signals_.wait_until(std::nullopt);
+      if (number != SIGCHLD) {
+        if (number != SIGHUP) stopping_ = true;
+        ::kill(child_, number);
+        continue;
+      }
+      int status = 0;
+      if (::waitpid(child_, &status, WNOHANG) != child_) continue;
+      char word = 0;
+      if (::read(ready_pipe_, &word, 1) == 1) was_ready_ = true;
+      ::close(std::exchange(ready_pipe_, -1));
+      return status;
+    }
+  }
+
+  // Absent: it has crashed, and is to be started again.
+  [[nodiscard]] std::optional<int> final_status(int status) const {
+    if (WIFSIGNALED(status)) {
+      return stopping_ ? std::optional(128 + WTERMSIG(status)) : std::nullopt;
+    }
+    const int code = WEXITSTATUS(status);
+    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that is full, a class file that
+    // somebody was changing when the server crashed.
+    const bool by_library = code == kExitHung || code == kExitPluginLeft;
+    const bool is_crash = by_library || (code != kExitClean && was_ready_);
+    return is_crash && !stopping_ ? std::nullopt : std::optional(code);
+  }
+
+  // False: it was asked to stop meanwhile.
+  bool pause(int status, milliseconds uptime) {
+    const milliseconds wait = pacing_.wait_after_crash(uptime);
+    const std::string cause = WIFSIGNALED(status) ? signal_text(WTERMSIG(status))
+                                                  : "status " + std::to_string(WEXITSTATUS(status));
+    logger_.write(LogLevel::kError, "supervisor.restart",
+                  {{"cause", cause},
+                   {"uptime_ms", uptime.count()},
+                   {"wait_ms", wait.count()},
+                   {"restarts", ++restarts_}});
+    const SteadyClock::time_point deadline = SteadyClock::now() + wait;
+    while (const int number = signals_.wait_until(deadline)) {
+      if (number == SIGTERM || number == SIGINT) return false;
+    }
+    return true;
+  }
+
+  const AwaitedSignals signals_;
+  std::vector<std::string> texts_;
+  std::vector<char*> arguments_;  // of the child; into texts_
+  Logger& logger_;
+  RestartPacing pacing_;
+  SteadyClock::time_point started_;
+  pid_t child_ = -1;
+  int ready_pipe_ = -1;     // the child writes to it when it is ready
+  bool was_ready_ = false;  // one of them was
+  bool stopping_ = false;
+  int restarts_ = 0;
+};
+
+}  // namespace
+
+int supervise(const std::vector<std::string>& arguments, Logger& logger) {
+  return Supervisor(arguments, logger).run();
+}
+
+std::vector<std::string> unsupervised(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] != kFlag) arguments.emplace_back(argv[i]);
+  }
+  return arguments;
+}
+
+SupervisedServer::SupervisedServer(int descriptor) : descriptor_(descriptor) {
+  if (descriptor_ < 0) return;
+  ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+  ::prctl(PR_SET_NAME, "hearth");  // instead of "exe", as which it was started
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before that: then nobody has the other end of the pipe.
+  pollfd pipe{.fd = descriptor_, .events = 0, .revents = 0};
+  if (::poll(&pipe, 1, 0) != 0) ::_exit(kExitFailed);
+}
+
+SupervisedServer::~SupervisedServer() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void SupervisedServer::tell_ready() {
+  if (descriptor_ < 0) return;
+  const ssize_t written = ::write(descriptor_, "r", 1);
+  static_cast<void>(written);  // a supervisor that is gone has ended us already
+}
+
+}  // namespace hearth::server

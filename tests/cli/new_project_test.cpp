@@ -1,0 +1,111 @@
+#include "cli/new_project.hpp"
+
+#include "base/files.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(ProjectNameTest, IsLowerCaseWordsWithSingleHyphens) {
+  for (const char* name : {"a", "greeter", "chat-room", "a1-2b", "v2"}) {
+    EXPECT_TRUE(is_project_name(name)) << name;
+  }
+}
+
+TEST(ProjectNameTest, IsNothingThatAPathOrATargetCouldTrip) {
+  for (const char* name :
+       {"", "-a", "a-", "a--b", "A", "1a", "a_b", "a b", "a/b", "..", "a.b", "\xC3\xA9"}) {
+    EXPECT_FALSE(is_project_name(name)) << name;
+  }
+  EXPECT_TRUE(is_project_name(std::string(40, 'a')));
+  EXPECT_FALSE(is_project_name(std::string(41, 'a')));
+}
+
+TEST(FillInTest, PutsEachSpellingOfTheNameInItsPlace) {
+  EXPECT_EQ(fill_in("@NAME@ @FILE@ @CLASS@", "chat-room"), "chat-room chat_room ChatRoom");
+  EXPECT_EQ(fill_in("@CLASS@", "room-2b"), "Room2b");
+  EXPECT_EQ(fill_in("a@NAME@@NAME@b", "x"), "axxb");
+}
+
+TEST(FillInTest, LeavesOtherSignsAlone) {
+  EXPECT_EQ(fill_in("me@example.org @OTHER@ @ @NAME", "x"), "me@example.org @OTHER@ @ @NAME");
+  EXPECT_EQ(fill_in("", "x"), "");
+}
+
+class MakeProjectTest : public ::testing::Test {
+ protected:
+  Answer make(const std::string& name, const fs::path& directory) {
+    return make_project({.name = name, .directory = directory});
+  }
+
+  testing::TempDirectory temporary_;
+  const fs::path root_ = temporary_.path();
+};
+
+TEST_F(MakeProjectTest, WritesEveryFileWithItsNamesFilledIn) {
+  const Answer answer = make("chat-room", root_ / "project");
+  ASSERT_EQ(answer.status, kExitClean) << answer.text;
+  ASSERT_FALSE(template_files().empty());
+  for (const TemplateFile& file : template_files()) {
+    const fs::path path = root_ / "project" / fill_in(file.path, "chat-room");
+    const auto text = read_file(path, 1 << 20);
+    ASSERT_TRUE(text) << text.error().message;
+    for (const char* placeholder : {"@NAME@", "@FILE@", "@CLASS@"}) {
+      EXPECT_EQ(text->find(placeholder), std::string::npos) << path;
+    }
+  }
+  EXPECT_TRUE(fs::exists(root_ / "project/CMakeLists.txt"));
+  EXPECT_TRUE(fs::exists(root_ / "project/README.md"));
+}
+
+TEST_F(MakeProjectTest, TellsTheNextSteps) {
+  const std::string text = make("greeter", root_ / "project").text;
+  EXPECT_NE(text.find("cd " + (root_ / "project").string()), std::string::npos) << text;
+  EXPECT_NE(text.find("ctest"), std::string::npos);
+  EXPECT_NE(text.find("/agents/greeter/"), std::string::npos);
+}
+
+TEST_F(MakeProjectTest, TakesAnEmptyDirectoryThatExists) {
+  fs::create_directory(root_ / "empty");
+  EXPECT_EQ(make("greeter", root_ / "empty").status, kExitClean);
+}
+
+TEST_F(MakeProjectTest, ChangesNothingInADirectoryThatIsInUse) {
+  fs::create_directory(root_ / "used");
+  ASSERT_TRUE(write_file_atomically(root_ / "used/file", "mine"));
+  const Answer answer = make("greeter", root_ / "used");
+  EXPECT_EQ(answer.status, kExitBadUsage);
+  EXPECT_NE(answer.text.find("is not empty"), std::string::npos) << answer.text;
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "used"), {}), 1);
+}
+
+TEST_F(MakeProjectTest, RefusesAFileInTheDirectorysPlace) {
+  ASSERT_TRUE(write_file_atomically(root_ / "file", "mine"));
+  const Answer answer = make("greeter", root_ / "file");
+  EXPECT_EQ(answer.status, kExitBadUsage);
+  EXPECT_NE(answer.text.find("is no directory"), std::string::npos) << answer.text;
+}
+
+TEST_F(MakeProjectTest, RefusesABadNameBeforeItWritesAnything) {
+  const Answer answer = make("../evil", root_ / "project");
+  EXPECT_EQ(answer.status, kExitBadUsage);
+  EXPECT_NE(answer.text.find("\"../evil\""), std::string::npos) << answer.text;
+  EXPECT_FALSE(fs::exists(root_ / "project"));
+}
+
+TEST_F(MakeProjectTest, SaysWhatTheDiskSaid) {
+  const Answer answer = make("greeter", "/proc/no-place-for-files");
+  EXPECT_EQ(answer.status, kExitFailed);
+  EXPECT_NE(answer.text.find("/proc/no-place-for-files"), std::string::npos) << answer.text;
+}
+
+}  // namespace
+}  // namespace hearth::cli

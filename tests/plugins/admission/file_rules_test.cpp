@@ -1,0 +1,334 @@
+#include "plugins/admission/file_rules.hpp"
+
+#include "plugins/test_libraries.hpp"
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <initializer_list>
+#include <set>
+#include <string>
+
+namespace hearth::plugins {
+namespace {
+
+using namespace testing;
+using hearth::testing::TempDirectory;
+
+// The rule that refuses the bytes; empty if none does.
+std::string refusal_of(const Bytes& bytes) {
+  const Inspection inspection = inspect_library(bytes);
+  const Finding* const refusal = inspection.refusal();
+  EXPECT_EQ(inspection.note.has_value(), refusal == nullptr);
+  if (refusal == nullptr) return {};
+  EXPECT_EQ(refusal->severity, Severity::kRefusal);
+  EXPECT_TRUE(refusal->reason.starts_with("it")) << refusal->reason;
+  return refusal->rule;
+}
+
+std::string refusal_of_library(std::string_view name) {
+  return refusal_of(library_bytes(name));
+}
+
+// plain.so with one edit.
+std::string refusal_after(const std::function<void(Bytes&)>& edit) {
+  Bytes bytes = library_bytes("plain");
+  edit(bytes);
+  return refusal_of(bytes);
+}
+
+std::vector<std::string> warnings_of(std::string_view name) {
+  std::vector<std::string> warnings;
+  for (const Finding& found : inspect_library(library_bytes(name)).findings) {
+    EXPECT_EQ(found.severity, Severity::kWarning) << found.reason;
+    warnings.push_back(found.rule);
+  }
+  return warnings;
+}
+
+TEST(FileRulesTest, EachRuleHasItsOwnNameAndASentence) {
+  std::set<std::string_view> ids;
+  for (const Rule& each : rules()) {
+    EXPECT_TRUE(ids.insert(each.id).second) << each.id;
+    EXPECT_TRUE(each.sentence.ends_with('.')) << each.id;
+    EXPECT_EQ(&rule(each.id), &each);
+    EXPECT_EQ(finding(each.id, "x").severity, each.severity);
+  }
+}
+
+TEST(FileRulesTest, AGoodLibraryBreaksNoRule) {
+  const Inspection inspection = inspect_library(library_bytes("plain"));
+  EXPECT_TRUE(inspection.findings.empty()) << inspection.findings.front().reason;
+  ASSERT_TRUE(inspection.note);
+  EXPECT_EQ(inspection.note->manifest.classes, std::vector<std::string>{"Plain"});
+}
+
+TEST(FileRulesTest, E1_WhatIsNoLibraryForThisMachineIsRefused) {
+  EXPECT_EQ(refusal_of(bytes_of_text("just text")), "E1");
+  EXPECT_EQ(refusal_of({}), "E1");
+}
+
+TEST(FileRulesTest, E2_AnIncompleteLibraryIsRefused) {
+  const Bytes plain = library_bytes("plain");
+  for (const unsigned percent : {1U, 10U, 50U, 75U, 90U, 99U}) {
+    EXPECT_EQ(refusal_after([&](Bytes& bytes) { bytes.resize(plain.size() * percent / 100); }),
+              "E2")
+        << percent;
+  }
+}
+
+TEST(FileRulesTest, E3_AProgramIsRefused) {
+  EXPECT_EQ(refusal_of(read_bytes("/proc/self/exe")), "E3");
+  EXPECT_EQ(refusal_after([](Bytes& bytes) {
+              put(bytes, program_header_at(bytes, PT_GNU_RELRO), std::uint32_t{PT_INTERP});
+            }),
+            "E3");
+}
+
+TEST(FileRulesTest, E4_ExecutableDataIsRefused) {
+  EXPECT_EQ(refusal_of_library("executable_stack"), "E4");
+  EXPECT_EQ(refusal_after([](Bytes& bytes) {
+              const std::size_t at =
+                  program_header_at(bytes, PT_LOAD) + offsetof(Elf64_Phdr, p_flags);
+              put(bytes, at, std::uint32_t{PF_R | PF_W | PF_X});
+            }),
+            "E4");
+}
+
+TEST(FileRulesTest, E5_TextRelocationsAreRefused) {
+  const auto replace_entry = [](std::int64_t tag, std::uint64_t value) {
+    return [tag, value](Bytes& bytes) {
+      const std::size_t at = dynamic_entry_at(bytes, DT_SYMENT);  // of a size that never changes
+      put(bytes, at, Elf64_Dyn{.d_tag = tag, .d_un = {.d_val = value}});
+    };
+  };
+  EXPECT_EQ(refusal_after(replace_entry(DT_TEXTREL, 0)), "E5");
+  EXPECT_EQ(refusal_after(replace_entry(DT_FLAGS, DF_TEXTREL)), "E5");
+}
+
+TEST(FileRulesTest, E6_ARunPathIsRefusedAndShown) {
+  const Inspection inspection = inspect_library(library_bytes("run_path"));
+  ASSERT_NE(inspection.refusal(), nullptr);
+  EXPECT_EQ(inspection.refusal()->rule, "E6");
+  EXPECT_NE(inspection.refusal()->reason.find("/usr/lib/elsewhere"), std::string::npos);
+}
+
+TEST(FileRulesTest, E7_ALibraryWithoutTheEntrySymbolIsRefused) {
+  EXPECT_EQ(refusal_of_library("hidden_entry"), "E7");
+  EXPECT_EQ(refusal_of_library("function_entry"), "E7");
+}
+
+TEST(FileRulesTest, E8_OtherExportsAreAWarning) {
+  EXPECT_EQ(warnings_of("second_export"), std::vector<std::string>{"E8"});
+}
+
+TEST(FileRulesTest, E9_WhatCannotBeUnloadedIsAWarning) {
+  EXPECT_EQ(warnings_of("no_delete"), std::vector<std::string>{"E9"});
+  EXPECT_EQ(warnings_of("unique_symbol"), (std::vector<std::string>{"E8", "E9"}));
+}
+
+TEST(FileRulesTest, E12_ALibraryForANewerSystemIsRefused) {
+  Bytes bytes = library_bytes("plain");
+  const std::size_t at = find_text(bytes, "GLIBC_2.");
+  put(bytes, at + 6, '9');
+  EXPECT_EQ(refusal_of(bytes), "E12");
+}
+
+TEST(FileRulesTest, ARefusalAlwaysFailsACheckAndSomeWarningsDo) {
+  for (const Rule& each : rules()) {
+    if (each.severity == Severity::kRefusal) EXPECT_TRUE(fails_check(each)) << each.id;
+  }
+  for (const char* const id : {"E8", "E9", "E11"}) EXPECT_TRUE(fails_check(rule(id))) << id;
+  for (const char* const id : {"E10", "E13", "E17"}) EXPECT_FALSE(fails_check(rule(id))) << id;
+}
+
+TEST(FileRulesTest, N1_ALibraryWithoutANoteIsRefused) {
+  EXPECT_EQ(refusal_of_library("no_note"), "N1");
+  EXPECT_EQ(refusal_after([](Bytes& bytes) { bytes[note_at(bytes) + 20] ^= std::byte{1}; }), "N1");
+}
+
+TEST(FileRulesTest, N2_AnotherMajorVersionIsRefusedWithBothNumbers) {
+  Bytes bytes = library_bytes("plain");
+  put(bytes, note_at(bytes) + offsetof(Elf64_Nhdr, n_type) + 4 + 8 + 8, std::uint16_t{2});
+  const Inspection inspection = inspect_library(bytes);
+  ASSERT_NE(inspection.refusal(), nullptr);
+  EXPECT_EQ(inspection.refusal()->rule, "N2");
+  EXPECT_NE(inspection.refusal()->reason.find("version 2.0"), std::string::npos);
+  EXPECT_NE(inspection.refusal()->reason.find("has 1.0"), std::string::npos);
+}
+
+TEST(FileRulesTest, N2_ATableSmallerThanTheFirstVersionsIsRefused) {
+  EXPECT_EQ(refusal_after([](Bytes& bytes) { put(bytes, note_at(bytes) + 36, std::uint32_t{40}); }),
+            "N2");
+}
+
+TEST(FileRulesTest, N3_ALibraryThatNeedsANewerServerIsRefused) {
+  EXPECT_EQ(refusal_after([](Bytes& bytes) { put(bytes, note_at(bytes) + 32, std::uint16_t{7}); }),
+            "N3");
+}
+
+TEST(FileRulesTest, N2_ANewerMinorVersionIsAccepted) {
+  EXPECT_EQ(refusal_after([](Bytes& bytes) { put(bytes, note_at(bytes) + 30, std::uint16_t{7}); }),
+            "");
+}
+
+TEST(FileRulesTest, N4_ABrokenManifestIsRefused) {
+  EXPECT_EQ(refusal_of_library("bad_manifest"), "N4");
+}
+
+TEST(FileRulesTest, N5_ABadClassNameIsRefused) {
+  EXPECT_EQ(refusal_of_library("bad_class_name"), "N5");
+}
+
+TEST(FileRulesTest, N6_AnExtensionThatTheServerLacksIsRefusedByName) {
+  const Inspection inspection = inspect_library(library_bytes("needs_more"));
+  ASSERT_NE(inspection.refusal(), nullptr);
+  EXPECT_EQ(inspection.refusal()->rule, "N6");
+  EXPECT_NE(inspection.refusal()->reason.find("hearth.moon/9"), std::string::npos);
+}
+
+TEST(FileRulesTest, AllBrokenRulesAreToldAtOnce) {
+  Bytes bytes = library_bytes("run_path");
+  put(bytes, program_header_at(bytes, PT_GNU_STACK) + offsetof(Elf64_Phdr, p_flags),
+      std::uint32_t{PF_X});
+  std::vector<std::string> broken;
+  for (const Finding& each : inspect_library(bytes).findings) broken.push_back(each.rule);
+  EXPECT_EQ(broken, (std::vector<std::string>{"E4", "E6"}));
+}
+
+// ---- files and directories ----
+
+struct stat good_status() {
+  struct stat status{};
+  status.st_mode = S_IFREG | 0644;
+  status.st_uid = 0;
+  status.st_size = 1000;
+  return status;
+}
+
+std::string status_refusal(const struct stat& status) {
+  const auto found = check_status(status, 1000);
+  return found ? found->rule : "";
+}
+
+TEST(FileRulesTest, F1_OnlyRegularFilesPass) {
+  struct stat status = good_status();
+  EXPECT_EQ(status_refusal(status), "");
+  for (const mode_t type : std::initializer_list<mode_t>{S_IFDIR, S_IFIFO, S_IFCHR, S_IFSOCK}) {
+    status.st_mode = type | 0600;
+    EXPECT_EQ(status_refusal(status), "F1");
+  }
+}
+
+TEST(FileRulesTest, F2_OnlyRootAndTheServersUserAreTrusted) {
+  struct stat status = good_status();
+  status.st_uid = 1000;
+  EXPECT_EQ(status_refusal(status), "");
+  status.st_uid = 1001;
+  EXPECT_EQ(status_refusal(status), "F2");
+}
+
+TEST(FileRulesTest, F3_AFileThatOthersCanWriteIsRefused) {
+  struct stat status = good_status();
+  for (const mode_t mode : {0664U, 0646U, 0777U}) {
+    status.st_mode = S_IFREG | mode;
+    EXPECT_EQ(status_refusal(status), "F3");
+  }
+}
+
+TEST(FileRulesTest, F5_AnEmptyAndAHugeFileAreRefused) {
+  struct stat status = good_status();
+  status.st_size = 0;
+  EXPECT_EQ(status_refusal(status), "F5");
+  status.st_size = static_cast<off_t>(kMaxLibraryBytes);
+  EXPECT_EQ(status_refusal(status), "");
+  status.st_size += 1;
+  EXPECT_EQ(status_refusal(status), "F5");
+}
+
+TEST(FileRulesTest, F4_ADirectoryThatOthersCanWriteIsRefused) {
+  const TempDirectory directory;
+  const auto plugins = directory.path() / "plugins";
+  std::filesystem::create_directory(plugins);
+  EXPECT_TRUE(check_directory(plugins, ::geteuid()));
+  for (const mode_t mode : {0770U, 0707U, 0777U, 01777U}) {
+    ASSERT_EQ(::chmod(plugins.c_str(), mode), 0);
+    const auto checked = check_directory(plugins, ::geteuid());
+    ASSERT_FALSE(checked) << std::oct << mode;
+    EXPECT_EQ(checked.error().code, Errc::kForbidden);
+    EXPECT_NE(checked.error().message.find("F4"), std::string::npos);
+  }
+}
+
+TEST(FileRulesTest, F4_ADirectoryBelowOneThatOthersCanWriteIsRefusedUnlessThatIsSticky) {
+  const TempDirectory directory;
+  const auto above = directory.path() / "above";
+  const auto plugins = above / "plugins";
+  std::filesystem::create_directories(plugins);
+  for (const mode_t mode : {0777U, 0775U, 0707U, 0730U}) {
+    ASSERT_EQ(::chmod(above.c_str(), mode), 0);
+    const auto checked = check_directory(plugins, ::geteuid());
+    ASSERT_FALSE(checked) << std::oct << mode;
+    EXPECT_EQ(checked.error().code, Errc::kForbidden);
+    EXPECT_NE(checked.error().message.find(above.native()), std::string::npos);
+    EXPECT_NE(checked.error().message.find("chmod go-w or +t"), std::string::npos);
+    ASSERT_EQ(::chmod(above.c_str(), mode | 01000), 0);
+    EXPECT_TRUE(check_directory(plugins, ::geteuid())) << std::oct << mode;
+  }
+}
+
+TEST(FileRulesTest, F4_ADirectoryBelowAForeignOneIsRefusedEvenIfThatIsSticky) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const TempDirectory directory;
+  const auto above = directory.path() / "above";
+  const auto plugins = above / "between" / "plugins";
+  std::filesystem::create_directories(plugins);
+  ASSERT_EQ(::chown(above.c_str(), 12345, 0), 0);
+  for (const mode_t mode : {0755U, 0700U, 01777U}) {
+    ASSERT_EQ(::chmod(above.c_str(), mode), 0);
+    const auto checked = check_directory(plugins, ::geteuid());
+    ASSERT_FALSE(checked) << std::oct << mode;
+    EXPECT_EQ(checked.error().code, Errc::kForbidden);
+    EXPECT_NE(checked.error().message.find(above.native()), std::string::npos);
+    EXPECT_NE(checked.error().message.find("F4"), std::string::npos);
+  }
+  EXPECT_TRUE(check_directory(plugins, 12345)) << "the server's own user may own it";
+}
+
+TEST(FileRulesTest, F4_AForeignDirectoryIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const TempDirectory directory;
+  const auto plugins = directory.path() / "plugins";
+  std::filesystem::create_directory(plugins);
+  ASSERT_EQ(::chown(plugins.c_str(), 12345, 0), 0);
+  EXPECT_FALSE(check_directory(plugins, ::geteuid()));
+  EXPECT_TRUE(check_directory(plugins, 12345));
+}
+
+TEST(FileRulesTest, AMissingDirectoryIsToldFromABadOne) {
+  const TempDirectory directory;
+  const auto missing = check_directory(directory.path() / "none", ::geteuid());
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Errc::kNotFound);
+  write_bytes(directory.path() / "file", bytes_of_text("x"));
+  const auto file = check_directory(directory.path() / "file", ::geteuid());
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, Errc::kInvalidArgument);
+}
+
+TEST(FileRulesTest, ALinkToADirectoryIsFollowed) {
+  const TempDirectory directory;
+  const auto real = directory.path() / "real";
+  std::filesystem::create_directory(real);
+  std::filesystem::create_directory_symlink(real, directory.path() / "link");
+  EXPECT_TRUE(check_directory(directory.path() / "link", ::geteuid()));
+  ASSERT_EQ(::chmod(real.c_str(), 0777), 0);
+  EXPECT_FALSE(check_directory(directory.path() / "link", ::geteuid()));
+}
+
+}  // namespace
+}  // namespace hearth::plugins

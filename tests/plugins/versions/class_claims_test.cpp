@@ -1,0 +1,70 @@
+#include "plugins/versions/class_claims.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::plugins {
+namespace {
+
+// All names share one address.
+std::string same(std::string_view) {
+  return "x";
+}
+
+TEST(ClassClaimsTest, AClassIsServedByOneLibrary) {
+  ClassClaims claims{ClassSegment()};
+  EXPECT_FALSE(claims.conflict({"A", "B"}, "/plugins/two.so"));
+  claims.claim({"A", "B"}, "/plugins/one.so");
+  EXPECT_FALSE(claims.conflict({"C"}, "/plugins/two.so"));
+  const auto taken = claims.conflict({"C", "B"}, "/plugins/two.so");
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->rule, "C1");
+  EXPECT_NE(taken->reason.find("class B,"), std::string::npos);
+  EXPECT_NE(taken->reason.find("/plugins/one.so"), std::string::npos);
+}
+
+TEST(ClassClaimsTest, WithoutASegmentNamesAreComparedAsTheyAre) {
+  ClassClaims claims{ClassSegment()};
+  claims.claim({"MyAgent"}, "/plugins/one.so");
+  EXPECT_FALSE(claims.conflict({"myAgent"}, "/plugins/two.so"));
+}
+
+TEST(ClassClaimsTest, ClassesWithOneAddressConflictAcrossLibrariesAndWithinOne) {
+  ClassClaims claims(same);
+  const auto within = claims.conflict({"MyAgent", "myAgent"}, "/plugins/two.so");
+  ASSERT_TRUE(within);
+  EXPECT_NE(within->reason.find("/agents/x/"), std::string::npos) << within->reason;
+  claims.claim({"MyAgent"}, "/plugins/one.so");
+  const auto across = claims.conflict({"myAgent"}, "/plugins/two.so");
+  ASSERT_TRUE(across);
+  EXPECT_NE(across->reason.find("MyAgent"), std::string::npos) << across->reason;
+  EXPECT_NE(across->reason.find("/plugins/one.so"), std::string::npos) << across->reason;
+}
+
+TEST(ClassClaimsTest, ANewVersionOfALibraryTakesThePlaceOfItsOldClaims) {
+  ClassClaims claims{ClassSegment()};
+  claims.claim({"A", "B"}, "/plugins/one.so");
+  EXPECT_FALSE(claims.conflict({"B", "C"}, "/plugins/one.so"));
+  claims.claim({"B", "C"}, "/plugins/one.so");
+  EXPECT_FALSE(claims.conflict({"A"}, "/plugins/two.so")) << "the new version has it no more";
+  EXPECT_TRUE(claims.conflict({"C"}, "/plugins/two.so"));
+}
+
+TEST(ClassClaimsTest, WhatIsClaimedAgainIsOnlyWhatNobodyElseHasByThen) {
+  ClassClaims claims{ClassSegment()};
+  claims.claim({"A"}, "/plugins/one.so");
+  claims.claim({"B"}, "/plugins/two.so");
+  claims.claim_what_is_free({"A", "B"}, "/plugins/one.so");
+  EXPECT_TRUE(claims.conflict({"A"}, "/plugins/two.so"));
+  EXPECT_FALSE(claims.conflict({"B"}, "/plugins/two.so"));
+  EXPECT_TRUE(claims.conflict({"B"}, "/plugins/one.so"));
+}
+
+TEST(ClassClaimsTest, WhatARemovedFileHadIsFree) {
+  ClassClaims claims{ClassSegment()};
+  claims.claim({"A"}, "/plugins/one.so");
+  claims.release("/plugins/one.so");
+  EXPECT_FALSE(claims.conflict({"A"}, "/plugins/two.so"));
+}
+
+}  // namespace
+}  // namespace hearth::plugins

@@ -1,0 +1,250 @@
+// Class files, edited as people do it.
+#include "plugins/versions/class_configuration.hpp"
+
+#include "config/parse.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hearth::plugins {
+namespace {
+
+using std::chrono::seconds;
+using Keys = std::vector<std::string>;
+
+class ClassConfigurationTest : public ::testing::Test {
+ protected:
+  ClassConfigurationTest() {
+    std::filesystem::create_directory(classes());
+    put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
+    configuration_.emplace(classes(), config::load_class_files(classes(), true).value());
+  }
+
+  [[nodiscard]] std::filesystem::path classes() const { return directory_.path() / "classes"; }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(classes() / name) << text;
+  }
+  ClassConfiguration::Reading read(const std::string& segment = "", bool by_person = false) {
+    return configuration_->read_again(segment, by_person);
+  }
+  [[nodiscard]] seconds idle_timeout(const std::string& name = "counter") const {
+    return std::chrono::duration_cast<seconds>(configuration_->of(name)->idle_timeout);
+  }
+
+  hearth::testing::TempDirectory directory_;
+  std::optional<ClassConfiguration> configuration_;
+};
+
+TEST_F(ClassConfigurationTest, AClassWithoutAFileHasTheDefaults) {
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(idle_timeout("other"), seconds(60));
+  EXPECT_EQ(configuration_->of("other")->file, "");
+}
+
+TEST_F(ClassConfigurationTest, AFileMayNameItsClassAsUrlsSpellIt) {
+  put("room.yaml", "class: chat-room\nidle_timeout: 5s\n");
+  EXPECT_EQ(read().changes.size(), 1U);
+  EXPECT_EQ(idle_timeout("ChatRoom"), seconds(5));
+}
+
+TEST_F(ClassConfigurationTest, WhatIsTheSameIsNoChange) {
+  const auto before = configuration_->of("counter");
+  put("counter.yaml", "# a comment\nidle_timeout: 10000ms\nclass: counter\n");
+  const auto reading = read();
+  EXPECT_TRUE(reading.mistakes.empty());
+  EXPECT_TRUE(reading.changes.empty());
+  EXPECT_EQ(configuration_->of("counter"), before);
+}
+
+TEST_F(ClassConfigurationTest, AChangeNamesItsKeysAndHolds) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\noptions: {start: 3}\n");
+  const auto reading = read();
+  ASSERT_EQ(reading.changes.size(), 1U);
+  EXPECT_EQ(reading.changes[0].agent_class, "counter");
+  EXPECT_EQ(reading.changes[0].file, classes() / "counter.yaml");
+  EXPECT_EQ(reading.changes[0].keys, (Keys{"idle_timeout", "options.start"}));
+  EXPECT_EQ(idle_timeout(), seconds(20));
+}
+
+TEST_F(ClassConfigurationTest, ANewFileIsAChangeForItsClassAlone) {
+  const auto counter = configuration_->of("counter");
+  put("room.yaml", "class: room\nevict_grace: 1s\n");
+  const auto reading = read();
+  ASSERT_EQ(reading.changes.size(), 1U);
+  EXPECT_EQ(reading.changes[0].agent_class, "room");
+  EXPECT_EQ(configuration_->of("counter"), counter);
+}
+
+TEST_F(ClassConfigurationTest, AFileThatIsRemovedLeavesTheDefaults) {
+  put("room.yaml", "class: room\n");
+  EXPECT_TRUE(read().changes.empty());
+  std::filesystem::remove(classes() / "counter.yaml");
+  const auto reading = read();
+  ASSERT_EQ(reading.changes.size(), 1U);
+  EXPECT_EQ(reading.changes[0].file, classes() / "counter.yaml");
+  EXPECT_EQ(reading.changes[0].keys, Keys{"idle_timeout"});
+  EXPECT_EQ(idle_timeout(), seconds(60));
+}
+
+TEST_F(ClassConfigurationTest, AMistakeInOneFileKeepsWhatHoldsForAll) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+  put("room.yaml", "class: room\ndurability: disk\n");
+  const auto reading = read();
+  EXPECT_TRUE(reading.changes.empty());
+  ASSERT_EQ(reading.mistakes.size(), 1U);
+  EXPECT_EQ(to_string(reading.mistakes[0]),
+            (classes() / "room.yaml").native() +
+                ":2:13: durability: expected process or power, found \"disk\"");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  put("room.yaml", "class: room\ndurability: power\n");
+  EXPECT_EQ(read().changes.size(), 2U);
+  EXPECT_EQ(idle_timeout(), seconds(20));
+}
+
+TEST_F(ClassConfigurationTest, ADirectoryThatIsGoneIsAMistake) {
+  std::filesystem::remove_all(classes());
+  EXPECT_EQ(read().mistakes.size(), 1U);
+  EXPECT_EQ(idle_timeout(), seconds(10));
+}
+
+TEST_F(ClassConfigurationTest, ADirectoryWithoutAnyFileIsAMistakeUntilAPersonAsks) {
+  std::filesystem::remove(classes() / "counter.yaml");
+  const auto reading = read();
+  ASSERT_EQ(reading.mistakes.size(), 1U);
+  EXPECT_EQ(to_string(reading.mistakes[0]),
+            classes().native() +
+                ": classes: there is no class file any more; `hearth reload` if that is meant");
+  EXPECT_EQ(read("room").mistakes.size(), 1U);
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_TRUE(read("room", true).changes.empty());
+  EXPECT_EQ(read().mistakes.size(), 1U) << "that was of another class";
+  EXPECT_EQ(read("", true).changes.size(), 1U);
+  EXPECT_EQ(idle_timeout(), seconds(60));
+  EXPECT_TRUE(read().mistakes.empty()) << "there are none to miss any more";
+}
+
+TEST_F(ClassConfigurationTest, AnotherSpellingOfAClassIsTheSameClass) {
+  put("room.yaml", "class: ChatRoom\nidle_timeout: 5s\n");
+  EXPECT_EQ(read().changes.size(), 1U);
+  put("room.yaml", "class: chat-room\nidle_timeout: 5s\n");
+  EXPECT_TRUE(read().changes.empty());
+  put("room.yaml", "class: chat-room\nidle_timeout: 6s\n");
+  EXPECT_EQ(read().changes.size(), 1U);
+  for (const char* name : {"ChatRoom", "chat-room"}) EXPECT_EQ(idle_timeout(name), seconds(6));
+  put("other.yaml", "class: ChatRoom\n");
+  ASSERT_EQ(read().mistakes.size(), 1U);
+  std::filesystem::remove(classes() / "other.yaml");
+  const auto failed = configuration_->of("ChatRoom");
+  configuration_->take_back("ChatRoom", failed, configuration_->of("other"), "agents failed");
+  put("room.yaml", "class: ChatRoom\nidle_timeout: 6s\n");
+  EXPECT_TRUE(read().changes.empty()) << "they were taken back, however they are spelled";
+}
+
+TEST_F(ClassConfigurationTest, ADirectoryThatNeverWasMayComeLater) {
+  const std::filesystem::path later = directory_.path() / "later";
+  ClassConfiguration configuration(later, {});
+  EXPECT_TRUE(configuration.read_again("", false).mistakes.empty());
+  std::filesystem::create_directory(later);
+  std::ofstream(later / "a.yaml") << "class: a\nidle_timeout: 1s\n";
+  EXPECT_EQ(configuration.read_again("", false).changes.size(), 1U);
+  std::filesystem::remove_all(later);
+  EXPECT_EQ(configuration.read_again("", false).mistakes.size(), 1U);
+}
+
+TEST_F(ClassConfigurationTest, WithASegmentOnlyThatClassChanges) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+  put("room.yaml", "class: ChatRoom\nidle_timeout: 5s\n");
+  const auto reading = read("chat-room");
+  ASSERT_EQ(reading.changes.size(), 1U);
+  EXPECT_EQ(reading.changes[0].agent_class, "ChatRoom");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(read().changes.size(), 1U) << "and the other one with the next look";
+}
+
+class TakenBackTest : public ClassConfigurationTest {
+ protected:
+  TakenBackTest() {
+    before_ = configuration_->of("counter");
+    put("counter.yaml", "class: counter\noptions: {strat: 1}\nidle_timeout: 10s\n");
+    read();
+    failed_ = configuration_->of("counter");
+    configuration_->take_back("counter", failed_, before_, "agents failed");
+  }
+  ClassConfiguration::Settings before_;
+  ClassConfiguration::Settings failed_;
+};
+
+TEST_F(TakenBackTest, WhatWasBeforeHoldsAndTheFileIsNamed) {
+  EXPECT_EQ(configuration_->of("counter"), before_);
+  const auto list = configuration_->taken_back();
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].agent_class, "counter");
+  EXPECT_EQ(list[0].file, classes() / "counter.yaml");
+  EXPECT_EQ(list[0].reason, "agents failed");
+}
+
+TEST_F(TakenBackTest, AChangeOfAnotherClassDoesNotTryItAgain) {
+  put("room.yaml", "class: room\nidle_timeout: 1s\n");
+  EXPECT_EQ(read().changes.size(), 1U);
+  EXPECT_EQ(configuration_->of("counter"), before_);
+}
+
+TEST_F(TakenBackTest, APersonTriesItAgain) {
+  EXPECT_EQ(read("", true).changes.size(), 1U);
+  EXPECT_NE(configuration_->of("counter"), before_);
+  EXPECT_TRUE(configuration_->taken_back().empty());
+}
+
+TEST_F(TakenBackTest, OtherSettingsAreTried) {
+  put("counter.yaml", "class: counter\noptions: {start: 1}\nidle_timeout: 10s\n");
+  EXPECT_EQ(read().changes.size(), 1U);
+  EXPECT_TRUE(configuration_->taken_back().empty());
+}
+
+TEST_F(TakenBackTest, AFileThatSaysWhatHoldsIsNoChange) {
+  put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
+  const auto reading = read();
+  EXPECT_TRUE(reading.changes.empty());
+  EXPECT_EQ(reading.segments, std::set<std::string>{"counter"}) << "it is mended";
+  EXPECT_TRUE(configuration_->taken_back().empty());
+  EXPECT_TRUE(read().segments.empty());
+}
+
+TEST_F(TakenBackTest, NewCodeTriesItAgain) {
+  EXPECT_TRUE(configuration_->try_again("counter"));
+  EXPECT_EQ(configuration_->of("counter"), failed_);
+  EXPECT_FALSE(configuration_->try_again("counter"));
+  EXPECT_FALSE(configuration_->try_again("other"));
+}
+
+TEST_F(TakenBackTest, NewerSettingsAreNotTakenBackForOlderOnes) {
+  put("counter.yaml", "class: counter\nidle_timeout: 30s\n");
+  read();
+  configuration_->take_back("counter", failed_, before_, "too late");
+  EXPECT_EQ(idle_timeout(), seconds(30));
+  EXPECT_TRUE(configuration_->taken_back().empty());
+}
+
+TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
+  const auto before = configuration_->of("counter");
+  put("room.yaml", "class: room\n");
+  std::filesystem::remove(classes() / "counter.yaml");
+  EXPECT_EQ(read().changes.size(), 1U);
+  configuration_->take_back("counter", configuration_->of("counter"), before, "agents failed");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_TRUE(read().changes.empty());
+  ASSERT_EQ(configuration_->taken_back().size(), 1U);
+  EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
+}
+
+}  // namespace
+}  // namespace hearth::plugins

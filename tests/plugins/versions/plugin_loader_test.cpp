@@ -1,0 +1,594 @@
+#include "plugins/versions/plugin_loader.hpp"
+
+#include "base/sha256.hpp"
+#include "plugins/admission/required_check.hpp"
+#include "plugins/check/check_record.hpp"
+#include "plugins/generation/fake_agent_host.hpp"
+#include "plugins/test_libraries.hpp"
+#include "support/built.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::plugins {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+using hearth::testing::TempDirectory;
+
+class PluginLoaderTest : public ::testing::Test {
+ protected:
+  PluginLoaderTest() {
+    options_.staging_directory = directory_.path() / "staged";
+    options_.trusted_user = ::geteuid();
+    options_.settle_time = 0ms;
+    options_.probe = {.program = hearth::testing::built::probe(), .time_limit = 30s};
+    // What the server passes is the rule of the npm clients; for these names it comes to this.
+    options_.class_segment = [](std::string_view name) {
+      std::string segment(name);
+      std::ranges::transform(segment, segment.begin(),
+                             [](unsigned char c) { return std::tolower(c); });
+      return segment;
+    };
+    std::filesystem::create_directory(plugins());
+  }
+
+  [[nodiscard]] std::filesystem::path plugins() const { return directory_.path() / "plugins"; }
+  void install(std::string_view library, std::string_view as) {
+    write_bytes(plugins() / as, library_bytes(library));
+  }
+  PluginLoader& loader() {
+    if (!loader_) loader_ = std::make_unique<PluginLoader>(services_, options_);
+    return *loader_;
+  }
+  LoadReport load() {
+    auto report = loader().load_directories({plugins()});
+    EXPECT_TRUE(report) << report.error().message;
+    return *std::move(report);
+  }
+  static const Refusal* refusal_of(const LoadReport& report, std::string_view file) {
+    const auto found = std::ranges::find_if(
+        report.refusals, [file](const Refusal& each) { return each.file.filename() == file; });
+    return found == report.refusals.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::size_t staged_files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(options_.staging_directory), {}));
+  }
+
+  TempDirectory directory_;
+  FakeAgentDirectory agents_;
+  SystemClock clock_;
+  hearth::testing::SeededRandom random_;
+  hearth::testing::RecordingLogger logger_;
+  AbiServices services_{.agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
+  LoaderOptions options_{};
+  std::unique_ptr<PluginLoader> loader_;
+};
+
+TEST_F(PluginLoaderTest, K1_AServerThatAsksForACheckLoadsOnlyWhatHasPassed) {
+  options_.checked_directory = directory_.path() / "data" / kCheckedDirectory;
+  install("plain", "plain.so");
+  const LoadReport before = load();
+  EXPECT_TRUE(before.plugins.empty());
+  ASSERT_NE(refusal_of(before, "plain.so"), nullptr);
+  EXPECT_EQ(refusal_of(before, "plain.so")->rule, "K1");
+
+  // A check while the server runs is enough.
+  CheckReport passed;
+  Sha256 hash;
+  hash.update(library_bytes("plain"));
+  passed.sha256 = to_hex(hash.finish());
+  ASSERT_TRUE(write_check_record(directory_.path() / "data", passed, clock_));
+  EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
+
+  // It was for those bytes alone.
+  install("plain_v2", "plain.so");
+  const VersionReport other = loader().load_version(plugins() / "plain.so");
+  ASSERT_TRUE(other.refusal);
+  EXPECT_EQ(other.refusal->rule, "K1");
+}
+
+TEST_F(PluginLoaderTest, ServesALibraryThatIsRight) {
+  install("plain", "plain.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_TRUE(report.refusals.empty());
+  EXPECT_TRUE(report.faults.empty());
+  const LoadedPlugin& plugin = report.plugins[0];
+  EXPECT_EQ(plugin.file, plugins() / "plain.so");
+  EXPECT_EQ(plugin.plugin, "plain");
+  EXPECT_EQ(plugin.version, "1.0.0");
+  EXPECT_EQ(plugin.generation, 1U);
+  EXPECT_EQ(plugin.sha256.size(), 64U);
+  EXPECT_TRUE(plugin.warnings.empty());
+  ASSERT_EQ(plugin.classes.size(), 1U);
+  EXPECT_EQ(plugin.classes[0]->name(), "Plain");
+  EXPECT_EQ(plugin.classes[0]->origin(), (plugins() / "plain.so").native());
+  EXPECT_TRUE(logger_.contains("info plugin.loaded"));
+  EXPECT_EQ(staged_files(), 1U);
+}
+
+TEST_F(PluginLoaderTest, OneBadFileCostsOnlyItself) {
+  install("plain", "z-good.so");
+  write_bytes(plugins() / "a-text.so", bytes_of_text("this is no library"));
+  write_bytes(plugins() / "b-empty.so", {});
+  Bytes cut = library_bytes("plain");
+  cut.resize(cut.size() * 3 / 4);
+  write_bytes(plugins() / "c-cut.so", cut);
+  install("crash_in_init", "e-crash.so");
+  install("fail_in_init", "f-fail.so");
+  install("exit_in_init", "g-exit.so");
+  install("run_path", "h-path.so");
+  std::filesystem::create_directory(plugins() / "i-directory.so");
+  std::filesystem::create_symlink(built_library("plain"), plugins() / "j-link.so");
+  install("plain", "k-writable.so");
+  ASSERT_EQ(::chmod((plugins() / "k-writable.so").c_str(), 0666), 0);
+
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].file.filename(), "z-good.so");
+  const std::pair<const char*, const char*> expected[] = {
+      {"a-text.so", "E1"}, {"b-empty.so", "F5"},   {"c-cut.so", "E2"},  {"e-crash.so", "P1"},
+      {"f-fail.so", "L4"}, {"g-exit.so", "P1"},    {"h-path.so", "E6"}, {"i-directory.so", "F1"},
+      {"j-link.so", "F1"}, {"k-writable.so", "F3"}};
+  EXPECT_EQ(report.refusals.size(), std::size(expected));
+  for (const auto& [file, rule] : expected) {
+    const Refusal* const refusal = refusal_of(report, file);
+    ASSERT_NE(refusal, nullptr) << file;
+    EXPECT_EQ(refusal->rule, rule) << refusal->text();
+    EXPECT_NE(refusal->text().find(std::string(file) + " is refused by rule " + rule + ": it"),
+              std::string::npos)
+        << refusal->text();
+    EXPECT_TRUE(logger_.contains("rule=" + std::string(rule)));
+  }
+  EXPECT_EQ(logger_.count("error plugin.refused"), std::size(expected));
+  EXPECT_EQ(staged_files(), 1U) << "copies of what was refused are removed";
+}
+
+TEST_F(PluginLoaderTest, L5_ALibraryThatChangesTheProcessIsRefusedByItsTrial) {
+  for (const char* const name : {"changes_the_umask", "changes_the_directory", "handles_a_signal",
+                                 "changes_the_environment", "changes_the_locale"}) {
+    const auto broken = probe_library(hearth::testing::built::zoo(name), options_.probe);
+    ASSERT_TRUE(broken) << name;
+    EXPECT_EQ(broken->rule, "L5") << name << ": " << broken->reason;
+    EXPECT_TRUE(broken->reason.starts_with("after its init() ")) << broken->reason;
+  }
+}
+
+TEST_F(PluginLoaderTest, WhatALibraryChangesInTheProcessIsPutBack) {
+  const auto library = hearth::testing::built::zoo("changes_things_when_served");
+  write_bytes(plugins() / "sly.so", read_bytes(library));
+  const auto before = std::filesystem::current_path();
+  const mode_t mask = ::umask(022);
+  EXPECT_EQ(load().plugins.size(), 1U);
+  EXPECT_EQ(::umask(mask), 022U);
+  EXPECT_EQ(std::filesystem::current_path(), before);
+  EXPECT_TRUE(logger_.contains("warn plugin.process_restored"));
+  EXPECT_TRUE(
+      logger_.contains("changed=\"the current directory is \\\"/\\\", the umask is another\"") ||
+      logger_.contains("the current directory is \"/\", the umask is another"));
+}
+
+// A library that sets handlers, a locale and the umask when an agent is made: loaded, and unloaded again.
+class PluginLoaderHandlersTest : public PluginLoaderTest {
+ protected:
+  // What is different then, and in between.
+  std::vector<std::string> changes_of(std::string_view library) {
+    const ProcessSettings before = ProcessSettings::take();
+    install(library, "handlers.so");
+    {
+      LoadReport report = load();
+      EXPECT_EQ(report.plugins.size(), 1U);
+      if (report.plugins.empty()) return {"it is not served"};
+      FakeAgentHost agent(12);
+      EXPECT_TRUE(report.plugins[0].classes.at(0)->create(agent, "a", "{}"));
+      meanwhile_ = differences(before, ProcessSettings::take());
+    }
+    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+    return differences(before, ProcessSettings::take());
+  }
+
+  std::vector<std::string> meanwhile_;
+  const std::vector<std::string> all_{
+      "SIGUSR2 is handled differently", "std::set_terminate was called",
+      "std::set_new_handler was called", "the umask is another", "std::locale::global was called"};
+};
+
+TEST_F(PluginLoaderHandlersTest, WhatALibraryHasTakenBackIsNotPutInAgain) {
+  EXPECT_EQ(changes_of("handlers"), std::vector<std::string>{});
+  EXPECT_EQ(meanwhile_, all_);
+  EXPECT_FALSE(logger_.contains("plugin.process_restored"))
+      << "it has done nothing wrong at the end";
+}
+
+TEST_F(PluginLoaderHandlersTest, HandlersOfALibraryGoWithIt) {
+  const mode_t mask = ::umask(022);
+  // A umask is nobody's code, and the server cannot see whose it is.
+  EXPECT_EQ(changes_of("keeps_handlers"), std::vector<std::string>{"the umask is another"});
+  EXPECT_EQ(meanwhile_, all_);
+  EXPECT_TRUE(logger_.contains("warn plugin.process_restored"));
+  EXPECT_TRUE(
+      logger_.contains("SIGUSR2 is handled differently, std::set_terminate was called, "
+                       "std::set_new_handler was called, std::locale::global was called"));
+  ::umask(mask);
+}
+
+TEST_F(PluginLoaderHandlersTest, ALocaleOfALibraryThatIsRefusedIsReleasedBeforeItsCodeGoes) {
+  install("fails_with_a_locale", "handlers.so");
+  const ProcessSettings before = ProcessSettings::take();
+  const LoadReport report = load();
+  ASSERT_NE(refusal_of(report, "handlers.so"), nullptr);
+  EXPECT_EQ(refusal_of(report, "handlers.so")->rule, "L4");
+  EXPECT_EQ(differences(before, ProcessSettings::take()), std::vector<std::string>{});
+  EXPECT_TRUE(logger_.contains("std::locale::global was called"));
+}
+
+TEST_F(PluginLoaderTest, OnlyVisibleNamesThatEndInSoAreLookedAt) {
+  install("plain", "plain.so");
+  install("plain", ".plain.so");
+  install("plain", "plain.so.tmp");
+  write_bytes(plugins() / "README", bytes_of_text("read me"));
+  const LoadReport report = load();
+  EXPECT_EQ(report.plugins.size(), 1U);
+  EXPECT_TRUE(report.refusals.empty());
+}
+
+TEST_F(PluginLoaderTest, C1_TheSecondLibraryWithAClassIsRefusedWithBothNames) {
+  install("plain", "a.so");
+  install("plain", "b.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].file.filename(), "a.so");
+  ASSERT_EQ(report.refusals.size(), 1U);
+  const std::string text = report.refusals[0].text();
+  EXPECT_EQ(report.refusals[0].rule, "C1");
+  EXPECT_NE(text.find("a.so"), std::string::npos) << text;
+  EXPECT_NE(text.find("b.so"), std::string::npos) << text;
+  EXPECT_NE(text.find("class Plain,"), std::string::npos) << text;
+}
+
+TEST_F(PluginLoaderTest, C1_TwoClassesThatShareAnAddressAreRefused) {
+  install("plain", "a.so");
+  install("same_segment", "b.so");
+  const LoadReport report = load();
+  EXPECT_EQ(report.plugins.size(), 1U);
+  ASSERT_EQ(report.refusals.size(), 1U);
+  EXPECT_EQ(report.refusals[0].rule, "C1");
+  EXPECT_NE(report.refusals[0].reason.find("/agents/plain/"), std::string::npos)
+      << report.refusals[0].reason;
+}
+
+TEST_F(PluginLoaderTest, WarningsAreToldAndTheLibraryIsServed) {
+  install("second_export", "plain.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  ASSERT_EQ(report.plugins[0].warnings.size(), 1U);
+  EXPECT_EQ(report.plugins[0].warnings[0].rule, "E8");
+  EXPECT_TRUE(logger_.contains("warn plugin.warning"));
+}
+
+TEST_F(PluginLoaderTest, AMissingDirectoryIsToldAndTheOthersAreServed) {
+  install("plain", "plain.so");
+  const auto report = loader().load_directories({directory_.path() / "none", plugins()});
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->faults.size(), 1U);
+  EXPECT_EQ(report->faults[0].code, Errc::kNotFound);
+  EXPECT_NE(report->faults[0].reason.find("none"), std::string::npos);
+  EXPECT_EQ(report->plugins.size(), 1U);
+  EXPECT_TRUE(logger_.contains("error plugin.directory"));
+}
+
+TEST_F(PluginLoaderTest, F4_NothingIsLoadedFromADirectoryThatOthersCanWrite) {
+  install("plain", "plain.so");
+  ASSERT_EQ(::chmod(plugins().c_str(), 0777), 0);
+  const LoadReport report = load();
+  EXPECT_TRUE(report.plugins.empty());
+  ASSERT_EQ(report.faults.size(), 1U);
+  EXPECT_EQ(report.faults[0].code, Errc::kForbidden);
+}
+
+TEST_F(PluginLoaderTest, ADirectoryThatIsNamedTwiceIsReadOnce) {
+  install("plain", "plain.so");
+  const auto report = loader().load_directories({plugins(), plugins() / "..", plugins() / "."});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->plugins.size(), 1U);
+  EXPECT_TRUE(report->refusals.empty());
+}
+
+TEST_F(PluginLoaderTest, TheUsersFileMayChangeAfterwards) {
+  install("plain", "plain.so");
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  write_bytes(plugins() / "plain.so", {});  // in place: would kill a process that had mapped it
+  FakeAgentHost agent(1);
+  auto instance = report.plugins[0].classes[0]->create(agent, "refused", "{}");
+  ASSERT_FALSE(instance);
+  EXPECT_EQ(instance.error().code, Errc::kForbidden);
+}
+
+TEST_F(PluginLoaderTest, S1_WithoutAPlaceForCopiesNothingIsLoaded) {
+  install("plain", "plain.so");
+  options_.staging_directory = directory_.path() / "none" / "staged";
+  const auto report = loader().load_directories({plugins()});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::kUnavailable);
+}
+
+TEST_F(PluginLoaderTest, UnloadsEverythingThatNobodyUses) {
+  install("plain", "plain.so");
+  install("busy", "zbusy.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 2U);
+  report.plugins.clear();
+  const UnloadReport unloaded = loader().unload_all();
+  EXPECT_EQ(unloaded.unloaded, 1U);
+  ASSERT_EQ(unloaded.pinned.size(), 1U);
+  EXPECT_EQ(unloaded.pinned[0].file.filename(), "zbusy.so");
+  EXPECT_TRUE(logger_.contains("warn plugin.pinned"));
+  EXPECT_EQ(staged_files(), 0U);
+}
+
+TEST_F(PluginLoaderTest, ALibraryInUseStaysMappedEvenAfterTheLoader) {
+  install("plain", "plain.so");
+  LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  const auto kept = report.plugins[0].classes[0];
+  report.plugins.clear();
+  const UnloadReport unloaded = loader().unload_all();
+  ASSERT_EQ(unloaded.pinned.size(), 1U);
+  EXPECT_NE(unloaded.pinned[0].reason.find("agent"), std::string::npos);
+  loader_.reset();
+  EXPECT_EQ(kept->name(), "Plain");
+  FakeAgentHost agent(1);
+  EXPECT_TRUE(kept->create(agent, "x", "{}"));
+}
+
+TEST_F(PluginLoaderTest, WhatCouldNotBeTriedIsTriedAgain) {
+  options_.probe.program = directory_.path() / "probe";
+  install("plain", "plain.so");
+  const LoadReport untried = load();
+  ASSERT_EQ(untried.refusals.size(), 1U);
+  EXPECT_EQ(untried.refusals[0].rule, "P1");
+  std::filesystem::create_symlink(hearth::testing::built::probe(), options_.probe.program);
+  EXPECT_TRUE(loader().load_version(plugins() / "plain.so").plugin);
+}
+
+TEST_F(PluginLoaderTest, R2_WhatMayNotBeLoadedIsNotEvenTried) {
+  install("crash_in_init", "bad.so");
+  install("plain", "good.so");
+  Sha256 hash;
+  hash.update(library_bytes("crash_in_init"));
+  const std::string held = to_hex(hash.finish());
+  options_.refusal_of = [held](const std::string& sha256) {
+    return sha256 == held ? std::string("it is held") : std::string();
+  };
+  const LoadReport report = load();
+  ASSERT_EQ(report.plugins.size(), 1U);
+  EXPECT_EQ(report.plugins[0].generation, 1U) << "no copy was made of the other";
+  ASSERT_NE(refusal_of(report, "bad.so"), nullptr);
+  EXPECT_EQ(refusal_of(report, "bad.so")->rule, "R2");
+  EXPECT_EQ(refusal_of(report, "bad.so")->reason, "it is held");
+  EXPECT_EQ(refusal_of(report, "bad.so")->sha256, held);
+}
+
+TEST_F(PluginLoaderTest, OfBadFilesOnlyTheLastAreRemembered) {
+  load();
+  const Bytes bad = library_bytes("exit_in_init");
+  const auto drop = [&](std::size_t number) {
+    Bytes bytes = bad;
+    // Another content each; nothing reads what stands behind the last section.
+    for (const char digit : std::to_string(number)) bytes.push_back(static_cast<std::byte>(digit));
+    write_bytes(plugins() / "bad.so", bytes);
+    const VersionReport report = loader().load_version(plugins() / "bad.so");
+    ASSERT_TRUE(report.refusal);
+    ASSERT_EQ(report.refusal->rule, "P1") << report.refusal->reason;
+  };
+  // Each that is tried has a number, and so has the good one at the end.
+  for (std::size_t i = 0; i <= PluginLoader::kMaxKnownBad; ++i) drop(i);
+  drop(PluginLoader::kMaxKnownBad);  // known
+  drop(1);                           // known
+  drop(0);                           // forgotten
+  install("plain", "good.so");
+  const VersionReport good = loader().load_version(plugins() / "good.so");
+  ASSERT_TRUE(good.plugin);
+  EXPECT_EQ(good.plugin->generation, PluginLoader::kMaxKnownBad + 3);
+}
+
+TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
+  install("plain", "plain.so");
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    LoadReport report = load();
+    ASSERT_EQ(report.plugins.size(), 1U) << round;
+    EXPECT_EQ(report.plugins[0].generation, round);
+    report.plugins.clear();
+    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+  }
+}
+
+// ---- later versions ----
+
+class PluginVersionsTest : public PluginLoaderTest {
+ protected:
+  PluginVersionsTest() {
+    install("plain", "plain.so");
+    first_ = load();
+    EXPECT_EQ(first_.plugins.size(), 1U);
+  }
+  [[nodiscard]] std::filesystem::path file() const { return plugins() / "plain.so"; }
+  VersionReport install_version(std::string_view library) {
+    install(library, "plain.so");
+    return loader().load_version(file());
+  }
+  [[nodiscard]] std::string states() {
+    std::string text;
+    for (const GenerationInfo& each : loader().generations()) {
+      text += each.version + " " + std::string(to_string(each.state)) + "; ";
+    }
+    return text;
+  }
+
+  LoadReport first_;
+};
+
+TEST_F(PluginVersionsTest, ANewVersionIsLoadedBesideTheOldOne) {
+  const VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  EXPECT_EQ(report.plugin->version, "2.0.0");
+  EXPECT_EQ(report.plugin->generation, 2U);
+  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
+  FakeAgentHost agent(1);
+  EXPECT_TRUE(first_.plugins[0].classes[0]->create(agent, "x", "{}")) << "the old one still works";
+  EXPECT_TRUE(report.plugin->classes[0]->create(agent, "x", "{}"));
+}
+
+TEST_F(PluginVersionsTest, TheSameBytesAreNoNewVersion) {
+  const VersionReport report = install_version("plain");
+  EXPECT_TRUE(report.unchanged);
+  EXPECT_FALSE(report.plugin);
+  EXPECT_EQ(states(), "1.0.0 current; ");
+}
+
+TEST_F(PluginVersionsTest, ABadFileLeavesTheVersionThatIsServed) {
+  const VersionReport report = install_version("crash_in_init");
+  EXPECT_FALSE(report.plugin);
+  ASSERT_TRUE(report.refusal);
+  EXPECT_EQ(report.refusal->rule, "P1");
+  EXPECT_EQ(states(), "1.0.0 current; ");
+}
+
+TEST_F(PluginVersionsTest, AnOldVersionIsUnmappedOnceNoAgentOfItLives) {
+  VersionReport report = install_version("plain_v2");
+  EXPECT_EQ(loader().retire_unused().unloaded, 0U) << "the first report still holds its class";
+  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
+  first_.plugins.clear();
+  EXPECT_EQ(states(), "1.0.0 retired; 2.0.0 current; ");
+  EXPECT_EQ(loader().retire_unused().unloaded, 1U);
+  EXPECT_EQ(states(), "2.0.0 current; ");
+  EXPECT_EQ(staged_files(), 1U);
+}
+
+TEST_F(PluginVersionsTest, AVersionThatWillNotGoIsPinnedWithTheReason) {
+  install("busy", "busy.so");
+  VersionReport busy = loader().load_version(plugins() / "busy.so");
+  ASSERT_TRUE(busy.plugin);
+  busy.plugin.reset();
+  loader().forget_file(plugins() / "busy.so");
+  const UnloadReport report = loader().retire_unused();
+  ASSERT_EQ(report.pinned.size(), 1U);
+  EXPECT_NE(states().find("pinned"), std::string::npos) << states();
+  EXPECT_TRUE(loader().retire_unused().pinned.empty()) << "it is told once";
+}
+
+TEST_F(PluginVersionsTest, R3_WhatWouldStayInMemoryIsNotReplacedOnceTooManyStay) {
+  options_.max_pinned = 2;
+  loader_.reset();  // made with other options
+  install("no_delete", "plain.so");
+  first_ = load();
+  const auto replace = [this](std::string_view library) {
+    first_.plugins.clear();
+    VersionReport report = install_version(library);
+    const bool is_replaced = report.plugin.has_value();
+    report.plugin.reset();
+    loader().retire_unused();
+    return is_replaced;
+  };
+  EXPECT_EQ(loader().pinned(), 0U);
+  EXPECT_TRUE(replace("plain"));
+  EXPECT_EQ(loader().pinned(), 1U);
+  EXPECT_TRUE(replace("no_delete"));
+  EXPECT_EQ(loader().pinned(), 1U) << "the version between them has gone";
+  EXPECT_TRUE(replace("plain"));
+  EXPECT_EQ(loader().pinned(), 2U);
+
+  const VersionReport refused = install_version("no_delete");
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_EQ(refused.refusal->rule, "R3");
+  EXPECT_NE(refused.refusal->reason.find("restart"), std::string::npos) << refused.refusal->reason;
+  EXPECT_EQ(loader().pinned(), 2U);
+  // A library of which nothing has stayed is replaced as ever, and a new one served.
+  install("busy", "busy.so");
+  EXPECT_TRUE(loader().load_version(plugins() / "busy.so").plugin);
+}
+
+TEST_F(PluginVersionsTest, AVersionThatIsTakenBackGivesWayToTheOneBefore) {
+  VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  loader().take_back(file(), report.plugin->generation, "it failed to start");
+  report.plugin.reset();
+  EXPECT_EQ(states(), "1.0.0 current; 2.0.0 retired; ");
+  const VersionReport again = loader().load_version(file());
+  ASSERT_TRUE(again.refusal);
+  EXPECT_EQ(again.refusal->rule, "R1");
+  EXPECT_NE(again.refusal->reason.find("it failed to start"), std::string::npos);
+}
+
+TEST_F(PluginVersionsTest, WhatIsTakenBackLeavesClassesToWhoeverHasThemByThen) {
+  VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  loader().forget_file(file());
+  install("plain_v2", "other.so");
+  ASSERT_TRUE(loader().load_version(plugins() / "other.so").plugin);
+  loader().take_back(file(), report.plugin->generation, "it failed to start");
+  EXPECT_TRUE(loader().load_version(plugins() / "other.so").unchanged);
+}
+
+TEST_F(PluginVersionsTest, TheClassesOfAFileThatIsGoneAreFreeForAnother) {
+  install("plain_v2", "other.so");
+  EXPECT_EQ(loader().load_version(plugins() / "other.so").refusal->rule, "C1");
+  loader().forget_file(file());
+  EXPECT_TRUE(loader().load_version(plugins() / "other.so").plugin);
+}
+
+TEST_F(PluginVersionsTest, AFileThatComesBackIsLoadedAnew) {
+  loader().forget_file(file());
+  const VersionReport report = loader().load_version(file());
+  ASSERT_TRUE(report.plugin);
+  EXPECT_EQ(report.plugin->generation, 2U);
+}
+
+TEST(LoaderThreadTest, RunsEverythingOnOneOtherThread) {
+  LoaderThread thread;
+  std::thread::id first;
+  std::thread::id second;
+  thread.run([&first] { first = std::this_thread::get_id(); });
+  thread.run([&second] { second = std::this_thread::get_id(); });
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first, std::this_thread::get_id());
+}
+
+TEST(LoaderThreadTest, AnExceptionComesOutOfRun) {
+  LoaderThread thread;
+  EXPECT_THROW(thread.run([] { throw StorageError("x"); }), StorageError);
+  bool ran = false;
+  thread.run([&ran] { ran = true; });
+  EXPECT_TRUE(ran);
+}
+
+TEST(LoaderThreadTest, CallersTakeTurns) {
+  LoaderThread thread;
+  int count = 0;  // touched on the loader's thread only
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&thread, &count] {
+      for (int round = 0; round < 100; ++round) thread.run([&count] { ++count; });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(count, 400);
+}
+
+}  // namespace
+}  // namespace hearth::plugins

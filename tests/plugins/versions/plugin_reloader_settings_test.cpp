@@ -1,0 +1,149 @@
+// Settings of a class that change while a loop is held up by the code of some agent.
+#include "plugins/versions/plugin_reloader.hpp"
+#include "protocol/class_segment.hpp"
+#include "server/one_loop_fixture.hpp"
+#include "server/settings.hpp"
+#include "support/built.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::plugins {
+namespace {
+
+using Outcomes = PluginReloader::Outcomes;
+using What = PluginReloader::Outcome::What;
+
+class PluginReloaderSettingsTest : public server::OneLoopTest {
+ protected:
+  explicit PluginReloaderSettingsTest(
+      std::chrono::milliseconds patience = std::chrono::milliseconds(10)) {
+    std::filesystem::create_directory(classes());
+    put("class: counter\n");
+    loop_.start();
+    LoadReport report =
+        loader_.load_directories({hearth::testing::built::bundled_directory()}).value();
+    for (const LoadedPlugin& plugin : report.plugins) {
+      for (const auto& agent_class : plugin.classes) runtime_.classes().add(describe(agent_class));
+    }
+    ReloadSettings settings;
+    settings.directories = directories_of({hearth::testing::built::bundled_directory()}, classes());
+    settings.watch = false;
+    settings.rollout.patience = patience;
+    settings.configuration = &configuration_;
+    settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
+    reloader_.emplace(report, loader_, runtime_, clock_, logger_, metrics_, std::move(settings));
+  }
+  ~PluginReloaderSettingsTest() override {
+    reloader_.reset();
+    stop();
+  }
+
+  [[nodiscard]] std::filesystem::path classes() const { return temporary_.path() / "classes"; }
+  void put(const std::string& text, const std::string& name = "counter.yaml") const {
+    std::ofstream(classes() / name) << text;
+  }
+  runtime::ServedClass describe(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+    return {.segment = protocol::kebab_case(agent_class->name()),
+            .agent_class = agent_class,
+            .settings = server::class_settings(*configuration_.of(agent_class->name()))};
+  }
+  Result<Outcomes> reload(const std::string& segment = "counter") {
+    std::promise<Result<Outcomes>> promise;
+    const bool accepted = reloader_->reload(
+        segment, [&promise](Result<Outcomes> answer) { promise.set_value(std::move(answer)); });
+    EXPECT_TRUE(accepted);
+    return promise.get_future().get();
+  }
+  // Until no agent is on its way; the reloader looks often.
+  void wait_until_settled() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!reloader_->moving().empty() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    EXPECT_TRUE(reloader_->moving().empty());
+  }
+
+  ClassConfiguration configuration_{classes(), {}};
+  std::optional<PluginReloader> reloader_;
+};
+
+TEST_F(PluginReloaderSettingsTest, AClassIsServedWithWhatItsFileSays) {
+  put("class: counter\noptions: {start: 5}\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().what, What::kNewSettings);
+  EXPECT_EQ(outcomes->front().agent_class, "Counter");
+  EXPECT_EQ(outcomes->front().keys, std::vector<std::string>{"options.start"});
+  EXPECT_EQ(outcomes->front().note, "");
+  wait_until_settled();
+  EXPECT_EQ(runtime_.classes().find("counter")->settings.options, R"({"start":5})");
+}
+
+TEST_F(PluginReloaderSettingsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
+  std::promise<void> go_on;
+  loop_.post([held = go_on.get_future().share()] { held.wait(); });
+  put("class: counter\noptions: {start: 5}\n");
+  const auto outcomes = reload();
+  EXPECT_EQ(reloader_->moving(), std::vector<std::string>{"Counter"});
+  EXPECT_TRUE(reload()) << "it still answers";
+  go_on.set_value();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().note, "shard 0 does not answer: its agents follow when it goes on");
+  wait_until_settled();
+}
+
+TEST_F(PluginReloaderSettingsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
+  put("class: counter\ndurability: disk\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().what, What::kRefused);
+  ASSERT_EQ(reloader_->refusals().size(), 1U);
+  EXPECT_EQ(reloader_->refusals()[0].rule, "config");
+  EXPECT_EQ(reloader_->refusals()[0].reason, outcomes->front().reason);
+  put("class: counter\n");
+  EXPECT_TRUE(reload());
+  EXPECT_TRUE(reloader_->refusals().empty());
+}
+
+class PatientReloaderTest : public PluginReloaderSettingsTest {
+ protected:
+  PatientReloaderTest() : PluginReloaderSettingsTest(std::chrono::seconds(1)) {}
+};
+
+TEST_F(PatientReloaderTest, ALoopThatDoesNotAnswerIsWaitedForOnceForAllClasses) {
+  std::promise<void> go_on;
+  loop_.post([held = go_on.get_future().share()] { held.wait(); });
+  for (const char* name : {"counter", "chat-room", "reminders", "research"})
+    put("class: " + std::string(name) + "\nidle_timeout: 7s\n", std::string(name) + ".yaml");
+  const auto begin = std::chrono::steady_clock::now();
+  const auto outcomes = reload("");
+  const auto took = std::chrono::steady_clock::now() - begin;
+  go_on.set_value();
+  ASSERT_TRUE(outcomes);
+  EXPECT_LT(took, std::chrono::seconds(3)) << "four would be four seconds";
+  std::size_t told = 0;
+  for (const auto& outcome : *outcomes) {
+    if (outcome.what != What::kNewSettings) continue;
+    EXPECT_EQ(outcome.note, "shard 0 does not answer: its agents follow when it goes on");
+    ++told;
+  }
+  EXPECT_EQ(told, 4U);
+  wait_until_settled();
+}
+
+}  // namespace
+}  // namespace hearth::plugins

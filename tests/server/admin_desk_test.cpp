@@ -1,0 +1,288 @@
+// What administrators ask of a whole server, as its commands ask it.
+#include "server/admin_desk.hpp"
+
+#include "base/files.hpp"
+#include "cli/admin_client.hpp"
+#include "net/raw_client.hpp"
+#include "server/admin_token.hpp"
+#include "server/one_loop_fixture.hpp"
+#include "server/server.hpp"
+#include "support/built.hpp"
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AdminDeskTest : public ::testing::Test {
+ protected:
+  AdminDeskTest() {
+    config_.server.listen.port = 0;
+    config_.server.data = temporary_.path() / "data";
+    config_.server.plugins = {plugins_};
+    config_.server.shards = 2;
+    fs::create_directory(plugins_);
+    fs::permissions(plugins_, fs::perms{0755});
+    fs::copy_file(testing::built::bundled("counter"), plugins_ / "counter.so");
+  }
+  ~AdminDeskTest() override { stop(); }
+
+  void start() {
+    auto started = Server::start(config_, logger_);
+    ASSERT_TRUE(started) << started.error().message;
+    server_ = *std::move(started);
+  }
+  void stop() {
+    if (server_) server_->stop();
+    server_.reset();
+  }
+
+  Result<Json> ask(const std::string& method, const std::string& target,
+                   const std::string& body = "") {
+    const auto client = cli::AdminClient::on(config_.server.data);
+    if (!client) return client.error();
+    return client->ask(method, target, body);
+  }
+  Json get(const std::string& target) { return ask("GET", target).value(); }
+
+  // Adds one to an agent's count, which brings it to life.
+  void touch(const std::string& name) {
+    const std::string address = server_->address();
+    testing::RawClient client(
+        static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    const auto reply = client.request("POST /agents/counter/" + name +
+                                      " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    ASSERT_EQ(reply.status, 200) << reply.body;
+  }
+  // An eviction takes a moment; asking is all one can do.
+  void wait_for_state(const std::string& name, const std::string& state) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (get("/admin/agents/counter/" + name).at("state") == state) return;
+    }
+    FAIL() << name << " is not " << state;
+  }
+
+  testing::TempDirectory temporary_;
+  const fs::path plugins_ = temporary_.path() / "plugins";
+  testing::RecordingLogger logger_;
+  config::Config config_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(AdminDeskTest, SaysWhichLibrariesAreThere) {
+  ASSERT_TRUE(write_file_atomically(plugins_ / "bad.so", "no library"));
+  start();
+  const Json answer = get("/admin/plugins");
+  ASSERT_EQ(answer.at("plugins").size(), 1U);
+  const Json& plugin = answer.at("plugins")[0];
+  EXPECT_EQ(plugin.at("file"), (plugins_ / "counter.so").native());
+  EXPECT_EQ(plugin.at("state"), "current");
+  EXPECT_EQ(plugin.at("generation"), 1);
+  EXPECT_EQ(plugin.at("sha256").get<std::string>().size(), 64U);
+  EXPECT_EQ(dump_json(plugin.at("classes")), R"(["Counter"])");
+  ASSERT_EQ(answer.at("refused").size(), 1U);
+  EXPECT_EQ(answer.at("refused")[0].at("file"), (plugins_ / "bad.so").native());
+  EXPECT_EQ(get("/admin/generations").at("generations").size(), 1U);
+}
+
+TEST_F(AdminDeskTest, AReloadSaysWhatBecameOfEachFile) {
+  config_.server.reload.watch = false;
+  start();
+  const auto outcome = [this](const std::string& body) {
+    const Json answer = ask("POST", "/admin/plugins/reload", body).value();
+    return answer.at("files").size() == 1 ? answer.at("files")[0].at("outcome").get<std::string>()
+                                          : dump_json(answer);
+  };
+  EXPECT_EQ(outcome(""), "unchanged");
+  EXPECT_EQ(outcome(R"({"class":"counter"})"), "unchanged");
+  EXPECT_EQ(outcome(R"({"class":"Counter"})"), "unchanged");
+  EXPECT_EQ(ask("POST", "/admin/plugins/reload", R"({"class":"nope"})").error().code,
+            Errc::kNotFound);
+  ASSERT_TRUE(write_file_atomically(plugins_ / "counter.so", "no library"));
+  EXPECT_EQ(outcome(""), "refused");
+  EXPECT_EQ(get("/admin/plugins").at("plugins").size(), 1U) << "the old version goes on";
+  EXPECT_EQ(get("/admin/plugins").at("refused").size(), 1U);
+  fs::remove(plugins_ / "counter.so");
+  EXPECT_EQ(outcome(""), "removed");
+  EXPECT_EQ(get("/admin/plugins").at("refused").size(), 0U);
+  fs::copy_file(testing::built::bundled("counter"), plugins_ / "counter.so");
+  EXPECT_EQ(outcome(""), "new_version");
+}
+
+TEST_F(AdminDeskTest, PagesThroughTheAgentsOfAClass) {
+  start();
+  for (const char* name : {"c", "a", "b", "Room%201"}) touch(name);
+  const Json first = get("/admin/agents?class=counter&limit=3");
+  EXPECT_EQ(first.at("class"), "Counter");
+  ASSERT_EQ(first.at("agents").size(), 3U);
+  EXPECT_EQ(first.at("agents")[0].at("name"), "Room%201");
+  EXPECT_EQ(first.at("agents")[1].at("name"), "a");
+  EXPECT_EQ(first.at("agents")[1].at("state"), "live");
+  EXPECT_EQ(first.at("agents")[1].at("version"), "1.0.0");
+  EXPECT_GT(first.at("agents")[1].at("created_at_ms"), 0);
+  EXPECT_EQ(first.at("next"), "b");
+  const Json second = get("/admin/agents?class=Counter&limit=3&after=b");
+  ASSERT_EQ(second.at("agents").size(), 1U);
+  EXPECT_EQ(second.at("agents")[0].at("name"), "c");
+  EXPECT_TRUE(second.at("next").is_null());
+  EXPECT_EQ(ask("GET", "/admin/agents?class=nope").error().code, Errc::kNotFound);
+}
+
+TEST_F(AdminDeskTest, AgentsOfAClassThatIsNotServedAreListedAllTheSame) {
+  start();
+  touch("a");
+  stop();
+  fs::remove(plugins_ / "counter.so");
+  start();
+  const Json page = get("/admin/agents?class=counter");
+  ASSERT_EQ(page.at("agents").size(), 1U);
+  EXPECT_EQ(page.at("agents")[0].at("state"), "cold");
+  EXPECT_TRUE(get("/admin/classes").at("classes").empty());
+}
+
+TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {
+  start();
+  touch("a");
+  EXPECT_EQ(dump_json(ask("POST", "/admin/agents/counter/a/evict").value()),
+            R"({"evicted":true,"state":"live"})");
+  wait_for_state("a", "cold");
+  EXPECT_EQ(dump_json(ask("POST", "/admin/agents/counter/a/evict").value()),
+            R"({"evicted":false,"state":"cold"})");
+  EXPECT_EQ(ask("POST", "/admin/agents/counter/b/evict").error().code, Errc::kNotFound);
+  EXPECT_EQ(ask("POST", "/admin/agents/nope/a/evict").error().code, Errc::kNotFound);
+  EXPECT_EQ(ask("GET", "/admin/agents/counter/b").error().code, Errc::kNotFound);
+}
+
+TEST_F(AdminDeskTest, NothingOfADestroyedAgentIsLeft) {
+  start();
+  touch("a");
+  touch("b");
+  ASSERT_TRUE(ask("DELETE", "/admin/agents/counter/a"));
+  // Its entry goes when it has left memory.
+  for (int i = 0; i < 10'000 && get("/admin/agents?class=counter").at("agents").size() > 1; ++i) {
+  }
+  EXPECT_EQ(ask("GET", "/admin/agents/counter/a").error().code, Errc::kNotFound);
+  EXPECT_EQ(ask("DELETE", "/admin/agents/counter/a").error().code, Errc::kNotFound);
+  EXPECT_EQ(get("/admin/agents/counter/b").at("state"), "live");
+}
+
+TEST_F(AdminDeskTest, CountsTheAgentsOfEachClass) {
+  start();
+  for (const char* name : {"a", "b", "c"}) touch(name);
+  ask("POST", "/admin/agents/counter/a/evict");
+  wait_for_state("a", "cold");
+  const Json classes = get("/admin/classes").at("classes");
+  ASSERT_EQ(classes.size(), 1U);
+  EXPECT_EQ(classes[0].at("class"), "Counter");
+  EXPECT_EQ(classes[0].at("path"), "/agents/counter");
+  EXPECT_EQ(classes[0].at("agents"), 3);
+  EXPECT_EQ(classes[0].at("live"), 2);
+}
+
+TEST_F(AdminDeskTest, ATokenFileThatIsNamedMustBeThere) {
+  config_.server.admin.token_file = temporary_.path() / "secret";
+  const auto problem = Server::start(config_, logger_);
+  ASSERT_FALSE(problem);
+  EXPECT_NE(problem.error().message.find("secret"), std::string::npos);
+  ASSERT_TRUE(write_file_atomically(temporary_.path() / "secret", "0123456789abcdef\n"));
+  start();
+  EXPECT_TRUE(ask("GET", "/admin/plugins"));
+  EXPECT_TRUE(logger_.contains("admin.token_readable"));
+  EXPECT_FALSE(fs::exists(config_.server.data / kAdminTokenFile));
+}
+
+TEST_F(AdminDeskTest, AServerThatHasStoppedIsNotFound) {
+  start();
+  stop();
+  EXPECT_EQ(ask("GET", "/admin/plugins").error().code, Errc::kNotFound);
+}
+
+// The desk alone, on one loop that the test can hold up.
+class HeldUpTest : public OneLoopTest {
+ protected:
+  HeldUpTest() { loop_.start(); }
+  ~HeldUpTest() override {
+    desk_.stop();
+    stop();
+  }
+
+  template <class T>
+  Result<T> wait_for(const std::function<void(AdminDesk::Answer<T>)>& ask) {
+    std::promise<Result<T>> promise;
+    ask([&promise](Result<T> answer) { promise.set_value(std::move(answer)); });
+    return promise.get_future().get();
+  }
+  Result<std::vector<api::ClassView>> classes() {
+    return wait_for<std::vector<api::ClassView>>(
+        [this](auto answer) { desk_.classes(std::move(answer)); });
+  }
+  Result<api::PluginList> plugins() {
+    return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
+  }
+
+  Containment containment_{data_.path(), logger_};
+  AdminDesk desk_{runtime_, loader_, data_, containment_, logger_, std::chrono::milliseconds(20)};
+};
+
+TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
+  std::promise<void> go_on;
+  loop_.post([held = go_on.get_future().share()] { held.wait(); });
+  const auto refused = classes();
+  EXPECT_TRUE(plugins()) << "what needs no loop is answered";
+  go_on.set_value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
+TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
+  const auto refused = wait_for<std::vector<api::ReloadedFile>>(
+      [this](auto answer) { desk_.reload("", std::move(answer)); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
+TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
+  plugins::ClassConfiguration configuration(temporary_.path() / "classes", {});
+  plugins::ReloadSettings settings;
+  settings.configuration = &configuration;
+  settings.watch = false;
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  plugins::PluginReloader reloader({}, loader_, runtime_, clock_, logger_, metrics_,
+                                   std::move(settings));
+  ASSERT_TRUE(reloader.reload("", [&begun, held = go_on.get_future().share()](const auto&) {
+    begun.set_value();
+    held.wait();
+  }));
+  begun.get_future().wait();
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(reloader.reload("", [](const auto&) {})) << i;
+  desk_.use(&reloader);
+  const auto refused = wait_for<std::vector<api::ReloadedFile>>(
+      [this](auto answer) { desk_.reload("", std::move(answer)); });
+  desk_.use(nullptr);
+  go_on.set_value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
+TEST_F(HeldUpTest, AfterTheStopEverybodyIsToldSo) {
+  desk_.stop();
+  EXPECT_EQ(classes().error().code, Errc::kClosing);
+  EXPECT_EQ(plugins().error().code, Errc::kClosing);
+}
+
+}  // namespace
+}  // namespace hearth::server

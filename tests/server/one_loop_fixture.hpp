@@ -1,0 +1,58 @@
+#pragma once
+// A runtime on one loop of its own, which a test can hold up, and the loader of its classes; no server around them.
+
+#include "base/clock.hpp"
+#include "base/metrics.hpp"
+#include "base/random.hpp"
+#include "plugins/generation/abi_host.hpp"
+#include "plugins/versions/plugin_loader.hpp"
+#include "runtime/asio_loop.hpp"
+#include "runtime/runtime.hpp"
+#include "storage/data_directory.hpp"
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <vector>
+
+namespace hearth::server {
+
+class OneLoopTest : public ::testing::Test {
+ protected:
+  // For the destructor of the test, which has started the loop: after its own parts have stopped, before they are gone.
+  void stop() {
+    std::promise<void> over;
+    runtime_.stop(std::chrono::seconds(5), [&over] { over.set_value(); });
+    over.get_future().get();
+    loop_.stop();
+    runtime_.classes().clear();
+    loader_.unload_all();
+  }
+
+  static std::vector<runtime::ShardLoop*> only(runtime::AsioLoop& loop) { return {&loop}; }
+  static plugins::LoaderOptions staging(const std::filesystem::path& below) {
+    plugins::LoaderOptions options;
+    options.staging_directory = below / "staged";
+    options.trusted_user = ::geteuid();
+    return options;
+  }
+
+  testing::TempDirectory temporary_;
+  testing::RecordingLogger logger_;
+  Metrics metrics_;
+  SystemClock clock_;
+  SystemRandom random_;
+  storage::DataDirectory data_ = storage::DataDirectory::open(temporary_.path() / "data").value();
+  runtime::AsioLoop loop_{clock_};
+  runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
+  plugins::PluginLoader loader_{plugins::AbiServices{runtime_, clock_, random_, logger_},
+                                staging(temporary_.path())};
+};
+
+}  // namespace hearth::server
