@@ -44,7 +44,8 @@ bool has_bare_line_feed(std::string_view bytes) {
 
 // RFC 9112 section 3.2.2: a target may be absolute; then the authority in it counts, and Host does not.
 struct SplitTarget {
-  std::string_view authority;  // empty: the target is not absolute
+  bool is_absolute = false;
+  std::string_view authority;  // of an absolute one
   std::string_view rest;
 };
 SplitTarget split_target(std::string_view target) {
@@ -52,9 +53,9 @@ SplitTarget split_target(std::string_view target) {
     if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const std::size_t end = std::min(target.find_first_of("/?"), target.size());
-    return {target.substr(0, end), target.substr(end)};
+    return {true, target.substr(0, end), target.substr(end)};
   }
-  return {{}, target};
+  return {false, {}, target};
 }
 
 // As a client that keeps to RFC 3986 would have sent it: bytes that are not ASCII are percent-encoded.
@@ -159,8 +160,8 @@ HttpParser::Step HttpParser::check_head() {
   }
   const SplitTarget target = split_target(view(head.target()));
   const std::string_view host =
-      target.authority.empty() ? view(head[http::field::host]) : target.authority;
-  if (hosts != 0 && !parse_authority(host)) {
+      target.is_absolute ? target.authority : view(head[http::field::host]);
+  if ((hosts != 0 || target.is_absolute) && !parse_authority(host)) {
     return refuse(error_response(400, "bad_request", "the request's host is not valid"));
   }
   if (head.method() == http::verb::connect || head.method() == http::verb::trace) {
@@ -168,6 +169,9 @@ HttpParser::Step HttpParser::check_head() {
         error_response(405, "method_not_allowed", "CONNECT and TRACE are not served");
     refusal.headers.push_back({"Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"});
     return refuse(std::move(refusal));
+  }
+  if (!target.is_absolute && !target.rest.starts_with('/') && target.rest != "*") {
+    return refuse(error_response(400, "bad_request", "the request's target is not valid"));
   }
   if (const std::string_view fault = framing_fault(head); !fault.empty()) {
     return refuse(error_response(400, "bad_request", fault));

@@ -380,6 +380,14 @@ TEST_F(HttpSessionTest, ATargetIsInOriginFormAndAsciiForWhoAnswers) {
   }
 }
 
+TEST_F(HttpSessionTest, ATargetThatIsNoneIsRefused) {
+  start();
+  for (const std::string_view target : {"foo", "?q", "http://", "http:///x", "https://?q", "a:1"}) {
+    RawClient client(port());
+    EXPECT_EQ(client.request(get(target)).status, 400) << target;
+  }
+}
+
 TEST_F(HttpSessionTest, EmptyLinesBeforeARequestAreSkipped) {
   start();
   RawClient client(port());
