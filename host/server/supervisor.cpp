@@ -1,6 +1,7 @@
 #include "server/supervisor.hpp"
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "diagnosis/exit_status.hpp"
 #include "server/restart_pacing.hpp"
 
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <optional>
 #include <string_view>
