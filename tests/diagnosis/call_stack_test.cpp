@@ -39,7 +39,7 @@ __attribute__((noinline)) void sleep_in_the_middle_of_nowhere() {
   tell_that_it_is_there();
   while (!may_go_on) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
-__attribute__((noinline)) void recurse(int depth) {
+[[maybe_unused]] __attribute__((noinline)) void recurse(int depth) {
   if (depth == 0) return spin_in_the_middle_of_nowhere();
   recurse(depth - 1);
   asm volatile("");
@@ -154,11 +154,13 @@ TEST_F(CallStackTest, AThreadThatBlocksSignalsIsNotWaitedForAndTheNextOneAnswers
     end.wait();
   });
   unblocked.wait();
+#ifndef HEARTH_DEFERS_SIGNALS
   // What it had been asked is over; it answers the next question.
   EXPECT_FALSE(stacks_.capture(deaf).empty());
   for_each_call([&](const RunningCall& call) {
     if (call.owner == &other_owner_) EXPECT_FALSE(stacks_.capture(call).empty());
   });
+#endif
   end.count_down();
   thread.join();
   other.join();
