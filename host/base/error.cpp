@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 
+#include <cerrno>
 #include <system_error>
 
 namespace hearth {
@@ -24,6 +25,10 @@ std::string_view to_string(Errc code) noexcept {
 
 std::string system_text(int error) {
   return std::error_code(error, std::generic_category()).message();
+}
+
+bool is_out_of_room(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
 }  // namespace hearth

@@ -31,14 +31,13 @@ class FileDescriptor {
 };
 
 Errc code_of(int error) {
+  if (is_out_of_room(error)) return Errc::kUnavailable;
   switch (error) {
     case ENOENT:
     case ENOTDIR: return Errc::kNotFound;
     case EACCES:
     case EPERM:
     case EROFS: return Errc::kForbidden;
-    case ENOSPC:
-    case EDQUOT: return Errc::kUnavailable;
     default: return Errc::kInternal;
   }
 }

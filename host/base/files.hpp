@@ -25,7 +25,7 @@ namespace hearth {
 //   Promises  A failure leaves the old file as it was, and no temporary one. The file's mode is
 //             `mode`, whatever the umask says; a symbolic link at `path` is replaced, not followed.
 //   Failure   kNotFound (no such directory), kForbidden (permissions, a read-only file system),
-//             kUnavailable (no space, quota), kInternal. The message names the path and what the
+//             kUnavailable (is_out_of_room), kInternal. The message names the path and what the
 //             system said.
 //   Threads   Blocks on the disk. Writers of one path do not disturb each other: the last one wins.
 [[nodiscard]] Result<void> write_file_atomically(

@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -148,6 +149,15 @@ int serve_supervised(const ServeCommand& command) {
   return server::supervise(command.child_arguments, *logger);
 }
 
+// Until then the server tries now and then to write what the disk had no room for when it started.
+int next_signal(server::StopSignals& signals, server::Server& server) {
+  constexpr std::chrono::seconds kLookForRoom{1};
+  while (!server.catch_up()) {
+    if (const std::optional<int> signal = signals.wait_for(kLookForRoom)) return *signal;
+  }
+  return signals.wait();
+}
+
 int run(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
   server::StopSignals signals;  // before the first thread
   server::claim_descriptors(config, logger);
@@ -163,8 +173,8 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
 
-  int signal = signals.wait();
-  for (; signal == SIGHUP && !signals.is_over(); signal = signals.wait()) {
+  int signal = next_signal(signals, *server);
+  for (; signal == SIGHUP && !signals.is_over(); signal = next_signal(signals, *server)) {
     logger.write(LogLevel::kInfo, "server.reload", {{"signal", signal}});
     server->reload();
   }

@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxSections = 4096;
 constexpr const char* kThisProgram = "/proc/self/exe";
+constexpr std::string_view kOurFiles = "/proc/self/";
 
 // One address, what file it is in, and what is known of it.
 struct Place {
@@ -145,12 +146,20 @@ std::string hex(std::uint64_t number) {
   return "0x" + text;
 }
 
+// The file's own name, if it can be had, of what is opened through the system's: this program, and a private copy in memory.
+std::string readable_file(const std::string& opened) {
+  std::filesystem::path file = opened;
+  std::error_code failure;
+  if (opened.starts_with(kOurFiles)) file = std::filesystem::read_symlink(opened, failure);
+  std::string name = file.filename().native();
+  if (constexpr std::string_view kNoName = " (deleted)"; name.ends_with(kNoName))
+    name.resize(name.size() - kNoName.size());
+  return name;
+}
+
 std::string place_text(const Place& place, const std::string& function) {
   if (place.file.empty()) return hex(place.address);
-  std::filesystem::path file = place.file;
-  std::error_code failure;  // the program's own name, if it can be had
-  if (place.file == kThisProgram) file = std::filesystem::read_symlink(kThisProgram, failure);
-  const std::string name = file.filename().native();
+  const std::string name = readable_file(place.file);
   std::string where;
   append_escaped(where, name, EscapeStyle::kHuman);
   where += "+" + hex(place.offset);

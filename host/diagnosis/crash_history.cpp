@@ -23,11 +23,17 @@ std::string file_name(const CrashRecord& record) {
 
 }  // namespace
 
-Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
+Result<void> CrashHistory::make_directory() const {
   std::error_code failure;
   fs::create_directory(directory_, failure);
   if (failure)
     return Error{Errc::kUnavailable, directory_.native() + " cannot be made: " + failure.message()};
+  return {};
+}
+
+Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
+  if (const auto made = make_directory(); !made) return made.error();
+  std::error_code failure;
   const auto text = read_file(pending(), kMaxCrashFile);
   if (!text && text.error().code == Errc::kNotFound) return std::optional<CrashRecord>();
   std::optional<CrashRecord> found;

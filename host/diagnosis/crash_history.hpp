@@ -33,6 +33,9 @@ class CrashHistory {
   //            is no record counts as none.
   [[nodiscard]] Result<std::optional<CrashRecord>> take_pending();
 
+  // Makes the directory unless it is there. kUnavailable as above.
+  [[nodiscard]] Result<void> make_directory() const;
+
   // Newest first. Files that cannot be read are left out.
   [[nodiscard]] std::vector<CrashRecord> all() const;
 

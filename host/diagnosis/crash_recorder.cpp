@@ -215,8 +215,7 @@ void watch_exit() {
 CrashRecorder::CrashRecorder(const std::filesystem::path& file)
     : file_(file), is_first_(!is_recording.exchange(true)) {
   if (!is_first_) return;
-  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  record_descriptor = descriptor_;
+  make_file();
   is_recorded = false;
   recorded_process = ::getpid();
   struct sigaction ours{};
@@ -228,6 +227,12 @@ CrashRecorder::CrashRecorder(const std::filesystem::path& file)
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &ours, &before_[i]);
   watch_exit();
   prepare_stack_walk();
+}
+
+void CrashRecorder::make_file() {
+  if (!lacks_file()) return;
+  descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  record_descriptor = descriptor_;
 }
 
 CrashRecorder::~CrashRecorder() {

@@ -33,6 +33,9 @@ class CrashRecorder {
   CrashRecorder(const CrashRecorder&) = delete;
   CrashRecorder& operator=(const CrashRecorder&) = delete;
 
+  // Makes the file if it could not be made before.
+  void make_file();
+
   // Whether there should be a file to write into, and is none.
   [[nodiscard]] bool lacks_file() const { return is_first_ && descriptor_ < 0; }
 

@@ -1,5 +1,7 @@
 #include "diagnosis/crash_stack.hpp"
 
+#include "diagnosis/code_ranges.hpp"
+
 #include <dlfcn.h>
 
 #include <link.h>
@@ -57,7 +59,13 @@ CodePlaceView find_place(std::uintptr_t address) noexcept {
   if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0)
     return {.file = {}, .offset = address};
   const link_map& map = *object.dlfo_link_map;
-  const std::string_view file = map.l_name;
+  std::string_view file = map.l_name;
+  // A private copy in memory (staging.hpp): the name is this process's own, and the next one must not look for functions behind it.
+  if (file.starts_with("/proc/self/")) {
+    const CallOwner* const owner = find_code_owner(address);
+    file = owner == nullptr ? std::string_view("memory") : std::string_view(owner->library);
+    file.remove_prefix(file.rfind('/') + 1);
+  }
   return {.file = file.empty() ? kProgramFile : file, .offset = address - map.l_addr};
 }
 

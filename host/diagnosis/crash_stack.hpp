@@ -24,7 +24,8 @@ void prepare_stack_walk();
 [[nodiscard]] std::span<const std::uintptr_t> walk_crashed_stack(
     const ucontext_t* context, std::span<std::uintptr_t, kMaxCrashFrames> into) noexcept;
 
-// Where the address is in its file. Of this program itself the file is kProgramFile.
+// Where the address is in its file. Of this program itself the file is kProgramFile; of a library whose private copy is in memory it is
+// the name of the library's own file, without a directory.
 //   Safety    Async-signal-safe. The name is valid while the file stays mapped.
 [[nodiscard]] CodePlaceView find_place(std::uintptr_t address) noexcept;
 inline constexpr std::string_view kProgramFile = "hearth";

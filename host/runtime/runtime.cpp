@@ -41,7 +41,14 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
   // Before anything is written behind what a crash has left, and before the first checkpoint.
   if (!sync_.wait({directory_wal_}))
     throw StorageError("sync " + data.directory_path().string() + " failed");
-  directory_.empty_wal();
+  try {
+    directory_.empty_wal();
+  } catch (const DiskFull& failure) {  // what it holds is on the device, and can be read
+    logger.write(LogLevel::kWarn, "server.disk_full",
+                 {{"what", "moving the WAL of the directory of agents into its file"},
+                  {"reason", std::string_view(failure.what())},
+                  {"next", "it is moved once it is longer and there is room"}});
+  }
   publish_syncs(metrics);
   const ShardEnvironment environment{
       options_.limits,
@@ -84,6 +91,8 @@ Runtime::~Runtime() {
   checkpointers_.stop();
   closers_.stop();
   pool_.stop();
+  shards_.clear();  // with their connections
+  directory_.leave_wal();
 }
 
 unsigned Runtime::shard_index(const storage::AgentKey& key) const {

@@ -42,10 +42,12 @@ Result<AdminToken> admin_token_or_create(const std::filesystem::path& file, Rand
   if (read || read.error().code != Errc::kNotFound) return read;
   AdminToken fresh;
   fresh.token = make_secret(random);
-  const auto written =
-      write_file_atomically(file, fresh.token + "\n", std::filesystem::perms{0600});
-  if (!written) return written.error();
+  if (const auto written = write_admin_token(file, fresh.token); !written) return written.error();
   return fresh;
+}
+
+Result<void> write_admin_token(const std::filesystem::path& file, std::string_view token) {
+  return write_file_atomically(file, std::string(token) + "\n", std::filesystem::perms{0600});
 }
 
 }  // namespace hearth::server

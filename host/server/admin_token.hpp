@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace hearth::server {
 
@@ -28,7 +29,12 @@ struct AdminToken {
 [[nodiscard]] Result<AdminToken> read_admin_token(const std::filesystem::path& file);
 
 // The same; if there is no such file, it is made with a new token, for its user alone (0600).
+//   Failure   Also kUnavailable: there is no room for it.
 [[nodiscard]] Result<AdminToken> admin_token_or_create(const std::filesystem::path& file,
                                                        Random& random);
+
+// Makes the file, for its user alone.
+[[nodiscard]] Result<void> write_admin_token(const std::filesystem::path& file,
+                                             std::string_view token);
 
 }  // namespace hearth::server

@@ -19,9 +19,8 @@ plugins::Quarantine load_quarantine(const std::filesystem::path& data, Logger& l
 }  // namespace
 
 Containment::Containment(const std::filesystem::path& data, Logger& logger)
-    : logger_(logger), quarantine_(load_quarantine(data, logger)) {
-  diagnosis::CrashHistory history(data);
-  const auto pending = history.take_pending();
+    : logger_(logger), history_(data), quarantine_(load_quarantine(data, logger)) {
+  const auto pending = history_.take_pending();
   if (!pending) tell_unknown(logger_, pending.error().message);
   if (pending) before_ = *pending;
   if (before_) {
@@ -39,11 +38,22 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
                                     ", and it is not served: replace the library, or run "
                                     "`hearth quarantine release` for the class"}});
     }
-    if (const auto saved = quarantine_.save(); !saved) tell_unknown(logger_, saved.error().message);
+    const auto saved = quarantine_.save();
+    if (!saved) tell_unknown(logger_, saved.error().message);
+    is_saved_ = saved.has_value();
   }
-  recorder_.emplace(history.pending());
+  recorder_.emplace(history_.pending());
   if (recorder_->lacks_file())
-    tell_unknown(logger_, history.pending().native() + " cannot be written");
+    tell_unknown(logger_, history_.pending().native() + " cannot be written");
+}
+
+bool Containment::catch_up() {
+  const std::scoped_lock one_at_a_time(releasing_);
+  if (!is_saved_) is_saved_ = current().save().has_value();
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): made by the constructor
+  diagnosis::CrashRecorder& recorder = *recorder_;
+  if (recorder.lacks_file() && history_.make_directory()) recorder.make_file();
+  return is_saved_ && !recorder.lacks_file();
 }
 
 std::string Containment::refusal(const runtime::AgentClass& agent_class) const {
@@ -82,6 +92,7 @@ Result<std::vector<plugins::QuarantinedClass>> Containment::release(const std::s
   auto released = plugins::release_class(after, given);
   if (!released) return released.error();
   if (const auto saved = after.save(); !saved) return saved.error();
+  is_saved_ = true;
   replace(std::move(after));
   logger_.write(LogLevel::kInfo, "class.released",
                 {{"class", released->front().agent_class},

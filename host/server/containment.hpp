@@ -32,6 +32,9 @@ class Containment {
   // What ended the server before this one; absent: nothing that could say so.
   [[nodiscard]] const std::optional<diagnosis::CrashRecord>& before() const { return before_; }
 
+  // Writes what there was no room for at the start. True: nothing is missing. One thread.
+  bool catch_up();
+
   // Why no agent of the class may be woken, in words for a client; empty: they may.
   [[nodiscard]] std::string refusal(const runtime::AgentClass& agent_class) const;
 
@@ -58,8 +61,10 @@ class Containment {
   void replace(plugins::Quarantine quarantine);
 
   Logger& logger_;
+  diagnosis::CrashHistory history_;
   std::optional<diagnosis::CrashRecord> before_;
   std::mutex releasing_;  // taken first, and held while the list is written: nobody else changes it
+  bool is_saved_ = true;  // guarded by releasing_
   mutable std::mutex mutex_;        // never held while anything waits: event loops take it
   plugins::Quarantine quarantine_;  // guarded by mutex_
   std::optional<diagnosis::CrashRecorder> recorder_;

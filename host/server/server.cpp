@@ -5,6 +5,7 @@
 #include "api/readiness.hpp"
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "base/secret.hpp"
 #include "diagnosis/watchdog.hpp"
 #include "net/http_server.hpp"
 #include "plugins/admission/required_check.hpp"
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <future>
 #include <memory>
@@ -77,7 +79,10 @@ struct Server::Parts {
   void warn_of_unused_settings();
   Result<void> open_admin();
   Result<void> listen();
+  Result<void> announce();
   Result<void> publish();
+  void tell_full(std::string_view what, const Error& error, std::string_view next);
+  bool catch_up();
 
   // ---- the steps of stop(), in their order; each waits for its end ----
   void stop_admin();
@@ -105,6 +110,8 @@ struct Server::Parts {
   std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
+  std::string unwritten_token;  // empty: the file has it
+  bool lacks_room = false;      // as was told, and not taken back yet
   std::unique_ptr<AdminDesk> admin_desk;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
@@ -127,7 +134,7 @@ Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& log
   Result<void> started = parts->load_plugins();
   if (started) started = parts->open_admin();
   if (started) started = parts->listen();
-  if (started) started = parts->publish();
+  if (started) started = parts->announce();
   if (started) {
     parts->runtime->start_alarms();
     parts->watch_plugins();
@@ -144,6 +151,10 @@ Result<void> Server::Parts::open_data() {
   auto opened = storage::DataDirectory::open(config.server.data);
   if (!opened) return opened.error();
   data = std::make_unique<storage::DataDirectory>(*std::move(opened));
+  if (!data->name_holder()) {
+    tell_full("the process id in the file `lock`", Error{Errc::kUnavailable, system_text(ENOSPC)},
+              "a server that is refused the directory cannot name this one");
+  }
   containment = std::make_unique<Containment>(data->path(), logger);
   open_trials();
   if (data->open_to_others()) {
@@ -194,7 +205,11 @@ Result<void> Server::Parts::start_loops() {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
     expect_classes();
-  } catch (const StorageError& failure) {  // start-up: the operator can do something about it
+  } catch (const DiskFull& failure) {  // start-up: the operator can do something about it
+    return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
+                                         ", cannot be made or brought up to date: " +
+                                         failure.what() + ". Make room on the disk"};
+  } catch (const StorageError& failure) {  // the same
     return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
                                          ", cannot be used: " + failure.what() +
                                          ". If it is lost or damaged, put it back from a backup, "
@@ -334,6 +349,11 @@ Result<void> Server::Parts::open_admin() {
   if (is_ours) admin_token_file = std::filesystem::absolute(data->path() / kAdminTokenFile);
   auto token = is_ours ? admin_token_or_create(admin_token_file, random)
                        : read_admin_token(admin_token_file);
+  if (!token && is_ours && token.error().code == Errc::kUnavailable) {
+    tell_full("the administrators' token", token.error(), "nobody can administer this server yet");
+    token = AdminToken{.token = make_secret(random)};
+    unwritten_token = token->token;
+  }
   if (!token) {
     return Error{token.error().code,
                  "the administrators' token cannot be used: " + token.error().message};
@@ -350,14 +370,49 @@ Result<void> Server::Parts::open_admin() {
   return {};
 }
 
-// Clients can connect: now commands may find the server.
+// Clients can connect: now commands may find the server, unless there is no room for what they find it by.
+Result<void> Server::Parts::announce() {
+  auto published = publish();
+  if (published || published.error().code != Errc::kUnavailable) return published;
+  tell_full("server.json", published.error(),
+            "commands such as `hearth agents` do not find this server");
+  return {};
+}
+
 Result<void> Server::Parts::publish() {
+  if (!unwritten_token.empty()) {
+    const auto written = write_admin_token(admin_token_file, unwritten_token);
+    if (!written) return written.error();
+    unwritten_token.clear();
+  }
   auto published = PublishedRecord::publish(
       data->path(),
       {.address = http->address(), .token_file = admin_token_file, .pid = ::getpid()});
   if (!published) return published.error();
   record.emplace(*std::move(published));
   return {};
+}
+
+// Said of what goes on without.
+void Server::Parts::tell_full(std::string_view what, const Error& error, std::string_view next) {
+  lacks_room = true;
+  logger.write(LogLevel::kWarn, "server.disk_full",
+               {{"what", what},
+                {"reason", error.message},
+                {"next", std::string(next) + ", until there is room"}});
+}
+
+bool Server::Parts::catch_up() {
+  bool is_complete = data->name_holder();
+  is_complete = containment->catch_up() && is_complete;
+  is_complete = (record || publish()) && is_complete;
+  if (is_complete && std::exchange(lacks_room, false))
+    logger.write(LogLevel::kInfo, "server.disk_has_room");
+  return is_complete;
+}
+
+bool Server::catch_up() {
+  return parts_->catch_up();
 }
 
 Result<void> Server::Parts::listen() {

@@ -76,8 +76,8 @@ Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& da
   if (descriptor < 0 || ::fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
     if (descriptor >= 0) ::close(descriptor);
-    return Error{Errc::kUnavailable, "cannot lock " + show_name(file.native()) + ": " +
-                                         std::generic_category().message(error)};
+    return Error{Errc::kInternal, "cannot lock " + show_name(file.native()) + ": " +
+                                      std::generic_category().message(error)};
   }
   return PublishedRecord(std::move(file), descriptor);
 }

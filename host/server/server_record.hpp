@@ -21,6 +21,7 @@ struct ServerRecord {
 // Threads    One.
 class PublishedRecord {
  public:
+  //   Failure  kUnavailable: there is no room. Else what the system says.
   [[nodiscard]] static Result<PublishedRecord> publish(const std::filesystem::path& data,
                                                        const ServerRecord& record);
   PublishedRecord(PublishedRecord&& other) noexcept;

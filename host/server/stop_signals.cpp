@@ -68,6 +68,14 @@ StopSignals::~StopSignals() {
 
 int StopSignals::wait() {
   came_.acquire();
+  return taken();
+}
+
+std::optional<int> StopSignals::wait_for(std::chrono::milliseconds time) {
+  return came_.try_acquire_for(time) ? std::optional(taken()) : std::nullopt;
+}
+
+int StopSignals::taken() const {
   const int signal = signal_;
   return signal != 0 ? signal : SIGHUP;
 }

@@ -2,6 +2,8 @@
 // SIGTERM, SIGINT and SIGHUP as something to wait for, SIGPIPE and SIGXFSZ as nothing.
 
 #include <atomic>
+#include <chrono>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
@@ -27,11 +29,14 @@ class StopSignals {
   // Returns SIGHUP for each of those that came, and else the number of the signal that ends the server, at once if it has already
   // come; then call it no more.
   [[nodiscard]] int wait();
+  // The same; nothing if none comes in that time.
+  [[nodiscard]] std::optional<int> wait_for(std::chrono::milliseconds time);
   // Whether the signal that ends the server has come.
   [[nodiscard]] bool is_over() const { return signal_ != 0; }
 
  private:
   void listen();
+  [[nodiscard]] int taken() const;
 
   std::counting_semaphore<> came_{0};
   std::atomic<int> signal_ = 0;  // the one that ends the server; set before came_ is released

@@ -284,6 +284,7 @@ void AgentDatabase::begin_write() {
   FailStop fail_stop(*this);
   if (connection_ == nullptr) open_file();
   if (prepared_ == nullptr) prepared_ = std::make_unique<Prepared>(connection_->handle());
+  take_up_before_writing();
   prepared_->begin.execute();
   if (options_.sync != nullptr) open_sync_target();
   in_transaction_ = true;

@@ -63,14 +63,14 @@ struct AgentDatabaseOptions {
 //                 commit that a sync of sync_target(), requested after it, has been answered yes for. commit()
 //                 itself does not wait for the device. A file that a sync has failed for is not checkpointed any
 //                 more, and the WAL that a broken life or a crash has left is moved into the file, and synced, before the
-//                 next life writes anything.
+//                 next life writes anything. Where the disk has no room for that the file can be read, and nothing is written.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
 //   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
 //   cf_agents_state(id, state)   at the first store_state()
 //
 //  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device, and with a sync service the opening of the
-//                 file.
+//                 file; if that found no room, the first begin_write() that finds some.
 //
 // Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due(): checkpoint_pages and what the last commit
 //                 wrote. While a statement of the plugin's reads, and after a checkpoint that failed, it grows.
@@ -183,6 +183,8 @@ class AgentDatabase {
   void check_usable() const;
   void save_left_wal();
   void open_for_power(Connection& connection, bool is_new);
+  void take_up_left_wal(Connection& connection);
+  void take_up_before_writing();
   void start_over();
   void check_in_place() const;
   void check_not_lost() const;
@@ -211,7 +213,8 @@ class AgentDatabase {
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;
-  bool has_meta_ = false;  // cf_agents_meta is there, possibly uncommitted
+  bool wal_is_left_ = false;  // by an earlier life, and not taken up yet: there was no room
+  bool has_meta_ = false;     // cf_agents_meta is there, possibly uncommitted
   std::uint32_t class_schema_ = 0;
   bool meta_is_pending_ = false;   // ... and goes again unless this transaction is committed
   std::optional<bool> has_state_;  // whether cf_agents_state is there; none: not known

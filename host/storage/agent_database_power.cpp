@@ -33,21 +33,37 @@ void AgentDatabase::save_left_wal() {
 }
 
 void AgentDatabase::open_for_power(Connection& connection, bool is_new) {
-  sqlite3& db = connection.handle();
   // Unlike the other durability's: SQLite syncs the new file, under a journal, so that a loss of power
   // leaves it whole or empty. Its name, and the journal's going, are brought to the device with the
   // first commit (SyncTarget::listed).
   connection.execute(is_new
                          ? "PRAGMA page_size=4096; PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL"
                          : "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL");
-  if (target_ != nullptr) {
-    if (sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
-            SQLITE_OK ||
-        !sync_wal(db))
-      throw_storage_error(db, "take up what an earlier life has left");
-    target_.reset();  // this life has written nothing yet
-  }
+  if (target_ != nullptr) take_up_left_wal(connection);
   connection.execute("PRAGMA synchronous=OFF");
+}
+
+// With synchronous=FULL. It is on the device: without room for it in the file it can be read where it is, until something is written.
+void AgentDatabase::take_up_left_wal(Connection& connection) {
+  sqlite3& db = connection.handle();
+  const int moved =
+      sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  wal_is_left_ = moved != SQLITE_OK && is_full(db);
+  if (wal_is_left_) return;
+  if (moved != SQLITE_OK || !sync_wal(db))
+    throw_storage_error(db, "take up what an earlier life has left");
+  target_.reset();  // this life has written nothing yet
+}
+
+void AgentDatabase::take_up_before_writing() {
+  if (!wal_is_left_) return;
+  connection_->execute("PRAGMA synchronous=FULL");
+  take_up_left_wal(*connection_);
+  connection_->execute("PRAGMA synchronous=OFF");
+  if (wal_is_left_)
+    throw DiskFull(
+        path_.string() +
+        ": there is no room to take up what an earlier life has left, and so for no write");
 }
 
 // The file of an agent that has never committed, as a server that was cut short leaves it. Whether its

@@ -44,6 +44,13 @@ void initialize_sqlite() {
   HEARTH_ASSERT(done, "configured above");
 }
 
+bool is_full(sqlite3& connection) {
+  const int code = sqlite3_errcode(&connection) & 0xff;
+  if (code == SQLITE_FULL) return true;
+  const bool asked_system = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+  return asked_system && is_out_of_room(sqlite3_system_errno(&connection));
+}
+
 void throw_storage_error(sqlite3& connection, std::string_view doing) {
   std::string text(doing);
   text += ": ";
@@ -55,6 +62,7 @@ void throw_storage_error(sqlite3& connection, std::string_view doing) {
   if (sqlite3_errcode(&connection) % 256 == SQLITE_CANTOPEN &&
       (system == EMFILE || system == ENFILE))
     throw OutOfDescriptors(text + ": " + std::generic_category().message(system));
+  if (is_full(connection)) throw DiskFull(text);
   throw StorageError(text);
 }
 

@@ -71,7 +71,10 @@ bool write_wal_again(const std::filesystem::path& database, const std::string& v
 // Brings the WAL of an open database to the device; also that it is empty. False: the system refuses.
 [[nodiscard]] bool sync_wal(sqlite3& connection);
 
-// Throws StorageError: "<doing>: <SQLite's message> (<extended code>) in <file>".
+// Whether the last call on the connection has failed because there is no room.
+[[nodiscard]] bool is_full(sqlite3& connection);
+
+// Throws StorageError, or the one of its kinds that fits: "<doing>: <SQLite's message> (<extended code>) in <file>".
 [[noreturn]] void throw_storage_error(sqlite3& connection, std::string_view doing);
 
 }  // namespace hearth::storage

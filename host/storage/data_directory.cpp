@@ -45,13 +45,15 @@ std::string holder(int lock) {
   return pid.empty() ? "unknown" : pid;
 }
 
-// Leaves our process id for whoever is refused. It also proves that files can be written here.
+// Leaves our process id for whoever is refused. It also proves that files can be written here. What is there is written over, which
+// needs no room on most file systems. Without room the file names no process.
 int write_holder(int lock) {
   const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(lock, 0) != 0) return errno;
   const ssize_t written = ::pwrite(lock, pid.data(), pid.size(), 0);
-  if (written < 0) return errno;
-  return static_cast<std::size_t>(written) == pid.size() ? 0 : ENOSPC;
+  int error = written < 0 ? errno : 0;
+  if (error == 0 && static_cast<std::size_t>(written) != pid.size()) error = ENOSPC;
+  const off_t length = error == 0 ? written : 0;
+  return ::ftruncate(lock, length) == 0 ? error : errno;
 }
 
 [[noreturn]] void fail_to(std::string_view doing, const std::filesystem::path& path, int error) {
@@ -107,10 +109,12 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
                                       " is in use by another server (process " + holder(lock) +
                                       "). Stop it, or give this one a directory of its own"};
   }
-  if (const int error = write_holder(lock); error != 0)
+  const int error = write_holder(lock);
+  if (error != 0 && !is_out_of_room(error))
     return unusable(path, "write to the file `lock` in it", error);
-  if (const int error = sync_names(path); error != 0)
-    return unusable(path, "bring it to the device", error);
+  directory.names_holder_ = error == 0;
+  if (const int failed = sync_names(path); failed != 0)
+    return unusable(path, "bring it to the device", failed);
   return directory;
 }
 
@@ -121,11 +125,17 @@ DataDirectory::DataDirectory(DataDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
       open_to_others_(other.open_to_others_),
+      names_holder_(other.names_holder_),
       watch_(std::move(other.watch_)) {}
 
 DataDirectory::~DataDirectory() {
   // The file stays: removing it would let two servers hold locks on two files of the same name.
   if (lock_ >= 0) ::close(lock_);
+}
+
+bool DataDirectory::name_holder() {
+  if (!names_holder_) names_holder_ = write_holder(lock_) == 0;
+  return names_holder_;
 }
 
 bool DataDirectory::is_lost() const {

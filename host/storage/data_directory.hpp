@@ -15,7 +15,7 @@
 namespace hearth::storage {
 
 // data/
-//   lock                               flock held while the server runs; holds its process id
+//   lock                               flock held while the server runs; holds its process id, if there was room for it
 //   host.db                            the directory of agents (directory.hpp)
 //   agents/<class>/<2 hex>/<32 hex>.db one file an agent (agent_database.hpp)
 //
@@ -35,7 +35,7 @@ namespace hearth::storage {
 class DataDirectory {
  public:
   // Makes `path` if it is absent (its parent must exist), takes the lock and checks that files can
-  // be written there.
+  // be written there; a full disk is no failure, unless the lock's file cannot be made.
   //
   // Failure  kConflict     another server holds it; the message names its process id.
   //          kUnavailable  it cannot be made, read or written; the message says what the system
@@ -58,6 +58,10 @@ class DataDirectory {
   // Whether group or others had any access to the directory when it was opened. What agents keep is
   // for their server alone, so the operator should hear of it.
   [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
+
+  // Writes the process id into the lock's file, where the disk was too full for it when the directory was opened. True: it is there.
+  // On the thread that owns the object.
+  bool name_holder();
 
   // Where the agent's database is or would be. Pure: nothing is looked at or made. The class must
   // be is_class_name() (asserted).
@@ -91,6 +95,7 @@ class DataDirectory {
   std::filesystem::path path_;
   int lock_;  // file descriptor of data/lock; -1 after being moved from
   bool open_to_others_;
+  bool names_holder_ = true;
 
   // What is_lost() knows. Of its own, so that the directory can be moved.
   struct Watch {

@@ -121,7 +121,9 @@ sqlite3& prepare_file(Connection& connection) {
 
 Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
     : boot_(this_boot()),
-      connection_(path, {.create = true, .vfs = vfs, .busy_timeout = kBusyTimeout}),
+      connection_(
+          path,
+          {.create = true, .vfs = vfs.empty() ? kDirectoryVfs : vfs, .busy_timeout = kBusyTimeout}),
       insert_(prepare_file(connection_),
               "INSERT INTO agents(class, name, created_at) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"),
       erase_(connection_.handle(), "DELETE FROM agents WHERE class = ? AND name = ?"),
@@ -178,6 +180,13 @@ void Directory::empty_wal() {
   if (sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
       SQLITE_OK)
     throw_storage_error(handle, "move the WAL into the file");
+}
+
+void Directory::leave_wal() noexcept {
+  sqlite3& handle = connection_.handle();
+  // What it cannot move now is moved at the next start.
+  sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_db_config(&handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 void Directory::set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working) {

@@ -18,6 +18,10 @@
 
 namespace hearth::storage {
 
+// How product code opens host.db: SQLite's own VFS that keeps the index of the WAL in memory, where all connections of this process
+// share it, and no -shm file. So a start needs no room on the disk for it.
+inline constexpr char kDirectoryVfs[] = "unix-excl";
+
 struct DirectoryEntry {
   AgentKey key;
   std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
@@ -36,6 +40,7 @@ struct WakeEntry {
 //  P1 Shared      Any number of Directory objects, one a thread, may be open on the same file. A
 //                 writer waits up to 5 s for another one; readers wait for nobody.
 //  P2 Durable     When a call that writes has returned, it survives SIGKILL of the process.
+//                 No other process reads or writes the file meanwhile.
 //  P3 Ordered     list() is in byte order of the names, so that paging neither skips nor repeats an
 //                 agent that exists throughout.
 //
@@ -48,7 +53,7 @@ struct WakeEntry {
 class Directory {
  public:
   // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
-  // empty: the system's.
+  // empty: kDirectoryVfs.
   explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
   ~Directory();
   Directory(const Directory&) = delete;
@@ -60,7 +65,12 @@ class Directory {
 
   // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
   // process has left may be in memory only.
+  // Failure  DiskFull: it is as it was, and as good; the next checkpoint tries again.
   void empty_wal();
+
+  // For the connection that is closed last: empties the WAL if there is room for that, and leaves it where it is, so that the next
+  // start need not make it.
+  void leave_wal() noexcept;
 
   // Notes that the agent exists. One that is there already keeps its time. True if it is new.
   bool record(const AgentKey& key, std::int64_t created_at_ms);

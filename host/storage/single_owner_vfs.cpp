@@ -1,6 +1,7 @@
 #include "storage/single_owner_vfs.hpp"
 
 #include "base/assert.hpp"
+#include "storage/late_wal.hpp"
 
 #include <sqlite3.h>
 #include <sys/mman.h>
@@ -204,7 +205,8 @@ constexpr sqlite3_io_methods kMethods = {
 
 int on_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* flags_out) {
   sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
-  // Only the database itself is locked and indexed; its WAL and journals are the system's files.
+  if ((flags & SQLITE_OPEN_WAL) != 0) return open_wal(system, name, file, flags, flags_out);
+  // Only the database itself is locked and indexed; its journals are the system's files.
   if ((flags & SQLITE_OPEN_MAIN_DB) == 0)
     return system->xOpen(system, name, file, flags, flags_out);
   OwnedFile* const mine = new (static_cast<void*>(file)) OwnedFile{};
@@ -227,7 +229,7 @@ void register_single_owner_vfs() {
   static sqlite3_vfs vfs = [](const sqlite3_vfs& base) {
     sqlite3_vfs copy = base;
     copy.zName = kSingleOwnerVfs;
-    copy.szOsFile = static_cast<int>(kSystemFileOffset) + base.szOsFile;
+    copy.szOsFile = std::max(static_cast<int>(kSystemFileOffset), kLateWalBytes) + base.szOsFile;
     copy.pNext = nullptr;
     copy.xOpen = on_open;
     return copy;

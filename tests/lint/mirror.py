@@ -55,6 +55,7 @@ TESTED_ELSEWHERE = {
     "runtime/live_agent_host": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_interrupted": "tests/runtime/agent_slot_interrupted_test.cpp",
     "runtime/live_agent_operations": "tests/runtime/live_agent_test.cpp",
+    "storage/late_wal": "tests/process/full_disk_start_test.cpp",
     "runtime/repair": "tests/process/repair_test.cpp",
     "runtime/types": "tests/runtime/agent_slot_test.cpp",
     "server/containment": "tests/process/containment_test.cpp",

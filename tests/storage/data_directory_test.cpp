@@ -3,6 +3,7 @@
 #include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -74,6 +76,25 @@ TEST_F(DataDirectoryTest, P2_RefusesASecondServerAndNamesTheFirst) {
   EXPECT_NE(second.error().message.find("process " + std::to_string(::getpid())), std::string::npos)
       << second.error().message;
   EXPECT_NE(second.error().message.find(path_.string()), std::string::npos);
+}
+
+// A file that may not grow is what a full disk is for it.
+TEST_F(DataDirectoryTest, P2_WithoutRoomItIsLockedAndNamesNobodyUntilThereIs) {
+  ASSERT_TRUE(DataDirectory::open(path_));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  auto first = DataDirectory::open(path_);
+  EXPECT_FALSE(first && first->name_holder());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, ignored);
+  ASSERT_TRUE(first) << first.error().message;
+  const auto named = [this] { return DataDirectory::open(path_).error().message; };
+  EXPECT_NE(named().find("process unknown"), std::string::npos) << named();
+  EXPECT_TRUE(first->name_holder());
+  EXPECT_NE(named().find("process " + std::to_string(::getpid())), std::string::npos) << named();
 }
 
 TEST_F(DataDirectoryTest, P2_TheLockGoesWithTheObject) {

@@ -26,6 +26,17 @@ std::vector<std::string> names(const std::vector<DirectoryEntry>& entries) {
   return names;
 }
 
+TEST_F(DirectoryTest, LeavesAnEmptyWalAndNoIndexOfItForTheNextStart) {
+  {
+    Directory directory(path_);
+    directory.record({"A", "x"}, 100);
+    EXPECT_FALSE(std::filesystem::exists(path_.native() + "-shm"));
+    directory.leave_wal();
+  }
+  EXPECT_EQ(std::filesystem::file_size(path_.native() + "-wal"), 0U);
+  EXPECT_TRUE(Directory(path_).contains({"A", "x"}));
+}
+
 TEST_F(DirectoryTest, RecordsAnAgentOnceAndKeepsItsFirstTime) {
   Directory directory(path_);
   EXPECT_FALSE(directory.contains({"A", "x"}));

@@ -21,6 +21,10 @@ std::filesystem::path sync_recorder() {
   return library("tests", "sync_recorder");
 }
 
+std::filesystem::path full_disk() {
+  return library("tests", "full_disk");
+}
+
 std::filesystem::path bundled(std::string_view name) {
   return library("plugins", name);
 }

@@ -16,6 +16,8 @@ std::filesystem::path probe();
 
 // What shows which threads of a server wait for the device (tests/process/sync_recorder.c).
 std::filesystem::path sync_recorder();
+// What makes a server's disk full (tests/process/full_disk.c).
+std::filesystem::path full_disk();
 
 // A library, by its name without ".so": one that ships, ...
 std::filesystem::path bundled(std::string_view name);

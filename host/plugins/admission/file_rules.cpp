@@ -55,6 +55,8 @@ constexpr std::array kRules = {
     Rule{"N5", kRefusal, "Class names are valid and each stands once."},
     Rule{"N6", kRefusal, "This server has the extensions that the library needs."},
     Rule{"S1", kRefusal, "A private copy of the file can be made."},
+    Rule{"S2", kRefusal,
+         "The way back to the version before it can be written down before any of it runs."},
     Rule{"P1", kRefusal, "A process that loads the library for a trial lives to say so."},
     Rule{"P2", kRefusal, "The trial ends in time."},
     Rule{"L1", kRefusal, "The dynamic loader accepts the library."},

@@ -73,9 +73,13 @@ bool is_untried(const Finding& finding) {
 
 std::optional<Finding> probe_library(const std::filesystem::path& library,
                                      const ProbeOptions& options) {
+  const bool is_given = options.descriptor >= 0;
+  const std::string path =
+      is_given ? "/proc/self/fd/" + std::to_string(kGivenDescriptor) : library.native();
   const TrialOutcome trial = run_trial({.program = options.program,
-                                        .arguments = {kProbeArgument, library.native()},
-                                        .time_limit = options.time_limit});
+                                        .arguments = {kProbeArgument, path},
+                                        .time_limit = options.time_limit,
+                                        .given = options.descriptor});
   if (!trial.not_started.empty()) return finding("P1", std::string(kUntried) + trial.not_started);
   const Story story = read_story(trial.verdict);
   if (!trial.in_time) {

@@ -26,6 +26,8 @@ struct ProbeOptions {
   std::filesystem::path program = "/proc/self/exe";
   // init() reads files at most; ten seconds are for a slow machine.
   std::chrono::milliseconds time_limit{10'000};
+  // Of the library, if that lies in memory (StagedFile::descriptor()); -1: its path is enough.
+  int descriptor = -1;
 };
 
 // What the trial found: nothing, or the rule that is broken (L1 to L5; P1 crashed or ended without a verdict;

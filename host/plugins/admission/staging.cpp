@@ -5,7 +5,9 @@
 #include "base/file_descriptor.hpp"
 #include "plugins/admission/plugin_note.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@ namespace {
 constexpr std::size_t kHashDigitsInName = 16;
 // Names are free after a start; a collision means that somebody else writes there.
 constexpr int kMaxNameCollisions = 1000;
+constexpr int kFirstMemoryDescriptor = 10;
 
 Error staging_refused(const std::filesystem::path& path, std::string_view what, int error) {
   const std::string why = std::error_code(error, std::generic_category()).message();
@@ -40,6 +43,17 @@ int write_fully(int descriptor, std::span<const std::byte> bytes) {
   return 0;
 }
 
+// The dynamic loader takes a path that it knows for what it has loaded from there, and descriptors are used again.
+bool is_loaded(const std::filesystem::path& path) {
+  void* const library = ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_NOW);
+  if (library == nullptr) {
+    ::dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps it for each thread
+    return false;
+  }
+  ::dlclose(library);
+  return true;
+}
+
 Result<void> remove_leftovers(const std::filesystem::path& directory) {
   std::error_code failure;
   std::filesystem::directory_iterator entry(directory, failure);
@@ -58,16 +72,24 @@ Result<void> remove_leftovers(const std::filesystem::path& directory) {
 StagedFile::StagedFile(std::filesystem::path path, std::uint64_t generation)
     : path_(std::move(path)), generation_(generation) {}
 
+StagedFile::StagedFile(FileDescriptor memory, std::uint64_t generation)
+    : path_("/proc/self/fd/" + std::to_string(memory.get())),
+      generation_(generation),
+      memory_(std::move(memory)) {}
+
 StagedFile::~StagedFile() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (!path_.empty() && !memory_.is_open()) ::unlink(path_.c_str());
 }
 
 StagedFile::StagedFile(StagedFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), generation_(other.generation_) {}
+    : path_(std::exchange(other.path_, {})),
+      generation_(other.generation_),
+      memory_(std::move(other.memory_)) {}
 
 StagedFile& StagedFile::operator=(StagedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(generation_, other.generation_);
+  std::swap(memory_, other.memory_);
   return *this;
 }
 
@@ -77,6 +99,7 @@ Result<StagingArea> StagingArea::open(const std::filesystem::path& directory) {
       std::filesystem::absolute(directory, failure).lexically_normal();
   if (failure) return staging_refused(directory, "has no absolute path", failure.value());
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (is_out_of_room(errno)) return StagingArea(path, false);
     return staging_refused(path, "cannot be made", errno);
   }
   struct stat status{};
@@ -88,7 +111,7 @@ Result<StagingArea> StagingArea::open(const std::filesystem::path& directory) {
     return staging_refused(path, "cannot be made private", errno);
   }
   if (auto removed = remove_leftovers(path); !removed) return removed.error();
-  return StagingArea(path);
+  return StagingArea(path, true);
 }
 
 Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view sha256,
@@ -97,15 +120,19 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
   HEARTH_ASSERT(sha256.size() >= kHashDigitsInName, "a hash has 64 digits");
   const std::string stem =
       std::string(plugin) + "-" + std::string(sha256.substr(0, kHashDigitsInName)) + "-g";
+  if (!is_made_) is_made_ = ::mkdir(directory_.c_str(), S_IRWXU) == 0;
+  if (!is_made_ && is_out_of_room(errno)) return stage_in_memory(stem, bytes);
   for (int attempt = 0; attempt < kMaxNameCollisions; ++attempt) {
     const std::uint64_t generation = ++last_generation_;
     const std::filesystem::path path = directory_ / (stem + std::to_string(generation) + ".so");
     const FileDescriptor fd(::open(
         path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IXUSR));
     if (!fd.is_open() && errno == EEXIST) continue;
+    if (!fd.is_open() && is_out_of_room(errno)) return stage_in_memory(stem, bytes);
     if (!fd.is_open()) return staging_refused(path, "cannot be made", errno);
     StagedFile staged(path, generation);  // removes the file if the rest fails
     if (const int error = write_fully(fd.get(), bytes); error != 0) {
+      if (is_out_of_room(error)) return stage_in_memory(stem, bytes);
       return staging_refused(path, "cannot be written", error);
     }
     // Whatever the umask was.
@@ -114,6 +141,30 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
     return staged;
   }
   return forbidden(directory_, "is full of files that this server did not put there");
+}
+
+Result<StagedFile> StagingArea::stage_in_memory(const std::string& stem,
+                                                std::span<const std::byte> bytes) {
+  const std::string name = stem + std::to_string(++last_generation_) + ".so";
+  const auto refused = [&name](std::string_view what) {
+    return staging_refused(name, std::string(what) + " in memory, the disk being full", errno);
+  };
+  for (;;) {
+    const FileDescriptor made(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    // Above those that a child gets.
+    FileDescriptor memory(::fcntl(made.get(), F_DUPFD_CLOEXEC, kFirstMemoryDescriptor));
+    if (!memory.is_open()) return refused("cannot be made");
+    if (const int error = write_fully(memory.get(), bytes); error != 0) {
+      errno = error;
+      return refused("cannot be written");
+    }
+    if (::fchmod(memory.get(), S_IRUSR | S_IXUSR) != 0 ||
+        ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+      return refused("cannot be made read-only");
+    StagedFile staged(std::move(memory), last_generation_);
+    if (!is_loaded(staged.path())) return staged;
+    taken_.push_back(std::move(staged));
+  }
 }
 
 }  // namespace hearth::plugins

@@ -104,8 +104,13 @@ int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& ou
   also(::posix_spawn_file_actions_adddup2(&setup.actions, output.write.get(), STDOUT_FILENO));
   also(::posix_spawn_file_actions_adddup2(&setup.actions, output.write.get(), STDERR_FILENO));
   also(::posix_spawn_file_actions_adddup2(&setup.actions, verdict.write.get(), kVerdictDescriptor));
+  int first_unknown = kVerdictDescriptor + 1;
+  if (options.given >= 0) {
+    also(::posix_spawn_file_actions_adddup2(&setup.actions, options.given, kGivenDescriptor));
+    first_unknown = kGivenDescriptor + 1;
+  }
   // Sockets and files of ours that were opened without close-on-exec.
-  also(::posix_spawn_file_actions_addclosefrom_np(&setup.actions, kVerdictDescriptor + 1));
+  also(::posix_spawn_file_actions_addclosefrom_np(&setup.actions, first_unknown));
 
   // A group of its own, so that whatever it starts can be ended with it; and no signal of ours blocked.
   sigset_t none{};

@@ -11,11 +11,15 @@ namespace hearth::plugins {
 
 // Where the child tells what it finds.
 inline constexpr int kVerdictDescriptor = 3;
+// And where it finds a file of ours, if it gets one.
+inline constexpr int kGivenDescriptor = 4;
 
 struct TrialOptions {
   std::filesystem::path program;
   std::vector<std::string> arguments;  // without the program's own name
   std::chrono::milliseconds time_limit{10'000};
+  int given =
+      -1;  // a descriptor of ours, above kGivenDescriptor, that the child gets as that; -1: none
 };
 
 struct TrialOutcome {
@@ -27,7 +31,7 @@ struct TrialOutcome {
 };
 
 // Promises  The child and what it started are gone when this returns. The child has no descriptor of ours but its
-//           three standard ones and the pipe on descriptor 3; standard input is empty.
+//           three standard ones, the pipe on descriptor 3, and what it is given; standard input is empty.
 // Bounded   time_limit; of each of the two texts the last 16 KiB are kept.
 // Threads   Any. Blocks.
 [[nodiscard]] TrialOutcome run_trial(const TrialOptions& options);

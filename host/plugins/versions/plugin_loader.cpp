@@ -161,6 +161,12 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   HEARTH_ASSERT(staging_.has_value(), "the staging area is opened before any file is looked at");
   auto copy = staging_->stage(note.manifest.plugin, candidate.sha256, candidate.bytes);
   if (!copy) return finding("S1", "no private copy of it could be made: " + copy.error().message);
+  if (copy->descriptor() >= 0) {
+    services_.logger.write(LogLevel::kWarn, "server.disk_full",
+                           {{"what", "the private copy of a library"},
+                            {"file", candidate.file.native()},
+                            {"next", "it is kept in memory until the library is replaced"}});
+  }
   auto generation = try_and_load(candidate, *copy, note);
   if (!generation) return generation.error();
 
@@ -346,7 +352,9 @@ std::string_view to_string(GenerationInfo::State state) noexcept {
 Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Candidate& candidate,
                                                                       const StagedFile& copy,
                                                                       PluginNote note) {
-  if (auto broken = probe_library(copy.path(), options_.probe)) {
+  ProbeOptions trial = options_.probe;
+  trial.descriptor = copy.descriptor();
+  if (auto broken = probe_library(copy.path(), trial)) {
     if (!is_untried(*broken)) remember_bad(candidate.sha256, *broken);
     return *std::move(broken);
   }

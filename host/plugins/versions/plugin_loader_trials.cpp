@@ -11,6 +11,19 @@ Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
   return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
 
+// A version that ends the process must not be what the next one serves: what cannot be written down does not run. Other reasons
+// lie with the name of one file.
+bool must_not_run(const Error& not_noted) {
+  return not_noted.code == Errc::kUnavailable;
+}
+
+Finding no_way_back(const Error& not_noted) {
+  return finding("S2",
+                 "the version before it goes on, since the way back to that cannot be "
+                 "written down: " +
+                     not_noted.message + ". Make room, and run `hearth reload`");
+}
+
 }  // namespace
 
 void PluginLoader::noted(const Result<void>& outcome) {
@@ -56,6 +69,7 @@ Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
   if (options_.trials == nullptr) return load_candidate(candidate);
   TrialJournal& trials = *options_.trials;
   const auto standing = trials.meet(candidate.file, candidate.sha256);
+  if (!standing && must_not_run(standing.error())) return no_way_back(standing.error());
   if (!standing) noted(standing.error());
   if (standing && *standing == TrialJournal::Standing::kCondemned)
     remember_condemned(candidate.file, candidate.sha256);
@@ -100,6 +114,7 @@ Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candi
   remember_condemned(candidate.file, candidate.sha256);
   const auto begun = options_.trials->begin(candidate.file, candidate.sha256,
                                             {.sha256 = goes_on, .copy = served.copy.path()});
+  if (!begun && must_not_run(begun.error())) return no_way_back(begun.error());
   noted(begun);
   auto loaded = load_candidate(candidate);
   if (!begun) return loaded;

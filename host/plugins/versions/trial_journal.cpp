@@ -105,8 +105,10 @@ Error journal_refused(const fs::path& path, std::string_view what, int error) {
 
 Result<TrialJournal> TrialJournal::open(const fs::path& directory) {
   TrialJournal journal(directory);
-  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (is_out_of_room(errno)) return journal;  // made with the first trial
     return journal_refused(directory, "cannot be made", errno);
+  }
   // What lies here is loaded one day.
   struct stat status{};
   if (::lstat(directory.c_str(), &status) != 0)
@@ -222,7 +224,10 @@ Result<bool> TrialJournal::blame(const std::string& sha256, const std::string& r
     if (!trial.not_served) trial.not_served = what;
   }
   if (!was_on_trial) return false;
-  if (const auto replaced = replace(std::move(after)); !replaced) return replaced.error();
+  if (const auto replaced = replace(after); !replaced) {
+    trials_ = std::move(after);
+    return replaced.error();
+  }
   return true;
 }
 
@@ -287,6 +292,8 @@ fs::path TrialJournal::bytes_of(std::string_view sha256) const {
 // A second name for what was loaded: its first one goes when it is unloaded.
 Result<void> TrialJournal::keep_bytes(const Version& version) const {
   if (std::ranges::find(trials_, version.sha256, &Trial::proven) != trials_.end()) return {};
+  if (::mkdir(directory_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return journal_refused(directory_, "cannot be made", errno);
   const fs::path bytes = bytes_of(version.sha256);
   std::error_code failure;
   fs::remove(bytes, failure);  // left by somebody who ended between this and the list

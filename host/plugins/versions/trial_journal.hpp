@@ -55,7 +55,7 @@ struct Trial {
 // Promises
 //  P1 Before    What begin() has said is in the file system when it returns: the code may run after it, whatever that does.
 //  P2 Whole     trials.json is replaced: after a crash, or a loss of power, it is the list before a change or the one after it. A change that
-//               cannot be written has not happened. The bytes that it names are on the disk before it.
+//               cannot be written has not happened, but for blame(). The bytes that it names are on the disk before it.
 //  P3 Verified  proven() gives bytes with the hash that was noted, or none.
 //  P4 Tidy      Bytes that no trial names go with the next change.
 //
@@ -68,7 +68,7 @@ class TrialJournal {
   static constexpr std::size_t kMaxGone = 32;
   static constexpr std::size_t kMaxCondemned = 8;
 
-  // Reads the list of `directory` (mode 0700, made if it is not there; its parent is). Trials without their bytes are left out.
+  // Reads the list of `directory` (mode 0700, made if it is not there, if need be with the first trial; its parent is). Trials without their bytes are left out.
   //   Failure   Also kInvalidArgument: trials.json is not what this class writes. Remove it, or the directory, to begin anew.
   [[nodiscard]] static Result<TrialJournal> open(const std::filesystem::path& directory);
 
@@ -95,7 +95,8 @@ class TrialJournal {
 
   [[nodiscard]] Result<void> settle(const std::filesystem::path& file);
 
-  // The process before was ended by content with this hash. True: it was on trial, and is not served any more.
+  // The process before was ended by content with this hash. True: it was on trial, and is not served any more. If that cannot be
+  // written it holds for this process, and is written with the next change.
   [[nodiscard]] Result<bool> blame(const std::string& sha256, const std::string& reason);
 
   // Content with this hash may be tried again, at the next start or before, whatever it has done.

@@ -317,6 +317,20 @@ TEST_F(TrialJournalTest, P2_WhatCannotBeWrittenHasNotHappened) {
   EXPECT_EQ(journal.find(file_)->on_trial, hash("two"));
 }
 
+TEST_F(TrialJournalTest, P2_ABlameThatCannotBeWrittenHoldsForThisProcess) {
+  TrialJournal journal = open();
+  ASSERT_TRUE(journal.begin(file_, hash("two"), version("one")));
+  fs::rename(directory_, directory_.native() + ".away");
+  EXPECT_FALSE(journal.blame(hash("two"), "it ended the server"));
+  fs::rename(directory_.native() + ".away", directory_);
+  EXPECT_NE(journal.find_condemned(file_, hash("two")), nullptr);
+  const auto standing = journal.meet(file_, hash("two"));
+  ASSERT_TRUE(standing);
+  EXPECT_EQ(*standing, TrialJournal::Standing::kCondemned);
+  ASSERT_TRUE(journal.begin(file_, hash("three"), version("one")));
+  EXPECT_NE(open().find_condemned(file_, hash("two")), nullptr) << "written with what comes next";
+}
+
 TEST_F(TrialJournalTest, NamesThatCannotBeNotedAreRefused) {
   TrialJournal journal = open();
   const auto begun = journal.begin(root_.path() / "\xff.so", hash("two"), version("one"));

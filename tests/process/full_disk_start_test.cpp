@@ -1,0 +1,265 @@
+// A server that is started on a full disk serves what can be read, and goes on to write once there is room. The disk is full for the
+// server alone, by a library that is loaded into it (full_disk.c).
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FullDiskStartTest : public ProcessTest {
+ protected:
+  FullDiskStartTest() { install(bundled("counter"), "counter.so"); }
+
+  void fill() const { put("full", ""); }
+  void make_room() const { fs::remove(root_ / "full"); }
+
+  // `variables`: further ones of its environment.
+  [[nodiscard]] std::unique_ptr<ServerProcess> start(
+      const std::vector<std::string>& variables = {}) const {
+    std::vector<std::string> command{"env", "LD_PRELOAD=" + built::full_disk().string(),
+                                     "FULL_DISK=" + fs::canonical(root_).string() + "/data",
+                                     "FULL_DISK_WHILE=" + (root_ / "full").string()};
+    command.insert(command.end(), variables.begin(), variables.end());
+    command.push_back(built::server().string());
+    for (const char* argument : {"serve", "--listen", "127.0.0.1:0", "--log-format", "human"})
+      command.emplace_back(argument);
+    if (fs::exists(root_ / "hearth.yaml"))
+      command.insert(command.end(), {"--config", "hearth.yaml"});
+    return std::make_unique<ServerProcess>(command, root_);
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start_ready(
+      const std::vector<std::string>& variables = {}) const {
+    auto server = start(variables);
+    server->wait_until_ready();
+    return server;
+  }
+
+  static void expect_refused(const ServerProcess& server, const std::string& path) {
+    const Reply refused = request(server, "POST", path);
+    EXPECT_EQ(refused.status, 500) << refused.body;
+    EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
+  }
+  [[nodiscard]] std::string hearth(std::vector<std::string> arguments) const {
+    const auto process = run(std::move(arguments));
+    process->wait();
+    return process->out() + process->log();
+  }
+};
+
+// What the disk lacks, and how the server before has ended.
+struct FullDiskCase {
+  std::string name;
+  std::vector<std::string> variables;
+  bool killed = false;
+  std::string durability;
+};
+
+void PrintTo(const FullDiskCase& each, std::ostream* out) {
+  *out << each.name;
+}
+
+class FullDiskStartCasesTest : public FullDiskStartTest,
+                               public ::testing::WithParamInterface<FullDiskCase> {};
+
+TEST_P(FullDiskStartCasesTest, WhatIsStoredIsServedAndWrittenAgainOnceThereIsRoom) {
+  put("classes/counter.yaml", "class: counter\ndurability: " + GetParam().durability + "\n");
+  auto server = start_ready();
+  ASSERT_EQ(increment(*server, "a"), R"({"count":1})");
+  ASSERT_EQ(increment(*server, "b"), R"({"count":1})");
+  if (GetParam().killed) {
+    server->kill();
+  } else {
+    ASSERT_EQ(server->stop(), kClean);
+  }
+
+  fill();
+  server = start_ready(GetParam().variables);
+  EXPECT_EQ(request(*server, "GET", "/readyz").status, 200);
+  EXPECT_EQ(count(*server, "a"), R"({"count":1})");
+  EXPECT_EQ(AgentClient(*server, "/agents/counter/b").call("get"), 1);
+  EXPECT_EQ(count(*server, "nobody"), R"({"count":0})") << "leaves no trace";
+  expect_refused(*server, "/agents/counter/a");
+  expect_refused(*server, "/agents/counter/new");
+  EXPECT_EQ(count(*server, "a"), R"({"count":1})");
+  for (const char* missing : {"what=\"the private copy of a library\"", "what=server.json"}) {
+    EXPECT_NE(server->log().find(missing), std::string::npos) << missing << "\n" << server->log();
+  }
+  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("no server runs"),
+            std::string::npos);
+
+  make_room();
+  server->wait_for_log("server.disk_has_room");
+  EXPECT_EQ(increment(*server, "a"), R"({"count":2})");
+  EXPECT_EQ(increment(*server, "new"), R"({"count":1})");
+  EXPECT_EQ(AgentClient(*server, "/agents/counter/b").call("increment"), 2);
+  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("new"), std::string::npos);
+  EXPECT_EQ(server->stop(), kClean);
+
+  server = start_ready();
+  EXPECT_EQ(count(*server, "a"), R"({"count":2})");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+const std::vector<std::string> kNoFiles{"FULL_DISK_INODES=1"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Disk, FullDiskStartCasesTest,
+    ::testing::Values(FullDiskCase{"NoBlocksAfterAStop", {}, false, "process"},
+                      FullDiskCase{"NoBlocksAfterAKill", {}, true, "process"},
+                      FullDiskCase{"NoFilesAfterAStop", kNoFiles, false, "process"},
+                      FullDiskCase{"NoFilesAfterAKill", kNoFiles, true, "process"},
+                      FullDiskCase{"PowerNoBlocksAfterAStop", {}, false, "power"},
+                      FullDiskCase{"PowerNoBlocksAfterAKill", {}, true, "power"},
+                      FullDiskCase{"PowerNoFilesAfterAKill", kNoFiles, true, "power"}),
+    [](const auto& each) { return each.param.name; });
+
+TEST_F(FullDiskStartTest, WorkThatIsDueWaitsForRoomAndIsDoneOnce) {
+  install(bundled("worker-c"), "worker-c.so");
+  auto server = start_ready();
+  {
+    AgentClient worker(*server, "/agents/worker-c/w");
+    worker.call("run", "[3,50]");
+    worker.call("tick_in", "[10000]");
+    worker.call("tick_next");
+  }
+  server->kill();
+
+  fill();
+  server = start_ready();
+  server->wait_for_log("agent.storage_failed class=WorkerC agent=w");
+  EXPECT_EQ(count(*server, "other"), R"({"count":0})");
+  make_room();
+  server->wait_for_log("run-1 is finished");
+  const Json status = AgentClient(*server, "/agents/worker-c/w").call("status");
+  EXPECT_EQ(dump_json(status.at("runs").at(0).at("steps")), "[1,2,3]");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(FullDiskStartTest, ANewDataDirectoryNeedsRoom) {
+  for (const auto& variables : {std::vector<std::string>{}, kNoFiles}) {
+    fs::create_directory(root_ / "data");
+    fill();
+    auto server = start(variables);
+    EXPECT_EQ(server->wait(), kFailed);
+    EXPECT_NE(server->log().find("server.start_failed"), std::string::npos) << server->log();
+    EXPECT_NE(server->log().find("Make room on the disk"), std::string::npos) << server->log();
+    EXPECT_EQ(server->log().find("backup"), std::string::npos) << server->log();
+    make_room();
+    server = start_ready(variables);
+    EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
+    EXPECT_EQ(server->stop(), kClean);
+    fs::remove_all(root_ / "data");
+  }
+}
+
+// One whose disk was cleared too eagerly: what a start makes is gone, and what agents have stored is there.
+TEST_F(FullDiskStartTest, WhatAStartMakesIsMadeLater) {
+  auto server = start_ready();
+  ASSERT_EQ(increment(*server, "a"), R"({"count":1})");
+  ASSERT_EQ(server->stop(), kClean);
+  for (const char* made : {"admin.token", "staged", "trials", "crashes"})
+    fs::remove_all(root_ / "data" / made);
+  std::ofstream(root_ / "data/lock", std::ios::trunc).close();
+
+  fill();
+  server = start_ready(kNoFiles);
+  EXPECT_EQ(count(*server, "a"), R"({"count":1})");
+  for (const char* missing : {"what=\"the process id in the file `lock`\"",
+                              "what=\"the administrators' token\"", "server.crashes_unknown"}) {
+    EXPECT_NE(server->log().find(missing), std::string::npos) << missing << "\n" << server->log();
+  }
+  make_room();
+  server->wait_for_log("server.disk_has_room");
+  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("CLIENTS"), std::string::npos);
+  EXPECT_NE(hearth({"serve", "--data", "data", "--listen", "127.0.0.1:0"})
+                .find("(process " + std::to_string(server->pid()) + ")"),
+            std::string::npos);
+  EXPECT_TRUE(fs::exists(root_ / "data/crashes/pending"));
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// ---- libraries -------------------------------------------------------------------------------------------
+
+class FullDiskLibrariesTest : public FullDiskStartTest {
+ protected:
+  FullDiskLibrariesTest() {
+    install(built::agent("crashes-mended"), "crashes.so");
+    put("hearth.yaml", "reload: {quiet_time: 20ms}\n");
+  }
+
+  void replace_by_the_one_that_crashes() const {
+    fs::copy_file(built::agent("crashes"), root_ / "plugins/.new");
+    fs::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  }
+  static std::string crash(const ServerProcess& server) {
+    try {
+      return request(server, "GET", "/agents/crashes/a?how=segv").body;
+    } catch (const std::runtime_error&) {
+      return "crashed";
+    }
+  }
+};
+
+TEST_F(FullDiskLibrariesTest, AVersionThatEndedTheServerIsNotServedThoughThatCannotBeWritten) {
+  auto server = start_ready();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done class=Crashes");
+  EXPECT_EQ(crash(*server), "crashed");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  fill();
+  server = start_ready();
+  EXPECT_EQ(crash(*server), "ok") << "the one before";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(FullDiskLibrariesTest, AVersionWithoutAWayBackIsNotTried) {
+  auto server = start_ready();
+  ASSERT_EQ(crash(*server), "ok");
+  ASSERT_EQ(server->stop(), kClean);
+  fill();
+  server = start_ready();
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("rule=S2");
+  EXPECT_EQ(crash(*server), "ok");
+  make_room();
+  server->signal(SIGHUP);
+  server->wait_for_log("reload.done class=Crashes");
+  EXPECT_EQ(crash(*server), "crashed");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start_ready();
+  EXPECT_EQ(crash(*server), "ok") << "the way back was written down";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(FullDiskLibrariesTest, ACrashOfALibraryInMemoryIsToldWithItsName) {
+  fs::remove(root_ / "plugins/crashes.so");
+  install(built::agent("crashes"), "crashes.so");
+  auto server = start_ready();
+  ASSERT_EQ(server->stop(), kClean);
+  fill();
+  server = start_ready();
+  make_room();
+  EXPECT_EQ(crash(*server), "crashed");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = start_ready();
+  const std::string& log = server->log();
+  const std::size_t told = log.find("server.crashed_before");
+  ASSERT_NE(told, std::string::npos) << log;
+  EXPECT_NE(log.find("stack=\"crashes.so+0x", told), std::string::npos) << log.substr(told, 900);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing
