@@ -185,8 +185,9 @@ class AgentSlot {
   // Somebody waits for it now.
   void hurry_end();
   void finish_eviction();
-  // The rest of it, once the database is closed; `trouble` is what closing met with, or empty.
+  // The rest of it, once its last answers have left; and once the database is closed. `trouble` is what closing met with, or empty.
   struct Ending;
+  void end_instance(Ending ending);
   void closed(const Ending& ending, const std::string& trouble);
   void note_kept(bool destroyed);
   void part_with_the_known();

@@ -81,12 +81,22 @@ void AgentSlot::finish_eviction() {
   if (live_ && live_->postpone([this] { finish_eviction(); })) return;
   shard_.loop().cancel_timer(idle_timer_);
   idle_timer_ = 0;
-  // Asked before the instance goes: what it lets go of then was interrupted, not finished. When storage failed, memory is
-  // ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
-  const bool failed = start_failure_ || lost_descriptors_ || !live_ || live_->broken();
+  // Asked before the instance goes: what it lets go of then was interrupted, not finished.
   Ending ending;
-  ending.next_wake = live_ ? live_->wake() : durable::Wake{};
-  if (live_) ending.next_look = live_->next_look_ms();
+  if (live_) {
+    ending.next_wake = live_->wake();
+    ending.next_look = live_->next_look_ms();
+    settling_ = true;
+    live_->finish_turns(live_->destruction_requested() ? EvictReason::kDestroyed : reason_);
+    settling_ = false;
+    if (live_->postpone([this, ending] { end_instance(ending); })) return;
+  }
+  end_instance(ending);
+}
+
+void AgentSlot::end_instance(Ending ending) {
+  // When storage failed, memory is ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
+  const bool failed = start_failure_ || lost_descriptors_ || !live_ || live_->broken();
   ending.destroyed = live_ && live_->destruction_requested();
   if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
   if (failed) {
@@ -111,8 +121,7 @@ void AgentSlot::finish_eviction() {
   // The next instance counts its writes anew, and undoes none of these.
   for (PendingEvent& event : queue_) event.state_write = 0;
   // Events that come meanwhile wait, as during any eviction.
-  const bool elsewhere = live_->may_close_elsewhere() && shard_.close_elsewhere(*live_, left);
-  if (!elsewhere) left(live_->close_database());
+  if (!shard_.close_elsewhere(*live_, left)) left(live_->close_database());
 }
 
 void AgentSlot::note_kept(bool destroyed) {

@@ -22,9 +22,6 @@ class DurabilityGate {
 
   // The directory of agents was written to, for this agent: from now on requests are about that as well.
   virtual void directory_written() = 0;
-
-  // The same answer at once, for an agent that leaves. Blocks, within bounds; false also when it takes too long.
-  [[nodiscard]] virtual bool wait() = 0;
 };
 
 }  // namespace hearth::runtime

@@ -27,13 +27,6 @@ Error storage_error_for_clients() {
                "the agent's storage failed; do not count on any of this being saved"};
 }
 
-// The operator's reasons and the host's: an interruption by one of them says nothing against the work. A plugin that
-// evicts its own agent may do so because the work cannot go on.
-bool is_on_purpose(EvictReason reason) {
-  return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
-         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit;
-}
-
 EventOutcome outcome_of(const Result<std::string_view>& outcome) {
   if (outcome) return EventOutcome::kOk;
   return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
@@ -86,6 +79,11 @@ LiveAgent::~LiveAgent() {
 }
 
 Result<void> LiveAgent::start() {
+  // An earlier life was cut off, and of what it has left nothing may be told before it is on the device, nor that the directory lists it.
+  if (gate_ != nullptr && database_.sync_target() != nullptr) {
+    gate_->directory_written();
+    outbox_.hold_back();
+  }
   work_.load();
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
@@ -523,16 +521,8 @@ void LiveAgent::discard(Effect& effect) {
 
 void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_ && !lent_, "shut() while the agent is in use");
-  try {
-    if (!broken_ && !migrating_ && is_on_purpose(reason)) work_.interrupt_on_purpose();
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
-  flush();
-  if (!broken_ && !migrating_) outbox_.wait_for_gate();
   shutting_ = true;
   abandon_operations();
-  // Answers that are held back for durability would be lost with us, though what they report is committed.
   if (broken_) outbox_.discard_all();
   const bool again = may_try_again(reason);
   calls_.for_each([&](CallId id, Call& call) {
@@ -553,10 +543,6 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   outbox_.discard_all();
   sql_.reset();
   work_.close();
-}
-
-bool LiveAgent::may_close_elsewhere() const {
-  return !broken_;
 }
 
 std::string LiveAgent::close_database() {

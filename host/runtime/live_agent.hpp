@@ -62,8 +62,9 @@ struct Completion {
 //  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its caller.
 //  P3 Turn           What the instance writes between entering and leaving it is committed before anything it
 //                    sends in that time leaves. Turns that follow one another at once may share a commit.
-//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which waits for the device. The instance
-//                    is not entered then: what would enter it waits, in order, until take_back().
+//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which waits for the device; or the last
+//                    answers of an agent that leaves wait for it. The instance is not entered then: what would enter it waits, in
+//                    order, until take_back().
 //  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
 //                    evicts the agent.
 //  P6 Undone         A rollback of the instance's own takes the state back with the rows: state() gives what the file
@@ -112,7 +113,9 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
 
-  // Commits, answers every call in progress with `why` but those that come again, cancels everything and destroys the instance.
+  // Before shut(), once: commits. With durability `power` it is lent afterwards if answers wait for the device, until they have left.
+  void finish_turns(EvictReason reason);
+  // Answers every call in progress with `why` but those that come again, cancels everything and destroys the instance.
   // After it only take_interrupted(), close_database() and the destructor may be called.
   void shut(EvictReason reason, const Error& why);
   // After shut(): what was cut off and comes again, in the order in which it was delivered. CONNECT; and a call of a method that is
@@ -121,15 +124,11 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   [[nodiscard]] std::vector<InterruptedEvent> take_interrupted() {
     return interruptible_.take_interrupted();
   }
-  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread, if
-  // may_close_elsewhere() said so after shut(); nothing else may be called meanwhile but what a client's events come to. Gives what
-  // went wrong, or "".
+  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread; nothing else
+  // may be called meanwhile but what a client's events come to. Gives what went wrong, or "".
   std::string close_database();
   // After close_database(): what is stored is on the device, with the names that lead to it, and the directory does not know it yet.
   [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
-  // Files that have failed are the shard's own to close. With durability `power` closing waits for the device all the more; the
-  // sync service answers any thread, and since shut() its answers change nothing here.
-  [[nodiscard]] bool may_close_elsewhere() const;
 
   // ---- the WAL ----
   // It has grown so long that the agent should be lent: no event is delivered before.

@@ -1,4 +1,5 @@
-// An agent whose database another thread has for a checkpoint.
+// An agent that waits for the device while its shard does not: another thread has its database for a checkpoint, or it leaves and its
+// last answers are held back.
 #include "base/assert.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
@@ -7,10 +8,36 @@
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
+
+// The operator's reasons and the host's: an interruption by one of them says nothing against the work. A plugin that
+// evicts its own agent may do so because the work cannot go on.
+bool is_on_purpose(EvictReason reason) {
+  return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
+         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit;
+}
+
+}  // namespace
 
 void LiveAgent::lend() {
   HEARTH_ASSERT(!entered_ && !lent_ && checkpoint_due(), "lent while it is in use");
   lent_ = true;
+}
+
+void LiveAgent::finish_turns(EvictReason reason) {
+  if (broken_ || migrating_) return;
+  try {
+    if (is_on_purpose(reason)) work_.interrupt_on_purpose();
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+  flush();
+  if (broken_ || !awaits_durability()) return;
+  // Lent, so that it writes nothing more. The gate answers in order: by then it has said of all that is held whether it leaves.
+  lent_ = true;
+  gate_->request([self = self_](bool) {
+    if (*self != nullptr) (*self)->take_back({});
+  });
 }
 
 bool LiveAgent::postpone(std::function<void()> step) {

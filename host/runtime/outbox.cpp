@@ -42,11 +42,20 @@ void Outbox::flush() {
   if (gate_ == nullptr) {
     release(last);
   } else if (last > requested_) {
-    requested_ = last;
-    gate_->request([self = self_, last](bool ok) {
-      if (*self != nullptr) (*self)->durable(last, ok);
-    });
+    request(last);
   }
+}
+
+void Outbox::hold_back() {
+  held_.emplace_back(FrameEffect{});  // to nobody
+  request(first_ + held_.size() - 1);
+}
+
+void Outbox::request(std::uint64_t up_to) {
+  requested_ = up_to;
+  gate_->request([self = self_, up_to](bool ok) {
+    if (*self != nullptr) (*self)->durable(up_to, ok);
+  });
 }
 
 void Outbox::durable(std::uint64_t up_to, bool ok) {
@@ -60,16 +69,6 @@ void Outbox::durable(std::uint64_t up_to, bool ok) {
   if (requested_ > up_to) return;
   if (!owner_.dirty()) release(first_ + held_.size());
   owner_.all_durable();
-}
-
-void Outbox::wait_for_gate() {
-  if (gate_ == nullptr || held_.empty() || discarding_) return;
-  if (gate_->wait()) {
-    release(first_ + held_.size());
-    owner_.all_durable();
-  } else {
-    owner_.durability_lost();
-  }
 }
 
 void Outbox::release(std::uint64_t up_to) {

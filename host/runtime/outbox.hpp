@@ -110,9 +110,8 @@ class Outbox {
   // Commits what is uncommitted and lets out what that frees. Throws StorageError; then call discard_all().
   void flush();
 
-  // Waits at the gate, within its bounds, and lets out what that frees. For the end of an agent that has nothing uncommitted;
-  // answers of the gate that come later are ignored.
-  void wait_for_gate();
+  // With a gate: what is pushed from now on waits as if something had been committed just now. Nothing is uncommitted.
+  void hold_back();
 
   // The agent has rolled back each write of its state after this one: the frames that would show them go, as if they had never been
   // pushed. They are of the transaction that is open, so no answer of the gate is about them.
@@ -126,6 +125,7 @@ class Outbox {
   [[nodiscard]] std::size_t held() const { return held_.size(); }
 
  private:
+  void request(std::uint64_t up_to);
   void release(std::uint64_t up_to);
   void durable(std::uint64_t up_to, bool ok);
 

@@ -6,7 +6,6 @@
 #include "storage/agent_database.hpp"
 #include "storage/sync_service.hpp"
 
-#include <cstddef>
 #include <memory>
 
 namespace hearth::runtime {
@@ -21,7 +20,6 @@ class SyncGate final : public DurabilityGate {
 
   void request(std::function<void(bool durable)> done) override;
   void directory_written() override { with_directory_ = true; }
-  [[nodiscard]] bool wait() override;
 
  private:
   // What has been written to since the last call.
@@ -32,8 +30,6 @@ class SyncGate final : public DurabilityGate {
   const storage::AgentDatabase& database_;
   const std::shared_ptr<storage::SyncTarget> directory_;
   bool with_directory_ = false;
-  // Requests about the directory whose answers have not been given; shared with them. The loop's thread.
-  std::shared_ptr<std::size_t> unanswered_ = std::make_shared<std::size_t>(0);
 };
 
 }  // namespace hearth::runtime

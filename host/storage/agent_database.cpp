@@ -41,23 +41,46 @@ bool has_bytes(const std::filesystem::path& path) {
   return bytes_of(path) > 0;
 }
 
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+
+// 32 of them, with zeros for those that the file does not have. Nothing if the file cannot be read:
+// SQLite meets the same error, and reports it.
+std::string first_bytes(const std::filesystem::path& path) {
+  std::string bytes(32, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file.is_open() || file.bad()) bytes.clear();
+  return bytes;
+}
+
 // Whether the server or the power ended between the making of this file and its first commit. The
 // first commit makes cf_agents_meta, whose page is the second, in the file or in the WAL. After a
 // loss of power SQLite may find no database in the first page. A first page that counts more pages
 // belongs to a file that has lost them: SQLite opens it, and reports it as corrupt.
 bool was_in_the_making(const std::filesystem::path& path) {
   if (bytes_of(path) > kPageBytes || has_bytes(path.native() + "-wal")) return false;
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
   constexpr std::size_t kPageCountAt = 28;  // big endian; sqlite.org/fileformat2.html, 1.3
-  std::array<char, 32> header{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(header.data(), header.size());
-  if (!file.is_open() || file.bad()) return false;  // SQLite meets the same error, and reports it
-  if (!std::string_view(header.data(), header.size()).starts_with(kMagic)) return true;
+  const std::string header = first_bytes(path);
+  if (header.empty()) return false;
+  if (!header.starts_with(kMagic)) return true;
   std::uint32_t pages = 0;
   for (std::size_t i = 0; i < sizeof pages; ++i)
-    pages = pages << 8U | static_cast<unsigned char>(header[kPageCountAt + i]);
+    pages = pages << 8U | static_cast<unsigned char>(header.at(kPageCountAt + i));
   return pages <= 1;
+}
+
+// Whether neither the first page nor the WAL beside it has a database.
+bool has_lost_its_beginning(const std::filesystem::path& path, const std::string& vfs) {
+  if (bytes_of(path) > kPageBytes || !has_bytes(path.native() + "-wal")) return false;
+  if (const std::string header = first_bytes(path); header.empty() || header.starts_with(kMagic))
+    return false;
+  sqlite3* opened = nullptr;
+  sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE,
+                  vfs.empty() ? kSingleOwnerVfs : vfs.c_str());
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> probe(opened, &sqlite3_close);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return sqlite3_exec(opened, "PRAGMA locking_mode=EXCLUSIVE; SELECT 1 FROM sqlite_schema", nullptr,
+                      nullptr, nullptr) == SQLITE_NOTADB;
 }
 
 // Makes the directories above an agent's file. The data directory itself is there and 0700.
@@ -106,7 +129,10 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
   if (options_.must_exist) check_not_lost();
   if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
-  if (was_in_the_making(path_)) {
+  // With `power` no client was told of a commit before the first page was on the device: a file that
+  // has none holds nothing that was promised, unless the directory knows better.
+  const bool may_be_lost = options_.sync != nullptr && !options_.must_exist;
+  if (was_in_the_making(path_) || (may_be_lost && has_lost_its_beginning(path_, options_.vfs))) {
     start_over();
     return;
   }
@@ -138,7 +164,7 @@ AgentDatabase::~AgentDatabase() {
 void AgentDatabase::open_file() {
   make_parents(path_);
   const bool is_new = !has_bytes(path_);
-  if (options_.sync != nullptr && !is_new) save_left_wal();
+  if (options_.sync != nullptr) prepare_for_power(is_new);
   // The product's VFS excludes other connections by itself, and cheaper.
   const bool own_vfs = options_.vfs.empty();
   auto connection = std::make_unique<Connection>(
@@ -149,13 +175,10 @@ void AgentDatabase::open_file() {
   // On a new file this writes the first page; one that is in WAL mode already stays as it is. Not
   // left to the first write: SQLite does not change the mode beneath a plugin's open cursor.
   checkpoint_on_close(*connection, false);  // unless close_connection() has seen that it may
-  if (options_.sync != nullptr) {
-    open_for_power(*connection, is_new);
-  } else {
-    connection->execute(
-        is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL"
-               : "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF");
-  }
+  // Without a journal on the disk: one that comes back after a loss of power would empty the file.
+  connection->execute(is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; "
+                               "PRAGMA journal_mode=MEMORY; PRAGMA journal_mode=WAL"
+                             : "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF");
   // SQLite's own checkpoints would wait for the device in the middle of a commit, and pass over their failures.
   sqlite3_wal_hook(&connection->handle(), &AgentDatabase::after_commit, this);
   checkpoint_at_ = options_.checkpoint_pages;
@@ -284,7 +307,6 @@ void AgentDatabase::begin_write() {
   FailStop fail_stop(*this);
   if (connection_ == nullptr) open_file();
   if (prepared_ == nullptr) prepared_ = std::make_unique<Prepared>(connection_->handle());
-  take_up_before_writing();
   prepared_->begin.execute();
   if (options_.sync != nullptr) open_sync_target();
   in_transaction_ = true;

@@ -62,15 +62,14 @@ struct AgentDatabaseOptions {
 //  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it comes, and holds every
 //                 commit that a sync of sync_target(), requested after it, has been answered yes for. commit()
 //                 itself does not wait for the device. A file that a sync has failed for is not checkpointed any
-//                 more, and the WAL that a broken life or a crash has left is moved into the file, and synced, before the
-//                 next life writes anything. Where the disk has no room for that the file can be read, and nothing is written.
+//                 more. The WAL that a broken life or a crash has left is written again by the next life, which has a sync_target()
+//                 from the beginning then: nothing that the file holds may be told before it is synced.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
 //   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
 //   cf_agents_state(id, state)   at the first store_state()
 //
-//  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device, and with a sync service the opening of the
-//                 file; if that found no room, the first begin_write() that finds some.
+//  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device.
 //
 // Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due(): checkpoint_pages and what the last commit
 //                 wrote. While a statement of the plugin's reads, and after a checkpoint that failed, it grows.
@@ -166,7 +165,7 @@ class AgentDatabase {
   // Gives cached pages back. For an agent that has fallen idle; the next use reads them again.
   void release_memory() noexcept;
 
-  // What to sync after a commit; null before the first write, and without a sync service.
+  // What to sync after a commit; null before the first write, unless an earlier life has left a WAL (P7), and without a sync service.
   [[nodiscard]] const std::shared_ptr<SyncTarget>& sync_target() const noexcept { return target_; }
 
   [[nodiscard]] const AgentKey& key() const noexcept { return key_; }
@@ -181,10 +180,7 @@ class AgentDatabase {
   void write_class_schema(std::uint32_t version);
   bool has_state_table();
   void check_usable() const;
-  void save_left_wal();
-  void open_for_power(Connection& connection, bool is_new);
-  void take_up_left_wal(Connection& connection);
-  void take_up_before_writing();
+  void prepare_for_power(bool is_new);
   void start_over();
   void check_in_place() const;
   void check_not_lost() const;
@@ -204,6 +200,7 @@ class AgentDatabase {
 
   std::unique_ptr<Connection> connection_;  // null until the file is needed, and after close()
   std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
+  std::unique_ptr<SyncedFile> first_page_;  // until the target has it
   std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
   std::uint64_t inode_ = 0;  // of the file that is open; 0: it is none of the system's
   std::uint64_t transactions_ = 0;
@@ -213,8 +210,7 @@ class AgentDatabase {
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;
-  bool wal_is_left_ = false;  // by an earlier life, and not taken up yet: there was no room
-  bool has_meta_ = false;     // cf_agents_meta is there, possibly uncommitted
+  bool has_meta_ = false;  // cf_agents_meta is there, possibly uncommitted
   std::uint32_t class_schema_ = 0;
   bool meta_is_pending_ = false;   // ... and goes again unless this transaction is committed
   std::optional<bool> has_state_;  // whether cf_agents_state is there; none: not known

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <limits>
 #include <system_error>
 #include <vector>
 
@@ -96,9 +97,12 @@ Connection::Connection(const std::filesystem::path& path, const ConnectionOption
   execute(("PRAGMA cache_size=" + std::to_string(options.cache_pages)).c_str());
 }
 
-bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name) {
+namespace {
+
+// `most`: so many bytes of it at most. False if it is not there or empty.
+bool write_again(const std::filesystem::path& path, int kind, sqlite3_int64 most,
+                 const std::string& vfs_name) {
   initialize_sqlite();
-  const std::filesystem::path path = database.native() + "-wal";
   sqlite3_vfs* const vfs = sqlite3_vfs_find(vfs_name.empty() ? nullptr : vfs_name.c_str());
   HEARTH_ASSERT(vfs != nullptr, "a VFS that is not registered");
   std::vector<std::byte> memory(static_cast<std::size_t>(vfs->szOsFile));
@@ -106,9 +110,10 @@ bool write_wal_again(const std::filesystem::path& database, const std::string& v
   int exists = 0;
   vfs->xAccess(vfs, path.c_str(), SQLITE_ACCESS_EXISTS, &exists);
   if (exists == 0) return false;
-  int rc = vfs->xOpen(vfs, path.c_str(), file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL, nullptr);
+  int rc = vfs->xOpen(vfs, path.c_str(), file, SQLITE_OPEN_READWRITE | kind, nullptr);
   sqlite3_int64 size = 0;
   if (rc == SQLITE_OK) rc = file->pMethods->xFileSize(file, &size);
+  size = std::min(size, most);
   std::array<std::byte, std::size_t{64} << 10> piece;
   for (sqlite3_int64 at = 0; rc == SQLITE_OK && at < size; at += std::ssize(piece)) {
     const auto bytes = static_cast<int>(std::min<sqlite3_int64>(std::ssize(piece), size - at));
@@ -119,6 +124,18 @@ bool write_wal_again(const std::filesystem::path& database, const std::string& v
   if (rc != SQLITE_OK)
     throw StorageError("write " + path.string() + " again: " + sqlite3_errstr(rc));
   return size > 0;
+}
+
+}  // namespace
+
+bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name) {
+  return write_again(database.native() + "-wal", SQLITE_OPEN_WAL,
+                     std::numeric_limits<sqlite3_int64>::max(), vfs_name);
+}
+
+void write_first_page_again(const std::filesystem::path& database, const std::string& vfs_name) {
+  constexpr sqlite3_int64 kFirstPage = 4096;
+  write_again(database, SQLITE_OPEN_MAIN_DB, kFirstPage, vfs_name);
 }
 
 bool sync_wal(sqlite3& connection) {

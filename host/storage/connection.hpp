@@ -67,6 +67,8 @@ class Connection {
 // memory; and what is not on the device must not be moved into the file. False: there is none, or it is empty. `vfs_name`: as in
 // ConnectionOptions. Throws StorageError.
 bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name);
+// The same for the first page of the database itself.
+void write_first_page_again(const std::filesystem::path& database, const std::string& vfs_name);
 
 // Brings the WAL of an open database to the device; also that it is empty. False: the system refuses.
 [[nodiscard]] bool sync_wal(sqlite3& connection);

@@ -1,6 +1,7 @@
 #include "storage/sync_calls.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -30,6 +31,34 @@ class OpenFile final : public SyncedFile {
   const int fd_;
   const bool covered_;
 };
+
+// A mapping has what fsync() of a descriptor has, the errors too, and its end drops no locks. Nothing is read or written through it.
+class MappedPage final : public SyncedFile {
+ public:
+  static constexpr std::size_t kBytes = 4096;
+
+  MappedPage(void* page, bool covered) : page_(page), covered_(covered) {}
+  ~MappedPage() override { ::munmap(page_, kBytes); }
+
+  int sync_data() override { return ::msync(page_, kBytes, MS_SYNC) == 0 ? 0 : errno; }
+  bool covered_by_sync_everything() const override { return covered_; }
+
+ private:
+  void* const page_;
+  const bool covered_;
+};
+
+// Makes the file, empty, if it is not there.
+int open_for_syncing(const std::filesystem::path& path, int access) {
+  constexpr mode_t kMode = 0644;  // SQLite's own
+  const int fd = ::open(path.c_str(), access | O_CREAT | O_CLOEXEC, kMode);
+  if (fd >= 0) return fd;
+  const int error = errno;
+  const std::string text =
+      "open " + path.string() + " for syncing: " + std::generic_category().message(error);
+  if (error == EMFILE || error == ENFILE) throw OutOfDescriptors(text);
+  throw StorageError(text);
+}
 
 // syncfs() reports failed writes since Linux 5.8.
 bool kernel_reports_errors() {
@@ -67,17 +96,26 @@ SystemSyncCalls::~SystemSyncCalls() {
 }
 
 std::unique_ptr<SyncedFile> SystemSyncCalls::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const int error = errno;
-    const std::string text =
-        "open " + path.string() + " for syncing: " + std::generic_category().message(error);
-    if (error == EMFILE || error == ENFILE) throw OutOfDescriptors(text);
-    throw StorageError(text);
-  }
+  const int fd = open_for_syncing(path, O_RDONLY);
+  return std::make_unique<OpenFile>(fd, covers(fd));
+}
+
+std::unique_ptr<SyncedFile> SystemSyncCalls::open_first_page(const std::filesystem::path& path) {
+  // Linux syncs a shared mapping only if its descriptor could be written to.
+  const int fd = open_for_syncing(path, O_RDWR);
+  void* const page = ::mmap(nullptr, MappedPage::kBytes, PROT_READ, MAP_SHARED, fd, 0);
+  const int error = errno;
+  const bool covered = covers(fd);
+  ::close(fd);
+  if (page == MAP_FAILED)
+    throw StorageError("map " + path.string() +
+                       " for syncing: " + std::generic_category().message(error));
+  return std::make_unique<MappedPage>(page, covered);
+}
+
+bool SystemSyncCalls::covers(int fd) const {
   struct stat status{};
-  const bool covered = root_ >= 0 && ::fstat(fd, &status) == 0 && status.st_dev == device_;
-  return std::make_unique<OpenFile>(fd, covered);
+  return root_ >= 0 && ::fstat(fd, &status) == 0 && status.st_dev == device_;
 }
 
 int SystemSyncCalls::sync_directory(const std::filesystem::path& path) {

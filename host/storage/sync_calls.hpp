@@ -36,9 +36,15 @@ class SyncCalls {
   SyncCalls(const SyncCalls&) = delete;
   SyncCalls& operator=(const SyncCalls&) = delete;
 
-  // The file must be there, and must carry no locks: closing any descriptor of a file drops all locks that the process has
-  // on it. A WAL carries none; a database does. Throws StorageError.
+  // Makes the file, empty, if it is not there. It must carry no locks: closing any descriptor of a
+  // file drops all locks that the process has on it. A WAL carries none; a database does.
+  // Throws StorageError.
   [[nodiscard]] virtual std::unique_ptr<SyncedFile> open(const std::filesystem::path& path) = 0;
+
+  // For a database's file, which may carry locks; makes it, empty, if it is not there. Its sync covers the first page only, and holds no
+  // descriptor. Before SQLite opens the file, since this opens and closes it. Throws StorageError.
+  [[nodiscard]] virtual std::unique_ptr<SyncedFile> open_first_page(
+      const std::filesystem::path& path) = 0;
 
   // Returns when the names in the directory are on the device: files made there are found, removed ones stay away. 0, or the
   // system's error.
@@ -58,10 +64,14 @@ class SystemSyncCalls final : public SyncCalls {
   ~SystemSyncCalls() override;
 
   [[nodiscard]] std::unique_ptr<SyncedFile> open(const std::filesystem::path& path) override;
+  [[nodiscard]] std::unique_ptr<SyncedFile> open_first_page(
+      const std::filesystem::path& path) override;
   [[nodiscard]] int sync_directory(const std::filesystem::path& path) override;
   [[nodiscard]] int sync_everything() override;
 
  private:
+  [[nodiscard]] bool covers(int fd) const;
+
   // Open from the beginning, so that no error is missed; -1 where syncing everything is no use.
   int root_ = -1;
   unsigned long device_ = 0;

@@ -38,8 +38,9 @@ SyncService::~SyncService() {
   if (thread_kind_ == Thread::kCallers) run_pending();
 }
 
-std::shared_ptr<SyncTarget> SyncService::open(const std::filesystem::path& wal) {
-  return std::make_shared<SyncTarget>(calls_.open(wal), wal.parent_path());
+std::shared_ptr<SyncTarget> SyncService::open(const std::filesystem::path& wal,
+                                              std::unique_ptr<SyncedFile> first_page) {
+  return std::make_shared<SyncTarget>(calls_.open(wal), wal.parent_path(), std::move(first_page));
 }
 
 void SyncService::submit(SyncTargets targets, std::function<void(bool)> done) {
@@ -125,14 +126,17 @@ void SyncService::sync(std::span<const std::shared_ptr<SyncTarget>> targets) {
   if (targets.size() >= kEverythingFrom && sync_all(targets)) return;
   std::map<std::filesystem::path, int> directories;  // synced in this batch, and how it went
   for (const auto& target : targets) {
-    ++calls_made_;
     target->doubts_heard_ = doubts_;
-    const bool written = target->wal_->sync_data() == 0;
-    if (!written || !list(*target, directories)) {
+    const auto sync_file = [this](const std::unique_ptr<SyncedFile>& file) {
+      if (file == nullptr) return true;
+      ++calls_made_;
+      return file->sync_data() == 0;
+    };
+    if (!sync_file(target->wal_) || !sync_file(target->first_page_) ||
+        !list(*target, directories)) {
       target->fail();
-    } else if (!target->listed_) {
+    } else {
       note_listed(*target);
-      target->listed_ = true;
     }
   }
 }
@@ -150,10 +154,7 @@ bool SyncService::sync_all(std::span<const std::shared_ptr<SyncTarget>> targets)
     ++doubts_;
     return false;
   }
-  for (const auto& target : targets) {
-    if (!target->listed_) note_listed(*target);
-    target->listed_ = true;
-  }
+  for (const auto& target : targets) note_listed(*target);
   return true;
 }
 
@@ -174,10 +175,13 @@ bool SyncService::list(const SyncTarget& target, std::map<std::filesystem::path,
   });
 }
 
-void SyncService::note_listed(const SyncTarget& target) {
+void SyncService::note_listed(SyncTarget& target) {
+  if (target.listed_) return;
+  target.first_page_.reset();
   for (std::filesystem::path& directory : named_above(target.directory_, root_)) {
     named_.insert(std::move(directory));
   }
+  target.listed_ = true;
 }
 
 }  // namespace hearth::storage

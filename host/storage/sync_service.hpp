@@ -20,8 +20,8 @@
 
 namespace hearth::storage {
 
-// What must be on the device for the commits of one open database to survive: the bytes of its WAL, and the names that lead to
-// it. Made by SyncService::open() before the first write of a database's life.
+// What must be on the device for the commits of one open database to survive: the bytes of its WAL, the names that lead to
+// it, and the first page of a file that is new or may be. Made by SyncService::open() before the first write of a database's life.
 //
 // Promises   Final: once a sync of it has failed it is *failed* for ever, and every later request for it is answered with no.
 //            Pages that could not be written may be gone from memory too, so that the WAL may have a hole, and a commit
@@ -30,13 +30,16 @@ namespace hearth::storage {
 // Threads    All.
 class SyncTarget {
  public:
-  SyncTarget(std::unique_ptr<SyncedFile> wal, std::filesystem::path directory)
-      : wal_(std::move(wal)), directory_(std::move(directory)) {}
+  SyncTarget(std::unique_ptr<SyncedFile> wal, std::filesystem::path directory,
+             std::unique_ptr<SyncedFile> first_page)
+      : wal_(std::move(wal)),
+        directory_(std::move(directory)),
+        first_page_(std::move(first_page)) {}
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   void fail() noexcept { failed_ = true; }
 
-  // Whether the names are on the device: that of the WAL, of the database, and of the directories above. Before that no
+  // Whether the names are on the device: that of the WAL, of the database, and of the directories above; and the first page. Before that no
   // checkpoint may be made: a loss of power could bring back an older WAL under the same name, which would be replayed over
   // the newer file.
   [[nodiscard]] bool listed() const noexcept { return listed_; }
@@ -48,7 +51,9 @@ class SyncTarget {
   const std::filesystem::path directory_;  // that holds the WAL
   std::atomic<bool> failed_{false};
   std::atomic<bool> listed_{false};
-  std::uint64_t doubts_heard_ = 0;  // the service's thread
+  // The service's thread:
+  std::unique_ptr<SyncedFile> first_page_;  // null: it is on the device
+  std::uint64_t doubts_heard_ = 0;
 };
 
 using SyncTargets = std::vector<std::shared_ptr<SyncTarget>>;
@@ -83,8 +88,14 @@ class SyncService {
   SyncService(const SyncService&) = delete;
   SyncService& operator=(const SyncService&) = delete;
 
-  // For the WAL of a database that is open and has not been written to in this life. Throws StorageError.
-  [[nodiscard]] std::shared_ptr<SyncTarget> open(const std::filesystem::path& wal);
+  // For the WAL of a database that has not been written to in this life. `first_page`: open_first_page() of the database, if nothing
+  // else brings that to the device. Throws StorageError.
+  [[nodiscard]] std::shared_ptr<SyncTarget> open(const std::filesystem::path& wal,
+                                                 std::unique_ptr<SyncedFile> first_page = nullptr);
+  // As SyncCalls::open_first_page().
+  [[nodiscard]] std::unique_ptr<SyncedFile> open_first_page(const std::filesystem::path& database) {
+    return calls_.open_first_page(database);
+  }
 
   // Answers soon, never inside the call.
   void submit(SyncTargets targets, std::function<void(bool durable)> done);
@@ -117,7 +128,7 @@ class SyncService {
   void sync(std::span<const std::shared_ptr<SyncTarget>> targets);
   [[nodiscard]] bool sync_all(std::span<const std::shared_ptr<SyncTarget>> targets);
   [[nodiscard]] bool list(const SyncTarget& target, std::map<std::filesystem::path, int>& done);
-  void note_listed(const SyncTarget& target);
+  void note_listed(SyncTarget& target);
 
   SyncCalls& calls_;
   const std::filesystem::path root_;

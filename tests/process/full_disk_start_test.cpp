@@ -122,6 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FullDiskCase{"NoFilesAfterAKill", kNoFiles, true, "process"},
                       FullDiskCase{"PowerNoBlocksAfterAStop", {}, false, "power"},
                       FullDiskCase{"PowerNoBlocksAfterAKill", {}, true, "power"},
+                      FullDiskCase{"PowerNoFilesAfterAStop", kNoFiles, false, "power"},
                       FullDiskCase{"PowerNoFilesAfterAKill", kNoFiles, true, "power"}),
     [](const auto& each) { return each.param.name; });
 

@@ -1,9 +1,9 @@
-// Which threads of a server wait for the device: no shard, with durability `process`. (With `power` a shard still makes new files
-// and takes up WALs that were left.)
+// Which threads of a server wait for the device: no shard, whatever the durability.
 
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <string>
@@ -81,7 +81,66 @@ TEST_P(ShardSyncsTest, NoShardCallsWhatWaitsForTheDevice) {
   EXPECT_FALSE(calls_of("hearth").empty()) << "the recorder sees the others";
 }
 
-INSTANTIATE_TEST_SUITE_P(Durability, ShardSyncsTest, ::testing::Values("process"));
+// Agents whose last life has left a WAL: they are taken up, read, written to, evicted and destroyed.
+TEST_P(ShardSyncsTest, NoShardWaitsForWhatAKilledServerHasLeft) {
+  const std::vector<std::string> names{"read", "written", "evicted", "destroyed"};
+  {
+    const auto server = serve_recorded();
+    for (const std::string& name : names) {
+      RawClient client(server->port());
+      ASSERT_EQ(client.upgrade("/agents/probe-agent/" + name).status, 101);
+      call(client, "set", R"([{"count":1}])");
+    }
+    EXPECT_EQ(server->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  }
+  std::filesystem::remove(record_);
+  const auto server = serve_recorded();
+  for (const std::string& name : names) {
+    RawClient client(server->port());
+    ASSERT_EQ(client.upgrade("/agents/probe-agent/" + name).status, 101);
+    std::string state;
+    while (state.find("cf_agent_state") == std::string::npos) state = client.read_text();
+    EXPECT_NE(state.find(R"("count":1)"), std::string::npos) << state;
+    if (name == "written") call(client, "set", R"([{"count":2}])");
+    if (name == "evicted") call(client, "evict", "[]");
+    if (name == "destroyed") call(client, "destroy", "[]");
+  }
+  server->wait_for_log("agent.destroyed");
+  server->wait_for_log("agent.evicted class=ProbeAgent");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(calls_of("hearth-shard"), (std::map<std::string, int>{}));
+  EXPECT_FALSE(calls_of("hearth").empty()) << "the recorder sees the others";
+}
+
+// Answers that wait for the device as their agents leave, and other clients that write meanwhile.
+TEST_P(ShardSyncsTest, NoShardWaitsForAgentsThatLeaveUnderLoad) {
+  const auto server = serve_recorded();
+  constexpr int kAgents = 20;
+  constexpr int kRounds = 5;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < kAgents; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server->port()));
+    ASSERT_EQ(clients.back()->upgrade("/agents/probe-agent/a" + std::to_string(i)).status, 101);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    for (const auto& client : clients)
+      client->send(
+          RawClient::text_frame(R"({"type":"rpc","id":"s","method":"set","args":[{"count":)" +
+                                std::to_string(round) + "}]}") +
+          RawClient::text_frame(R"({"type":"rpc","id":"e","method":"evict","args":[]})"));
+    for (const auto& client : clients) {
+      std::string text;
+      while (text.find(R"("id":"s")") == std::string::npos) text = client->read_text();
+      EXPECT_NE(text.find(R"("success":true)"), std::string::npos) << text;
+      while (text.find(R"("id":"e")") == std::string::npos) text = client->read_text();
+    }
+  }
+  server->wait_for_log("agent.evicted class=ProbeAgent", kAgents);
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(calls_of("hearth-shard"), (std::map<std::string, int>{}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Durability, ShardSyncsTest, ::testing::Values("process", "power"));
 
 }  // namespace
 }  // namespace hearth::testing

@@ -15,6 +15,8 @@ int fdatasync(int descriptor);
 int syncfs(int descriptor);
 int ftruncate(int descriptor, off_t size);
 int ftruncate64(int descriptor, off64_t size);
+int msync(void* from, size_t bytes, int flags);
+int sync_file_range(int descriptor, off64_t from, off64_t bytes, unsigned int flags);
 
 static void record(const char* call) {
   const char* const path = getenv("SYNC_RECORD");
@@ -48,3 +50,17 @@ RECORDED(syncfs)
   }
 RECORDED_WITH_SIZE(ftruncate, off_t)
 RECORDED_WITH_SIZE(ftruncate64, off64_t)
+
+int msync(void* from, size_t bytes, int flags) {
+  int (*real)(void*, size_t, int);
+  *(void**)&real = dlsym(RTLD_NEXT, "msync");
+  record("msync");
+  return real(from, bytes, flags);
+}
+
+int sync_file_range(int descriptor, off64_t from, off64_t bytes, unsigned int flags) {
+  int (*real)(int, off64_t, off64_t, unsigned int);
+  *(void**)&real = dlsym(RTLD_NEXT, "sync_file_range");
+  record("sync_file_range");
+  return real(descriptor, from, bytes, flags);
+}

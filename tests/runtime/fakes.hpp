@@ -326,7 +326,7 @@ class ShardFixture {
     bool stopped = false;
     runtime_->stop(std::chrono::milliseconds(0), [&] { stopped = true; });
     loop.advance(std::chrono::milliseconds(1));
-    if (closing_threads_ > 0) loop.settle_until([&] { return stopped; });
+    loop.settle_until([&] { return stopped; });  // other threads close, and sync
     HEARTH_ASSERT(stopped, "the shard did not stop");
     runtime_.reset();
     loop.settle();

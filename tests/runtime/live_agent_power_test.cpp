@@ -67,6 +67,20 @@ class LiveAgentPowerTest : public ::testing::Test {
     calls_.wait_until_somebody_waits();
     fixture_.settle();
   }
+  bool is_gone() {
+    return fixture_.loop.settle_until([this] { return fixture_.shard().counts().live == 0; });
+  }
+  // The agent's life ends with a commit in the WAL that was not synced.
+  void leave_wal() {
+    calls_.answer_with([](const std::string& call) {
+      return call.ends_with(".db-wal") && !call.ends_with("host.db-wal") ? EIO : 0;
+    });
+    say("write");
+    ASSERT_TRUE(is_gone());
+    ASSERT_FALSE(saw("text did write"));
+    calls_.answer_with(nullptr);
+    (void)calls_.take_calls();
+  }
   [[nodiscard]] bool saw(const std::string& what) const {
     return std::ranges::find(*client_.sight, what) != client_.sight->end();
   }
@@ -137,7 +151,58 @@ TEST_F(LiveAgentPowerTest, AKeepAliveReferenceAloneIsDurableBeforeAnythingLeaves
 TEST_F(LiveAgentPowerTest, WhoIsEvictedAtOnceStillAnswersWhatItHasCommitted) {
   say("leave");
   EXPECT_TRUE(sees("text did leave"));
-  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+  EXPECT_TRUE(is_gone());
+}
+
+// An eviction and a destruction with answers that wait for the device.
+TEST_F(LiveAgentPowerTest, WhileAnAgentsLastAnswersWaitItsShardGoesOn) {
+  for (const char* const end : {"leave", "destroy"}) {
+    client_.sight->clear();
+    say_while_held(end);
+    EXPECT_TRUE(client_.sight->empty());
+    const auto other = fixture_.connect("other");
+    fixture_.settle();
+    fixture_.shard().message(other.id, "read", FrameKind::kText);
+    fixture_.settle();
+    EXPECT_EQ(std::ranges::count(*other.sight, "text did read"), 1) << end;
+    fixture_.runtime().post(fixture_.script.host->handle(), 8);
+    say("x");
+    calls_.let_go();
+    EXPECT_TRUE(sees(std::string("text did ") + end));
+    ASSERT_TRUE(fixture_.loop.settle_until(
+        [&] { return fixture_.logger.count(std::string("agent.evicted")) >= 1; }));
+  }
+}
+
+TEST_F(LiveAgentPowerTest, LastAnswersThatCannotBeSyncedDoNotLeave) {
+  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  say("leave");
+  EXPECT_TRUE(is_gone());
+  EXPECT_FALSE(saw("text did leave"));
+  EXPECT_EQ(fixture_.logger.count("error agent.storage_failed"), 1U);
+}
+
+// Its WAL is in the system's memory, and the record in the directory as well.
+TEST_F(LiveAgentPowerTest, WhatALifeThatWasCutOffHasLeftIsDurableBeforeItIsTold) {
+  leave_wal();
+  calls_.hold();
+  say("read");
+  calls_.wait_until_somebody_waits();
+  fixture_.settle();
+  EXPECT_FALSE(saw("text did read"));
+  calls_.let_go();
+  EXPECT_TRUE(sees("text did read"));
+  EXPECT_TRUE(synced("host.db-wal"));
+  say("read");
+  EXPECT_EQ(std::ranges::count(*client_.sight, "text did read"), 2) << "once is enough";
+}
+
+TEST_F(LiveAgentPowerTest, WhatALifeThatWasCutOffHasLeftIsNotToldIfItCannotBeSynced) {
+  leave_wal();
+  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  say("read");
+  EXPECT_TRUE(is_gone());
+  EXPECT_FALSE(saw("text did read"));
 }
 
 TEST_F(LiveAgentPowerTest, ADestructionIsDurableBeforeItIsTold) {
@@ -147,7 +212,7 @@ TEST_F(LiveAgentPowerTest, ADestructionIsDurableBeforeItIsTold) {
   say("destroy");
   EXPECT_TRUE(sees("text did destroy"));
   EXPECT_TRUE(synced("host.db-wal"));
-  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+  EXPECT_TRUE(is_gone());
 }
 
 TEST_F(LiveAgentPowerTest, AFailedSyncBreaksTheAgentAndItComesBackFromTheDisk) {

@@ -12,14 +12,12 @@ class ManualGate final : public DurabilityGate {
  public:
   void request(std::function<void(bool)> done) override { waiting.push_back(std::move(done)); }
   void directory_written() override {}
-  bool wait() override { return wait_succeeds; }
   void answer(bool durable) {
     auto first = std::move(waiting.front());
     waiting.erase(waiting.begin());
     first(durable);
   }
   std::vector<std::function<void(bool)>> waiting;
-  bool wait_succeeds = true;
 };
 
 class OutboxTest : public ::testing::Test, protected OutboxOwner {
@@ -117,25 +115,22 @@ TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
   EXPECT_EQ(seen_, (Seen{"commit", "commit", "a", "b", "c", "all durable"}));
 }
 
-TEST_F(OutboxTest, WhoLeavesWaitsAtTheGate) {
+TEST_F(OutboxTest, WhatIsPushedAfterHoldBackWaitsAtTheGate) {
   Outbox outbox(*this, &gate_);
-  outbox.wait_for_gate();
-  EXPECT_TRUE(seen_.empty()) << "nothing is held";
-  dirty_ = true;
+  outbox.hold_back();
   outbox.push(frame("a"));
-  outbox.flush();
-  outbox.wait_for_gate();
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}));
+  EXPECT_FALSE(outbox.open());
+  EXPECT_TRUE(seen_.empty());
+  gate_.answer(true);
+  EXPECT_EQ(seen_, (Seen{"a", "all durable"}));
 }
 
-TEST_F(OutboxTest, WhoWaitsInVainLosesWhatIsHeld) {
+TEST_F(OutboxTest, WhatIsHeldBackInVainIsLost) {
   Outbox outbox(*this, &gate_);
-  gate_.wait_succeeds = false;
-  dirty_ = true;
+  outbox.hold_back();
   outbox.push(frame("a"));
-  outbox.flush();
-  outbox.wait_for_gate();
-  EXPECT_EQ(seen_, (Seen{"commit", "lost"}));
+  gate_.answer(false);
+  EXPECT_EQ(seen_, Seen{"lost"});
   outbox.discard_all();
 }
 

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hearth::storage {
 namespace {
@@ -23,7 +25,8 @@ class AgentDatabasePowerTest : public ::testing::Test {
   std::unique_ptr<AgentDatabase> open(int checkpoint_pages = 1000) {
     return std::make_unique<AgentDatabase>(
         path_, AgentKey{"Counter", "alice"},
-        AgentDatabaseOptions{.checkpoint_pages = checkpoint_pages, .sync = &sync_});
+        AgentDatabaseOptions{
+            .checkpoint_pages = checkpoint_pages, .sync = &sync_, .must_exist = must_exist_});
   }
   static void commit(AgentDatabase& database, const std::string& state) {
     database.store_state(state);
@@ -39,11 +42,13 @@ class AgentDatabasePowerTest : public ::testing::Test {
     calls_.answer_with([failing](const std::string&) { return failing ? EIO : 0; });
   }
 
+  using Calls = std::vector<std::string>;
   const testing::TempDirectory temp_;
   const fs::path path_ = temp_.path() / "agents/Counter/00/a.db";
   const fs::path wal_ = path_.native() + "-wal";
   hearth::testing::FakeSyncCalls calls_;
   SyncService sync_{calls_, temp_.path(), SyncService::Thread::kCallers};
+  bool must_exist_ = false;
 };
 
 TEST_F(AgentDatabasePowerTest, P7_CommittingDoesNotWaitForTheDevice) {
@@ -63,7 +68,7 @@ TEST_F(AgentDatabasePowerTest, P7_NoCheckpointIsMadeBeforeTheNamesAreOnTheDevice
   EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   ASSERT_TRUE(database->checkpoint_due());
   EXPECT_EQ(database->checkpoint(), "");
-  EXPECT_EQ(calls_.take_calls().size(), 5U) << "the file and four directories";
+  EXPECT_EQ(calls_.take_calls().size(), 6U) << "the WAL, the file, and four directories";
   for (int i = 0; !database->checkpoint_due(); ++i) commit(*database, std::to_string(i));
   EXPECT_EQ(database->checkpoint(), "");
   EXPECT_TRUE(calls_.take_calls().empty()) << "they are there now";
@@ -73,7 +78,7 @@ TEST_F(AgentDatabasePowerTest, P7_ClosingBringsTheNamesToTheDeviceFirst) {
   const auto database = open();
   commit(*database, "1");
   database->close();
-  EXPECT_EQ(calls_.take_calls().size(), 5U);
+  EXPECT_EQ(calls_.take_calls().size(), 6U);
 }
 
 TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalStays) {
@@ -116,32 +121,104 @@ TEST_F(AgentDatabasePowerTest, P7_ACheckpointThatMayNotBeMadeBreaksTheDatabase) 
   database->close();
 }
 
-TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsMovedIntoTheFileBeforeAnythingIsWritten) {
+TEST_F(AgentDatabasePowerTest, P7_ANewFileIsSyncedWithItsFirstCommitAndNotAgain) {
+  const auto database = open();
+  commit(*database, "1");
+  EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
+  EXPECT_TRUE(sync_.wait({database->sync_target()}));
+  const auto first = calls_.take_calls();
+  EXPECT_EQ(std::ranges::count(first, "data " + path_.native()), 1);
+  EXPECT_EQ(std::ranges::count(first, "names " + path_.parent_path().native()), 1);
+  commit(*database, "2");
+  EXPECT_TRUE(sync_.wait({database->sync_target()}));
+  EXPECT_EQ(calls_.take_calls(), Calls{"data " + wal_.native()});
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ANewFileWhoseFirstPageCannotBeSyncedFailsItsFirstCommit) {
+  const auto database = open();
+  commit(*database, "1");
+  calls_.answer_with(
+      [this](const std::string& call) { return call == "data " + path_.native() ? EIO : 0; });
+  EXPECT_FALSE(sync_.wait({database->sync_target()}));
+}
+
+TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
   auto database = open();
   commit(*database, "1");
   crash(std::move(database));
   (void)calls_.take_calls();
   database = open();
-  EXPECT_EQ(fs::file_size(wal_), 0U);
-  const auto calls = calls_.take_calls();
-  EXPECT_EQ(std::ranges::count(calls, "data " + wal_.native()), 1);
-  EXPECT_EQ(std::ranges::count(calls, "names " + path_.parent_path().native()), 1);
+  EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   EXPECT_EQ(database->load_state(), "1");
-  EXPECT_EQ(database->sync_target(), nullptr);
+  ASSERT_NE(database->sync_target(), nullptr);
+  EXPECT_TRUE(sync_.wait({database->sync_target()}));
+  const auto calls = calls_.take_calls();
+  for (const std::string& call :
+       {"data " + wal_.native(), "data " + path_.native(), "names " + path_.parent_path().native()})
+    EXPECT_EQ(std::ranges::count(calls, call), 1) << call;
+  commit(*database, "2");
   database->close();
+  EXPECT_FALSE(fs::exists(wal_)) << "P6";
+  EXPECT_EQ(open()->load_state(), "2");
 }
 
-TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndTheAgentDoesNotOpen) {
+TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndNothingIsCommittedBehindIt) {
   auto database = open();
   commit(*database, "1");
   crash(std::move(database));
   const auto size = fs::file_size(wal_);
   fail_all(true);
-  EXPECT_THROW(open(), StorageError);
+  database = open();
+  EXPECT_FALSE(sync_.wait({database->sync_target()}));
+  EXPECT_THROW(database->store_state("2"), StorageError);
+  database->close();
   EXPECT_EQ(fs::file_size(wal_), size);
   fail_all(false);
   EXPECT_EQ(open()->load_state(), "1");
 }
+
+// What a loss of power leaves of a file whose first page has not come to the device, though a part of its WAL has.
+// How a file may look after a loss of power, and what becomes of the agent.
+struct WithoutAFirstPage {
+  std::string name;
+  bool is_listed = false;              // the system knows that something was on the device
+  bool wal_is_whole = false;           // else it holds no commit
+  std::optional<std::string> state{};  // what is found
+  bool is_refused = false;
+};
+
+class WithoutAFirstPageTest : public AgentDatabasePowerTest,
+                              public ::testing::WithParamInterface<WithoutAFirstPage> {};
+
+TEST_P(WithoutAFirstPageTest, P7_WhatTheWalHasIsKept) {
+  auto database = open();
+  commit(*database, "1");
+  crash(std::move(database));
+  std::ofstream(path_, std::ios::binary) << std::string(4096, '\0');
+  if (!GetParam().wal_is_whole) fs::resize_file(wal_, 100);
+  must_exist_ = GetParam().is_listed;
+  if (GetParam().is_refused) {
+    EXPECT_THROW((void)open(), StorageError);
+    EXPECT_TRUE(fs::exists(path_)) << "the operator may still know a way";
+    return;
+  }
+  database = open();
+  EXPECT_EQ(database->load_state(), GetParam().state);
+  EXPECT_EQ(fs::exists(path_), GetParam().state.has_value());
+  commit(*database, "2");
+  database->close();
+  EXPECT_EQ(open()->load_state(), "2");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, WithoutAFirstPageTest,
+    ::testing::Values(
+        WithoutAFirstPage{.name = "ACommit", .wal_is_whole = true, .state = "1"},
+        WithoutAFirstPage{.name = "NoCommit"},
+        WithoutAFirstPage{
+            .name = "ListedACommit", .is_listed = true, .wal_is_whole = true, .state = "1"},
+        WithoutAFirstPage{.name = "ListedNoCommit", .is_listed = true, .is_refused = true}),
+    [](const auto& param) { return param.param.name; });
 
 TEST_F(AgentDatabasePowerTest, P7_AFileThatNobodyHasCommittedToIsMadeAnew) {
   fs::create_directories(path_.parent_path());

@@ -50,8 +50,12 @@ class Counter {
       return key_.name + ": " + std::to_string(acknowledged_) + " were acknowledged, " +
              std::to_string(last_) + " are left";
     }
-    // It may be shown to a client now.
-    acknowledged_ = last_;
+    // It may be shown to a client now, unless some of it was left by a life that has not closed the file.
+    if (database_->sync_target() == nullptr) {
+      acknowledged_ = last_;
+    } else {
+      request(sync);
+    }
     return "";
   }
 

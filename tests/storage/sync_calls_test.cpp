@@ -2,7 +2,10 @@
 
 #include "support/temp_directory.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -25,12 +28,45 @@ TEST_F(SyncCallsTest, AFileIsSyncedThroughADescriptorOfItsOwn) {
   EXPECT_EQ(file->sync_data(), 0);
 }
 
+TEST_F(SyncCallsTest, AFirstPageIsSyncedAndLeavesTheLocksOfTheFileAlone) {
+  const std::filesystem::path path = temp_.path() / "a.db";
+  auto page = calls_.open_first_page(path);
+  EXPECT_EQ(std::filesystem::file_size(path), 0U) << "it is made";
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock lock{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
+  ASSERT_EQ(::fcntl(file, F_SETLK, &lock), 0);
+  ASSERT_EQ(::pwrite(file, "page", 4, 0), 4);
+  EXPECT_EQ(page->sync_data(), 0);
+  page.reset();
+  const pid_t other = ::fork();
+  if (other == 0) ::_exit(::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0) << "others still find it locked";
+  ::close(file);
+}
+
+// Linux syncs a mapping that is shared, "sh", and takes one for private that could never be written.
+TEST_F(SyncCallsTest, AFirstPageIsMappedSoThatLinuxSyncsIt) {
+  const std::filesystem::path path = temp_.path() / "a.db";
+  const auto page = calls_.open_first_page(path);
+  std::ifstream maps("/proc/self/smaps");
+  bool is_ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(path.native())) is_ours = true;
+    if (!is_ours || !line.starts_with("VmFlags:")) continue;
+    EXPECT_NE(line.find(" sh "), std::string::npos) << line;
+    return;
+  }
+  FAIL() << "it is not mapped";
+}
+
 TEST_F(SyncCallsTest, OpeningWhatIsNotThereIsAnError) {
   try {
-    (void)calls_.open(temp_.path() / "missing-wal");
+    (void)calls_.open(temp_.path() / "missing" / "a-wal");
     FAIL() << "opened";
   } catch (const StorageError& error) {
-    EXPECT_NE(std::string(error.what()).find("missing-wal for syncing: No such file"),
+    EXPECT_NE(std::string(error.what()).find("missing/a-wal for syncing: No such file"),
               std::string::npos)
         << error.what();
   }

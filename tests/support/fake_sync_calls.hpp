@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,10 @@ class FakeSyncCalls final : public storage::SyncCalls {
   std::unique_ptr<storage::SyncedFile> open(const std::filesystem::path& path) override {
     const std::scoped_lock lock(mutex_);
     return std::make_unique<File>(*this, path, covered_);
+  }
+  std::unique_ptr<storage::SyncedFile> open_first_page(const std::filesystem::path& path) override {
+    std::ofstream(path, std::ios::app);
+    return open(path);
   }
   int sync_directory(const std::filesystem::path& path) override {
     return call("names " + path.native());

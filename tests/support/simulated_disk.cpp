@@ -259,6 +259,15 @@ std::unique_ptr<storage::SyncedFile> SimulatedDisk::open(const fs::path& path) {
   return std::make_unique<Descriptor>(*this, found->second);
 }
 
+std::unique_ptr<storage::SyncedFile> SimulatedDisk::open_first_page(const fs::path& path) {
+  if (!fs::exists(path)) {
+    if (!works() || !step()) throw StorageError("make " + path.native() + ": the power is off");
+    std::ofstream(path, std::ios::binary);
+    (void)opened(path.native(), true, false);
+  }
+  return open(path);
+}
+
 // ---- names ------------------------------------------------------------------------------------------
 
 void SimulatedDisk::look_at_names() {

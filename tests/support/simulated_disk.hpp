@@ -65,6 +65,7 @@ class SimulatedDisk final : public storage::SyncCalls {
 
   // ---- SyncCalls: the service's way to the disk ----
   std::unique_ptr<storage::SyncedFile> open(const std::filesystem::path& path) override;
+  std::unique_ptr<storage::SyncedFile> open_first_page(const std::filesystem::path& path) override;
   int sync_directory(const std::filesystem::path& path) override;
   int sync_everything() override;
 
