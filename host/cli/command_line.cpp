@@ -2,10 +2,10 @@
 
 #include "cli/admin_options.hpp"
 #include "cli/version.hpp"
+#include "config/server_file.hpp"
 #include "config/units.hpp"
 #include "server/supervisor.hpp"
 
-#include <map>
 #include <sstream>
 #include <utility>
 
@@ -26,6 +26,7 @@ constexpr const char* kExamples =
     "with hearth\n"
     "  hearth serve --plugins build/plugins          serve these, on 127.0.0.1:8787\n"
     "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
+    "  hearth config --config /etc/hearth/hearth.yaml  every setting, and where its value is from\n"
     "  hearth new greeter && cd greeter              begin a library of your own\n"
     "  hearth check build/plugins/greeter.so         see whether it keeps the contract\n"
     "  hearth plugins                                what a running server serves\n"
@@ -58,6 +59,31 @@ constexpr const char* kServeNotes =
     "one. Where there is\n"
     "no directory `plugins`, an installed hearth serves the libraries that were installed with "
     "it.";
+
+constexpr const char* kConfigNotes =
+    "Says what `hearth serve` with the same flags would use, setting by setting: the server's, and "
+    "those of each class that\n"
+    "has a class file. A class without one has the defaults; --class prints them for any name. "
+    "FROM is `default`, the\n"
+    "flag, or the file and the line. Of a class's `options`, which may hold secrets, only the "
+    "names are printed; tokens are\n"
+    "not read at all. What each setting means stands in config/README.md.\n"
+    "\n"
+    "This reads the files as they are now. A running server has what stood there when it started; "
+    "class files it reads\n"
+    "again when they change. And it lowers max_connections and max_live_agents if the system "
+    "allows it too few open files\n"
+    "(server.few_descriptors in its log).\n"
+    "\n"
+    "Examples:\n"
+    "  hearth config                                           what holds without any file\n"
+    "  hearth config --config /etc/hearth/hearth.yaml          and with this one\n"
+    "  hearth config --config hearth.yaml --class counter      for one class of agents\n"
+    "  hearth config --config hearth.yaml --json | jq '.server.settings[] | select(.from != "
+    "\"default\")'\n"
+    "\n"
+    "Exit status: 0 printed, 2 there are mistakes in the files, each of which is told with its "
+    "line.";
 
 constexpr const char* kNewNotes =
     "The project has one source, a test that needs no server, the class's settings, CMakeLists.txt "
@@ -109,8 +135,6 @@ constexpr const char* kRepairNotes =
     "Exit status: 0 all is in order now, 1 something is left that only you can decide, or it could "
     "not be done.";
 
-constexpr unsigned kMaxShardsOption = 256;  // as in the configuration file
-
 // Takes the text of an option through a parser of the configuration, so that both are spelled alike.
 template <class Target, class Parse>
 auto into(Target& target, const char* option, Parse parse) {
@@ -123,65 +147,72 @@ auto into(Target& target, const char* option, Parse parse) {
 
 Result<unsigned> parse_shards(const std::string& text) {
   const auto count = config::parse_count(text);
-  if (!count || *count < 1 || *count > kMaxShardsOption) {
-    return Error{Errc::kInvalidArgument,
-                 "expected a whole number from 1 to 256, found \"" + text + "\""};
+  if (!count || *count < 1 || *count > config::kMaxShards) {
+    return Error{Errc::kInvalidArgument, "expected a whole number from 1 to " +
+                                             std::to_string(config::kMaxShards) + ", found \"" +
+                                             text + "\""};
   }
   return static_cast<unsigned>(*count);
 }
 
+// "debug, info or warn"
 template <class T>
-auto one_of(std::map<std::string, T> words, std::string expected) {
-  return [words = std::move(words),
-          expected = std::move(expected)](const std::string& text) -> Result<T> {
-    const auto found = words.find(text);
-    if (found != words.end()) return found->second;
-    return Error{Errc::kInvalidArgument, "expected " + expected + ", found \"" + text + "\""};
+std::string listed(const config::Words<T>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i].first;
+  }
+  return text;
+}
+
+template <class T>
+auto one_of(const config::Words<T>& words) {
+  return [&words](const std::string& text) -> Result<T> {
+    for (const auto& [word, value] : words) {
+      if (text == word) return value;
+    }
+    return Error{Errc::kInvalidArgument, "expected " + listed(words) + ", found \"" + text + "\""};
   };
+}
+
+void add_configuration(CLI::App& command, ConfigurationFlags& flags) {
+  command
+      .add_option("--config", flags.config,
+                  "Server file; its `classes` directory holds the class files")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--listen", into(flags.listen, "--listen", config::parse_listen_address),
+          "Where clients connect (127.0.0.1:8787); port 0 takes a free one")
+      ->type_name("HOST:PORT");
+  command.add_option("--data", flags.data, "Where databases are kept (data); one server at a time")
+      ->type_name("DIR");
+  command
+      .add_option("--plugins", flags.plugins,
+                  "Directory of libraries (plugins); may be given more than once")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command
+      .add_option_function<std::string>("--shards", into(flags.shards, "--shards", parse_shards),
+                                        "Event loops, each with a thread (one a core)")
+      ->type_name("N");
+  command
+      .add_option_function<std::string>(
+          "--log-level", into(flags.log_level, "--log-level", one_of(config::log_levels())),
+          listed(config::log_levels()) + " (info)")
+      ->type_name("L");
+  command
+      .add_option_function<std::string>(
+          "--log-format", into(flags.log_format, "--log-format", one_of(config::log_formats())),
+          "human, json, or auto: human on a terminal (auto)")
+      ->type_name("F");
 }
 
 void add_serve(CLI::App& app, ServeCommand& serve) {
   CLI::App& command = *app.add_subcommand("serve", "Serve agents until SIGTERM or SIGINT");
   command.footer(kServeNotes);
-  command
-      .add_option("--config", serve.config,
-                  "Server file; its `classes` directory holds the class files")
-      ->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--listen", into(serve.listen, "--listen", config::parse_listen_address),
-          "Where clients connect (127.0.0.1:8787); port 0 takes a free one")
-      ->type_name("HOST:PORT");
-  command.add_option("--data", serve.data, "Where databases are kept (data); one server at a time")
-      ->type_name("DIR");
-  command
-      .add_option("--plugins", serve.plugins,
-                  "Directory of libraries (plugins); may be given more than once")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command
-      .add_option_function<std::string>("--shards", into(serve.shards, "--shards", parse_shards),
-                                        "Event loops, each with a thread (one a core)")
-      ->type_name("N");
-  const std::map<std::string, LogLevel> levels{{"trace", LogLevel::kTrace},
-                                               {"debug", LogLevel::kDebug},
-                                               {"info", LogLevel::kInfo},
-                                               {"warn", LogLevel::kWarn},
-                                               {"error", LogLevel::kError}};
-  command
-      .add_option_function<std::string>(
-          "--log-level",
-          into(serve.log_level, "--log-level", one_of(levels, "trace, debug, info, warn or error")),
-          "trace, debug, info, warn or error (info)")
-      ->type_name("L");
-  const std::map<std::string, LogFormat> formats{
-      {"auto", LogFormat::kAuto}, {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}};
-  command
-      .add_option_function<std::string>(
-          "--log-format",
-          into(serve.log_format, "--log-format", one_of(formats, "auto, human or json")),
-          "human, json, or auto: human on a terminal (auto)")
-      ->type_name("F");
+  add_configuration(command, serve);
   command.add_flag("--check-config", serve.check_config,
                    "Only say what is wrong with the configuration");
   command
@@ -189,6 +220,27 @@ void add_serve(CLI::App& app, ServeCommand& serve) {
                 "Run the server in a child process, and restart it when it crashes")
       ->disable_flag_override();
   command.add_option(server::kSupervisorOption, serve.supervisor_descriptor)->group("");  // hidden
+}
+
+void add_config(CLI::App& app, ConfigCommand& config) {
+  CLI::App& command =
+      *app.add_subcommand("config", "Print every setting, and where its value is from");
+  command.footer(kConfigNotes);
+  command
+      .add_option("--class", config.agent_class,
+                  "Only this class, as it is (ChatRoom) or as URLs spell it (chat-room)")
+      ->type_name("CLASS");
+  command.add_flag("--json", config.json, "As one JSON object");
+  add_configuration(command, config);
+  using Reference = ConfigCommand::Reference;
+  command
+      .add_option_function<std::string>("--reference",
+                                        [&config](const std::string& of) {
+                                          config.reference = of == "class" ? Reference::kClass
+                                                                           : Reference::kServer;
+                                        })
+      ->check(CLI::IsMember({"server", "class"}))
+      ->group("");  // hidden: for tests/lint/reference.py
 }
 
 void add_new(CLI::App& app, NewCommand& fresh) {
@@ -296,6 +348,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   ServeCommand serve;
   NewCommand fresh;
   add_serve(app, serve);
+  ConfigCommand config;
+  add_config(app, config);
   add_new(app, fresh);
   QuarantineCommand quarantine;
   add_quarantine(app, quarantine);
@@ -324,6 +378,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (app.got_subcommand("quarantine")) return quarantine;
   if (app.got_subcommand("repair")) return repair;
   if (app.got_subcommand("check")) return check;
+  if (app.got_subcommand("config")) return config;
   if (app.got_subcommand("serve")) {
     serve.child_arguments = server::unsupervised(argc, argv);
     return serve;

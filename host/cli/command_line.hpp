@@ -15,8 +15,8 @@
 
 namespace hearth::cli {
 
-// hearth serve. What is absent is left to the configuration file, and then to the defaults.
-struct ServeCommand {
+// What is absent is left to the configuration file, and then to the defaults.
+struct ConfigurationFlags {
   std::optional<std::filesystem::path> config;
   std::optional<config::ListenAddress> listen;
   std::optional<std::filesystem::path> data;
@@ -24,10 +24,21 @@ struct ServeCommand {
   std::optional<unsigned> shards;
   std::optional<LogLevel> log_level;
   std::optional<LogFormat> log_format;
+};
+
+// hearth serve
+struct ServeCommand : ConfigurationFlags {
   bool check_config = false;
   bool supervised = false;                   // in a child, which is restarted when it crashes
   std::vector<std::string> child_arguments;  // ... with these (supervisor.hpp)
   int supervisor_descriptor = -1;            // this is that child
+};
+
+// hearth config
+struct ConfigCommand : ConfigurationFlags {
+  std::string agent_class;  // empty: the server, and each class that has a file
+  bool json = false;
+  enum class Reference { kNone, kServer, kClass } reference{};  // of config/README.md, instead
 };
 
 // hearth new
@@ -89,8 +100,8 @@ struct Answer {
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command = std::variant<ServeCommand, NewCommand, QuarantineCommand, RepairCommand,
-                             CheckCommand, AdminCommand, Answer>;
+using Command = std::variant<ServeCommand, ConfigCommand, NewCommand, QuarantineCommand,
+                             RepairCommand, CheckCommand, AdminCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Looks at no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

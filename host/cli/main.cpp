@@ -1,6 +1,7 @@
 #include "cli/admin_command.hpp"
 #include "cli/check_command.hpp"
 #include "cli/command_line.hpp"
+#include "cli/config_command.hpp"
 #include "cli/new_project.hpp"
 #include "cli/quarantine_command.hpp"
 #include "cli/repair_command.hpp"
@@ -26,6 +27,10 @@ int run(const Answer& answer) {
 
 int run(const ServeCommand& command) {
   return serve(command);
+}
+
+int run(const ConfigCommand& command) {
+  return run(answer(command));
 }
 
 int run(const CheckCommand& command) {

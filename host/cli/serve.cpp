@@ -2,10 +2,8 @@
 
 #include "base/log_queue.hpp"
 #include "base/stop_point.hpp"
-#include "config/diagnostic.hpp"
-#include "config/parse.hpp"
+#include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
-#include "protocol/class_segment.hpp"
 #include "server/admin_token.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/server.hpp"
@@ -23,7 +21,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -36,49 +33,10 @@ constexpr std::chrono::milliseconds kLogBeforeReady{500};
 // What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
 constexpr std::chrono::seconds kStopSlack{20};
 
-// The libraries that were installed with this binary. Empty: none were.
-std::filesystem::path bundled_plugins() {
-  std::error_code failure;
-  const auto binary = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return {};
-  auto directory = (binary.parent_path() / HEARTH_BUNDLED_PLUGINS).lexically_normal();
-  return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
-}
-
-// The file's values, or the defaults, with the flags over them.
-config::LoadResult load_with_flags(const ServeCommand& command) {
-  config::LoadResult loaded = config::load_config(command.config, ".", protocol::kebab_case);
-  if (!loaded) return loaded;
-  config::ServerConfig& server = loaded->server;
-  if (command.listen) server.listen = *command.listen;
-  if (command.data) server.data = std::filesystem::absolute(*command.data);
-  if (!command.plugins.empty()) {
-    server.plugins.clear();
-    for (const auto& directory : command.plugins) {
-      server.plugins.push_back(std::filesystem::absolute(directory));
-    }
-  } else if (std::error_code failure;
-             !server.names_plugins && !std::filesystem::exists(server.plugins.front(), failure)) {
-    if (auto bundled = bundled_plugins(); !bundled.empty()) server.plugins = {std::move(bundled)};
-  }
-  if (command.shards) server.shards = command.shards;
-  if (command.log_level) server.log.level = *command.log_level;
-  if (command.log_format) server.log.format = *command.log_format;
-  return loaded;
-}
-
 void print_line(std::FILE* stream, const std::string& text) {
   // Nobody may be reading; that is no reason to stop.
   std::fputs((text + "\n").c_str(), stream);
   std::fflush(stream);
-}
-
-int report_mistakes(const config::Diagnostics& mistakes) {
-  for (const config::Diagnostic& mistake : mistakes) print_line(stderr, to_string(mistake));
-  print_line(stderr, "hearth: " + std::to_string(mistakes.size()) +
-                         (mistakes.size() == 1 ? " mistake" : " mistakes") +
-                         " in the configuration");
-  return kExitBadUsage;
 }
 
 // The last part of --check-config: the file that must exist because it is named.
@@ -195,7 +153,10 @@ int serve(const ServeCommand& command) {
   if (command.supervised && !command.check_config) return serve_supervised(command);
   server::SupervisedServer supervised(command.supervisor_descriptor);
   config::LoadResult loaded = load_with_flags(command);
-  if (!loaded) return report_mistakes(loaded.error());
+  if (!loaded) {
+    std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
+    return kExitBadUsage;
+  }
   if (command.check_config) return check_token(loaded->server.admin);
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.

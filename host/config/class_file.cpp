@@ -2,12 +2,10 @@
 
 #include "base/escape.hpp"
 #include "base/names.hpp"
-#include "config/mapping_reader.hpp"
 #include "config/options.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 namespace hearth::config {
@@ -18,64 +16,119 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// The largest are those of SQLite as Debian builds it, or well below them: a value past 256 MiB
-// would stop its shard for as long as it takes to copy.
-constexpr Bounds<milliseconds> kIdle{milliseconds(10), hours(24 * 365)};
-constexpr Bounds<milliseconds> kEvictGrace{seconds(0), minutes(5)};
-constexpr Bounds<std::size_t> kValue{1U << 10U, 256U << 20U};
-constexpr Bounds<std::size_t> kSql{1U << 10U, 16U << 20U};
-constexpr Bounds<std::uint32_t> kVariables{1, 32'766};
-constexpr Bounds<milliseconds> kSqlTime{milliseconds(10), minutes(10)};
-constexpr Bounds<std::uint32_t> kEvents{1, 100'000};
-constexpr Bounds<milliseconds> kRecovery{milliseconds(10), hours(24)};
-constexpr Bounds<std::uint32_t> kAttempts{1, 1'000'000};
-constexpr Bounds<std::uint32_t> kRecoveries{0, 1'000'000};
-constexpr Bounds<milliseconds> kRetry{milliseconds(1), minutes(5)};
-constexpr Bounds<std::uint32_t> kRunning{1, 100'000};
-constexpr Bounds<milliseconds> kKeep{seconds(0), hours(24 * 365 * 10)};
-constexpr Bounds<std::uint32_t> kRecords{1, 1'000'000};
-constexpr Bounds<milliseconds> kRun{milliseconds(10), hours(24)};
-constexpr Bounds<std::uint32_t> kSchedules{1, 1'000'000};
-constexpr Bounds<std::uint32_t> kRunsAtOnce{1, 10'000};
-constexpr Bounds<std::uint32_t> kItems{1, 10'000'000};
-constexpr Bounds<milliseconds> kKeepAlive{milliseconds(10), hours(1)};
+using runtime::ClassSettings;
 
-void read_class_limits(const YamlNode& node, ClassLimits& limits, Report& report) {
-  MappingReader reader(node, "limits.", report);
-  reader.read_size("max_value", limits.max_value_bytes, kValue);
-  reader.read_size("max_sql", limits.max_sql_bytes, kSql);
-  reader.read_count("max_variables", limits.max_variables, kVariables);
-  reader.read_duration("sql_time", limits.sql_time, kSqlTime);
-  reader.read_count("max_events", limits.max_events, kEvents);
-  reader.finish();
+// An object; null stands for an empty one. What is wrong is told without the value: it may be secret.
+void read_options(const Reading& in, std::string& out) {
+  const YamlNode* const node = in.reader.find(in.key);
+  if (node == nullptr || node->kind == YamlNode::Kind::kNull) return;
+  if (node->kind == YamlNode::Kind::kMapping) {
+    out = dump_json(to_json(*node, "options", in.report));
+  } else if (node->kind != YamlNode::Kind::kRefused) {
+    const bool is_scalar = node->kind == YamlNode::Kind::kScalar;
+    in.reader.complain(in.key, node->at,
+                       "expected a mapping (lines of \"key: value\"), found " +
+                           (is_scalar ? "a single value" : describe(*node)));
+  }
 }
 
-void read_fibers(const YamlNode& node, ClassFibers& fibers, Report& report) {
-  MappingReader reader(node, "fibers.", report);
-  reader.read_duration("recovery_timeout", fibers.recovery_timeout, kRecovery);
-  reader.read_count("max_attempts", fibers.max_attempts, kAttempts);
-  reader.read_count("max_recoveries", fibers.max_recoveries, kRecoveries);
-  reader.read_duration("retry_base", fibers.retry_base, kRetry);
-  reader.read_count("max_running", fibers.max_running, kRunning);
-  reader.read_duration("keep_completed", fibers.keep_completed, kKeep);
-  reader.read_duration("keep_failed", fibers.keep_failed, kKeep);
-  reader.read_count("max_records", fibers.max_records, kRecords);
-  reader.finish();
+Json options_as_json(const std::string& options) {
+  auto parsed = parse_json(options);
+  return parsed ? *std::move(parsed) : Json::object();
 }
 
-void read_schedules(const YamlNode& node, ClassSchedules& schedules, Report& report) {
-  MappingReader reader(node, "schedules.", report);
-  reader.read_duration("timeout", schedules.timeout, kRun);
-  reader.read_count("max_schedules", schedules.max_schedules, kSchedules);
-  reader.read_count("max_running", schedules.max_running, kRunsAtOnce);
-  reader.finish();
+Setting<ClassSettings> options_setting() {
+  auto setting = row("options", "mapping", "", at(&ClassSettings::options), read_options,
+                     options_as_json, "handed to the plugin, which says what it means");
+  setting.is_secret = true;
+  return setting;
 }
 
-void read_queue(const YamlNode& node, ClassQueue& queue, Report& report) {
-  MappingReader reader(node, "queue.", report);
-  reader.read_duration("timeout", queue.timeout, kRun);
-  reader.read_count("max_items", queue.max_items, kItems);
-  reader.finish();
+Fields<ClassSettings, std::size_t> every_value() {
+  using Class = ClassSettings;
+  return all(at(&Class::max_state_bytes),
+             at(&Class::sql, &storage::PluginSqlLimits::max_value_bytes),
+             at(&Class::fibers, &durable::FiberSettings::max_snapshot_bytes),
+             at(&Class::managed, &durable::ManagedSettings::max_json_bytes),
+             at(&Class::schedules, &durable::ScheduleSettings::max_payload_bytes),
+             at(&Class::queue, &durable::QueueSettings::max_payload_bytes));
+}
+
+// The largest bounds are those of SQLite as Debian builds it, or well below them: a value past
+// 256 MiB would stop its shard for as long as it takes to copy.
+Settings<ClassSettings> make_class_settings() {
+  using Class = ClassSettings;
+  using durable::FiberSettings;
+  using durable::ManagedSettings;
+  using durable::QueueSettings;
+  using durable::ScheduleSettings;
+  using runtime::Durability;
+  using storage::PluginSqlLimits;
+  return {
+      duration("idle_timeout", at(&Class::idle_timeout), {milliseconds(10), hours(24 * 365)},
+               "without an event, until an agent leaves memory; its sockets stay open"),
+      duration("evict_grace", at(&Class::evict_grace), {seconds(0), minutes(5)},
+               "what `on_evict` may take, after which it is cut off; `0s`: eviction is sudden"),
+      word("durability", at(&Class::durability),
+           {{"process", Durability::kProcess}, {"power", Durability::kPower}},
+           "what an acknowledged write survives: `process` (`kill -9`) or `power` (loss of "
+           "power too); [what that costs](#durability-power)"),
+      size("limits.max_value", every_value(), {1U << 10U, 256U << 20U},
+           "one SQL value, the agent's state, a snapshot or a payload"),
+      size("limits.max_sql", at(&Class::sql, &PluginSqlLimits::max_sql_bytes),
+           {1U << 10U, 16U << 20U}, "one SQL statement"),
+      count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
+            "variables of one SQL statement"),
+      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::max_step_time),
+               {milliseconds(10), minutes(10)},
+               "one SQL statement; looked at between its instructions. A function is one "
+               "instruction, and each takes time in proportion to its arguments: `LIKE` and "
+               "`GLOB` patterns have at most 200 bytes, and two documents of `json_patch` "
+               "together some 64 KiB each"),
+      count("limits.max_events", at(&Class::max_events), {1, 100'000},
+            "events in progress at once in one agent"),
+      duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),
+               {milliseconds(10), hours(24)}, "one recovery hook"),
+      count("fibers.max_attempts", at(&Class::fibers, &FiberSettings::max_attempts), {1, 1'000'000},
+            "recoveries without progress until a fiber is dead"),
+      count("fibers.max_recoveries", at(&Class::fibers, &FiberSettings::max_recoveries),
+            {0, 1'000'000},
+            "recoveries in all, with progress or without, until a fiber is dead; `0`: no "
+            "bound"),
+      duration("fibers.retry_base", at(&Class::fibers, &FiberSettings::retry_base),
+               {milliseconds(1), minutes(5)},
+               "the wait after the first failed recovery; doubles up to 5m; up to a quarter "
+               "more at random"),
+      count("fibers.max_running", at(&Class::fibers, &FiberSettings::max_running), {1, 100'000},
+            "fibers of one agent at once"),
+      duration("fibers.keep_completed", at(&Class::managed, &ManagedSettings::keep_completed),
+               {seconds(0), hours(24 * 365 * 10)},
+               "how long the record of a managed fiber stays that was completed or aborted"),
+      duration("fibers.keep_failed",
+               all(at(&Class::managed, &ManagedSettings::keep_failed),
+                   at(&Class::fibers, &FiberSettings::keep_dead)),
+               {seconds(0), hours(24 * 365 * 10)},
+               "the same for one that has failed; interrupted and dead ones with a record stay "
+               "until they are removed. And how long a dead fiber without a record stays, from "
+               "its death; `0s`: it goes at once"),
+      count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
+            {1, 1'000'000}, "records of managed fibers of one agent"),
+      duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),
+               {milliseconds(10), hours(24)}, "one run of a schedule, until it has failed"),
+      count("schedules.max_schedules", at(&Class::schedules, &ScheduleSettings::max_schedules),
+            {1, 1'000'000}, "schedules of one agent"),
+      count("schedules.max_running", at(&Class::schedules, &ScheduleSettings::max_running),
+            {1, 10'000}, "runs of one agent at once; what is due past that waits"),
+      duration("queue.timeout", at(&Class::queue, &QueueSettings::timeout),
+               {milliseconds(10), hours(24)}, "one delivery of a queue item, until it has failed"),
+      count("queue.max_items", at(&Class::queue, &QueueSettings::max_items), {1, 10'000'000},
+            "items of one agent, dead letters included"),
+      duration("keep_alive_interval", at(&Class::keep_alive_interval), {milliseconds(10), hours(1)},
+               "the longest wait before an agent that has work under way (a keep-alive "
+               "reference, a running fiber) is woken again after a failure, see "
+               "[below](#who-is-woken-again)"),
+      options_setting(),
+  };
 }
 
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
@@ -97,95 +150,30 @@ void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Rep
   file.name_at = node->at;
 }
 
-void read_options(MappingReader& reader, Json& options, Report& report) {
-  const YamlNode* const node = reader.find("options");
-  if (node == nullptr || node->kind == YamlNode::Kind::kNull) return;
-  if (node->kind == YamlNode::Kind::kMapping) {
-    options = to_json(*node, "options", report);
-  } else if (node->kind != YamlNode::Kind::kRefused) {
-    // Not the value: options may be secret.
-    const bool is_scalar = node->kind == YamlNode::Kind::kScalar;
-    reader.complain("options", node->at,
-                    "expected a mapping (lines of \"key: value\"), found " +
-                        (is_scalar ? "a single value" : describe(*node)));
-  }
-}
-
-// Numbers that are equal and written in another way (1, 1.0) may mean different things to a plugin.
-bool is_same(const Json& options, const std::string& key, const Json& value) {
-  const auto found = options.find(key);
-  return found != options.end() && dump_json(*found) == dump_json(value);
-}
-
-std::vector<std::string> changed_options(const Json& before, const Json& after) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : after.items()) {
-    if (!is_same(before, key, value)) keys.push_back("options." + key);
-  }
-  for (const auto& [key, value] : before.items()) {
-    if (!after.contains(key)) keys.push_back("options." + key);
-  }
-  return keys;
-}
-
 }  // namespace
 
+const Settings<ClassSettings>& class_settings() {
+  static const Settings<ClassSettings> kTable = make_class_settings();
+  return kTable;
+}
+
+std::string class_reference() {
+  return std::string(kReferenceHead) +
+         reference_line("class", "name", "required", "",
+                        "up to 64 letters, digits, `_` and `-`, the first a letter or `_`") +
+         reference(class_settings());
+}
+
 std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConfig& after) {
-  std::vector<std::string> keys;
-  const auto compare = [&](std::string_view key, const auto& value_in) {
-    if (value_in(before) != value_in(after)) keys.emplace_back(key);
-  };
-  using Class = ClassConfig;
-  compare("idle_timeout", [](const Class& c) { return c.idle_timeout; });
-  compare("evict_grace", [](const Class& c) { return c.evict_grace; });
-  compare("durability", [](const Class& c) { return c.durability; });
-  compare("limits.max_value", [](const Class& c) { return c.limits.max_value_bytes; });
-  compare("limits.max_sql", [](const Class& c) { return c.limits.max_sql_bytes; });
-  compare("limits.max_variables", [](const Class& c) { return c.limits.max_variables; });
-  compare("limits.sql_time", [](const Class& c) { return c.limits.sql_time; });
-  compare("limits.max_events", [](const Class& c) { return c.limits.max_events; });
-  compare("fibers.recovery_timeout", [](const Class& c) { return c.fibers.recovery_timeout; });
-  compare("fibers.max_attempts", [](const Class& c) { return c.fibers.max_attempts; });
-  compare("fibers.max_recoveries", [](const Class& c) { return c.fibers.max_recoveries; });
-  compare("fibers.retry_base", [](const Class& c) { return c.fibers.retry_base; });
-  compare("fibers.max_running", [](const Class& c) { return c.fibers.max_running; });
-  compare("fibers.keep_completed", [](const Class& c) { return c.fibers.keep_completed; });
-  compare("fibers.keep_failed", [](const Class& c) { return c.fibers.keep_failed; });
-  compare("fibers.max_records", [](const Class& c) { return c.fibers.max_records; });
-  compare("schedules.timeout", [](const Class& c) { return c.schedules.timeout; });
-  compare("schedules.max_schedules", [](const Class& c) { return c.schedules.max_schedules; });
-  compare("schedules.max_running", [](const Class& c) { return c.schedules.max_running; });
-  compare("queue.timeout", [](const Class& c) { return c.queue.timeout; });
-  compare("queue.max_items", [](const Class& c) { return c.queue.max_items; });
-  compare("keep_alive_interval", [](const Class& c) { return c.keep_alive_interval; });
-  std::ranges::move(changed_options(before.options, after.options), std::back_inserter(keys));
-  return keys;
+  return changed_settings(class_settings(), before.settings, after.settings);
 }
 
 ClassFile read_class_file(const YamlNode& root, Report& report) {
   ClassFile file;
-  ClassConfig& config = file.config;
-  config.file = report.file();
+  file.config.file = report.file();
   MappingReader reader(root, "", report);
   read_name(reader, root, file, report);
-  reader.read_duration("idle_timeout", config.idle_timeout, kIdle);
-  reader.read_duration("evict_grace", config.evict_grace, kEvictGrace);
-  reader.read_choice("durability", config.durability,
-                     {{"process", Durability::kProcess}, {"power", Durability::kPower}});
-  if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
-    read_class_limits(*limits, config.limits, report);
-  }
-  if (const YamlNode* const fibers = reader.find("fibers"); fibers != nullptr) {
-    read_fibers(*fibers, config.fibers, report);
-  }
-  if (const YamlNode* const schedules = reader.find("schedules"); schedules != nullptr) {
-    read_schedules(*schedules, config.schedules, report);
-  }
-  if (const YamlNode* const queue = reader.find("queue"); queue != nullptr) {
-    read_queue(*queue, config.queue, report);
-  }
-  reader.read_duration("keep_alive_interval", config.keep_alive_interval, kKeepAlive);
-  read_options(reader, config.options, report);
+  read_settings(class_settings(), reader, {}, report, file.config.settings, file.config.sources);
   reader.finish();
   return file;
 }

@@ -3,6 +3,7 @@
 
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
+#include "config/setting.hpp"
 #include "config/yaml.hpp"
 
 #include <string>
@@ -22,8 +23,14 @@ struct ClassFile {
 // `report`.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);
 
-// The keys whose values are different, as files spell them: "limits.max_sql", "options.start". Of options the topmost ones. Which
-// file the values are from is no difference.
+// The rows of a class file, but for `class`. Immutable, made at the first call.
+[[nodiscard]] const Settings<runtime::ClassSettings>& class_settings();
+
+// Their reference, for config/README.md.
+[[nodiscard]] std::string class_reference();
+
+// The keys whose values are different, as files spell them: "limits.max_sql", "options.start". Of
+// options the topmost ones. Which file the values are from is no difference.
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
 

@@ -59,6 +59,10 @@ MappingReader::MappingReader(const YamlNode& node, std::string path, Report& rep
 
 const YamlNode* MappingReader::find(std::string_view key) {
   known_.push_back(key);
+  return look(key);
+}
+
+const YamlNode* MappingReader::look(std::string_view key) const {
   const auto found = std::ranges::find(node_.entries, key, &YamlEntry::key);
   return found == node_.entries.end() ? nullptr : &found->value;
 }

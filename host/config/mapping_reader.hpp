@@ -8,10 +8,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +21,10 @@ struct Bounds {
   T min;
   T max;
 };
+
+// What a setting of a few values may be, with the word for each.
+template <class T>
+using Words = std::vector<std::pair<std::string_view, T>>;
 
 // A path of a file, taken from `directory` when it is relative. Dots are resolved in the text alone:
 // "../data" beside a linked file is beside the link, as whoever wrote it sees it.
@@ -43,9 +45,12 @@ class MappingReader {
   // an empty mapping: somebody commented its lines out. Any other kind is reported.
   MappingReader(const YamlNode& node, std::string path, Report& report);
 
-  // The value of `key`, or null when the file does not have it. Each key is read once; whatever was
-  // not asked for when finish() is called is unknown.
+  // The value of `key`, or null when the file does not have it. Whatever was not asked for when
+  // finish() is called is unknown.
   [[nodiscard]] const YamlNode* find(std::string_view key);
+
+  // The same of a key that has been asked for.
+  [[nodiscard]] const YamlNode* look(std::string_view key) const;
 
   // The scalar of `key`; null when the file does not have it, or when it is no scalar, which is
   // reported as a mistake of someone who should have written `form`.
@@ -69,13 +74,11 @@ class MappingReader {
 
   // One word of a few.
   template <class T>
-  void read_choice(
-      std::string_view key, T& out,
-      std::initializer_list<std::pair<std::string_view, std::type_identity_t<T>>> words) {
+  void read_choice(std::string_view key, T& out, const Words<T>& words) {
     std::vector<std::string_view> names;
     for (const auto& word : words) names.push_back(word.first);
     const std::size_t chosen = choose(key, names);
-    if (chosen < names.size()) out = (words.begin() + chosen)->second;
+    if (chosen < names.size()) out = words[chosen].second;
   }
 
   // Reports "<path><key>: <message>" at `at`.

@@ -111,11 +111,11 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
   if (server_file) root = read_yaml_file(*server_file, report);
   if (root) {
     const fs::path directory = server_file ? server_file->parent_path() : current_directory;
-    ServerFile file = read_server_file(*root, directory, report);
-    config.server = std::move(file.config);
-    const bool is_named = file.classes_at.line != 0;
-    const auto class_files =
-        list_class_files(config.server.classes, is_named, file.classes_at, report);
+    config.server = read_server_file(*root, directory, report);
+    const auto named = config.server.sources.find("classes");
+    const bool is_named = named != config.server.sources.end();
+    const auto class_files = list_class_files(config.server.classes, is_named,
+                                              is_named ? named->second.at : Position{}, report);
     append(all, report);
     ReadClasses read{.segment = segment, .classes = {}, .names = {}};
     for (const fs::path& path : class_files) load_class_file(path, read, all);
@@ -136,7 +136,7 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
   ServerConfig server;
   if (root) {
     const fs::path directory = server_file ? server_file->parent_path() : current_directory;
-    server = read_server_file(*root, directory, report).config;
+    server = read_server_file(*root, directory, report);
   }
   Diagnostics all;
   append(all, report);

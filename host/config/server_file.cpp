@@ -1,7 +1,6 @@
 #include "config/server_file.hpp"
 
 #include "base/authority.hpp"
-#include "config/mapping_reader.hpp"
 #include "config/units.hpp"
 
 #include <algorithm>
@@ -10,32 +9,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace hearth::config {
 namespace {
 
+using net::NetOptions;
+using runtime::RuntimeLimits;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// The bounds keep out what cannot be meant: a zero that turns the server off, and numbers past which
-// memory, descriptors or timers do not go. Between them it is the reader's own business.
+// The bounds keep out what cannot be meant: a zero that turns the server off, and numbers past
+// which memory, descriptors or timers do not go. Between them it is the reader's own business.
 constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
+constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
 constexpr Bounds<std::size_t> kMessage{1U << 10U, 256U << 20U};
-constexpr Bounds<std::size_t> kQueue{64U << 10U, 1U << 30U};
-constexpr Bounds<std::size_t> kMemory{1U << 20U, std::size_t{1} << 40U};
-constexpr Bounds<std::size_t> kRate{1, 1U << 20U};
-constexpr Bounds<std::size_t> kName{1, 1024};  // it is part of a URL, and whole URLs are bounded
 constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
 constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(10)};
 constexpr Bounds<milliseconds> kInterval{seconds(0), hours(1)};
-constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
-constexpr Bounds<std::uint32_t> kPercent{0, 100};
-constexpr Bounds<std::uint32_t> kShare{1, 100};
-constexpr std::uint64_t kMaxShards = 256;
 
 bool is_origin(std::string_view text) {
   return text == "*" || text == "null" || parse_origin(text).has_value();
@@ -45,85 +40,60 @@ bool is_host(std::string_view text) {
   return text == "*" || parse_authority(text).has_value();
 }
 
-void read_server_limits(const YamlNode& node, ServerLimits& limits, Report& report) {
-  MappingReader reader(node, "limits.", report);
-  reader.read_count("max_live_agents", limits.max_live_agents, kPopulation);
-  reader.read_count("max_connections", limits.max_connections, kPopulation);
-  reader.read_size("max_frame", limits.max_frame_bytes, kMessage);
-  reader.read_size("max_body", limits.max_body_bytes, kMessage);
-  reader.read_size("send_queue", limits.send_queue_bytes, kQueue);
-  reader.read_size("client_memory", limits.client_memory_bytes, kMemory);
-  reader.read_size("min_rate", limits.min_rate, kRate);
-  reader.read_size("max_name", limits.max_name_bytes, kName);
-  reader.read_duration("start_timeout", limits.start_timeout, kTimeout);
-  reader.read_duration("call_timeout", limits.call_timeout, kCall);
-  reader.read_count("max_waiting", limits.max_waiting, kPopulation);
-  reader.read_count("recovery_share", limits.recovery_share, kShare);
-  reader.read_duration("shutdown_grace", limits.shutdown_grace, kGrace);
-  reader.read_duration("ping_interval", limits.ping_interval, kInterval);
-  reader.read_duration("ping_timeout", limits.ping_timeout, kTimeout);
-  reader.read_duration("handshake_timeout", limits.handshake_timeout, kTimeout);
-  reader.read_duration("http_idle_timeout", limits.http_idle_timeout, kTimeout);
-  reader.read_duration("soft_hang", limits.soft_hang, kInterval);
-  reader.read_duration("hard_hang", limits.hard_hang, kInterval);
-  reader.finish();
+Setting<ServerConfig> texts(std::string path, Fields<ServerConfig, std::vector<std::string>> fields,
+                            std::string form, bool (*is_valid)(std::string_view),
+                            std::string meaning) {
+  return row(
+      std::move(path), "list of texts", "", std::move(fields),
+      [form = std::move(form), is_valid](const Reading& in, std::vector<std::string>& out) {
+        in.reader.read_texts(in.key, out, form, is_valid);
+      },
+      [](const std::vector<std::string>& value) { return Json(value); }, std::move(meaning));
 }
 
-void read_reload(const YamlNode& node, ReloadConfig& reload, Report& report) {
-  MappingReader reader(node, "reload.", report);
-  reader.read_choice("watch", reload.watch, {{"true", true}, {"false", false}});
-  reader.read_duration("quiet_time", reload.quiet_time, kTimeout);
-  reader.read_choice("policy", reload.policy,
-                     {{"evict", ReloadPolicy::kEvict}, {"drain", ReloadPolicy::kDrain}});
-  reader.read_duration("drain_deadline", reload.drain_deadline, kCall);
-  reader.read_count("trial_agents", reload.trial_agents, kTrial);
-  reader.read_count("max_failed_percent", reload.max_failed_percent, kPercent);
-  reader.read_duration("trial_time", reload.trial_time, kTimeout);
-  reader.read_duration("probation", reload.probation, kInterval);
-  reader.read_count("max_pinned", reload.max_pinned, kTrial);
-  reader.read_duration("removal_grace", reload.removal_grace, kGrace);
-  reader.finish();
-}
-
-void read_admin(const YamlNode& node, const std::filesystem::path& directory, AdminConfig& admin,
-                Report& report) {
-  MappingReader reader(node, "admin.", report);
-  reader.read_path("token_file", admin.token_file, directory);
-  reader.finish();
-}
-
-void read_log(const YamlNode& node, LogSettings& log, Report& report) {
-  MappingReader reader(node, "log.", report);
-  reader.read_choice("level", log.level,
-                     {{"trace", LogLevel::kTrace},
-                      {"debug", LogLevel::kDebug},
-                      {"info", LogLevel::kInfo},
-                      {"warn", LogLevel::kWarn},
-                      {"error", LogLevel::kError}});
-  reader.read_choice(
-      "format", log.format,
-      {{"auto", LogFormat::kAuto}, {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}});
-  reader.finish();
-}
-
-void read_listen(MappingReader& reader, ListenAddress& listen) {
-  const YamlNode* const node = reader.find("listen");
+void read_listen(const Reading& in, NetOptions& out) {
+  const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;
   if (node->kind != YamlNode::Kind::kScalar) {
     // YAML takes brackets for a list, which is how an IPv6 address without quotes gets here.
-    return reader.complain("listen", node->at,
-                           "expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
-                           "\"[::1]:8787\", found " +
-                               describe(*node));
+    return in.reader.complain(in.key, node->at,
+                              "expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
+                              "\"[::1]:8787\", found " +
+                                  describe(*node));
   }
   auto address = parse_listen_address(node->text);
-  if (!address) return reader.complain("listen", node->at, address.error().message);
-  listen = *std::move(address);
+  if (!address) return in.reader.complain(in.key, node->at, address.error().message);
+  out.host = std::move(address->host);
+  out.port = address->port;
 }
 
-void read_shards(MappingReader& reader, std::optional<unsigned>& shards) {
+Setting<ServerConfig> listen_setting() {
+  return row(
+      "listen", "`HOST:PORT`", "", at(&ServerConfig::net), read_listen,
+      [](const NetOptions& net) { return to_string(ListenAddress{net.host, net.port}); },
+      "where clients connect; IPv6 in brackets (`\"[::1]:8787\"`); port 0: the system chooses");
+}
+
+Setting<ServerConfig> plugins_setting() {
+  using Paths = std::vector<std::filesystem::path>;
+  auto setting = row(
+      "plugins", "list of paths", "", at(&ServerConfig::plugins),
+      [](const Reading& in, Paths& out) { in.reader.read_paths(in.key, out, in.directory); },
+      [](const Paths& paths) {
+        Json list = Json::array();
+        for (const auto& each : paths) list.push_back(each.string());
+        return list;
+      },
+      "directories of plugin libraries; one that is named here is never replaced by another");
+  setting.default_words =
+      "`[\"plugins\"]`; if there is no such directory, the libraries that were installed with "
+      "`hearth`";
+  return setting;
+}
+
+void read_shards(const Reading& in, std::optional<unsigned>& shards) {
   constexpr std::string_view kForm = "auto or a whole number from 1 to 256";
-  const YamlNode* const node = reader.find_scalar("shards", kForm);
+  const YamlNode* const node = in.reader.find_scalar(in.key, kForm);
   if (node == nullptr) return;
   if (node->text == "auto") {
     shards.reset();
@@ -131,51 +101,181 @@ void read_shards(MappingReader& reader, std::optional<unsigned>& shards) {
   }
   const auto count = parse_count(node->text);
   if (node->is_quoted || !count || *count < 1 || *count > kMaxShards) {
-    return reader.complain("shards", node->at,
-                           "expected " + std::string(kForm) + ", found " + describe(*node));
+    return in.reader.complain(in.key, node->at,
+                              "expected " + std::string(kForm) + ", found " + describe(*node));
   }
   shards = static_cast<unsigned>(*count);
 }
 
+Setting<ServerConfig> shards_setting() {
+  return row(
+      "shards", "`auto`, count", "1, " + std::to_string(kMaxShards), at(&ServerConfig::shards),
+      read_shards,
+      [](const std::optional<unsigned>& shards) { return shards ? Json(*shards) : Json("auto"); },
+      "event loops; `auto`: one a core");
+}
+
+Setting<ServerConfig> token_file_setting() {
+  auto setting = path(
+      "admin.token_file", at(&ServerConfig::admin, &AdminConfig::token_file),
+      "the token of [administrators](../packaging/README.md#administration): one line of 16 to "
+      "512 printable characters without a space. If it is named here it must exist: the server "
+      "does not start without it, and `--check-config` says so");
+  setting.default_words = "`admin.token` in `data`, made by the server";
+  return setting;
+}
+
+Settings<ServerConfig> make_server_settings() {
+  using Server = ServerConfig;
+  return {
+      listen_setting(),
+      path("data", at(&Server::data), "the agents' databases; one server at a time"),
+      plugins_setting(),
+      yes_or_no("require_checked", at(&Server::require_checked),
+                "a library is refused (rule K1) until `hearth check --data DIR LIB.so` has "
+                "passed it, `DIR` being `data`; what has passed is kept by content, in "
+                "`<data>/checked`"),
+      path("classes", at(&Server::classes),
+           "directory of class files; must exist if it is named here"),
+      shards_setting(),
+      texts("allowed_origins", at(&Server::allowed_origins),
+            "origins such as [\"https://app.example\"]", is_origin,
+            "[pages](#pages-and-names) that may use the server beside its own: "
+            "`\"https://app.example\"`, `\"null\"`, `\"*\"`"),
+      texts("allowed_hosts", at(&Server::allowed_hosts), "hosts such as [\"app.example\"]", is_host,
+            "[names](#pages-and-names) that the server may be asked by: `\"app.example\"`, "
+            "with or without a port, `\"*\"`"),
+      count("limits.max_live_agents", at(&Server::runtime, &RuntimeLimits::max_live_agents),
+            kPopulation,
+            "agents in memory at once; fewer if the [limit of open files](#open-files) is "
+            "lower"),
+      count("limits.max_connections", at(&Server::net, &NetOptions::max_connections), kPopulation,
+            "open sockets; fewer if the [limit of open files](#open-files) is lower"),
+      size("limits.max_frame", at(&Server::net, &NetOptions::max_frame), kMessage,
+           "one WebSocket message from a client"),
+      size("limits.max_body", at(&Server::net, &NetOptions::max_body), kMessage,
+           "one HTTP request's body"),
+      size("limits.send_queue", at(&Server::net, &NetOptions::send_queue), {64U << 10U, 1U << 30U},
+           "what waits for one slow client before it is disconnected; from half of it on "
+           "the client is not read from"),
+      size("limits.client_memory", at(&Server::runtime, &RuntimeLimits::client_memory),
+           {1U << 20U, std::size_t{1} << 40U},
+           "what is held for all clients together: unfinished bodies and messages, what "
+           "waits for agents, what is not read yet. Past it, a client that needs more than "
+           "8 KiB is told 503 or 1013; what is under way goes on"),
+      size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},
+           "a second, over each 10 s: a client that sends less of an unfinished body or "
+           "message, or takes less of what waits for it, is disconnected (408, 1013)"),
+      size("limits.max_name", at(&Server::limits, &ServerLimits::max_name), {1, 1024},
+           "an agent's name"),
+      duration("limits.start_timeout", at(&Server::runtime, &RuntimeLimits::start_timeout),
+               kTimeout, "an agent's waking"),
+      duration("limits.call_timeout", at(&Server::runtime, &RuntimeLimits::event_timeout), kCall,
+               "one event, until its caller gets a time-out"),
+      count("limits.max_waiting", at(&Server::runtime, &RuntimeLimits::max_waiting), kPopulation,
+            "events that wait for one agent to wake, or to come back with new code. Calls "
+            "and requests beyond are told `too many requests wait for this agent` (503); a "
+            "client of which many frames wait is not read from"),
+      count("limits.recovery_share", at(&Server::runtime, &RuntimeLimits::recovery_share), {1, 100},
+            "percent of an event loop's time in which interrupted work is recovered while "
+            "clients use the loop; while none does it has all of it"),
+      duration("limits.shutdown_grace", at(&Server::limits, &ServerLimits::shutdown_grace), kGrace,
+               "running work, once the server is told to stop"),
+      duration("limits.ping_interval", at(&Server::net, &NetOptions::ping_interval), kInterval,
+               "between two pings to a client; `0s`: none"),
+      duration("limits.ping_timeout", at(&Server::net, &NetOptions::ping_timeout), kTimeout,
+               "the answer to a ping"),
+      duration("limits.handshake_timeout", at(&Server::net, &NetOptions::handshake_timeout),
+               kTimeout, "from a connection to the end of its first request's head"),
+      duration("limits.http_idle_timeout", at(&Server::net, &NetOptions::http_idle_timeout),
+               kTimeout, "between two requests of one connection"),
+      duration("limits.soft_hang", at(&Server::limits, &ServerLimits::soft_hang), kInterval,
+               "one call into a library, until `agent.call_slow` is logged; `0s`: it is not. "
+               "Jobs on threads of their own may take longer"),
+      duration("limits.hard_hang", at(&Server::limits, &ServerLimits::hard_hang), kInterval,
+               "one call into a library, until the server ends with status 3, its supervisor "
+               "starts it again, and the class is in quarantine; `0s`: never"),
+      yes_or_no("reload.watch", at(&Server::reload, &ReloadConfig::watch),
+                "whether the plugin directories and the class files are watched; else the server "
+                "looks [when it is told to](#changing-it-while-the-server-runs)"),
+      duration("reload.quiet_time", at(&Server::reload, &ReloadConfig::quiet_time), kTimeout,
+               "how long all must be quiet in a directory before a change counts"),
+      word("reload.policy", at(&Server::reload, &ReloadConfig::policy),
+           {{"evict", ReloadPolicy::kEvict}, {"drain", ReloadPolicy::kDrain}},
+           "`evict`: agents move to the new code, or the new settings, at once; `drain`: at "
+           "their next idle moment, those that try it too"),
+      duration("reload.drain_deadline", at(&Server::reload, &ReloadConfig::drain_deadline), kCall,
+               "with `drain`: when they move all the same; those that try so long after the "
+               "beginning, the others so long after the trial"),
+      count("reload.trial_agents", at(&Server::reload, &ReloadConfig::trial_agents), kTrial,
+            "live agents that try the new code before the others move. If fewer live, the "
+            "first that wake within `reload.probation` judge it too"),
+      count("reload.max_failed_percent", at(&Server::reload, &ReloadConfig::max_failed_percent),
+            {0, 100}, "how many of those may fail to start; if more do, the old code goes on"),
+      duration("reload.trial_time", at(&Server::reload, &ReloadConfig::trial_time), kTimeout,
+               "how long their starts are waited for"),
+      duration("reload.probation", at(&Server::reload, &ReloadConfig::probation), kInterval,
+               "how long a new version must have run after all agents moved to it until it "
+               "counts as proven. If it ends the server before, or is taken back, the version "
+               "before it is served, after a restart too, until the file changes or somebody "
+               "asks for a reload. A version with a newer schema is proven once "
+               "`reload.trial_agents` have started on it: the one before could not read their "
+               "data"),
+      count("reload.max_pinned", at(&Server::reload, &ReloadConfig::max_pinned), kTrial,
+            "old versions of code that cannot be unloaded (`plugin.pinned`, "
+            "`hearth_pinned_generations`). From so many on a library that would add one is "
+            "not replaced (rule R3): the version before goes on, and a restart frees them"),
+      duration("reload.removal_grace", at(&Server::reload, &ReloadConfig::removal_grace), kGrace,
+               "how long the clients of a library that was removed wait for it to come back"),
+      token_file_setting(),
+      word("log.level", at(&Server::log, &LogSettings::level), log_levels(),
+           "the least important lines that are logged"),
+      word("log.format", at(&Server::log, &LogSettings::format), log_formats(),
+           "`auto`: human on a terminal, JSON otherwise"),
+  };
+}
+
 }  // namespace
 
-ServerFile read_server_file(const YamlNode& root, const std::filesystem::path& directory,
-                            Report& report) {
-  ServerFile file;
-  ServerConfig& config = file.config;
+const Settings<ServerConfig>& server_settings() {
+  static const Settings<ServerConfig> kTable = make_server_settings();
+  return kTable;
+}
+
+std::string server_reference() {
+  return std::string(kReferenceHead) + reference(server_settings());
+}
+
+std::size_t shard_count(const ServerConfig& server) {
+  const unsigned wanted = server.shards.value_or(std::thread::hardware_concurrency());
+  return std::clamp(wanted, 1U, kMaxShards);
+}
+
+const Words<LogLevel>& log_levels() {
+  static const Words<LogLevel> kWords{{"trace", LogLevel::kTrace},
+                                      {"debug", LogLevel::kDebug},
+                                      {"info", LogLevel::kInfo},
+                                      {"warn", LogLevel::kWarn},
+                                      {"error", LogLevel::kError}};
+  return kWords;
+}
+
+const Words<LogFormat>& log_formats() {
+  static const Words<LogFormat> kWords{
+      {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}, {"auto", LogFormat::kAuto}};
+  return kWords;
+}
+
+ServerConfig read_server_file(const YamlNode& root, const std::filesystem::path& directory,
+                              Report& report) {
+  ServerConfig config;
   config.data = resolved_path(directory, config.data);
   for (auto& plugins : config.plugins) plugins = resolved_path(directory, plugins);
   config.classes = resolved_path(directory, config.classes);
-
   MappingReader reader(root, "", report);
-  read_listen(reader, config.listen);
-  reader.read_path("data", config.data, directory);
-  reader.read_paths("plugins", config.plugins, directory);
-  config.names_plugins = reader.find("plugins") != nullptr;
-  reader.read_choice("require_checked", config.require_checked, {{"true", true}, {"false", false}});
-  reader.read_path("classes", config.classes, directory);
-  read_shards(reader, config.shards);
-  reader.read_texts("allowed_origins", config.allowed_origins,
-                    "origins such as [\"https://app.example\"]", is_origin);
-  reader.read_texts("allowed_hosts", config.allowed_hosts, "hosts such as [\"app.example\"]",
-                    is_host);
-  if (const YamlNode* const limits = reader.find("limits"); limits != nullptr) {
-    read_server_limits(*limits, config.limits, report);
-  }
-  if (const YamlNode* const reload = reader.find("reload"); reload != nullptr) {
-    read_reload(*reload, config.reload, report);
-  }
-  if (const YamlNode* const admin = reader.find("admin"); admin != nullptr) {
-    read_admin(*admin, directory, config.admin, report);
-  }
-  if (const YamlNode* const log = reader.find("log"); log != nullptr) {
-    read_log(*log, config.log, report);
-  }
+  read_settings(server_settings(), reader, directory, report, config, config.sources);
   reader.finish();
-
-  const auto classes = std::ranges::find(root.entries, "classes", &YamlEntry::key);
-  if (classes != root.entries.end()) file.classes_at = classes->value.at;
-  return file;
+  return config;
 }
 
 }  // namespace hearth::config

@@ -3,21 +3,32 @@
 
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
+#include "config/setting.hpp"
 #include "config/yaml.hpp"
 
+#include <cstddef>
 #include <filesystem>
+#include <string>
 
 namespace hearth::config {
 
-// What one server file says. Paths are relative to the current directory when `directory` was.
-struct ServerFile {
-  ServerConfig config;
-  Position classes_at;  // where the value of `classes` stands; line 0 when the file does not say
-};
+// The rows of the server file. Immutable, made at the first call.
+[[nodiscard]] const Settings<ServerConfig>& server_settings();
 
-// The values of a tree, with the default for each key that is missing or wrong; what is wrong goes to
-// `report`. Relative paths, the default ones too, are taken from `directory`.
-[[nodiscard]] ServerFile read_server_file(const YamlNode& root,
-                                          const std::filesystem::path& directory, Report& report);
+// Their reference, for config/README.md.
+[[nodiscard]] std::string server_reference();
+
+// The values of a tree, with the default for each key that is missing or wrong; what is wrong goes
+// to `report`. Relative paths, the default ones too, are taken from `directory`: they are relative
+// to the current directory when it was.
+[[nodiscard]] ServerConfig read_server_file(const YamlNode& root,
+                                            const std::filesystem::path& directory, Report& report);
+
+// Event loops: one a core if the configuration leaves it open.
+[[nodiscard]] std::size_t shard_count(const ServerConfig& server);
+
+// The words of `log.level` and `log.format`, and of the flags for them.
+[[nodiscard]] const Words<LogLevel>& log_levels();
+[[nodiscard]] const Words<LogFormat>& log_formats();
 
 }  // namespace hearth::config

@@ -24,10 +24,13 @@ using tcp = asio::ip::tcp;
 // would be a wave for whoever serves next.
 constexpr std::size_t kMostEndedTogether = 100;
 
+// For those who want no pings: a connection does not live for a year.
+constexpr std::chrono::hours kNever{24 * 365};
+
 // Four looks at the shortest time-out keep every deadline within a quarter of its length.
 std::chrono::milliseconds sweep_period(const NetOptions& options) {
   const auto shortest =
-      std::min({options.handshake_timeout, options.keep_alive_timeout, options.ping_interval,
+      std::min({options.handshake_timeout, options.http_idle_timeout, options.ping_interval,
                 options.ping_timeout, options.close_timeout, options.rate_window});
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(1000));
 }
@@ -194,6 +197,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(NetOptions options,
   HEARTH_ASSERT(!loops.empty(), "a server needs a loop");
   auto acceptor = Acceptor::listen(options, supplies);
   if (!acceptor) return acceptor.error();
+  if (options.ping_interval.count() == 0) options.ping_interval = kNever;
   auto door = std::make_unique<Door>(std::move(options), loops, handler, supplies,
                                      std::move(acceptor.value()));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(door)));

@@ -366,7 +366,7 @@ void HttpSession::answered() {
     if (stream_->refused_memory()) return drop(DropReason::kMemory);
   }
   stream_->flush_soon();
-  wait_for_request(share_.options.keep_alive_timeout);
+  wait_for_request(share_.options.http_idle_timeout);
   // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper in
   // this stack. A pending read will parse by itself.
   asio::post(stream_->executor(), [self = shared_from_this()] {
@@ -436,7 +436,7 @@ void HttpSession::on_sweep(SteadyTime now) {
   if (now < deadline_) return;
   // A long answer may take its time, as long as the client goes on reading.
   if (takes && is_ending()) return set_deadline(share_.options.close_timeout);
-  if (takes && state_ == State::kIdle) return set_deadline(share_.options.keep_alive_timeout);
+  if (takes && state_ == State::kIdle) return set_deadline(share_.options.http_idle_timeout);
   if (state_ == State::kHead) return drop(DropReason::kSilent);
   lost();
 }

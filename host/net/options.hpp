@@ -14,28 +14,32 @@ struct NetOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
 
-  // Open connections of any kind. One more gets a 503 and is closed.
-  std::size_t max_connections = 65'536;
+  // Open connections of any kind; one more gets a 503 and is closed. Each is a file descriptor and
+  // some 16 KiB.
+  std::size_t max_connections = 10'000;
 
   // ---- HTTP ---------------------------------------------------------------------------------------
-  // Request line and header fields together, and the request target alone. Targets that are too long for what
-  // they name must still fit: only a client that is upgraded can be told to stop trying.
-  std::size_t max_header = 16 * 1024;
-  std::size_t max_target = 12 * 1024;
+  // Request line and header fields together, and the request target alone. A name that is too long
+  // must get as far as the endpoint that refuses it, because only a client that is upgraded can be
+  // told to stop trying. So a target has room for ten times the longest name, percent-encoded.
+  std::size_t max_header = 32 * 1024;
+  std::size_t max_target = 16 * 1024;
   // A request's body. A longer one is refused with 413 before memory is taken.
   std::size_t max_body = 4 * 1024 * 1024;
-  // From the first byte that is expected of a request to the end of its head.
+  // From the first byte that is expected of a request to the end of its head, the TLS handshake of
+  // a new connection included.
   std::chrono::milliseconds handshake_timeout{10'000};
   // How long a connection may stay open between two requests.
-  std::chrono::milliseconds keep_alive_timeout{60'000};
+  std::chrono::milliseconds http_idle_timeout{60'000};
 
   // ---- WebSocket ----------------------------------------------------------------------------------
-  // One message, all its fragments together. A longer one ends the connection with 1009.
-  std::size_t max_frame = 1024 * 1024;
-  // Silence after which a ping is sent. Proxies cut idle connections at 60 s and more.
+  // One message, all its fragments together. A longer one ends the connection with 1009. 4 MiB is
+  // past any sensible message of an agent, and what a hundred hostile clients hold fits in memory.
+  std::size_t max_frame = 4 * 1024 * 1024;
+  // Silence after which a ping is sent; 0: none is. Proxies cut idle connections at 60 s and more.
   std::chrono::milliseconds ping_interval{30'000};
   // Silence after a ping, after which the peer is taken for dead.
-  std::chrono::milliseconds ping_timeout{15'000};
+  std::chrono::milliseconds ping_timeout{10'000};
 
   // ---- both ---------------------------------------------------------------------------------------
   // Bytes that may wait for a peer that reads slowly. Past half of it nothing more is read from the peer,

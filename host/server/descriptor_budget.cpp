@@ -1,6 +1,6 @@
 #include "server/descriptor_budget.hpp"
 
-#include "server/settings.hpp"
+#include "config/server_file.hpp"
 
 #include <sys/resource.h>
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t kOfTheProcess = 32;
 
 std::uint64_t of_one_agent(const config::Config& config) {
   const auto is_synced = [](const config::ClassConfig& each) {
-    return each.durability == config::Durability::kPower;
+    return each.settings.durability == runtime::Durability::kPower;
   };
   const bool any =
       is_synced(config.defaults) ||
@@ -29,23 +29,23 @@ std::uint64_t of_one_agent(const config::Config& config) {
 
 DescriptorBudget descriptor_budget(const config::Config& config, std::size_t shards,
                                    std::uint64_t limit) {
-  const config::ServerLimits& limits = config.server.limits;
+  const std::size_t connections = config.server.net.max_connections;
+  const std::size_t agents = config.server.runtime.max_live_agents;
   const std::uint64_t own = kOfTheProcess + kOfOneShard * shards;
   const std::uint64_t each = of_one_agent(config);
   DescriptorBudget budget;
   budget.limit = limit;
-  budget.wanted = own + limits.max_connections + each * limits.max_live_agents;
-  budget.max_live_agents = limits.max_live_agents;
-  budget.max_connections = limits.max_connections;
+  budget.wanted = own + connections + each * agents;
+  budget.max_live_agents = agents;
+  budget.max_connections = connections;
   if (budget.fits()) return budget;
   const std::uint64_t left = limit > own ? limit - own : 0;
-  const std::uint64_t of_agents = std::min(left, each * limits.max_live_agents);
+  const std::uint64_t of_agents = std::min(left, each * agents);
   const std::uint64_t sockets =
-      std::min<std::uint64_t>(limits.max_connections, std::max(left / 2, left - of_agents));
-  const std::uint64_t agents = std::max<std::uint64_t>(1, (left - sockets) / each);
-  budget.max_connections = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, sockets));
-  budget.max_live_agents =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(agents, limits.max_live_agents));
+      std::min<std::uint64_t>(connections, std::max(left / 2, left - of_agents));
+  const std::uint64_t fitting = std::max<std::uint64_t>(1, (left - sockets) / each);
+  budget.max_connections = std::max<std::uint64_t>(1, sockets);
+  budget.max_live_agents = std::min<std::uint64_t>(fitting, agents);
   return budget;
 }
 
@@ -57,7 +57,8 @@ void claim_descriptors(config::Config& config, Logger& logger) {
   // The limit that holds decides, also if it may not be raised.
   const rlim_t limit =
       ::setrlimit(RLIMIT_NOFILE, &descriptors) == 0 ? descriptors.rlim_max : before;
-  const DescriptorBudget budget = descriptor_budget(config, shard_count(config.server), limit);
+  const DescriptorBudget budget =
+      descriptor_budget(config, config::shard_count(config.server), limit);
   if (budget.fits()) return;
   const std::string advice = "at most " + std::to_string(budget.max_live_agents) +
                              " agents stay in memory at once, and at most " +
@@ -72,8 +73,8 @@ void claim_descriptors(config::Config& config, Logger& logger) {
                 {"max_live_agents", static_cast<std::int64_t>(budget.max_live_agents)},
                 {"max_connections", static_cast<std::int64_t>(budget.max_connections)},
                 {"advice", std::string_view(advice)}});
-  config.server.limits.max_live_agents = budget.max_live_agents;
-  config.server.limits.max_connections = budget.max_connections;
+  config.server.runtime.max_live_agents = budget.max_live_agents;
+  config.server.net.max_connections = budget.max_connections;
 }
 
 }  // namespace hearth::server

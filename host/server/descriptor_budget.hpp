@@ -14,8 +14,8 @@ struct DescriptorBudget {
   std::uint64_t limit = 0;
   std::uint64_t wanted = 0;  // for as many sockets and agents as the configuration allows
   // That fit; at least 1 each, at most what the configuration allows.
-  std::uint32_t max_live_agents = 0;
-  std::uint32_t max_connections = 0;
+  std::size_t max_live_agents = 0;
+  std::size_t max_connections = 0;
 
   [[nodiscard]] bool fits() const { return wanted <= limit; }
 };

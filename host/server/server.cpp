@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "base/secret.hpp"
+#include "config/server_file.hpp"
 #include "diagnosis/watchdog.hpp"
 #include "net/http_server.hpp"
 #include "plugins/admission/required_check.hpp"
@@ -21,7 +22,6 @@
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
-#include "server/settings.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -191,12 +191,12 @@ void Server::Parts::open_trials() {
 
 Result<void> Server::Parts::start_loops() {
   std::vector<runtime::ShardLoop*> shards;
-  shards.reserve(shard_count(config.server));
-  for (std::size_t i = 0; i < shard_count(config.server); ++i) {
+  shards.reserve(config::shard_count(config.server));
+  for (std::size_t i = 0; i < config::shard_count(config.server); ++i) {
     shards.push_back(loops.emplace_back(std::make_unique<runtime::AsioLoop>(clock)).get());
   }
   runtime::RuntimeOptions options;
-  options.limits = runtime_limits(config.server);
+  options.limits = config.server.runtime;
   options.closing_threads = 1;
   // Agents that write at the same rate are due at the same moment, and the device syncs several files at once.
   options.checkpointing_threads = 4;
@@ -278,7 +278,7 @@ runtime::ServedClass Server::Parts::describe(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   return {.segment = protocol::kebab_case(agent_class->name()),
           .agent_class = agent_class,
-          .settings = class_settings(*configuration.of(agent_class->name())),
+          .settings = configuration.of(agent_class->name())->settings,
           .refusal = containment->refusal(*agent_class)};
 }
 
@@ -419,16 +419,16 @@ Result<void> Server::Parts::listen() {
   std::vector<boost::asio::io_context*> contexts;
   contexts.reserve(loops.size());
   for (const auto& loop : loops) contexts.push_back(&loop->context());
-  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name_bytes,
+  const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
                                     .admin = admin.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
-  auto listening = net::HttpServer::listen(net_options(config.server), contexts, *api,
+  auto listening = net::HttpServer::listen(config.server.net, contexts, *api,
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
   // The operator may have configured another name that leads to this machine: clients ask for that name.
-  if (http->is_on_loopback()) hosts.push_back(config.server.listen.host);
+  if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
     if (!data->is_lost()) return false;

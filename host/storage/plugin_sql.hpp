@@ -35,8 +35,8 @@ enum class StepOutcome {
 enum class ColumnType { kInteger = 1, kDouble = 2, kText = 3, kBlob = 4, kNull = 5 };
 
 struct PluginSqlLimits {
-  std::size_t max_sql_bytes = 100'000;                 // of one statement's text
-  int max_variables = 1'000;                           // ?N in one statement
+  std::size_t max_sql_bytes = 256U << 10U;  // of one statement; values belong in variables
+  int max_variables = 1'000;                // ?N in one statement
   std::size_t max_value_bytes = std::size_t{2} << 20;  // of one text or blob, and of one row
   int max_expression_depth = 100;                      // SQLite's parser recurses
   std::chrono::milliseconds max_step_time{5'000};      // of one step(); it holds up the whole shard

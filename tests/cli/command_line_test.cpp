@@ -54,6 +54,19 @@ TEST(CommandLineTest, ServeTakesEveryFlag) {
   EXPECT_TRUE(serve.check_config);
 }
 
+TEST(CommandLineTest, ConfigTakesTheFlagsOfServe) {
+  const auto config = std::get<ConfigCommand>(
+      parse({"config", "--config", "a.yaml", "--listen", "[::1]:0", "--class", "Room", "--json"}));
+  EXPECT_EQ(config.config, "a.yaml");
+  EXPECT_EQ(config.listen, (config::ListenAddress{.host = "::1", .port = 0}));
+  EXPECT_EQ(config.agent_class, "Room");
+  EXPECT_TRUE(config.json);
+  EXPECT_EQ(config.reference, ConfigCommand::Reference::kNone);
+  EXPECT_EQ(std::get<ConfigCommand>(parse({"config", "--reference", "class"})).reference,
+            ConfigCommand::Reference::kClass);
+  EXPECT_NE(mistake({"config", "--supervised"}), "no mistake");
+}
+
 TEST(CommandLineTest, TheChildOfASupervisorGetsAllArgumentsButThat) {
   const ServeCommand serve = parse_serve({"--data", "d", "--supervised", "--shards", "3"});
   EXPECT_TRUE(serve.supervised);

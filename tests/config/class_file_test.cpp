@@ -2,6 +2,7 @@
 
 #include "config/config_files.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,10 +16,13 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+using runtime::ClassSettings;
+using runtime::Durability;
+
 class ClassFileTest : public ConfigFilesTest {};
 
 TEST_F(ClassFileTest, EveryKeyReachesItsField) {
-  const ClassConfig config = class_c(R"(
+  const ClassConfig read = class_c(R"(
 idle_timeout: 20ms
 evict_grace: 3s
 durability: process
@@ -49,30 +53,37 @@ options:
   a: 1
   b: "1"
 )");
+  const ClassSettings& config = read.settings;
   EXPECT_EQ(config.idle_timeout, milliseconds(20));
   EXPECT_EQ(config.evict_grace, seconds(3));
   EXPECT_EQ(config.durability, Durability::kProcess);
-  EXPECT_EQ(config.limits.max_value_bytes, 4096U);
-  EXPECT_EQ(config.limits.max_sql_bytes, 5120U);
-  EXPECT_EQ(config.limits.max_variables, 6U);
-  EXPECT_EQ(config.limits.sql_time, seconds(7));
-  EXPECT_EQ(config.limits.max_events, 8U);
+  EXPECT_EQ(config.sql.max_value_bytes, 4096U);
+  EXPECT_EQ(config.max_state_bytes, 4096U);
+  EXPECT_EQ(config.fibers.max_snapshot_bytes, 4096U);
+  EXPECT_EQ(config.managed.max_json_bytes, 4096U);
+  EXPECT_EQ(config.schedules.max_payload_bytes, 4096U);
+  EXPECT_EQ(config.queue.max_payload_bytes, 4096U);
+  EXPECT_EQ(config.sql.max_sql_bytes, 5120U);
+  EXPECT_EQ(config.sql.max_variables, 6);
+  EXPECT_EQ(config.sql.max_step_time, seconds(7));
+  EXPECT_EQ(config.max_events, 8U);
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
-  EXPECT_EQ(config.fibers.max_attempts, 4U);
-  EXPECT_EQ(config.fibers.max_recoveries, 5U);
+  EXPECT_EQ(config.fibers.max_attempts, 4);
+  EXPECT_EQ(config.fibers.max_recoveries, 5);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
-  EXPECT_EQ(config.fibers.keep_completed, seconds(7));
-  EXPECT_EQ(config.fibers.keep_failed, hours(8));
-  EXPECT_EQ(config.fibers.max_records, 9U);
+  EXPECT_EQ(config.managed.keep_completed, seconds(7));
+  EXPECT_EQ(config.managed.keep_failed, hours(8));
+  EXPECT_EQ(config.fibers.keep_dead, hours(8));
+  EXPECT_EQ(config.managed.max_records, 9U);
   EXPECT_EQ(config.schedules.timeout, seconds(10));
   EXPECT_EQ(config.schedules.max_schedules, 11U);
   EXPECT_EQ(config.schedules.max_running, 12U);
   EXPECT_EQ(config.queue.timeout, seconds(13));
   EXPECT_EQ(config.queue.max_items, 14U);
   EXPECT_EQ(config.keep_alive_interval, seconds(15));
-  EXPECT_EQ(dump_json(config.options), R"({"a":1,"b":"1"})");
-  EXPECT_EQ(config.file, path("classes/c.yaml"));
+  EXPECT_EQ(config.options, R"({"a":1,"b":"1"})");
+  EXPECT_EQ(read.file, path("classes/c.yaml"));
 }
 
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
@@ -112,6 +123,10 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
     EXPECT_EQ(changed_keys(changed, defaults), std::vector<std::string>{key});
     EXPECT_TRUE(changed_keys(changed, changed).empty()) << key;
   }
+  for (const Setting<ClassSettings>& setting : class_settings()) {
+    const auto names_it = [&](const auto& key) { return key.first.starts_with(setting.path); };
+    EXPECT_TRUE(std::ranges::any_of(keys, names_it)) << setting.path << " needs a case above";
+  }
 }
 
 TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
@@ -124,25 +139,36 @@ TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
 }
 
 TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
-  const ClassConfig config = class_c("");
+  const ClassSettings config = class_c("").settings;
   EXPECT_EQ(config.idle_timeout, seconds(60));
   EXPECT_EQ(config.evict_grace, seconds(0));
   EXPECT_EQ(config.durability, Durability::kProcess);
-  EXPECT_EQ(config.limits.max_value_bytes, 2U << 20U);
-  EXPECT_EQ(config.limits.max_sql_bytes, 256U << 10U);
-  EXPECT_EQ(config.limits.max_variables, 1000U);
-  EXPECT_EQ(config.limits.sql_time, seconds(5));
-  EXPECT_EQ(config.limits.max_events, 1000U);
-  EXPECT_EQ(config.fibers.keep_completed, hours(24));
-  EXPECT_EQ(config.fibers.keep_failed, hours(24 * 7));
-  EXPECT_EQ(config.fibers.max_records, 10'000U);
+  EXPECT_EQ(config.sql.max_value_bytes, 2U << 20U);
+  EXPECT_EQ(config.max_state_bytes, 2U << 20U);
+  EXPECT_EQ(config.fibers.max_snapshot_bytes, 2U << 20U);
+  EXPECT_EQ(config.managed.max_json_bytes, 2U << 20U);
+  EXPECT_EQ(config.schedules.max_payload_bytes, 2U << 20U);
+  EXPECT_EQ(config.queue.max_payload_bytes, 2U << 20U);
+  EXPECT_EQ(config.sql.max_sql_bytes, 256U << 10U);
+  EXPECT_EQ(config.sql.max_variables, 1000);
+  EXPECT_EQ(config.sql.max_step_time, seconds(5));
+  EXPECT_EQ(config.max_events, 1000U);
+  EXPECT_EQ(config.managed.keep_completed, hours(24));
+  EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));
+  EXPECT_EQ(config.fibers.keep_dead, hours(24 * 7));
+  EXPECT_EQ(config.fibers.max_attempts, 10);
+  EXPECT_EQ(config.fibers.max_recoveries, 1000);
+  EXPECT_EQ(config.fibers.recovery_timeout, minutes(1));
+  EXPECT_EQ(config.fibers.retry_base, seconds(1));
+  EXPECT_EQ(config.fibers.max_running, 1000U);
+  EXPECT_EQ(config.managed.max_records, 10'000U);
   EXPECT_EQ(config.schedules.timeout, minutes(5));
   EXPECT_EQ(config.schedules.max_schedules, 10'000U);
   EXPECT_EQ(config.schedules.max_running, 32U);
   EXPECT_EQ(config.queue.timeout, minutes(5));
   EXPECT_EQ(config.queue.max_items, 100'000U);
   EXPECT_EQ(config.keep_alive_interval, seconds(30));
-  EXPECT_EQ(dump_json(config.options), "{}");
+  EXPECT_EQ(config.options, "{}");
 }
 
 TEST_F(ClassFileTest, TheClassIsRequired) {
@@ -168,14 +194,14 @@ TEST_F(ClassFileTest, ANameThatNoClassCanHaveIsRefused) {
 }
 
 TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
-  EXPECT_EQ(class_c("durability: power\n").durability, Durability::kPower);
-  EXPECT_EQ(class_c("durability: process\n").durability, Durability::kProcess);
+  EXPECT_EQ(class_c("durability: power\n").settings.durability, Durability::kPower);
+  EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
   EXPECT_EQ(class_mistake("class: c\ndurability: disk\n"),
             "classes/c.yaml:2:13: durability: expected process or power, found \"disk\"");
 }
 
 TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
-  EXPECT_EQ(class_c("idle_timeout: 8760h\n").idle_timeout, hours(8760));
+  EXPECT_EQ(class_c("idle_timeout: 8760h\n").settings.idle_timeout, hours(8760));
   EXPECT_EQ(class_mistake("class: c\nidle_timeout: 0s\n"),
             "classes/c.yaml:2:15: idle_timeout: must be from 10ms to 8760h, found \"0s\"");
   EXPECT_EQ(class_mistake("class: c\nevict_grace: 6m\n"),
@@ -195,7 +221,7 @@ TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
 }
 
 TEST_F(ClassFileTest, OptionsAreAMapping) {
-  EXPECT_EQ(dump_json(class_c("options:\n").options), "{}");
+  EXPECT_EQ(class_c("options:\n").settings.options, "{}");
   EXPECT_EQ(class_mistake("class: c\noptions: [1]\n"),
             "classes/c.yaml:2:10: options: expected a mapping (lines of \"key: value\"), found a "
             "list");

@@ -1,6 +1,7 @@
 #include "config/parse.hpp"
 
 #include "config/config_files.hpp"
+#include "config/server_file.hpp"
 #include "support/built.hpp"
 
 #include <stdexcept>
@@ -56,8 +57,8 @@ TEST_F(LoadConfigTest, WithoutAFileTheDefaultsStartAtTheCurrentDirectory) {
   const Config config = load_config(std::nullopt, path("")).value();
   EXPECT_EQ(config.server.data, path("data"));
   EXPECT_EQ(config.server.plugins, std::vector{path("plugins")});
-  EXPECT_EQ(config.for_class("c").idle_timeout, std::chrono::seconds(5));
-  EXPECT_EQ(config.for_class("other").idle_timeout, std::chrono::seconds(60));
+  EXPECT_EQ(config.for_class("c").settings.idle_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(config.for_class("other").settings.idle_timeout, std::chrono::seconds(60));
 
   const fs::path before = fs::current_path();
   fs::current_path(path(""));
@@ -81,7 +82,7 @@ TEST_F(LoadConfigTest, ClassFilesAloneAreReadWithAllTheirMistakes) {
   put("classes/a.yaml", "class: a\nidle_timeout: 5s\n");
   const ClassFilesResult right = load_class_files(path("classes"), true);
   ASSERT_TRUE(right);
-  EXPECT_EQ(right->at("a").idle_timeout, std::chrono::seconds(5));
+  EXPECT_EQ(right->at("a").settings.idle_timeout, std::chrono::seconds(5));
   EXPECT_EQ(right->at("a").file, path("classes/a.yaml"));
   put("classes/b.yaml", "class: a\n");
   put("classes/c.yaml", "class: c\nidle: 5s\n");
@@ -100,7 +101,7 @@ TEST_F(LoadConfigTest, ADirectoryOfClassFilesThatIsMissingIsAMistakeOnlyIfItMust
 TEST_F(LoadConfigTest, WithoutAnyFileEverythingHasADefault) {
   const Config config = load_config(std::nullopt, path("")).value();
   EXPECT_TRUE(config.classes.empty());
-  EXPECT_EQ(config.server.listen.port, 8787);
+  EXPECT_EQ(config.server.net.port, 8787);
 }
 
 TEST_F(LoadConfigTest, PathsStartAtTheFileThatTheyStandIn) {
@@ -204,34 +205,20 @@ TEST_F(ShippedConfigTest, LoadsAsItIs) {
   EXPECT_EQ(result->server.data, root_ / "data");
   EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
   ASSERT_EQ(result->classes.size(), 6U);
-  EXPECT_EQ(dump_json(result->for_class("counter").options), R"({"start":0})");
-  EXPECT_EQ(dump_json(result->for_class("chat-room").options),
+  EXPECT_EQ(result->for_class("counter").settings.options, R"({"start":0})");
+  EXPECT_EQ(result->for_class("chat-room").settings.options,
             R"({"history_limit":1000,"max_message_length":4000})");
-  EXPECT_EQ(dump_json(result->for_class("echo-c").options), "{}");
+  EXPECT_EQ(result->for_class("echo-c").settings.options, "{}");
 }
 
 TEST_F(ShippedConfigTest, ShowsTheDefaultsWhereItDoesNotSayOtherwise) {
   const Config shipped = load_config(root_ / "config/hearth.yaml").value();
-  const ServerLimits defaults;
-  const ServerLimits& limits = shipped.server.limits;
-  EXPECT_EQ(shipped.server.listen, ListenAddress{});
-  EXPECT_EQ(limits.max_live_agents, defaults.max_live_agents);
-  EXPECT_EQ(limits.max_connections, defaults.max_connections);
-  EXPECT_EQ(limits.max_frame_bytes, defaults.max_frame_bytes);
-  EXPECT_EQ(limits.max_body_bytes, defaults.max_body_bytes);
-  EXPECT_EQ(limits.send_queue_bytes, defaults.send_queue_bytes);
-  EXPECT_EQ(limits.max_name_bytes, defaults.max_name_bytes);
-  EXPECT_EQ(limits.start_timeout, defaults.start_timeout);
-  EXPECT_EQ(limits.call_timeout, defaults.call_timeout);
-  EXPECT_EQ(limits.max_waiting, defaults.max_waiting);
-  EXPECT_EQ(limits.recovery_share, defaults.recovery_share);
-  EXPECT_EQ(limits.shutdown_grace, defaults.shutdown_grace);
-  EXPECT_EQ(limits.ping_interval, defaults.ping_interval);
-  EXPECT_EQ(limits.ping_timeout, defaults.ping_timeout);
-  EXPECT_EQ(limits.handshake_timeout, defaults.handshake_timeout);
-  EXPECT_EQ(limits.http_idle_timeout, defaults.http_idle_timeout);
-  EXPECT_EQ(limits.soft_hang, defaults.soft_hang);
-  EXPECT_EQ(limits.hard_hang, defaults.hard_hang);
+  ServerConfig defaults;
+  defaults.data = shipped.server.data;  // where it is, is its own business
+  defaults.plugins = shipped.server.plugins;
+  defaults.classes = shipped.server.classes;
+  const auto changed = changed_settings(server_settings(), defaults, shipped.server);
+  EXPECT_EQ(changed, std::vector<std::string>{});
 }
 
 }  // namespace

@@ -49,30 +49,31 @@ log:
   level: warn
   format: json
 )");
-  EXPECT_EQ(config.listen, (ListenAddress{.host = "::1", .port = 0}));
+  EXPECT_EQ(config.net.host, "::1");
+  EXPECT_EQ(config.net.port, 0);
   EXPECT_EQ(config.data, path("d"));
   EXPECT_EQ(config.plugins, (std::vector<std::filesystem::path>{path("p"), "/abs/q"}));
   EXPECT_EQ(config.classes, path("c"));
   EXPECT_EQ(config.shards, 3U);
-  EXPECT_EQ(config.limits.max_live_agents, 1U);
-  EXPECT_EQ(config.limits.max_connections, 2U);
-  EXPECT_EQ(config.limits.max_frame_bytes, 3072U);
-  EXPECT_EQ(config.limits.max_body_bytes, 4096U);
-  EXPECT_EQ(config.limits.send_queue_bytes, 66560U);
-  EXPECT_EQ(config.limits.client_memory_bytes, std::size_t{66} << 20);
-  EXPECT_EQ(config.limits.min_rate, 67U);
+  EXPECT_EQ(config.runtime.max_live_agents, 1U);
+  EXPECT_EQ(config.net.max_connections, 2U);
+  EXPECT_EQ(config.net.max_frame, 3072U);
+  EXPECT_EQ(config.net.max_body, 4096U);
+  EXPECT_EQ(config.net.send_queue, 66560U);
+  EXPECT_EQ(config.runtime.client_memory, std::size_t{66} << 20);
+  EXPECT_EQ(config.net.min_rate, 67U);
   EXPECT_EQ(config.allowed_origins, (std::vector<std::string>{"https://app.example", "null"}));
   EXPECT_EQ(config.allowed_hosts, (std::vector<std::string>{"app.example:8443", "*"}));
-  EXPECT_EQ(config.limits.max_name_bytes, 6U);
-  EXPECT_EQ(config.limits.start_timeout, milliseconds(70));
-  EXPECT_EQ(config.limits.call_timeout, seconds(8));
-  EXPECT_EQ(config.limits.max_waiting, 9U);
-  EXPECT_EQ(config.limits.recovery_share, 11U);
+  EXPECT_EQ(config.limits.max_name, 6U);
+  EXPECT_EQ(config.runtime.start_timeout, milliseconds(70));
+  EXPECT_EQ(config.runtime.event_timeout, seconds(8));
+  EXPECT_EQ(config.runtime.max_waiting, 9U);
+  EXPECT_EQ(config.runtime.recovery_share, 11);
   EXPECT_EQ(config.limits.shutdown_grace, minutes(10));
-  EXPECT_EQ(config.limits.ping_interval, seconds(11));
-  EXPECT_EQ(config.limits.ping_timeout, seconds(12));
-  EXPECT_EQ(config.limits.handshake_timeout, seconds(13));
-  EXPECT_EQ(config.limits.http_idle_timeout, hours(1));
+  EXPECT_EQ(config.net.ping_interval, seconds(11));
+  EXPECT_EQ(config.net.ping_timeout, seconds(12));
+  EXPECT_EQ(config.net.handshake_timeout, seconds(13));
+  EXPECT_EQ(config.net.http_idle_timeout, hours(1));
   EXPECT_EQ(config.limits.soft_hang, milliseconds(15));
   EXPECT_EQ(config.limits.hard_hang, seconds(16));
   EXPECT_EQ(config.log.level, LogLevel::kWarn);
@@ -81,26 +82,27 @@ log:
 
 TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   const ServerConfig config = server("");
-  EXPECT_EQ(config.listen, (ListenAddress{.host = "127.0.0.1", .port = 8787}));
+  EXPECT_EQ(config.net.host, "127.0.0.1");
+  EXPECT_EQ(config.net.port, 8787);
   EXPECT_EQ(config.data, path("data"));
   EXPECT_EQ(config.plugins, std::vector{path("plugins")});
   EXPECT_EQ(config.classes, path("classes"));
   EXPECT_FALSE(config.shards);
-  EXPECT_EQ(config.limits.max_live_agents, 10'000U);
-  EXPECT_EQ(config.limits.max_connections, 10'000U);
-  EXPECT_EQ(config.limits.max_frame_bytes, 4U << 20U);
-  EXPECT_EQ(config.limits.max_body_bytes, 4U << 20U);
-  EXPECT_EQ(config.limits.send_queue_bytes, 4U << 20U);
-  EXPECT_EQ(config.limits.max_name_bytes, 256U);
-  EXPECT_EQ(config.limits.start_timeout, seconds(10));
-  EXPECT_EQ(config.limits.call_timeout, minutes(5));
-  EXPECT_EQ(config.limits.max_waiting, 1000U);
-  EXPECT_EQ(config.limits.recovery_share, 6U);
+  EXPECT_EQ(config.runtime.max_live_agents, 10'000U);
+  EXPECT_EQ(config.net.max_connections, 10'000U);
+  EXPECT_EQ(config.net.max_frame, 4U << 20U);
+  EXPECT_EQ(config.net.max_body, 4U << 20U);
+  EXPECT_EQ(config.net.send_queue, 4U << 20U);
+  EXPECT_EQ(config.limits.max_name, 256U);
+  EXPECT_EQ(config.runtime.start_timeout, seconds(10));
+  EXPECT_EQ(config.runtime.event_timeout, minutes(5));
+  EXPECT_EQ(config.runtime.max_waiting, 1000U);
+  EXPECT_EQ(config.runtime.recovery_share, 6);
   EXPECT_EQ(config.limits.shutdown_grace, seconds(10));
-  EXPECT_EQ(config.limits.ping_interval, seconds(30));
-  EXPECT_EQ(config.limits.ping_timeout, seconds(10));
-  EXPECT_EQ(config.limits.handshake_timeout, seconds(10));
-  EXPECT_EQ(config.limits.http_idle_timeout, seconds(60));
+  EXPECT_EQ(config.net.ping_interval, seconds(30));
+  EXPECT_EQ(config.net.ping_timeout, seconds(10));
+  EXPECT_EQ(config.net.handshake_timeout, seconds(10));
+  EXPECT_EQ(config.net.http_idle_timeout, seconds(60));
   EXPECT_EQ(config.limits.soft_hang, seconds(1));
   EXPECT_EQ(config.limits.hard_hang, seconds(60));
   EXPECT_EQ(config.log.level, LogLevel::kInfo);
@@ -161,8 +163,29 @@ TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
   EXPECT_TRUE(server("").admin.token_file.empty());
 }
 
+TEST_F(ServerFileTest, EachValueTellsWhereItStands) {
+  const Sources sources = server("data: d\nlimits:\n  max_name: 5\n").sources;
+  ASSERT_EQ(sources.size(), 2U);
+  EXPECT_EQ(to_string(sources.at("data")), path("server.yaml").string() + ":1");
+  EXPECT_EQ(sources.at("limits.max_name").at, (Position{.line = 3, .column = 13}));
+}
+
+TEST_F(ServerFileTest, ShardsAreAsManyAsAskedOrOneACore) {
+  ServerConfig config;
+  EXPECT_GE(shard_count(config), 1U);
+  config.shards = 3;
+  EXPECT_EQ(shard_count(config), 3U);
+}
+
+TEST_F(ServerFileTest, ANameThatIsTooLongFitsIntoATarget) {
+  // 10 kB of name, as the bad input tests send it, must reach the endpoint that refuses it for good.
+  const net::NetOptions net = server("").net;
+  EXPECT_GT(net.max_target, 10'240U);
+  EXPECT_GT(net.max_header, net.max_target);
+}
+
 TEST_F(ServerFileTest, SectionsWithAllLinesCommentedOutAreEmpty) {
-  EXPECT_EQ(server("limits:\n  # max_name: 5\nlog:\n").limits.max_name_bytes, 256U);
+  EXPECT_EQ(server("limits:\n  # max_name: 5\nlog:\n").limits.max_name, 256U);
 }
 
 TEST_F(ServerFileTest, AMissingValueIsAMistake) {
@@ -193,7 +216,7 @@ TEST_F(ServerFileTest, ShardsAreAutoOrANumber) {
 }
 
 TEST_F(ServerFileTest, AnAddressWithoutQuotesSaysToQuoteIt) {
-  EXPECT_EQ(server("listen: 127.0.0.1:99\n").listen.port, 99);
+  EXPECT_EQ(server("listen: 127.0.0.1:99\n").net.port, 99);
   EXPECT_EQ(server_mistake("listen: [1]\n"),
             "server.yaml:1:9: listen: expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
             "\"[::1]:8787\", found a list");
@@ -203,7 +226,7 @@ TEST_F(ServerFileTest, AnAddressWithoutQuotesSaysToQuoteIt) {
 }
 
 TEST_F(ServerFileTest, CountsAreHeldToTheirBounds) {
-  EXPECT_EQ(server("limits: {max_connections: 1000000}\n").limits.max_connections, 1'000'000U);
+  EXPECT_EQ(server("limits: {max_connections: 1000000}\n").net.max_connections, 1'000'000U);
   for (const std::string_view value : {"0", "1000001", "4294967297", "99999999999999999999"}) {
     EXPECT_EQ(server_mistake("limits: {max_connections: " + std::string(value) + "}\n"),
               "server.yaml:1:27: limits.max_connections: must be from 1 to 1000000, found \"" +
@@ -217,8 +240,8 @@ TEST_F(ServerFileTest, CountsAreHeldToTheirBounds) {
 }
 
 TEST_F(ServerFileTest, SizesAreHeldToTheirBounds) {
-  EXPECT_EQ(server("limits: {max_frame: 1KiB}\n").limits.max_frame_bytes, 1024U);
-  EXPECT_EQ(server("limits: {max_frame: 256MiB}\n").limits.max_frame_bytes, 256U << 20U);
+  EXPECT_EQ(server("limits: {max_frame: 1KiB}\n").net.max_frame, 1024U);
+  EXPECT_EQ(server("limits: {max_frame: 256MiB}\n").net.max_frame, 256U << 20U);
   for (const std::string_view value : {"0", "1023", "257MiB", "99999999999999999999GiB"}) {
     EXPECT_EQ(server_mistake("limits: {max_frame: " + std::string(value) + "}\n"),
               "server.yaml:1:21: limits.max_frame: must be from 1KiB to 256MiB, found \"" +
@@ -229,8 +252,8 @@ TEST_F(ServerFileTest, SizesAreHeldToTheirBounds) {
 }
 
 TEST_F(ServerFileTest, DurationsAreHeldToTheirBounds) {
-  EXPECT_EQ(server("limits: {start_timeout: 10ms}\n").limits.start_timeout, milliseconds(10));
-  EXPECT_EQ(server("limits: {ping_interval: 0}\n").limits.ping_interval, milliseconds(0));
+  EXPECT_EQ(server("limits: {start_timeout: 10ms}\n").runtime.start_timeout, milliseconds(10));
+  EXPECT_EQ(server("limits: {ping_interval: 0}\n").net.ping_interval, milliseconds(0));
   for (const std::string_view value : {"0s", "9ms", "61m", "99999999999999999999h"}) {
     EXPECT_EQ(server_mistake("limits: {start_timeout: " + std::string(value) + "}\n"),
               "server.yaml:1:25: limits.start_timeout: must be from 10ms to 1h, found \"" +

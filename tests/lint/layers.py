@@ -9,7 +9,7 @@ PLUGINS = ["base", "json", "config", "storage", "durable", "runtime", "protocol"
 MAY_INCLUDE = {
     "base": [],
     "json": ["base"],
-    "config": ["base", "json"],
+    "config": ["base", "json", "storage", "durable", "runtime", "net"],
     "storage": ["base", "json"],
     "durable": ["base", "json", "storage"],
     "runtime": ["base", "json", "storage", "durable"],
@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "plugins/versions": [*PLUGINS, "plugins/admission", "plugins/generation"],
     "plugins/check": [*PLUGINS, "plugins/admission", "plugins/generation"],
     "net": ["base"],
-    "api": ["base", "json", "config", "storage", "protocol", "net", "runtime"],
+    "api": ["base", "json", "storage", "protocol", "net", "runtime"],
     "server": [*PLUGINS, "plugins/admission", "plugins/generation", "plugins/versions", "net", "api"],
     "cli": [*PLUGINS, "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "net", "api",
             "server"],

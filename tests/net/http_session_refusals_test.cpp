@@ -260,7 +260,7 @@ TEST_F(HttpSessionRefusalsTest, ABodyThatStopsGets408) {
 }
 
 TEST_F(HttpSessionRefusalsTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout) {
-  options_.keep_alive_timeout = 40ms;
+  options_.http_idle_timeout = 40ms;
   start();
   RawClient client(port());
   EXPECT_EQ(client.request(get("/")).status, 200);

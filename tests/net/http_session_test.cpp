@@ -475,7 +475,7 @@ TEST_F(HttpSessionTest, ManyBodiesOneAfterTheOtherAreNoSlowOne) {
 }
 
 TEST_F(HttpSessionTest, ALongAnswerIsNotCutByTheTimeBetweenRequests) {
-  options_.keep_alive_timeout = 40ms;
+  options_.http_idle_timeout = 40ms;
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
     const bool is_long = exchange->request().target == "/long";
     exchange->respond(with_body(std::string(is_long ? 32'000'000 : 1, 'x')));

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 class AdminDeskTest : public ::testing::Test {
  protected:
   AdminDeskTest() {
-    config_.server.listen.port = 0;
+    config_.server.net.port = 0;
     config_.server.data = temporary_.path() / "data";
     config_.server.plugins = {plugins_};
     config_.server.shards = 2;

@@ -15,8 +15,8 @@ namespace {
 config::Config with_limits(std::uint32_t agents, std::uint32_t connections) {
   config::Config config;
   config.server.shards = 2;
-  config.server.limits.max_live_agents = agents;
-  config.server.limits.max_connections = connections;
+  config.server.runtime.max_live_agents = agents;
+  config.server.net.max_connections = connections;
   return config;
 }
 
@@ -51,9 +51,9 @@ int claim_of_200() {
   hearth::testing::RecordingLogger logger;
   config::Config config = with_limits(10'000, 10'000);
   claim_descriptors(config, logger);
-  const config::ServerLimits& limits = config.server.limits;
   if (!logger.contains("server.few_descriptors")) return 3;
-  return limits.max_live_agents == 38 && limits.max_connections == 76 ? 0 : 1;
+  const config::ServerConfig& server = config.server;
+  return server.runtime.max_live_agents == 38 && server.net.max_connections == 76 ? 0 : 1;
 }
 
 TEST(DescriptorBudgetTest, WhatDoesNotFitLowersBothLimits) {
@@ -62,7 +62,7 @@ TEST(DescriptorBudgetTest, WhatDoesNotFitLowersBothLimits) {
 
 TEST(DescriptorBudgetTest, AnAgentWhoseWritesAreSyncedNeedsOneMore) {
   config::Config config = with_limits(100, 50);
-  config.classes["Safe"].durability = config::Durability::kPower;
+  config.classes["Safe"].settings.durability = runtime::Durability::kPower;
   EXPECT_EQ(descriptor_budget(config, 2, 1000).wanted, 32U + 2U * 8 + 50 + 3U * 100);
 }
 
@@ -77,7 +77,7 @@ TEST(DescriptorBudgetTest, TheLimitIsRaisedAndWhatDoesNotFitIsSaidWithWhatToDo) 
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
   EXPECT_FALSE(logger.contains("server.few_descriptors"));
-  EXPECT_EQ(modest.server.limits.max_live_agents, 10U);
+  EXPECT_EQ(modest.server.runtime.max_live_agents, 10U);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest() {
-    config_.server.listen.port = 0;
+    config_.server.net.port = 0;
     config_.server.data = temporary_.path() / "data";
     config_.server.plugins = {testing::built::bundled_directory()};
     config_.server.shards = 2;
@@ -127,7 +127,7 @@ TEST_F(ServerTest, WithoutLibrariesItServesNothingAndSaysSo) {
 
 TEST_F(ServerTest, TheOptionsOfAClassReachItsAgents) {
   config::ClassConfig settings;
-  settings.options = parse_json(R"({"start":41})").value();
+  settings.settings.options = R"({"start":41})";
   config_.classes.emplace("counter", settings);  // the class is Counter: files may use either
   start();
   EXPECT_EQ(post("/agents/counter/a").body, R"({"count":42})");
@@ -146,7 +146,7 @@ TEST_F(ServerTest, SettingsForAClassThatNobodyHasAreAWarning) {
 TEST_F(ServerTest, APortInUseIsAnErrorThatSaysWhatToDo) {
   start();
   config::Config taken = config_;
-  taken.server.listen.port = port();
+  taken.server.net.port = port();
   taken.server.data = temporary_.path() / "other";
   const auto second = Server::start(taken, logger_);
   ASSERT_FALSE(second);
@@ -159,11 +159,10 @@ TEST_F(ServerTest, AFailedStartLeavesNothingBehind) {
   start();
   const std::uint16_t taken = port();
   config::Config second = config_;
-  second.server.listen.port = taken;
+  second.server.net.port = taken;
   second.server.data = temporary_.path() / "other";
   ASSERT_FALSE(Server::start(second, logger_));
-  second.server.listen.port =
-      0;  // neither the lock nor a thread of the first attempt is in the way
+  second.server.net.port = 0;  // neither the lock nor a thread of the first attempt is in the way
   auto started = Server::start(second, logger_);
   ASSERT_TRUE(started) << started.error().message;
   (*started)->stop();
@@ -199,7 +198,7 @@ TEST_F(ServerTest, AStagingAreaThatCannotBeMadeStopsTheStart) {
 }
 
 TEST_F(ServerTest, AnAddressThatIsNotThisMachinesSaysWhatToDo) {
-  config_.server.listen.host = "192.0.2.1";  // RFC 5737: nobody's
+  config_.server.net.host = "192.0.2.1";  // RFC 5737: nobody's
   const std::string problem = start_problem();
   EXPECT_NE(problem.find("192.0.2.1"), std::string::npos) << problem;
   EXPECT_NE(problem.find("--listen"), std::string::npos) << problem;

@@ -37,7 +37,7 @@ class ClassConfigurationTest : public ::testing::Test {
     return configuration_->read_again(segment, by_person);
   }
   [[nodiscard]] seconds idle_timeout(const std::string& name = "counter") const {
-    return std::chrono::duration_cast<seconds>(configuration_->of(name)->idle_timeout);
+    return std::chrono::duration_cast<seconds>(configuration_->of(name)->settings.idle_timeout);
   }
 
   hearth::testing::TempDirectory directory_;

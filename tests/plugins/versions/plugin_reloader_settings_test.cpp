@@ -2,7 +2,6 @@
 #include "plugins/versions/plugin_reloader.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/one_loop_fixture.hpp"
-#include "server/settings.hpp"
 #include "support/built.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +56,7 @@ class PluginReloaderSettingsTest : public server::OneLoopTest {
   runtime::ServedClass describe(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
     return {.segment = protocol::kebab_case(agent_class->name()),
             .agent_class = agent_class,
-            .settings = server::class_settings(*configuration_.of(agent_class->name()))};
+            .settings = configuration_.of(agent_class->name())->settings};
   }
   Result<Outcomes> reload(const std::string& segment = "counter") {
     std::promise<Result<Outcomes>> promise;

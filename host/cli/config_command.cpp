@@ -1,0 +1,134 @@
+#include "cli/config_command.hpp"
+
+#include "base/escape.hpp"
+#include "cli/configuration.hpp"
+#include "cli/text_table.hpp"
+#include "config/class_file.hpp"
+#include "config/server_file.hpp"
+#include "json/json.hpp"
+#include "protocol/class_segment.hpp"
+#include "server/admin_token.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::cli {
+namespace {
+
+using Effective = std::vector<config::EffectiveSetting>;
+
+// The settings of the server, or of one class.
+struct Part {
+  std::string title;
+  std::string agent_class;  // empty: the server
+  std::string file;         // empty: there is none
+  Effective settings;
+};
+
+Part server_part(const config::Config& config, const ConfigCommand& command) {
+  config::ServerConfig server = config.server;
+  if (server.admin.token_file.empty()) {
+    server.admin.token_file = server.data / server::kAdminTokenFile;
+  }
+  const std::string file = command.config ? command.config->string() : "";
+  return {.title = file.empty() ? "The server (no server file)" : "The server",
+          .agent_class = {},
+          .file = file,
+          .settings = effective_settings(config::server_settings(), server, server.sources)};
+}
+
+Part class_part(const std::string& name, const config::ClassConfig& agent_class) {
+  return {.title = "The class " + quote_text(name) +
+                   (agent_class.file.empty() ? " (no class file)" : ""),
+          .agent_class = name,
+          .file = agent_class.file,
+          .settings = effective_settings(config::class_settings(), agent_class.settings,
+                                         agent_class.sources)};
+}
+
+// A class may be named as it is or as URLs spell it.
+Part part_of(const std::string& name, const config::Config& config) {
+  const std::string segment = protocol::kebab_case(name);
+  for (const auto& [each, settings] : config.classes) {
+    if (protocol::kebab_case(each) == segment) return class_part(each, settings);
+  }
+  return class_part(name, config.defaults);
+}
+
+std::string as_text(const std::vector<Part>& parts) {
+  std::string text;
+  for (const Part& part : parts) {
+    if (!text.empty()) text += '\n';
+    text += part.title + '\n';
+    TextTable table({"SETTING", "VALUE", "FROM"});
+    for (const config::EffectiveSetting& each : part.settings) {
+      table.add({each.path, each.is_secret ? "(not shown)" : config::shown_value(each.value),
+                 to_string(each.source)});
+    }
+    text += table.text();
+  }
+  return text;
+}
+
+Json as_json(const config::EffectiveSetting& setting) {
+  Json json = {{"key", setting.path}, {"from", "default"}};
+  if (setting.is_secret) {
+    json["hidden"] = true;
+  } else {
+    json["value"] = setting.value;
+  }
+  const config::Source& source = setting.source;
+  if (!source.flag.empty()) {
+    json["from"] = "flag";
+    json["flag"] = source.flag;
+  } else if (!source.file.empty()) {
+    json["from"] = "file";
+    json["file"] = source.file;
+    json["line"] = source.at.line;
+  }
+  return json;
+}
+
+Json as_json(const Part& part) {
+  Json settings = Json::array();
+  for (const config::EffectiveSetting& each : part.settings) settings.push_back(as_json(each));
+  Json json = {{"settings", std::move(settings)}};
+  if (!part.file.empty()) json["file"] = part.file;
+  if (!part.agent_class.empty()) json["class"] = part.agent_class;
+  return json;
+}
+
+Json as_json(const std::vector<Part>& parts) {
+  Json json = {{"classes", Json::array()}};
+  for (const Part& part : parts) {
+    if (part.agent_class.empty()) {
+      json["server"] = as_json(part);
+    } else {
+      json["classes"].push_back(as_json(part));
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Answer answer(const ConfigCommand& command) {
+  using Reference = ConfigCommand::Reference;
+  if (command.reference == Reference::kServer) return {kExitClean, config::server_reference()};
+  if (command.reference == Reference::kClass) return {kExitClean, config::class_reference()};
+  const config::LoadResult loaded = load_with_flags(command);
+  if (!loaded) return {kExitBadUsage, mistakes_text(loaded.error())};
+  std::vector<Part> parts;
+  if (command.agent_class.empty()) {
+    parts.push_back(server_part(*loaded, command));
+    for (const auto& [name, settings] : loaded->classes) {
+      parts.push_back(class_part(name, settings));
+    }
+  } else {
+    parts.push_back(part_of(command.agent_class, *loaded));
+  }
+  return {kExitClean, command.json ? dump_json(as_json(parts)) + '\n' : as_text(parts)};
+}
+
+}  // namespace hearth::cli

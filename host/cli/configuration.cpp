@@ -1,0 +1,71 @@
+#include "cli/configuration.hpp"
+
+#include "protocol/class_segment.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+// The libraries that were installed with this binary. Empty: none were.
+std::filesystem::path bundled_plugins() {
+  std::error_code failure;
+  const auto binary = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  auto directory = (binary.parent_path() / HEARTH_BUNDLED_PLUGINS).lexically_normal();
+  return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
+}
+
+}  // namespace
+
+config::LoadResult load_with_flags(const ConfigurationFlags& flags) {
+  config::LoadResult loaded = config::load_config(flags.config, ".", protocol::kebab_case);
+  if (!loaded) return loaded;
+  config::ServerConfig& server = loaded->server;
+  const auto from_flag = [&server](const char* path, const char* flag) {
+    server.sources[path] = {.flag = flag, .file = {}, .at = {}};
+  };
+  if (flags.listen) {
+    server.net.host = flags.listen->host;
+    server.net.port = flags.listen->port;
+    from_flag("listen", "--listen");
+  }
+  if (flags.data) {
+    server.data = std::filesystem::absolute(*flags.data);
+    from_flag("data", "--data");
+  }
+  if (!flags.plugins.empty()) {
+    server.plugins.clear();
+    for (const auto& directory : flags.plugins) {
+      server.plugins.push_back(std::filesystem::absolute(directory));
+    }
+    from_flag("plugins", "--plugins");
+  } else if (std::error_code failure; !server.sources.contains("plugins") &&
+                                      !std::filesystem::exists(server.plugins.front(), failure)) {
+    if (auto bundled = bundled_plugins(); !bundled.empty()) server.plugins = {std::move(bundled)};
+  }
+  if (flags.shards) {
+    server.shards = flags.shards;
+    from_flag("shards", "--shards");
+  }
+  if (flags.log_level) {
+    server.log.level = *flags.log_level;
+    from_flag("log.level", "--log-level");
+  }
+  if (flags.log_format) {
+    server.log.format = *flags.log_format;
+    from_flag("log.format", "--log-format");
+  }
+  return loaded;
+}
+
+std::string mistakes_text(const config::Diagnostics& mistakes) {
+  std::string text;
+  for (const config::Diagnostic& mistake : mistakes) text += to_string(mistake) + '\n';
+  return text + "hearth: " + std::to_string(mistakes.size()) +
+         (mistakes.size() == 1 ? " mistake" : " mistakes") + " in the configuration\n";
+}
+
+}  // namespace hearth::cli
