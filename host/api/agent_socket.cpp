@@ -161,8 +161,7 @@ std::shared_ptr<net::WebSocketListener> open_agent_socket(
   return listener;
 }
 
-std::shared_ptr<net::WebSocketListener> refuse_socket(net::WebSocket& socket,
-                                                      protocol::CloseCode code,
+std::shared_ptr<net::WebSocketListener> refuse_socket(net::WebSocket& socket, CloseCode code,
                                                       std::string_view reason) {
   socket.close(code, reason);
   return std::make_shared<RefusedSocket>();

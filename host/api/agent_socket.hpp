@@ -2,8 +2,8 @@
 // One WebSocket of the agents protocol: frames from the network become events of the runtime, and what the
 // agent sends becomes frames.
 
+#include "base/close_codes.hpp"
 #include "net/web_socket.hpp"
-#include "protocol/close_codes.hpp"
 #include "runtime/shard.hpp"
 
 #include <memory>
@@ -33,7 +33,7 @@ namespace hearth::api {
 
 // Tells a client that has just been accepted why it cannot stay. `code` decides whether it tries again.
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> refuse_socket(net::WebSocket& socket,
-                                                                    protocol::CloseCode code,
+                                                                    CloseCode code,
                                                                     std::string_view reason);
 
 }  // namespace hearth::api

@@ -79,7 +79,7 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
   }
   auto& to = std::get<Destination>(resolved);
   if (protocol::asks_for_other_transport(to.query)) {
-    return close_after_upgrade(protocol::kClosePolicyViolation, std::string(kOtherTransport));
+    return close_after_upgrade(kClosePolicyViolation, std::string(kOtherTransport));
   }
   runtime::ConnectRequest connect;
   std::optional<std::string> chosen = protocol::connection_id(to.query);
@@ -105,11 +105,10 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
       case protocol::AddressFault::kNotOurs:
         return Refusal{404, 0, "not_found", "there is nothing at this path"};
       case protocol::AddressFault::kTooShort:
-        return Refusal{404, protocol::kCloseBadAddress, "not_found", std::string(error->reason)};
+        return Refusal{404, kCloseBadAddress, "not_found", std::string(error->reason)};
       case protocol::AddressFault::kBadClass:
       case protocol::AddressFault::kBadName:
-        return Refusal{400, protocol::kCloseBadAddress, "invalid_argument",
-                       std::string(error->reason)};
+        return Refusal{400, kCloseBadAddress, "invalid_argument", std::string(error->reason)};
     }
   }
   // Before the class is looked up: while plugins come and go, one that is missing says nothing.
@@ -127,7 +126,7 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   const std::string_view below = protocol::sub_agent_class(
       address.rest, [this](std::string_view segment) { return is_known(segment); });
   if (!below.empty()) {
-    return Refusal{404, protocol::kCloseUnknownClass, "not_found",
+    return Refusal{404, kCloseUnknownClass, "not_found",
                    "sub-agents are not supported: address class " +
                        quote_text(below, kMaxShownClassBytes) + " by itself"};
   }
@@ -147,12 +146,11 @@ AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {
     // No close code: the clients keep what they have to say through a connection that fails, and give it up at a close.
     return Refusal{503, 0, "unavailable", "agent class " + shown + " is not loaded now: try again"};
   }
-  return Refusal{400, protocol::kCloseUnknownClass, "unknown_class",
+  return Refusal{400, kCloseUnknownClass, "unknown_class",
                  "no agent class " + shown + " is loaded"};
 }
 
-net::UpgradePlan AgentsEndpoint::close_after_upgrade(protocol::CloseCode code,
-                                                     std::string reason) const {
+net::UpgradePlan AgentsEndpoint::close_after_upgrade(CloseCode code, std::string reason) const {
   net::UpgradePlan plan;
   plan.loop = loop_of_caller();
   plan.opened = [code, reason = std::move(reason)](const std::shared_ptr<net::WebSocket>& socket) {

@@ -3,10 +3,10 @@
 // is none.
 
 #include "api/readiness.hpp"
+#include "base/close_codes.hpp"
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
-#include "protocol/close_codes.hpp"
 #include "runtime/runtime.hpp"
 
 #include <cstddef>
@@ -63,7 +63,7 @@ class AgentsEndpoint {
   };
   struct Refusal {
     int status = 0;
-    protocol::CloseCode close_code = 0;  // 0: a WebSocket is refused with the status too
+    CloseCode close_code = 0;  // 0: a WebSocket is refused with the status too
     std::string_view code;
     std::string message;
   };
@@ -72,8 +72,7 @@ class AgentsEndpoint {
   [[nodiscard]] bool is_known(std::string_view segment) const;
   // What is said of a class that is not served.
   [[nodiscard]] Refusal absent(std::string_view segment) const;
-  [[nodiscard]] net::UpgradePlan close_after_upgrade(protocol::CloseCode code,
-                                                     std::string reason) const;
+  [[nodiscard]] net::UpgradePlan close_after_upgrade(CloseCode code, std::string reason) const;
   // The loop that runs this call.
   [[nodiscard]] std::size_t loop_of_caller() const;
 

@@ -3,6 +3,7 @@
 #include "net/beast_web_socket.hpp"
 
 #include "base/assert.hpp"
+#include "base/escape.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
 #include "net/minimum_rate.hpp"
@@ -37,40 +38,26 @@ constexpr std::size_t kKeptRead = 4096;
 constexpr int kMostAnswersGathered = 128;
 // Below this a copy takes no more memory than a reference does, and leaves in one piece with what is before it.
 constexpr std::size_t kSmallestShared = 256;
-constexpr std::size_t kLongestReason = 123;  // RFC 6455 5.5: 125 bytes less the code
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
 
-bool may_be_sent(std::uint16_t code) {
-  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
-         (code >= 3000 && code <= 4999);
-}
-
-// Not longer than a close frame can carry, and not cut within a character.
-std::string_view fitting_reason(std::string_view reason) {
-  if (reason.size() <= kLongestReason) return reason;
-  std::size_t end = kLongestReason;
-  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
-  return reason.substr(0, end);
-}
-
 websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {
-  const std::string_view fitting = fitting_reason(reason);
-  return {static_cast<websocket::close_code>(may_be_sent(code) ? code : close_code::kInternalError),
+  const std::string_view fitting = cut_text(reason, kMaxCloseReason);
+  return {static_cast<websocket::close_code>(is_sendable(code) ? code : kCloseInternalError),
           beast::string_view(fitting.data(), fitting.size())};
 }
 
 // Why Beast gave up reading, as a close code and a sentence.
 std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
-  if (error == websocket::error::message_too_big) return {close_code::kTooBig, kTooBig};
+  if (error == websocket::error::message_too_big) return {kCloseTooBig, kTooBig};
   if (error == websocket::error::bad_frame_payload) {
-    return {close_code::kBadPayload, "text is not valid UTF-8"};
+    return {kCloseInvalidText, "text is not valid UTF-8"};
   }
   if (error == websocket::condition::protocol_violation) {
-    return {close_code::kProtocolError, "protocol error"};
+    return {kCloseProtocolError, "protocol error"};
   }
-  return {close_code::kAbnormal, "connection lost"};
+  return {kCloseAbnormal, "connection lost"};
 }
 
 // RFC 6455 5.2: the head of an unmasked, unfragmented message.
@@ -119,7 +106,7 @@ class BeastWebSocket final : public WebSocket,
   [[nodiscard]] std::uint64_t sends() const override { return stream_ ? stream_->sends() : 0; }
 
   void on_sweep(SteadyTime now) override;
-  void wind_down() override { close(close_code::kGoingAway, "server is stopping"); }
+  void wind_down() override { close(kCloseGoingAway, "server is stopping"); }
   [[nodiscard]] bool comes_back() const override { return true; }
   void cut() override;
 
@@ -196,12 +183,12 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
 }
 
 void BeastWebSocket::leave() {
-  end(close_code::kAbnormal, "handshake refused", false);
+  end(kCloseAbnormal, "handshake refused", false);
 }
 
 void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
   listener_ = std::move(listener);
-  if (state_ == State::kOpen && listener_ == nullptr) close(close_code::kInternalError, "");
+  if (state_ == State::kOpen && listener_ == nullptr) close(kCloseInternalError, "");
   if (state_ == State::kOpen && !paused_) read();
   stream_->flush_soon();
 }
@@ -284,7 +271,7 @@ void BeastWebSocket::resume_reading() {
 void BeastWebSocket::on_read_failed(error_code error) {
   if (error == websocket::error::closed) {
     const websocket::close_reason& peers = socket().reason();
-    const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
+    const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
     return end(code, {peers.reason.data(), peers.reason.size()}, true);
   }
   // close_op has taken over reading; on_close_done() will tell.
@@ -334,10 +321,10 @@ void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
   // The close frame stands behind everything that is queued: it arrives only if the peer reads after
   // all, so it gets less time than a close that the peer takes part in.
   start_close(
-      close_code::kTryAgainLater, reason,
+      kCloseTryAgainLater, reason,
       std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
   asio::post(stream_->executor(), [self = shared_from_this(), reason] {
-    self->report(close_code::kTryAgainLater, reason, false);
+    self->report(kCloseTryAgainLater, reason, false);
   });
 }
 
@@ -358,9 +345,9 @@ void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
 }
 
 void BeastWebSocket::on_close_done(error_code error) {
-  if (error) return end(close_code::kAbnormal, "connection lost", false);
+  if (error) return end(kCloseAbnormal, "connection lost", false);
   const websocket::close_reason& peers = socket().reason();
-  const std::uint16_t code = peers.code == 0 ? close_code::kNone : peers.code;
+  const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
   end(code, {peers.reason.data(), peers.reason.size()}, true);
 }
 
@@ -373,7 +360,7 @@ void BeastWebSocket::abort() {
 
 void BeastWebSocket::cut() {
   if (state_ == State::kGone) return;
-  end(close_code::kAbnormal, "connection cut", false);
+  end(kCloseAbnormal, "connection cut", false);
   stream_->abort();
 }
 
@@ -423,7 +410,7 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
   const auto silence = now - heard_at_;
   if (pinged_ && silence >= share_.options.ping_timeout) {
     share_.note_drop(DropReason::kSilent);
-    end(close_code::kAbnormal, "no answer to a ping", false);
+    end(kCloseAbnormal, "no answer to a ping", false);
     return stream_->abort();
   }
   if (!pinged_ && silence >= share_.options.ping_interval) {
@@ -439,7 +426,7 @@ bool BeastWebSocket::keeps_the_rates(SteadyTime now) {
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     share_.note_drop(DropReason::kReadsSlowly);
-    end(close_code::kTryAgainLater, kTooSlow, false);
+    end(kCloseTryAgainLater, kTooSlow, false);
     stream_->abort();  // a close frame would stand behind what it does not take
     return false;
   }
@@ -464,7 +451,7 @@ void BeastWebSocket::watch_paused(SteadyTime now) {
   // that is gone the rest is not waited for longer than for a silent one.
   if (!held_ && !reading_) return read();
   if (now - heard_at_ >= share_.options.ping_interval + share_.options.ping_timeout) {
-    end(close_code::kAbnormal, "connection lost", false);
+    end(kCloseAbnormal, "connection lost", false);
     stream_->abort();
   }
 }

@@ -2,6 +2,7 @@
 // One open WebSocket, as the layers above see it. Production: Beast, in beast_web_socket.cpp.
 
 #include "base/client_memory.hpp"
+#include "base/close_codes.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,19 +10,6 @@
 #include <string_view>
 
 namespace hearth::net {
-
-// RFC 6455 section 7.4 codes that this layer sends or reports by itself. Others pass through.
-namespace close_code {
-inline constexpr std::uint16_t kNormal = 1000;
-inline constexpr std::uint16_t kGoingAway = 1001;
-inline constexpr std::uint16_t kProtocolError = 1002;
-inline constexpr std::uint16_t kNone = 1005;      // the peer's close frame had no code; never sent
-inline constexpr std::uint16_t kAbnormal = 1006;  // lost without a close frame; never sent
-inline constexpr std::uint16_t kBadPayload = 1007;
-inline constexpr std::uint16_t kTooBig = 1009;
-inline constexpr std::uint16_t kInternalError = 1011;
-inline constexpr std::uint16_t kTryAgainLater = 1013;
-}  // namespace close_code
 
 // What the owner of a WebSocket hears of it.
 //
@@ -39,10 +27,10 @@ class WebSocketListener {
   virtual void on_message(std::string_view payload, bool is_text) = 0;
 
   // The conversation is over; called exactly once, and last. `was_clean` says that both sides
-  // exchanged close frames, and then code and reason are the peer's (kNone without a code). Otherwise
+  // exchanged close frames, and then code and reason are the peer's (kCloseNoCode without a code). Otherwise
   // they say why we ended it: 1002, 1007, 1009, 1013, or 1006 for a connection that was lost.
   // The listener may forget the socket here.
-  virtual void on_close(std::uint16_t code, std::string_view reason, bool was_clean) = 0;
+  virtual void on_close(CloseCode code, std::string_view reason, bool was_clean) = 0;
 };
 
 // Order     Frames leave in the order sent. Those sent within one turn of the loop leave together.
@@ -70,7 +58,7 @@ class WebSocket {
   // Starts the closing handshake; frames sent before leave first. on_close() follows when the peer
   // has answered, or after NetOptions::close_timeout. A code that must not be sent (RFC 6455 7.4)
   // becomes 1011; a reason longer than 123 bytes is cut at a character. The first call counts.
-  virtual void close(std::uint16_t code, std::string_view reason) = 0;
+  virtual void close(CloseCode code, std::string_view reason) = 0;
 
   // Cuts the connection. on_close(1006) follows.
   virtual void abort() = 0;

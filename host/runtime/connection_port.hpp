@@ -3,9 +3,9 @@
 // the runtime is tested without a socket.
 
 #include "base/client_memory.hpp"
+#include "base/close_codes.hpp"
 #include "runtime/types.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -46,16 +46,5 @@ class ConnectionPort {
   // false: take no more frames from the client (back-pressure). Frames already taken may still come.
   virtual void set_reading(bool reading) = 0;
 };
-
-// Close codes that the runtime itself uses (RFC 6455 section 7.4; 4000 and up end the client's retries).
-inline constexpr std::uint16_t kCloseGoingAway = 1001;
-inline constexpr std::uint16_t kCloseInternalError = 1011;
-inline constexpr std::uint16_t kCloseServiceRestart = 1012;
-inline constexpr std::uint16_t kCloseTryAgainLater = 1013;
-inline constexpr std::uint16_t kCloseForbidden = 4403;
-inline constexpr std::uint16_t kCloseDestroyed = 4410;
-
-// Bytes of a close frame's reason (RFC 6455: a control frame has at most 125 bytes).
-inline constexpr std::size_t kMaxCloseReason = 123;
 
 }  // namespace hearth::runtime

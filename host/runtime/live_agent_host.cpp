@@ -16,11 +16,6 @@ Error gone(std::string_view what) {
   return Error{Errc::kNotFound, "no such " + std::string(what)};
 }
 
-bool is_close_code(std::uint32_t code) {
-  return code == 1000 || code == 1001 || code == 1008 || (code >= 1011 && code <= 1013) ||
-         (code >= 3000 && code <= 4999);
-}
-
 }  // namespace
 
 Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outcome) {
@@ -314,7 +309,7 @@ Result<void> LiveAgent::broadcast(FrameKind kind, std::string_view payload, std:
 Result<void> LiveAgent::close(ConnectionId id, std::uint32_t code, std::string_view reason) {
   Connection* client = find_connection(id);
   if (client == nullptr || client->closing) return gone("connection");
-  if (!is_close_code(code)) {
+  if (!is_agents_close_code(code)) {
     return Error{Errc::kInvalidArgument,
                  "not a close code that may be sent: " + std::to_string(code)};
   }

@@ -36,7 +36,7 @@ TEST_F(WebSocketCloseTest, ReportsACloseWithoutACodeAs1005) {
   client.send(RawClient::frame(8, ""));
   EXPECT_EQ(client.read_frame().opcode, 8);
   const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, close_code::kNone);
+  EXPECT_EQ(closed.code, kCloseNoCode);
   EXPECT_TRUE(closed.was_clean);
 }
 
@@ -46,14 +46,14 @@ TEST_F(WebSocketCloseTest, ReportsALostConnectionAs1006) {
   client.upgrade();
   client.close();
   const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_EQ(closed.code, kCloseAbnormal);
   EXPECT_FALSE(closed.was_clean);
 
   RawClient rude(port());
   rude.upgrade();
   rude.reset_on_close();
   rude.close();
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
 }
 
 TEST_F(WebSocketCloseTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
@@ -88,7 +88,7 @@ TEST_F(WebSocketCloseTest, APeerThatDoesNotAnswerACloseIsCut) {
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->close(1000, ""); });
   const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_EQ(closed.code, kCloseAbnormal);
   EXPECT_FALSE(closed.was_clean);
   EXPECT_EQ(client.read_frame().close_code(), 1000);
   EXPECT_TRUE(client.at_end());
@@ -125,7 +125,7 @@ TEST_F(WebSocketCloseTest, AbortCutsAndReportsFromOutsideTheCall) {
     inside = false;
   });
   EXPECT_FALSE(reported_inside);
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
   EXPECT_TRUE(client.at_end());
   loops_->run_on(0, [&] { EXPECT_EQ(closed_.count(), 1U); });
 }

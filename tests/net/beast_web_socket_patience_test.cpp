@@ -230,7 +230,7 @@ TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
   client.upgrade();
   EXPECT_EQ(client.read_frame().opcode, 9);
   const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_EQ(closed.code, kCloseAbnormal);
   EXPECT_FALSE(closed.was_clean);
   EXPECT_TRUE(client.at_end());
 }
@@ -262,7 +262,7 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
   opened_.wait();
   leaving.close();
   Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, close_code::kAbnormal);
+  EXPECT_EQ(closed.code, kCloseAbnormal);
   EXPECT_FALSE(closed.was_clean);
 
   RawClient rude(port());
@@ -270,7 +270,7 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
   opened_.wait();
   rude.reset_on_close();
   rude.close();
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
   while (server_->connections() != 0) std::this_thread::yield();
 }
 
@@ -300,7 +300,7 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfRea
   loops_->run_on(0, [&] { socket->resume_reading(); });
   EXPECT_EQ(heard.wait(), "one");
   EXPECT_EQ(heard.wait(), "two");
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
 }
 
 TEST_F(WebSocketPatienceTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
@@ -313,7 +313,7 @@ TEST_F(WebSocketPatienceTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
   client.upgrade();
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
   client.close();
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
 }
 
 TEST_F(WebSocketPatienceTest, APausedSocketIsNotDroppedForSilence) {
@@ -330,7 +330,7 @@ TEST_F(WebSocketPatienceTest, APausedSocketIsNotDroppedForSilence) {
   for (int i = 0; i < 3; ++i) {
     RawClient silent(port());
     silent.upgrade();
-    EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+    EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
   }
   EXPECT_EQ(closed_.count(), 3U);
   paused.send(RawClient::text_frame("hello"));

@@ -127,7 +127,7 @@ TEST_F(HttpServerTest, StopCutsWhatIsLeftAtTheDeadline) {
   silent_socket.upgrade();
   stop(50ms);
   EXPECT_TRUE(never_answered.at_end());
-  EXPECT_EQ(closed_.wait().code, close_code::kAbnormal);
+  EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
   exchange->respond({});  // too late: nothing happens
 }
 
