@@ -2,15 +2,14 @@
 
 #include "base/bounded_write.hpp"
 #include "base/forgive_leak.hpp"
+#include "base/mutex.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <ctime>
 #include <deque>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -50,24 +49,28 @@ struct LogQueue::State {
   State(int to, Report how) : descriptor(to), report(std::move(how)) {}
 
   void write_lines();
-  [[nodiscard]] std::string take_batch();
+  // Has the writer write what is left. False: it does not end.
+  [[nodiscard]] bool stop();
+  // The first lines, as many as are written in one piece, one at least.
+  [[nodiscard]] std::string take_batch() REQUIRES(mutex);
   [[nodiscard]] bool write(std::string_view text);
-  void drop(DroppedLines more);
+  void drop(DroppedLines more) REQUIRES(mutex);
+  // False: the time is over.
+  bool ends_within(std::chrono::milliseconds limit) REQUIRES(mutex);
 
   const int descriptor;
   const Report report;
   const pid_t process = ::getpid();
 
-  std::mutex mutex;
-  std::condition_variable line_came;
-  std::condition_variable ended;
-  // guarded by mutex
-  std::deque<std::string> lines;
-  std::size_t bytes = 0;  // of `lines`
-  DroppedLines dropped;
-  DroppedLines unreported;
-  bool stopping = false;
-  bool has_ended = false;
+  Mutex mutex;
+  Condition line_came;
+  Condition ended;
+  std::deque<std::string> lines GUARDED_BY(mutex);
+  std::size_t bytes GUARDED_BY(mutex) = 0;  // of `lines`
+  DroppedLines dropped GUARDED_BY(mutex);
+  DroppedLines unreported GUARDED_BY(mutex);
+  bool stopping GUARDED_BY(mutex) = false;
+  bool has_ended GUARDED_BY(mutex) = false;
 
   std::atomic<bool> gives_up = false;  // the time for the last lines is over
   std::thread writer;
@@ -86,18 +89,8 @@ LogQueue::~LogQueue() {
     HEARTH_FORGIVE_LEAK(kept);
     return;
   }
-  std::unique_lock lock(state_->mutex);
-  state_->stopping = true;
-  state_->line_came.notify_one();
-  const auto is_over = [this] { return state_->has_ended; };
-  if (!state_->ended.wait_for(lock, kLastWait, is_over)) {
-    state_->gives_up = true;
-    state_->ended.wait_for(lock, 2 * kLook, is_over);
-  }
-  const bool has_ended = state_->has_ended;
-  lock.unlock();
   // A writer that stands still in the system, for a device, may do so for ever. It ends with the process.
-  if (has_ended) {
+  if (state_->stop()) {
     state_->writer.join();
   } else {
     state_->writer.detach();
@@ -110,7 +103,7 @@ void LogQueue::put(std::string line) {
     return;
   }
   {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->bytes + line.size() > kMaxBytes) {
       state_->drop({.lines = 1, .bytes = line.size()});
       return;
@@ -123,8 +116,25 @@ void LogQueue::put(std::string line) {
 }
 
 DroppedLines LogQueue::dropped() const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->dropped;
+}
+
+bool LogQueue::State::stop() {
+  const MutexLock lock(mutex);
+  stopping = true;
+  line_came.notify_one();
+  if (ends_within(kLastWait)) return true;
+  gives_up = true;
+  return ends_within(2 * kLook);
+}
+
+bool LogQueue::State::ends_within(std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!has_ended) {
+    if (!ended.wait_until(mutex, end)) break;
+  }
+  return has_ended;
 }
 
 // ---- the writer -----------------------------------------------------------------------------------
@@ -134,32 +144,31 @@ void LogQueue::State::write_lines() {
     DroppedLines told;
     std::string batch;
     {
-      std::unique_lock lock(mutex);
-      line_came.wait(lock, [this] { return stopping || !lines.empty(); });
+      const MutexLock lock(mutex);
+      while (!stopping && lines.empty()) line_came.wait(mutex);
       if (lines.empty() || gives_up) break;
       told = std::exchange(unreported, {});
       batch = take_batch();
     }
     if (told.lines > 0 && !write(report(told))) {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       unreported.lines += told.lines;
       unreported.bytes += told.bytes;
     }
     if (!write(batch)) {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       drop({.lines = static_cast<std::uint64_t>(std::ranges::count(batch, '\n')),
             .bytes = batch.size()});
     }
     waiting_bytes -= batch.size();
   }
-  const std::scoped_lock lock(mutex);
+  const MutexLock lock(mutex);
   waiting_bytes -= std::exchange(bytes, 0);
   lines.clear();
   has_ended = true;
   ended.notify_all();
 }
 
-// Under the mutex: the first lines, as many as are written in one piece, one at least.
 std::string LogQueue::State::take_batch() {
   std::string batch;
   do {

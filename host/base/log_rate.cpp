@@ -7,7 +7,7 @@
 namespace hearth {
 
 std::optional<std::uint64_t> LogRate::admit(std::string_view kind, LogLimit limit, SteadyTime now) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto at = kinds_.find(kind);
   if (at == kinds_.end()) {
     if (kinds_.size() >= kMaxKinds) kind = {};

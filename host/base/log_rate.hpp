@@ -2,12 +2,12 @@
 // How often lines of one kind may be written.
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,8 +38,8 @@ class LogRate {
     std::uint64_t suppressed;
   };
 
-  std::mutex mutex_;
-  std::map<std::string, Kind, std::less<>> kinds_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Kind, std::less<>> kinds_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth

@@ -142,20 +142,20 @@ Metrics::Series& Metrics::series(Type type, std::string_view name, std::string_v
 
 Counter& Metrics::counter(std::string_view name, std::string_view help,
                           const MetricLabels& labels) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& cells = series(Type::kCounter, name, help, labels).counters;
   return *cells.emplace_back(std::make_unique<Counter>());
 }
 
 Gauge& Metrics::gauge(std::string_view name, std::string_view help, const MetricLabels& labels) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& cells = series(Type::kGauge, name, help, labels).gauges;
   return *cells.emplace_back(std::make_unique<Gauge>());
 }
 
 Histogram& Metrics::histogram(std::string_view name, std::string_view help,
                               std::span<const double> bounds, const MetricLabels& labels) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& cells = series(Type::kHistogram, name, help, labels).histograms;
   HEARTH_ASSERT(cells.empty() || std::ranges::equal(cells.front()->bounds(), bounds),
                 "the cells of a histogram have the same bounds");
@@ -164,7 +164,7 @@ Histogram& Metrics::histogram(std::string_view name, std::string_view help,
 
 Metrics::Watch Metrics::watch(Type type, std::string_view name, std::string_view help,
                               std::function<double()> read, const MetricLabels& labels) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::uint64_t id = ++last_watch_;
   series(type, name, help, labels).readers.push_back({id, std::move(read)});
   return Watch(*this, id);
@@ -181,7 +181,7 @@ Metrics::Watch Metrics::watch_counter(std::string_view name, std::string_view he
 }
 
 void Metrics::forget(std::uint64_t id) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [name, family] : families_) {
     for (auto& [labels, each] : family->series) {
       if (std::erase_if(each.readers, [id](const auto& reader) { return reader.id == id; }) == 0)
@@ -198,7 +198,7 @@ void Metrics::forget(std::uint64_t id) noexcept {
 std::string Metrics::text() const {
   std::vector<prometheus::MetricFamily> collected;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     collected.reserve(families_.size());
     for (const auto& [name, family] : families_) collected.push_back(family->collect(name));
   }

@@ -1,6 +1,8 @@
 #pragma once
 // Figures about the process that others scrape: counters, gauges, histograms, and their text form.
 
+#include "base/mutex.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -8,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,16 +132,15 @@ class Metrics {
   struct Family;
   enum class Type { kCounter, kGauge, kHistogram };
 
-  // With the lock held.
   Series& series(Type type, std::string_view name, std::string_view help,
-                 const MetricLabels& labels);
+                 const MetricLabels& labels) REQUIRES(mutex_);
   Watch watch(Type type, std::string_view name, std::string_view help, std::function<double()> read,
               const MetricLabels& labels);
   void forget(std::uint64_t id) noexcept;
 
-  mutable std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Family>, std::less<>> families_;  // guarded by mutex_
-  std::uint64_t last_watch_ = 0;                                          // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, std::unique_ptr<Family>, std::less<>> families_ GUARDED_BY(mutex_);
+  std::uint64_t last_watch_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hearth

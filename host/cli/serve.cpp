@@ -1,6 +1,7 @@
 #include "cli/serve.hpp"
 
 #include "base/log_queue.hpp"
+#include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
@@ -14,11 +15,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -71,8 +70,7 @@ class StopDeadline {
  public:
   StopDeadline(std::chrono::milliseconds limit, Logger& logger)
       : watcher_([this, limit, &logger] {
-          std::unique_lock lock(mutex_);
-          if (over_.wait_for(lock, limit, [this] { return is_over_; })) return;
+          if (ends_within(limit)) return;
           logger.write(
               LogLevel::kError, "server.stop_hangs",
               {{"advice", "a plugin's code does not return; the process ends without it"}});
@@ -83,7 +81,7 @@ class StopDeadline {
 
   ~StopDeadline() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       is_over_ = true;
     }
     over_.notify_one();
@@ -93,9 +91,18 @@ class StopDeadline {
   StopDeadline& operator=(const StopDeadline&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool is_over_ = false;  // guarded by mutex_
+  bool ends_within(std::chrono::milliseconds limit) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    const MutexLock lock(mutex_);
+    while (!is_over_) {
+      if (!over_.wait_until(mutex_, end)) break;
+    }
+    return is_over_;
+  }
+
+  Mutex mutex_;
+  Condition over_;
+  bool is_over_ GUARDED_BY(mutex_) = false;
   std::thread watcher_;
 };
 

@@ -1,6 +1,7 @@
 #include "diagnosis/call_records.hpp"
 
 #include "base/forgive_leak.hpp"
+#include "base/mutex.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -48,8 +48,8 @@ constinit std::array<CallSlot, kMaxThreads> slots;
 constinit thread_local CallSlot* slot_of_thread = nullptr;  // no wrapper: a handler reads it
 
 // Held while somebody looks at owners that may be going.
-std::mutex& owners_mutex() {
-  static std::mutex mutex;
+Mutex& owners_mutex() {
+  static Mutex mutex;
   return mutex;
 }
 
@@ -143,7 +143,7 @@ CallOwner::CallOwner(std::string library_file, std::string hash, std::uint64_t v
       agent_class(std::move(class_name)) {}
 
 CallOwner::~CallOwner() {
-  const std::scoped_lock wait(owners_mutex());
+  const MutexLock wait(owners_mutex());
 }
 
 AgentLabel::AgentLabel(std::string_view name) {
@@ -198,7 +198,7 @@ bool has_call_record() noexcept {
 
 void for_each_call(const std::function<void(const RunningCall&)>& look) {
   // A call that was running when its slot was read keeps its owner, and the owner cannot go while we hold this.
-  const std::scoped_lock keep(owners_mutex());
+  const MutexLock keep(owners_mutex());
   for (const CallSlot& slot : slots) {
     if (!slot.taken.load(std::memory_order_acquire)) continue;
     RunningCall call;

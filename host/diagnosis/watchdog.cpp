@@ -74,7 +74,7 @@ Watchdog::Watchdog(HangLimits limits, Logger& logger, Metrics& metrics, SlowCall
 
 Watchdog::~Watchdog() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     is_over_ = true;
   }
   over_.notify_one();
@@ -86,8 +86,10 @@ std::string stack_text(const std::vector<std::uintptr_t>& frames) {
 }
 
 void Watchdog::watch() {
-  std::unique_lock lock(mutex_);
-  while (!over_.wait_for(lock, kPeriod, [this] { return is_over_; })) calls_.look(call_clock());
+  const MutexLock lock(mutex_);
+  while (!is_over_) {
+    if (!over_.wait_for(mutex_, kPeriod)) calls_.look(call_clock());
+  }
 }
 
 }  // namespace hearth::diagnosis

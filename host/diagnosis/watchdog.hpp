@@ -3,15 +3,14 @@
 
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
+#include "base/mutex.hpp"
 #include "diagnosis/call_records.hpp"
 #include "diagnosis/call_stack.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,9 +85,9 @@ class Watchdog {
 
   CallStacks stacks_;  // the thread's
   SlowCalls calls_;    // the thread's
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool is_over_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  Condition over_;
+  bool is_over_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -24,7 +24,7 @@ BlockingPool::~BlockingPool() {
 }
 
 bool BlockingPool::run(Job job, const std::string& owner) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stopping_ || !may_wait(owner)) return false;
   waiting_.push_back(Waiting{std::move(job), owner});
   if (!owner.empty()) ++waiting_of_[owner];
@@ -48,7 +48,7 @@ void BlockingPool::stop() {
   std::vector<std::thread> threads;
   std::deque<Waiting> waiting;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     threads.swap(threads_);
     waiting.swap(waiting_);
@@ -75,24 +75,25 @@ std::optional<std::size_t> BlockingPool::next() const {
 
 void BlockingPool::work() {
   ::pthread_setname_np(::pthread_self(), "hearth-blocking");  // else that of whoever asked first
-  std::unique_lock lock(mutex_);
+  mutex_.lock();
   for (;;) {
     ++idle_;
-    work_came_.wait(lock, [this] { return stopping_ || next(); });
+    std::optional<std::size_t> at = next();
+    for (; !stopping_ && !at; at = next()) work_came_.wait(mutex_);
     --idle_;
-    const std::optional<std::size_t> at = next();
-    if (stopping_ || !at) return;
+    if (stopping_) break;
     const Waiting each = std::move(waiting_[*at]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(*at));
     if (!each.owner.empty()) {
       take_one(waiting_of_, each.owner);
       ++running_of_[each.owner];
     }
-    lock.unlock();
+    mutex_.unlock();
     each.job(false);
-    lock.lock();
+    mutex_.lock();
     if (!each.owner.empty()) take_one(running_of_, each.owner);
   }
+  mutex_.unlock();
 }
 
 }  // namespace hearth::runtime

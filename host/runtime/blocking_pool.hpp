@@ -1,12 +1,12 @@
 #pragma once
 // Threads for code that must block, so that no shard does.
 
-#include <condition_variable>
+#include "base/mutex.hpp"
+
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -44,21 +44,21 @@ class BlockingPool {
   };
 
   void work();
-  // The first that may start now; none if there is none. Under mutex_.
-  [[nodiscard]] std::optional<std::size_t> next() const;
-  [[nodiscard]] bool may_wait(const std::string& owner) const;
+  // The first that may start now; none if there is none.
+  [[nodiscard]] std::optional<std::size_t> next() const REQUIRES(mutex_);
+  [[nodiscard]] bool may_wait(const std::string& owner) const REQUIRES(mutex_);
 
   const std::size_t max_threads_;
   const std::size_t max_waiting_;
-  std::mutex mutex_;
-  std::condition_variable work_came_;
-  // guarded by mutex_
-  std::deque<Waiting> waiting_;
-  std::map<std::string, std::size_t> waiting_of_;  // by owner; none without one
-  std::map<std::string, std::size_t> running_of_;
-  std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
-  bool stopping_ = false;
+  Mutex mutex_;
+  Condition work_came_;
+  std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
+  // By owner; none without one.
+  std::map<std::string, std::size_t> waiting_of_ GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t> running_of_ GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ GUARDED_BY(mutex_);
+  std::size_t idle_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hearth::runtime

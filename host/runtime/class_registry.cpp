@@ -5,13 +5,13 @@
 namespace hearth::runtime {
 
 void StartCounts::count_failure(const std::string& agent) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (names_.size() < kMaxNames && !names_.insert(agent).second) return;
   ++failed;
 }
 
 bool ClassRegistry::add(ServedClass served) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::string segment = served.segment;
   expected_.insert(segment);
   return classes_
@@ -20,7 +20,7 @@ bool ClassRegistry::add(ServedClass served) {
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   awaited_.erase(next->segment);
   expected_.insert(next->segment);
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];
@@ -28,7 +28,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const Serv
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segment) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = classes_.find(segment);
   if (found == classes_.end()) return nullptr;
   std::shared_ptr<const ServedClass> going = std::move(found->second);
@@ -38,33 +38,33 @@ std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segmen
 }
 
 bool ClassRegistry::is_awaited(std::string_view segment) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return awaited_.contains(segment);
 }
 
 void ClassRegistry::give_up(std::string_view segment) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = awaited_.find(segment); found != awaited_.end()) awaited_.erase(found);
 }
 
 void ClassRegistry::expect(std::string segment) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   expected_.insert(std::move(segment));
 }
 
 bool ClassRegistry::is_expected(std::string_view segment) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return expected_.contains(segment);
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = classes_.find(segment);
   return found == classes_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view name) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [segment, served] : classes_) {
     if (served->agent_class->name() == name) return served;
   }
@@ -72,7 +72,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view 
 }
 
 std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const ServedClass>> result;
   result.reserve(classes_.size());
   for (const auto& [segment, served] : classes_) result.push_back(served);
@@ -82,7 +82,7 @@ std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
 void ClassRegistry::clear() {
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> going;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     going.swap(classes_);  // destroyed outside the lock: the last owner unloads code
   }
 }

@@ -2,6 +2,7 @@
 // Which classes are served now, and with which settings; and which are not, but are expected back.
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/class_settings.hpp"
 
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,8 +31,8 @@ struct StartCounts {
   static constexpr std::size_t kMaxNames = 100;
 
  private:
-  std::mutex mutex_;
-  std::set<std::string> names_;  // guarded by mutex_
+  Mutex mutex_;
+  std::set<std::string> names_ GUARDED_BY(mutex_);
 };
 
 // One class that is served: its code and its settings. Each change of one of them is another version of it, and agents know
@@ -81,11 +81,11 @@ class ClassRegistry {
   void clear();
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>>
-      classes_;                                  // guarded by mutex_
-  std::set<std::string, std::less<>> awaited_;   // guarded by mutex_: segments
-  std::set<std::string, std::less<>> expected_;  // guarded by mutex_: segments
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
+      GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);   // segments
+  std::set<std::string, std::less<>> expected_ GUARDED_BY(mutex_);  // segments
 };
 
 }  // namespace hearth::runtime

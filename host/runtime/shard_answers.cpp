@@ -5,24 +5,28 @@
 namespace hearth::runtime {
 
 void ShardAnswers::add(unsigned shard) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   HEARTH_ASSERT(!answered_.at(shard), "a shard answers once");
   answered_[shard] = true;
   if (--open_ == 0) all_.notify_all();
 }
 
 bool ShardAnswers::complete() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return open_ == 0;
 }
 
 bool ShardAnswers::wait_for(std::chrono::milliseconds patience) const {
-  std::unique_lock lock(mutex_);
-  return all_.wait_for(lock, patience, [this] { return open_ == 0; });
+  const auto end = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(mutex_);
+  while (open_ > 0) {
+    if (!all_.wait_until(mutex_, end)) break;
+  }
+  return open_ == 0;
 }
 
 std::vector<unsigned> ShardAnswers::missing() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<unsigned> shards;
   for (unsigned shard = 0; shard < answered_.size(); ++shard) {
     if (!answered_[shard]) shards.push_back(shard);

@@ -1,10 +1,10 @@
 #pragma once
 // Which shards have done what all of them were asked to do.
 
+#include "base/mutex.hpp"
+
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 namespace hearth::runtime {
@@ -27,10 +27,10 @@ class ShardAnswers {
   [[nodiscard]] std::vector<unsigned> missing() const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable all_;
-  std::vector<bool> answered_;  // guarded by mutex_
-  std::size_t open_;            // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable Condition all_;
+  std::vector<bool> answered_ GUARDED_BY(mutex_);
+  std::size_t open_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::runtime

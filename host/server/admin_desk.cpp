@@ -129,7 +129,7 @@ void AdminDesk::stop() {
 }
 
 void AdminDesk::use(plugins::PluginReloader* reloader) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   reloader_ = reloader;
 }
 
@@ -176,7 +176,7 @@ Result<api::PluginList> AdminDesk::list_plugins() {
                              .pinned_because = each.pinned_because,
                              .classes = each.classes});
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (reloader_ == nullptr) return list;
   for (const plugins::Refusal& each : reloader_->refusals())
     list.refused.push_back({.file = each.file.native(), .rule = each.rule, .reason = each.reason});
@@ -189,7 +189,7 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
   const auto shared = std::make_shared<Answer<std::vector<api::ReloadedFile>>>(std::move(answer));
   const char* why_not = "the server is starting or stopping";
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reloader_ != nullptr) {
       // Here and not on the pool: a trial may take seconds, and the reloader has a thread of its own.
       const auto told_of = [shared](const Result<plugins::PluginReloader::Outcomes>& outcomes) {
@@ -238,7 +238,7 @@ void AdminDesk::serve_again(const std::vector<plugins::QuarantinedClass>& releas
   hashes.reserve(released.size());
   for (const plugins::QuarantinedClass& each : released) hashes.push_back(each.sha256);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto told_of = [answer, name](const Result<plugins::PluginReloader::Outcomes>& outcomes) {
       // kNotFound: no library has the class now. It is served when one comes.
       if (!outcomes && outcomes.error().code != Errc::kNotFound) return answer(outcomes.error());

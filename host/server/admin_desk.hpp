@@ -3,6 +3,7 @@
 
 #include "api/admin_actions.hpp"
 #include "base/logger.hpp"
+#include "base/mutex.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
 #include "runtime/blocking_pool.hpp"
@@ -14,7 +15,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,8 +75,8 @@ class AdminDesk final : public api::AdminActions {
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
   std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;
-  plugins::PluginReloader* reloader_ = nullptr;  // guarded by mutex_
+  Mutex mutex_;
+  plugins::PluginReloader* reloader_ GUARDED_BY(mutex_) = nullptr;
   std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
 };

@@ -57,14 +57,14 @@ bool Containment::catch_up() {
 }
 
 std::string Containment::refusal(const runtime::AgentClass& agent_class) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!quarantine_.holds(agent_class.name(), agent_class.sha256())) return {};
   return "the class " + std::string(agent_class.name()) +
          " is in quarantine: its code ended the server";
 }
 
 std::string Containment::refusal_of_library(const std::string& sha256) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const plugins::QuarantinedClass* const held = quarantine_.find_barred(sha256);
   if (held == nullptr) return {};
   return "it is in quarantine and not loaded: it ended the server (" + held->reason + " in " +
@@ -72,22 +72,22 @@ std::string Containment::refusal_of_library(const std::string& sha256) const {
 }
 
 std::vector<plugins::QuarantinedClass> Containment::quarantined() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return quarantine_.all();
 }
 
 plugins::Quarantine Containment::current() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return quarantine_;
 }
 
 void Containment::replace(plugins::Quarantine quarantine) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   quarantine_ = std::move(quarantine);
 }
 
 Result<std::vector<plugins::QuarantinedClass>> Containment::release(const std::string& given) {
-  const std::scoped_lock one_at_a_time(releasing_);
+  const MutexLock one_at_a_time(releasing_);
   plugins::Quarantine after = current();
   auto released = plugins::release_class(after, given);
   if (!released) return released.error();

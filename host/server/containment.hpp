@@ -3,13 +3,13 @@
 
 #include "base/error.hpp"
 #include "base/logger.hpp"
+#include "base/mutex.hpp"
 #include "diagnosis/crash_history.hpp"
 #include "diagnosis/crash_recorder.hpp"
 #include "plugins/versions/quarantine.hpp"
 #include "runtime/agent_class.hpp"
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,10 +63,10 @@ class Containment {
   Logger& logger_;
   diagnosis::CrashHistory history_;
   std::optional<diagnosis::CrashRecord> before_;
-  std::mutex releasing_;  // taken first, and held while the list is written: nobody else changes it
-  bool is_saved_ = true;  // guarded by releasing_
-  mutable std::mutex mutex_;        // never held while anything waits: event loops take it
-  plugins::Quarantine quarantine_;  // guarded by mutex_
+  Mutex releasing_;      // taken first, and held while the list is written: nobody else changes it
+  bool is_saved_ GUARDED_BY(releasing_) = true;
+  mutable Mutex mutex_;  // never held while anything waits: event loops take it
+  plugins::Quarantine quarantine_ GUARDED_BY(mutex_);
   std::optional<diagnosis::CrashRecorder> recorder_;
 };
 

@@ -51,7 +51,7 @@ DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
 
 DirectoryCheckpointer::~DirectoryCheckpointer() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   work_came_.notify_one();
@@ -61,23 +61,22 @@ DirectoryCheckpointer::~DirectoryCheckpointer() {
 void DirectoryCheckpointer::written(int pages) {
   if (pages < kPages) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     pages_ = pages;
   }
   work_came_.notify_one();
 }
 
 void DirectoryCheckpointer::run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    work_came_.wait(lock, [this] { return stopping_ || pages_ > 0; });
-    if (stopping_) return;
-    const int pages = std::exchange(pages_, 0);
-    lock.unlock();
-    const bool go_on = checkpoint(pages);
-    lock.lock();
-    if (!go_on) return;
+  for (int pages = next(); pages > 0 && checkpoint(pages); pages = next()) {
   }
+}
+
+// Pages that wait to be moved; 0: it is over.
+int DirectoryCheckpointer::next() {
+  const MutexLock lock(mutex_);
+  while (!stopping_ && pages_ == 0) work_came_.wait(mutex_);
+  return stopping_ ? 0 : std::exchange(pages_, 0);
 }
 
 // Empties a WAL of which all is moved; else BUSY. `must`: moves the rest first, while writers wait for the device.

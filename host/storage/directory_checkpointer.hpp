@@ -1,13 +1,12 @@
 #pragma once
 // Moves what the shards have written to host.db from its WAL into the file, on a thread of its own.
 
+#include "base/mutex.hpp"
 #include "storage/connection.hpp"
 
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -45,6 +44,7 @@ class DirectoryCheckpointer {
 
  private:
   void run();
+  int next();
   bool checkpoint(int pages);  // false: never again
   int empty_wal(bool must);
 
@@ -52,11 +52,11 @@ class DirectoryCheckpointer {
   std::unique_ptr<FileMethods> methods_;  // of the connection's file
   Connection connection_;                 // of the thread
   const std::function<void(const std::string&)> on_failure_;
-  std::mutex mutex_;
-  std::condition_variable work_came_;
-  int pages_ = 0;          // that wait; 0: none
-  bool stopping_ = false;  // both under mutex_
-  std::thread thread_;     // last: it uses the rest
+  Mutex mutex_;
+  Condition work_came_;
+  int pages_ GUARDED_BY(mutex_) = 0;  // that wait; 0: none
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace hearth::storage

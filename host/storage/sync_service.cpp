@@ -30,7 +30,7 @@ SyncService::SyncService(SyncCalls& calls, std::filesystem::path root, Thread th
 
 SyncService::~SyncService() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   request_came_.notify_all();
@@ -45,7 +45,7 @@ std::shared_ptr<SyncTarget> SyncService::open(const std::filesystem::path& wal,
 
 void SyncService::submit(SyncTargets targets, std::function<void(bool)> done) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     HEARTH_ASSERT(!stopping_, "a sync is requested of a service that is being destroyed");
     waiting_.push_back({std::move(targets), std::move(done)});
     ++counts_.requests;
@@ -70,7 +70,7 @@ bool SyncService::wait(SyncTargets targets, std::chrono::milliseconds timeout) {
 std::size_t SyncService::run_pending() {
   std::vector<Request> batch;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     batch.swap(waiting_);
   }
   const std::size_t size = batch.size();
@@ -79,15 +79,15 @@ std::size_t SyncService::run_pending() {
 }
 
 SyncService::Counts SyncService::counts() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 void SyncService::work() {
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      request_came_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      const MutexLock lock(mutex_);
+      while (!stopping_ && waiting_.empty()) request_came_.wait(mutex_);
       if (waiting_.empty()) return;
     }
     run_pending();
@@ -112,7 +112,7 @@ void SyncService::sync_and_answer(std::vector<Request> batch) {
     return std::ranges::none_of(request.targets, &SyncTarget::failed);
   };
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++counts_.batches;
     counts_.calls += std::exchange(calls_made_, 0);
     counts_.failures += static_cast<std::uint64_t>(std::ranges::count_if(

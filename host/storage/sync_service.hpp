@@ -1,18 +1,17 @@
 #pragma once
 // Makes commits survive a loss of power: one thread that syncs for many agents at once.
 
+#include "base/mutex.hpp"
 #include "storage/sync_calls.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <thread>
@@ -134,12 +133,11 @@ class SyncService {
   const std::filesystem::path root_;
   const Thread thread_kind_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable request_came_;
-  // guarded by mutex_
-  std::vector<Request> waiting_;
-  Counts counts_;
-  bool stopping_ = false;
+  mutable Mutex mutex_;
+  Condition request_came_;
+  std::vector<Request> waiting_ GUARDED_BY(mutex_);
+  Counts counts_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
 
   std::atomic<bool> hangs_{false};  // somebody waited in vain, and no batch has ended since
 

@@ -28,7 +28,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["host", "plugin-api", "plugins", "tests"]
-SKIPPED = {"node_modules", "coroutine_probes", "template"}
+SKIPPED = {"node_modules", "coroutine_probes", "thread_safety_probes", "template"}
 # More files in one save little, and leave one processor waiting for the other at the end.
 MOST_TOGETHER = 24
 BASE = ROOT / "tests/lint/tidy-base"

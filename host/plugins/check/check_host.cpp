@@ -71,13 +71,13 @@ runtime::AgentDirectory::Found CheckHost::find(runtime::AgentHandle handle) {
 }
 
 bool CheckHost::post(runtime::AgentHandle handle, std::uint64_t token) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   posts_.emplace_back(handle, token);
   return true;
 }
 
 std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> CheckHost::take_posts() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(posts_, {});
 }
 
@@ -89,7 +89,7 @@ void CheckHost::inject(HostFault fault) {
 }
 
 void CheckHost::blame(std::string what) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (blamed_.size() < kMaxBlamed && std::ranges::find(blamed_, what) == blamed_.end())
     blamed_.push_back(std::move(what));
 }
@@ -99,7 +99,7 @@ void CheckHost::note_failure(const std::string& what) {
 }
 
 std::vector<std::string> CheckHost::blamed() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return blamed_;
 }
 

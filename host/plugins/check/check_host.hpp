@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
+#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "plugins/check/guarded_memory.hpp"
 #include "plugins/generation/abi_host.hpp"
@@ -19,7 +20,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -136,9 +136,9 @@ class CheckHost final : public runtime::AgentDirectory {
   std::string failure_;
   std::atomic<bool> closed_ = false;
 
-  mutable std::mutex mutex_;
-  std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> posts_;  // guarded by mutex_
-  std::vector<std::string> blamed_;                                   // guarded by mutex_
+  mutable Mutex mutex_;
+  std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
+  std::vector<std::string> blamed_ GUARDED_BY(mutex_);
 };
 
 // The table of the extension called `id`, each function of which goes through CheckHost::enter() of its host; null if there is none.
