@@ -1,6 +1,5 @@
 #include "base/logger.hpp"
 
-#include "base/clock.hpp"
 #include "base/log_line.hpp"
 
 #include <unistd.h>

@@ -4,7 +4,6 @@
 
 #include <openssl/crypto.h>
 
-#include <array>
 #include <cstddef>
 
 namespace hearth {

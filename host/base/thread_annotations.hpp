@@ -3,7 +3,6 @@
 //
 //   bool is_over_ GUARDED_BY(mutex_) = false;       read and written by who holds it
 //   void end_locked() REQUIRES(mutex_);             called by who holds it
-//   void end() EXCLUDES(mutex_);                    called by who does not: it takes the mutex
 
 #if defined(__clang__)
 #define HEARTH_THREAD_ANNOTATION(attribute) __attribute__((attribute))
@@ -16,7 +15,6 @@
 #define SCOPED_CAPABILITY HEARTH_THREAD_ANNOTATION(scoped_lockable)
 #define GUARDED_BY(mutex) HEARTH_THREAD_ANNOTATION(guarded_by(mutex))
 #define REQUIRES(...) HEARTH_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
-#define EXCLUDES(...) HEARTH_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define ACQUIRE(...) HEARTH_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) HEARTH_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 // NOLINTEND(readability-identifier-naming)

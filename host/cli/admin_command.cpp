@@ -12,7 +12,6 @@
 #include <chrono>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace hearth::cli {
 namespace {

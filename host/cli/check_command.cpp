@@ -1,7 +1,6 @@
 #include "cli/check_command.hpp"
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "plugins/check/check.hpp"
 #include "plugins/check/check_record.hpp"
 #include "plugins/check/check_report.hpp"

@@ -53,7 +53,7 @@ Part part_of(const std::string& name, const config::Config& config) {
   for (const auto& [each, settings] : config.classes) {
     if (protocol::kebab_case(each) == segment) return class_part(each, settings);
   }
-  return class_part(name, config.defaults);
+  return class_part(name, {});
 }
 
 std::string as_text(const std::vector<Part>& parts) {

@@ -13,11 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace hearth::config {
@@ -134,17 +132,10 @@ struct ClassConfig {
 
 using ClassConfigs = std::map<std::string, ClassConfig, std::less<>>;  // by class name
 
-// All that the files say.
+// All that the files say. A class without a file has the values of a ClassConfig{}.
 struct Config {
   ServerConfig server;
   ClassConfigs classes;
-  ClassConfig defaults;  // for a class without a file
-
-  // What holds for a class: its own file's values, or the defaults.
-  [[nodiscard]] const ClassConfig& for_class(std::string_view name) const {
-    const auto found = classes.find(name);
-    return found == classes.end() ? defaults : found->second;
-  }
 };
 
 }  // namespace hearth::config

@@ -5,7 +5,6 @@
 #include "config/units.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace hearth::config {
 namespace {

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <system_error>

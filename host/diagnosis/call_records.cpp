@@ -10,7 +10,6 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include <signal.h>

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <csetjmp>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>

@@ -13,10 +13,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include <cxxabi.h>
 #include <link.h>

@@ -5,8 +5,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace hearth::net {

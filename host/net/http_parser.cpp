@@ -2,7 +2,6 @@
 
 #include "base/authority.hpp"
 #include "base/http_token.hpp"
-#include "net/http_text.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>

@@ -5,7 +5,6 @@
 #include "json/json_text.hpp"
 
 #include <array>
-#include <cstring>
 
 namespace hearth::protocol {
 namespace {

@@ -20,7 +20,6 @@ std::uint64_t of_one_agent(const config::Config& config) {
     return each.settings.durability == runtime::Durability::kPower;
   };
   const bool any =
-      is_synced(config.defaults) ||
       std::ranges::any_of(config.classes, [&](const auto& each) { return is_synced(each.second); });
   return any ? 3 : 2;
 }

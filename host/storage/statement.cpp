@@ -1,7 +1,6 @@
 #include "storage/statement.hpp"
 
 #include "base/assert.hpp"
-#include "base/error.hpp"
 #include "storage/connection.hpp"
 
 #include <sqlite3.h>

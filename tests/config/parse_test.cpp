@@ -57,8 +57,8 @@ TEST_F(LoadConfigTest, WithoutAFileTheDefaultsStartAtTheCurrentDirectory) {
   const Config config = load_config(std::nullopt, path("")).value();
   EXPECT_EQ(config.server.data, path("data"));
   EXPECT_EQ(config.server.plugins, std::vector{path("plugins")});
-  EXPECT_EQ(config.for_class("c").settings.idle_timeout, std::chrono::seconds(5));
-  EXPECT_EQ(config.for_class("other").settings.idle_timeout, std::chrono::seconds(60));
+  EXPECT_EQ(config.classes.at("c").settings.idle_timeout, std::chrono::seconds(5));
+  EXPECT_FALSE(config.classes.contains("other"));
 
   const fs::path before = fs::current_path();
   fs::current_path(path(""));
@@ -205,10 +205,10 @@ TEST_F(ShippedConfigTest, LoadsAsItIs) {
   EXPECT_EQ(result->server.data, root_ / "data");
   EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
   ASSERT_EQ(result->classes.size(), 6U);
-  EXPECT_EQ(result->for_class("counter").settings.options, R"({"start":0})");
-  EXPECT_EQ(result->for_class("chat-room").settings.options,
+  EXPECT_EQ(result->classes.at("counter").settings.options, R"({"start":0})");
+  EXPECT_EQ(result->classes.at("chat-room").settings.options,
             R"({"history_limit":1000,"max_message_length":4000})");
-  EXPECT_EQ(result->for_class("echo-c").settings.options, "{}");
+  EXPECT_EQ(result->classes.at("echo-c").settings.options, "{}");
 }
 
 TEST_F(ShippedConfigTest, ShowsTheDefaultsWhereItDoesNotSayOtherwise) {

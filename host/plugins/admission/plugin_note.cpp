@@ -1,7 +1,7 @@
 #include "plugins/admission/plugin_note.hpp"
 
+#include "base/names.hpp"
 #include "json/json.hpp"
-#include "storage/agent_key.hpp"
 
 #include <hearth/abi.h>
 

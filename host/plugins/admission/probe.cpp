@@ -6,9 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <csignal>
 #include <string_view>
-#include <utility>
 
 namespace hearth::plugins {
 namespace {

@@ -79,7 +79,6 @@ class CheckAgent final : public runtime::AgentHost {
   // The call of what next_work() gave is over.
   void work_ended(const CheckCall& call);
   runtime::Connection& add_connection(runtime::ConnectionId id);
-  void remove_connection(runtime::ConnectionId id) { connections_.erase(id); }
   // What the running call has written is committed, as at the end of a turn.
   void end_turn();
 

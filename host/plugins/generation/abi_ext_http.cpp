@@ -5,7 +5,6 @@
 #include "plugins/generation/abi_extensions.hpp"
 
 #include <string>
-#include <utility>
 
 namespace hearth::plugins {
 namespace {

@@ -3,8 +3,6 @@
 #include "plugins/generation/abi_extensions.hpp"
 #include "plugins/generation/abi_request.hpp"
 
-#include <utility>
-
 namespace hearth::plugins {
 namespace {
 

@@ -5,7 +5,6 @@
 #include "storage/plugin_sql.hpp"
 
 #include <limits>
-#include <utility>
 
 namespace hearth::plugins {
 namespace {

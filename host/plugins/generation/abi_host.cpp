@@ -5,7 +5,6 @@
 #include "plugins/generation/abi_extensions.hpp"
 
 #include <cstddef>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 

@@ -4,8 +4,6 @@
 #include "plugins/generation/abi_status.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 #include <utility>
 
 namespace hearth::plugins {

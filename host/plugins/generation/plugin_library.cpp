@@ -6,7 +6,6 @@
 
 #include <boost/dll/shared_library.hpp>
 
-#include <cstring>
 #include <string>
 #include <system_error>
 #include <utility>

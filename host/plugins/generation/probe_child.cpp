@@ -6,7 +6,6 @@
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "json/json.hpp"
-#include "plugins/admission/probe.hpp"
 #include "plugins/admission/process_guard.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 
