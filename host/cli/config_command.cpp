@@ -56,6 +56,17 @@ Part part_of(const std::string& name, const config::Config& config) {
   return class_part(name, {});
 }
 
+// A list without brackets and quotes: the table would escape them.
+std::string shown_in_table(const Json& value) {
+  if (!value.is_array() || value.empty()) return config::shown_value(value);
+  std::string text;
+  for (const Json& each : value) {
+    if (!text.empty()) text += ", ";
+    text += config::shown_value(each);
+  }
+  return text;
+}
+
 std::string as_text(const std::vector<Part>& parts) {
   std::string text;
   for (const Part& part : parts) {
@@ -63,7 +74,7 @@ std::string as_text(const std::vector<Part>& parts) {
     text += part.title + '\n';
     TextTable table({"SETTING", "VALUE", "FROM"});
     for (const config::EffectiveSetting& each : part.settings) {
-      table.add({each.path, each.is_secret ? "(not shown)" : config::shown_value(each.value),
+      table.add({each.path, each.is_secret ? "(not shown)" : shown_in_table(each.value),
                  to_string(each.source)});
     }
     text += table.text();

@@ -153,8 +153,8 @@ void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Rep
 }  // namespace
 
 const Settings<ClassSettings>& class_settings() {
-  static const Settings<ClassSettings> kTable = make_class_settings();
-  return kTable;
+  static const Settings<ClassSettings> table = make_class_settings();
+  return table;
 }
 
 std::string class_reference() {

@@ -238,8 +238,8 @@ Settings<ServerConfig> make_server_settings() {
 }  // namespace
 
 const Settings<ServerConfig>& server_settings() {
-  static const Settings<ServerConfig> kTable = make_server_settings();
-  return kTable;
+  static const Settings<ServerConfig> table = make_server_settings();
+  return table;
 }
 
 std::string server_reference() {
@@ -252,18 +252,18 @@ std::size_t shard_count(const ServerConfig& server) {
 }
 
 const Words<LogLevel>& log_levels() {
-  static const Words<LogLevel> kWords{{"trace", LogLevel::kTrace},
-                                      {"debug", LogLevel::kDebug},
-                                      {"info", LogLevel::kInfo},
-                                      {"warn", LogLevel::kWarn},
-                                      {"error", LogLevel::kError}};
-  return kWords;
+  static const Words<LogLevel> words{{"trace", LogLevel::kTrace},
+                                     {"debug", LogLevel::kDebug},
+                                     {"info", LogLevel::kInfo},
+                                     {"warn", LogLevel::kWarn},
+                                     {"error", LogLevel::kError}};
+  return words;
 }
 
 const Words<LogFormat>& log_formats() {
-  static const Words<LogFormat> kWords{
-      {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}, {"auto", LogFormat::kAuto}};
-  return kWords;
+  static const Words<LogFormat> words{
+      {"auto", LogFormat::kAuto}, {"human", LogFormat::kHuman}, {"json", LogFormat::kJson}};
+  return words;
 }
 
 ServerConfig read_server_file(const YamlNode& root, const std::filesystem::path& directory,

@@ -23,8 +23,9 @@ SplitPath split_path(std::string_view path) {
 void note_source(Sources& sources, const std::string& path, const YamlNode& node,
                  const std::string& file) {
   sources[path] = {.flag = {}, .file = file, .at = node.at};
+  const std::string prefix = path + '.';
   for (const YamlEntry& entry : node.entries) {
-    sources[path + '.' + entry.key] = {.flag = {}, .file = file, .at = entry.at};
+    sources[prefix + entry.key] = {.flag = {}, .file = file, .at = entry.at};
   }
 }
 
@@ -34,11 +35,12 @@ void add_changes(const std::string& path, const Json& before, const Json& after,
     if (dump_json(before) != dump_json(after)) paths.push_back(path);
     return;
   }
+  const std::string prefix = path + '.';
   for (const auto& [key, value] : after.items()) {
-    if (!has_same(before, key, value)) paths.push_back(path + '.' + key);
+    if (!has_same(before, key, value)) paths.push_back(prefix + key);
   }
   for (const auto& [key, value] : before.items()) {
-    if (!after.contains(key)) paths.push_back(path + '.' + key);
+    if (!after.contains(key)) paths.push_back(prefix + key);
   }
 }
 
@@ -65,8 +67,9 @@ void add_effective(EffectiveSetting setting, const Sources& sources,
     settings.push_back(std::move(setting));
     return;
   }
+  const std::string prefix = setting.path + '.';
   for (const auto& [key, value] : setting.value.items()) {
-    const std::string path = setting.path + '.' + key;
+    const std::string path = prefix + key;
     settings.push_back(
         {.path = path, .value = nullptr, .source = source_of(sources, path), .is_secret = true});
   }

@@ -86,7 +86,7 @@ Fields<Owner, T> all(Fields<Owner, T> fields, const std::same_as<Fields<Owner, T
 // Of any type: `read` changes the value that it is given, `shown` says how a file would have it.
 template <class Owner, class T, class Read, class Shown>
 Setting<Owner> row(std::string path, std::string kind, std::string bounds, Fields<Owner, T> fields,
-                   Read read, Shown shown, std::string meaning) {
+                   const Read& read, const Shown& shown, std::string meaning) {
   Setting<Owner> setting;
   setting.path = std::move(path);
   setting.kind = std::move(kind);
@@ -142,7 +142,7 @@ Setting<Owner> count(std::string path, Fields<Owner, T> fields, Bounds<std::uint
 
 // One word of a few.
 template <class Owner, class T>
-Setting<Owner> word(std::string path, Fields<Owner, T> fields, Words<T> words,
+Setting<Owner> word(std::string path, Fields<Owner, T> fields, const Words<T>& words,
                     std::string meaning) {
   std::string kind;
   for (const auto& [name, value] : words) {

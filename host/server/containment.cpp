@@ -48,7 +48,7 @@ Containment::Containment(const std::filesystem::path& data, Logger& logger)
 }
 
 bool Containment::catch_up() {
-  const std::scoped_lock one_at_a_time(releasing_);
+  const MutexLock one_at_a_time(releasing_);
   if (!is_saved_) is_saved_ = current().save().has_value();
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): made by the constructor
   diagnosis::CrashRecorder& recorder = *recorder_;

@@ -63,7 +63,7 @@ class Containment {
   Logger& logger_;
   diagnosis::CrashHistory history_;
   std::optional<diagnosis::CrashRecord> before_;
-  Mutex releasing_;      // taken first, and held while the list is written: nobody else changes it
+  Mutex releasing_;  // taken first, and held while the list is written: nobody else changes it
   bool is_saved_ GUARDED_BY(releasing_) = true;
   mutable Mutex mutex_;  // never held while anything waits: event loops take it
   plugins::Quarantine quarantine_ GUARDED_BY(mutex_);

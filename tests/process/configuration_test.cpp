@@ -102,6 +102,20 @@ TEST_F(ConfigurationTest, AFlagWinsOverTheFileAndTheFileOverTheDefaults) {
   EXPECT_NE(flagged->log().find("shards=1"), std::string::npos) << flagged->log();
 }
 
+TEST_F(ConfigurationTest, TheEffectiveOneIsPrintedAndNothingIsStarted) {
+  put("hearth.yaml", "shards: 1\n");
+  const auto config = run({"config", "--config", "hearth.yaml", "--log-level", "warn"});
+  EXPECT_EQ(config->wait(), kClean);
+  for (const char* part : {"hearth.yaml:1\n", "--log-level\n", "default\n"}) {
+    EXPECT_NE(config->out().find(part), std::string::npos) << part << "\n" << config->out();
+  }
+  EXPECT_FALSE(std::filesystem::exists(root_ / "data"));
+  put_five_mistakes();
+  const auto wrong = run({"config", "--config", "hearth.yaml"});
+  EXPECT_EQ(wrong->wait(), kBadUsage);
+  EXPECT_NE(wrong->log().find("hearth: 5 mistakes in the configuration\n"), std::string::npos);
+}
+
 TEST_F(ConfigurationTest, ALogLevelSilencesWhatIsBelow) {
   const auto server = serve_ready({"--log-level", "error"});
   EXPECT_EQ(server->stop(), kClean);
