@@ -1,13 +1,21 @@
 #include "base/clock.hpp"
 
+#include <ctime>
+
 namespace hearth {
 
 std::int64_t unix_millis(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+BootClock::time_point BootClock::now() noexcept {
+  ::timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return time_point(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
 SteadyTime SystemClock::steady_now() const {
-  return std::chrono::steady_clock::now();
+  return BootClock::now();
 }
 
 WallTime SystemClock::wall_now() const {

@@ -6,7 +6,18 @@
 
 namespace hearth {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+// CLOCK_BOOTTIME: it goes on while the machine is suspended, which std::chrono::steady_clock does
+// not. A type of its own, so that readings of the two are not compared.
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+  static time_point now() noexcept;
+};
+
+using SteadyTime = BootClock::time_point;
 using WallTime = std::chrono::system_clock::time_point;
 
 // Threads   All members are safe to call from any thread.
@@ -17,7 +28,9 @@ class Clock {
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
-  // Never goes back. For time-outs and durations.
+  // Never goes back, and no setting of the wall's clock moves it. For time-outs and durations. The
+  // time in which the machine is suspended counts: when it wakes, what waited for a moment that has
+  // passed is due, as the wall's time says too.
   [[nodiscard]] virtual SteadyTime steady_now() const = 0;
 
   // The wall's time, which may jump either way. For what people see and what is stored.

@@ -137,7 +137,7 @@ void Logger::write_limited(LogLevel level, std::string_view event,
   std::string whole(to_string(level));
   whole.append(" ").append(event);
   for (const std::string_view part : kind) whole.append(" ").append(part);
-  const auto suppressed = rate_.admit(whole, limit, std::chrono::steady_clock::now());
+  const auto suppressed = rate_.admit(whole, limit, BootClock::now());
   if (!suppressed) return;
   if (*suppressed == 0) return write(level, event, fields);
   std::vector<LogField> more(fields.begin(), fields.end());

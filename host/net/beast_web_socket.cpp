@@ -105,7 +105,7 @@ class BeastWebSocket final : public WebSocket,
   }
   [[nodiscard]] std::uint64_t sends() const override { return stream_ ? stream_->sends() : 0; }
 
-  void on_sweep(SteadyTime now) override;
+  void on_sweep(SocketTime now) override;
   void wind_down() override { close(kCloseGoingAway, "server is stopping"); }
   [[nodiscard]] bool comes_back() const override { return true; }
   void cut() override;
@@ -129,12 +129,12 @@ class BeastWebSocket final : public WebSocket,
   void on_close_done(error_code error);
   void queued(bool others_waited);
   void overflow(DropReason why, std::string_view reason);
-  [[nodiscard]] bool keeps_the_rates(SteadyTime now);
+  [[nodiscard]] bool keeps_the_rates(SocketTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
   void report(std::uint16_t code, std::string_view reason, bool was_clean);
   void gone();
-  void watch_paused(SteadyTime now);
+  void watch_paused(SocketTime now);
 
   LoopShare& share_;
   std::shared_ptr<ByteStream> stream_;  // both are freed in gone()
@@ -144,8 +144,8 @@ class BeastWebSocket final : public WebSocket,
   HeldBytes held_bytes_;  // of incoming_, while a message in it is incomplete or waits
   MinimumRate rate_in_;
   MinimumRate rate_out_;
-  SteadyTime heard_at_ = std::chrono::steady_clock::now();
-  SteadyTime deadline_ = SteadyTime::max();  // for kClosing and kEnding
+  SocketTime heard_at_ = std::chrono::steady_clock::now();
+  SocketTime deadline_ = SocketTime::max();  // for kClosing and kEnding
   int burst_ = 0;
   State state_ = State::kOpen;
   bool paused_ = false;
@@ -393,7 +393,7 @@ void BeastWebSocket::gone() {
   share_.connection_ended();
 }
 
-void BeastWebSocket::on_sweep(SteadyTime now) {
+void BeastWebSocket::on_sweep(SocketTime now) {
   if (state_ == State::kGone) return;
   if (state_ == State::kClosing || state_ == State::kEnding) {
     if (now >= deadline_) cut();
@@ -422,7 +422,7 @@ void BeastWebSocket::on_sweep(SteadyTime now) {
   }
 }
 
-bool BeastWebSocket::keeps_the_rates(SteadyTime now) {
+bool BeastWebSocket::keeps_the_rates(SocketTime now) {
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     share_.note_drop(DropReason::kReadsSlowly);
@@ -441,7 +441,7 @@ bool BeastWebSocket::keeps_the_rates(SteadyTime now) {
 
 // Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the end
 // of a peer that leaves would go unnoticed.
-void BeastWebSocket::watch_paused(SteadyTime now) {
+void BeastWebSocket::watch_paused(SocketTime now) {
   pinged_ = false;
   if (!stream_->peer_has_left()) {
     heard_at_ = now;

@@ -77,7 +77,7 @@ class HttpServer::Door {
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
     HEARTH_ASSERT(started_ && !on_stopped_, "HttpServer::stop() called before start(), or twice");
     on_stopped_ = std::move(stopped);
-    const SteadyTime deadline = std::chrono::steady_clock::now() + grace;
+    const SocketTime deadline = std::chrono::steady_clock::now() + grace;
     const std::size_t at_once = connections_.load() <= kMostEndedTogether
                                     ? kMostEndedTogether
                                     : kMostEndedTogether / shares_.size();

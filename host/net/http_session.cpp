@@ -38,7 +38,7 @@ class HttpSession final : public Session,
 
   void run();
 
-  void on_sweep(SteadyTime now) override;
+  void on_sweep(SocketTime now) override;
   void wind_down() override;
   void cut() override;
 
@@ -102,7 +102,7 @@ class HttpSession final : public Session,
   std::string incoming_;  // read, but not used up by the parser
   std::array<char, 8192> chunk_;
   std::function<void()> abort_notice_;
-  SteadyTime deadline_ = SteadyTime::max();
+  SocketTime deadline_ = SocketTime::max();
   MinimumRate rate_in_;       // at which the body comes
   MinimumRate rate_out_;      // at which answers are taken
   std::uint64_t number_ = 0;  // of the request being answered: late calls of older ones miss
@@ -214,7 +214,7 @@ void HttpSession::parse_when_room() {
 
 void HttpSession::want_more() {
   if (state_ != State::kBody) return;
-  deadline_ = SteadyTime::max();  // from here on the rate counts
+  deadline_ = SocketTime::max();  // from here on the rate counts
   held_.set(parser().body_size());
   if (held_.refused()) {
     share_.note_drop(DropReason::kMemory);
@@ -234,7 +234,7 @@ void HttpSession::dispatch() {
   request.peer = peer_;
   is_head_ = request.method == "HEAD";
   ++number_;
-  deadline_ = SteadyTime::max();  // the handler takes the time it needs
+  deadline_ = SocketTime::max();  // the handler takes the time it needs
   state_ = State::kAnswering;
 
   const auto wanted = find_header(request.headers, "Upgrade");
@@ -421,7 +421,7 @@ void HttpSession::cut() {
   if (state_ < State::kMoved) lost();
 }
 
-void HttpSession::on_sweep(SteadyTime now) {
+void HttpSession::on_sweep(SocketTime now) {
   if (state_ >= State::kMoved) return;
   if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed and nobody reads
   const bool takes = stream_->waits_for_peer();

@@ -1,7 +1,6 @@
 #pragma once
 // Whether a peer moves bytes fast enough while it is its turn.
 
-#include "base/clock.hpp"
 #include "net/options.hpp"
 
 #include <chrono>
@@ -19,7 +18,7 @@ class MinimumRate {
   // `pending`: the peer owes bytes, or has bytes to take, and nothing but the peer is waited for. `moved`: in
   // all; it never falls. Called with each sweep.
   [[nodiscard]] bool too_slow(const NetOptions& options, bool pending, std::uint64_t moved,
-                              SteadyTime now) {
+                              SocketTime now) {
     // A loop that has stood still for long has not read or written either: that is not the peer's fault.
     const bool we_slept = now - last_look_ > options.rate_window / 2;
     last_look_ = now;
@@ -37,13 +36,13 @@ class MinimumRate {
   }
 
  private:
-  void begin(std::uint64_t moved, SteadyTime now) {
+  void begin(std::uint64_t moved, SocketTime now) {
     since_ = now;
     moved_at_since_ = moved;
   }
 
-  SteadyTime since_{};
-  SteadyTime last_look_{};
+  SocketTime since_{};
+  SocketTime last_look_{};
   std::uint64_t moved_at_since_ = 0;
   bool running_ = false;
 };

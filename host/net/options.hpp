@@ -8,6 +8,10 @@
 
 namespace hearth::net {
 
+// Sockets' time stands still while the machine is suspended: a silence that the suspension has
+// caused ends no connection.
+using SocketTime = std::chrono::steady_clock::time_point;
+
 // A value; the server keeps one copy, and nothing in it changes while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.

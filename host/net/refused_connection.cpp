@@ -30,7 +30,7 @@ class RefusedConnection final : public Session,
     });
   }
 
-  void on_sweep(SteadyTime now) override {
+  void on_sweep(SocketTime now) override {
     if (now >= deadline_) cut();
   }
   void wind_down() override {}
@@ -39,7 +39,7 @@ class RefusedConnection final : public Session,
  private:
   LoopShare& share_;
   const std::shared_ptr<ByteStream> stream_;
-  SteadyTime deadline_;
+  SocketTime deadline_;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ void SessionTable::remove(Session& session) {
   }
 }
 
-void SessionTable::stop(SteadyTime deadline, std::size_t most_at_once) {
+void SessionTable::stop(SocketTime deadline, std::size_t most_at_once) {
   stopping_ = true;
   cut_at_ = deadline;
   untold_ = sessions_.end();
@@ -52,12 +52,12 @@ void SessionTable::stop(SteadyTime deadline, std::size_t most_at_once) {
     sessions_.splice(sessions_.end(), sessions_, each);
     if (count++ == 0) untold_ = each;
   }
-  const SteadyTime now = std::chrono::steady_clock::now();
+  const SocketTime now = std::chrono::steady_clock::now();
   const bool in_slices = count > most_at_once;
   slice_size_ = in_slices ? (count + kSlices - 1) / kSlices : count;
   between_slices_ =
-      std::max(in_slices ? (deadline - now) / 2 / int{kSlices} : SteadyTime::duration(0),
-               SteadyTime::duration(1));
+      std::max(in_slices ? (deadline - now) / 2 / int{kSlices} : SocketTime::duration(0),
+               SocketTime::duration(1));
   next_slice_at_ = now;
   wind_down_slices(now);
   // The pending sweep may be too late for the next slice: it comes now, and arms for that.
@@ -65,7 +65,7 @@ void SessionTable::stop(SteadyTime deadline, std::size_t most_at_once) {
 }
 
 // Time that was missed is made up for, so that the last one is told in time however late the loop is.
-void SessionTable::wind_down_slices(SteadyTime now) {
+void SessionTable::wind_down_slices(SocketTime now) {
   while (untold_ != sessions_.end() && now >= next_slice_at_) {
     for (std::size_t i = 0; i < slice_size_ && untold_ != sessions_.end(); ++i) {
       (*untold_++)->wind_down();
@@ -77,7 +77,7 @@ void SessionTable::wind_down_slices(SteadyTime now) {
 void SessionTable::arm() {
   if (armed_) return;
   armed_ = true;
-  SteadyTime next = std::chrono::steady_clock::now() + period_;
+  SocketTime next = std::chrono::steady_clock::now() + period_;
   if (untold_ != sessions_.end()) next = std::min(next, next_slice_at_);
   timer_.expires_at(next);
   timer_.async_wait([this](const boost::system::error_code&) { sweep(); });
@@ -85,7 +85,7 @@ void SessionTable::arm() {
 
 void SessionTable::sweep() {
   armed_ = false;
-  const SteadyTime now = std::chrono::steady_clock::now();
+  const SocketTime now = std::chrono::steady_clock::now();
   for_each([now](Session& session) { session.on_sweep(now); });
   wind_down_slices(now);
   if (now >= cut_at_) for_each([](Session& session) { session.cut(); });

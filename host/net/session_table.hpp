@@ -1,7 +1,7 @@
 #pragma once
 // The connections of one loop, and the one timer that serves them all.
 
-#include "base/clock.hpp"
+#include "net/options.hpp"
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -25,7 +25,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   // Time has passed: look at your deadlines. May end the session, but not remove any from the table.
-  virtual void on_sweep(SteadyTime now) = 0;
+  virtual void on_sweep(SocketTime now) = 0;
   // End in good order, soon: finish what is running, take nothing new.
   virtual void wind_down() = 0;
   // End now.
@@ -60,7 +60,7 @@ class SessionTable {
   // From now on each session is told to wind down, and those that are added later too. What is left at
   // `deadline` is cut. If there are more than `most_at_once` sessions that come back, those are told in
   // kSlices parts, spread evenly over the first half of the time; all others at once.
-  void stop(SteadyTime deadline, std::size_t most_at_once);
+  void stop(SocketTime deadline, std::size_t most_at_once);
   static constexpr std::size_t kSlices = 20;
   [[nodiscard]] bool stopping() const { return stopping_; }
 
@@ -76,7 +76,7 @@ class SessionTable {
  private:
   void arm();
   void sweep();
-  void wind_down_slices(SteadyTime now);
+  void wind_down_slices(SocketTime now);
   void report_quiet();
 
   asio::basic_waitable_timer<std::chrono::steady_clock,
@@ -86,11 +86,11 @@ class SessionTable {
   const std::chrono::milliseconds period_;
   std::list<std::shared_ptr<Session>> sessions_;
   std::function<void()> quiet_;
-  SteadyTime cut_at_ = SteadyTime::max();
+  SocketTime cut_at_ = SocketTime::max();
   // While stopping: from here to the end of the list nobody has been told yet.
   std::list<std::shared_ptr<Session>>::iterator untold_ = sessions_.end();
-  SteadyTime next_slice_at_ = SteadyTime::max();
-  SteadyTime::duration between_slices_{};
+  SocketTime next_slice_at_ = SocketTime::max();
+  SocketTime::duration between_slices_{};
   std::size_t slice_size_ = 0;
   bool armed_ = false;
   bool stopping_ = false;

@@ -2,16 +2,31 @@
 
 #include "base/assert.hpp"
 
-#include <boost/asio/post.hpp>
+#include <sys/timerfd.h>
 
+#include <boost/asio/post.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include <pthread.h>
 
 namespace hearth::runtime {
+namespace {
+
+int open_alarm() {
+  const int alarm = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (alarm < 0)
+    throw boost::system::system_error(errno, boost::system::system_category(), "timerfd_create");
+  return alarm;
+}
+
+}  // namespace
 
 AsioLoop::AsioLoop(const Clock& clock)
-    : clock_(clock), work_(context_.get_executor()), alarm_(context_) {}
+    : clock_(clock), work_(context_.get_executor()), alarm_(context_, open_alarm()) {}
 
 AsioLoop::~AsioLoop() {
   HEARTH_ASSERT(!thread_.joinable(), "loop destroyed while it runs");
@@ -41,29 +56,62 @@ bool AsioLoop::on_this_thread() const {
 
 TimerId AsioLoop::call_at(SteadyTime due, std::function<void()> task) {
   const TimerId timer = timers_.add(due, std::move(task));
-  if (!armed_for_ || due < *armed_for_) arm();
+  if (!alarm_at_ || due < *alarm_at_) plan_turn();
   return timer;
 }
 
 void AsioLoop::cancel_timer(TimerId timer) {
-  // The alarm stays as it is: an early wake-up finds nothing due and arms itself again.
+  // The alarm stays as it is: what it wakes finds nothing due, and sets it again.
   if (timer != 0) timers_.cancel(timer);
 }
 
-void AsioLoop::arm() {
-  armed_for_ = timers_.next_due();
-  if (!armed_for_) return;
-  alarm_.expires_at(*armed_for_);  // cancels the wait before
-  alarm_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) run_due();
-  });
+// ---- turns ------------------------------------------------------------------------------------------------
+
+// Not in call_at(): of the timers that are set until then only the earliest needs the alarm, and
+// those that are cancelled or due by then need none.
+void AsioLoop::plan_turn() {
+  if (std::exchange(turn_planned_, true)) return;
+  boost::asio::post(context_, [this] { turn(); });
 }
 
-void AsioLoop::run_due() {
-  armed_for_.reset();
-  const SteadyTime now = clock_.steady_now();
-  while (std::function<void()> task = timers_.take_due(now)) task();
-  if (!armed_for_) arm();
+void AsioLoop::turn() {
+  // Until the end of this turn, so that a timer that is set in it plans no further one.
+  turn_planned_ = true;
+  const SteadyTime begun = clock_.steady_now();
+  const TimerId last = timers_.last();
+  for (int ran = 0; ran < kMostPerTurn; ++ran) {
+    const std::function<void()> task = timers_.take_due(begun, last);
+    if (!task) break;
+    task();
+  }
+  turn_planned_ = false;
+  const std::optional<SteadyTime> next = timers_.next_due();
+  if (!next) return;
+  if (*next <= clock_.steady_now()) {
+    plan_turn();
+  } else if (!alarm_at_ || *next < *alarm_at_) {
+    set_alarm(*next);
+  }
+}
+
+void AsioLoop::set_alarm(SteadyTime at) {
+  const auto since_boot = at.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
+  const ::itimerspec moment{
+      .it_interval = {},
+      .it_value = {.tv_sec = seconds.count(), .tv_nsec = (since_boot - seconds).count()}};
+  const int failed = ::timerfd_settime(alarm_.native_handle(), TFD_TIMER_ABSTIME, &moment, nullptr);
+  HEARTH_ASSERT(failed == 0, "the alarm refuses a moment");
+  alarm_at_ = at;
+  // Setting it has taken back what it had to say before, so that nothing has to be read from it.
+  if (std::exchange(alarm_awaited_, true)) return;
+  alarm_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error) return;
+                      alarm_awaited_ = false;
+                      alarm_at_.reset();
+                      turn();
+                    });
 }
 
 }  // namespace hearth::runtime

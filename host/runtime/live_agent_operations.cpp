@@ -4,6 +4,7 @@
 #include "runtime/shard_services.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace hearth::runtime {
 namespace {
@@ -55,10 +56,15 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
 
 void LiveAgent::start_sleep(OperationId id, std::uint64_t milliseconds) {
   ShardLoop& loop = services_.loop();
-  const SteadyTime due = loop.clock().steady_now() + std::chrono::milliseconds(milliseconds);
-  operations_.find(id)->timer = loop.call_at(due, [self = self_, id] {
+  auto wake = [self = self_, id] {
     if (*self != nullptr) (*self)->end_operation(id, std::string_view());
-  });
+  };
+  if (milliseconds == 0) {
+    loop.post(std::move(wake));  // one that is cancelled meanwhile is not found
+    return;
+  }
+  const SteadyTime due = loop.clock().steady_now() + std::chrono::milliseconds(milliseconds);
+  operations_.find(id)->timer = loop.call_at(due, std::move(wake));
 }
 
 Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {

@@ -23,7 +23,8 @@ class ShardLoop {
   [[nodiscard]] virtual bool on_this_thread() const = 0;
 
   [[nodiscard]] virtual const Clock& clock() const = 0;
-  // Runs `task` at `due` or soon after, once.
+  // Runs `task` at `due` or soon after, once, and never inside call_at(). What is due already comes
+  // in turn with what is posted and with the sockets.
   virtual TimerId call_at(SteadyTime due, std::function<void()> task) = 0;
   // Does nothing for a timer that has run, was cancelled, or is 0.
   virtual void cancel_timer(TimerId timer) = 0;

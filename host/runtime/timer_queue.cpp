@@ -21,9 +21,9 @@ std::optional<SteadyTime> TimerQueue::next_due() const {
   return tasks_.begin()->first.first;
 }
 
-std::function<void()> TimerQueue::take_due(SteadyTime now) {
-  if (tasks_.empty() || tasks_.begin()->first.first > now) return {};
+std::function<void()> TimerQueue::take_due(SteadyTime now, TimerId newest) {
   const auto first = tasks_.begin();
+  if (first == tasks_.end() || first->first.first > now || first->first.second > newest) return {};
   std::function<void()> task = std::move(first->second);
   due_.erase(first->first.second);
   tasks_.erase(first);

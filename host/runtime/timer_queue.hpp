@@ -5,6 +5,7 @@
 #include "runtime/shard_loop.hpp"
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -20,10 +21,14 @@ class TimerQueue {
 
   // When the next timer is due.
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
+  // The newest timer that was ever added; 0: none was.
+  [[nodiscard]] TimerId last() const { return last_; }
 
-  // Removes the first timer that is due at `now` and gives its task; empty if none is. One at a time, so that
-  // a task may cancel timers that are due as well.
-  std::function<void()> take_due(SteadyTime now);
+  // Removes the first timer that is due at `now` and gives its task; empty if none is. One at a time,
+  // so that a task may cancel timers that are due as well. A first one that is newer than `newest`
+  // counts as not due: what a round of tasks adds is left for the next round.
+  std::function<void()> take_due(SteadyTime now,
+                                 TimerId newest = std::numeric_limits<TimerId>::max());
 
  private:
   using Key = std::pair<SteadyTime, TimerId>;  // equal times run in the order added

@@ -28,7 +28,7 @@ TEST_P(MinimumRateTest, IsToldAtTheRightMoment) {
   options.min_rate = 1000;
   options.rate_window = 10s;
   MinimumRate rate;
-  const SteadyTime begin{1000s};
+  const SocketTime begin{1000s};
   int slow_after = 0;
   for (int second = 0; second <= 120 && slow_after == 0; ++second) {
     const auto& [name, moved, pending, expected] = GetParam();
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(MinimumRateAfterAPauseTest, TimeInWhichNobodyLookedDoesNotCount) {
   const NetOptions options;
   MinimumRate rate;
-  const SteadyTime begin{1000s};
+  const SocketTime begin{1000s};
   EXPECT_FALSE(rate.too_slow(options, true, 0, begin));
   EXPECT_FALSE(rate.too_slow(options, true, 0, begin + 60s)) << "the loop stood still";
   for (int second = 61; second < 70; ++second) {

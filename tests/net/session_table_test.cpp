@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class CountingSession final : public Session {
  public:
-  void on_sweep(SteadyTime) override { ++sweeps; }
+  void on_sweep(SocketTime) override { ++sweeps; }
   void wind_down() override { ++wind_downs; }
   void cut() override { ++cuts; }
   [[nodiscard]] bool comes_back() const override { return is_socket; }
@@ -70,7 +70,7 @@ TEST_F(SessionTableTest, OwnsItsSessions) {
 
 TEST_F(SessionTableTest, StopWindsDownWhatIsThereAndWhatComesLater) {
   const auto early = add();
-  table_.stop(SteadyTime::max(), 100);
+  table_.stop(SocketTime::max(), 100);
   const auto late = add();
   EXPECT_EQ(early->wind_downs, 1);
   EXPECT_EQ(late->wind_downs, 1);
@@ -139,7 +139,7 @@ TEST_F(SessionTableTest, StopTellsSocketsInSlicesIfTheyAreTooManyForOneMoment) {
 TEST_F(SessionTableTest, StopTellsAFewSocketsAtOnce) {
   std::vector<std::shared_ptr<CountingSession>> sockets;
   for (int i = 0; i < 50; ++i) sockets.push_back(add(true));
-  table_.stop(SteadyTime::max(), 50);
+  table_.stop(SocketTime::max(), 50);
   for (const auto& socket : sockets) {
     EXPECT_EQ(socket->wind_downs, 1);
     table_.remove(*socket);

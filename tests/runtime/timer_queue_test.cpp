@@ -44,6 +44,22 @@ TEST(TimerQueueTest, ATaskMayCancelOneThatIsDueAsWell) {
   EXPECT_EQ(ran, "a");
 }
 
+TEST(TimerQueueTest, WhatARoundAddsIsLeftForTheNextOne) {
+  TimerQueue timers;
+  std::string ran;
+  timers.add(kStart, [&] {
+    ran += 'a';
+    timers.add(kStart, [&] { ran += 'c'; });
+  });
+  timers.add(kStart, [&] { ran += 'b'; });
+  const TimerId last = timers.last();
+  while (auto task = timers.take_due(kStart, last)) task();
+  EXPECT_EQ(ran, "ab");
+  EXPECT_EQ(timers.next_due(), kStart);
+  run_due(timers, kStart);
+  EXPECT_EQ(ran, "abc");
+}
+
 TEST(TimerQueueTest, CancellingTwiceOrAfterTheRunDoesNothing) {
   TimerQueue timers;
   const TimerId timer = timers.add(kStart, [] {});

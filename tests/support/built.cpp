@@ -25,6 +25,10 @@ std::filesystem::path full_disk() {
   return library("tests", "full_disk");
 }
 
+std::filesystem::path time_recorder() {
+  return library("tests", "time_recorder");
+}
+
 std::filesystem::path bundled(std::string_view name) {
   return library("plugins", name);
 }

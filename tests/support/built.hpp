@@ -18,6 +18,8 @@ std::filesystem::path probe();
 std::filesystem::path sync_recorder();
 // What makes a server's disk full (tests/process/full_disk.c).
 std::filesystem::path full_disk();
+// What records a server's use of timers, and suspends its machine (tests/process/time_recorder.c).
+std::filesystem::path time_recorder();
 
 // A library, by its name without ".so": one that ships, ...
 std::filesystem::path bundled(std::string_view name);
