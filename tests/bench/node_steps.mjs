@@ -1,0 +1,30 @@
+// The yardstick for steps: the least Node server that keeps a checkpoint in SQLite and lets others in after each.
+//
+//   node node_steps.mjs FOLDER DATABASE    FOLDER has node_modules/better-sqlite3
+//   GET /N                                 takes N steps, then answers
+//
+// Durable as Hearth's default is: a step that was taken survives the process, not a loss of power.
+import {createServer} from "node:http";
+import {createRequire} from "node:module";
+import {join, resolve} from "node:path";
+import {setImmediate} from "node:timers/promises"; // setTimeout(0) would wait a millisecond
+
+const [folder, file] = process.argv.slice(2);
+const Database = createRequire(join(resolve(folder), "package.json"))("better-sqlite3");
+const database = new Database(file);
+database.pragma("journal_mode = WAL");
+database.pragma("synchronous = OFF");
+database.exec("CREATE TABLE IF NOT EXISTS fibers (id TEXT PRIMARY KEY, name TEXT, snapshot TEXT, at INTEGER)");
+database.prepare("INSERT OR REPLACE INTO fibers VALUES ('walk', 'walk', NULL, ?)").run(Date.now());
+const stash = database.prepare("UPDATE fibers SET snapshot = ?, at = ? WHERE id = ?");
+
+createServer(async (request, response) => {
+  const steps = Number(request.url.slice(1));
+  for (let done = 1; done <= steps; ++done) {
+    stash.run(JSON.stringify({done, of: steps}), Date.now(), "walk");
+    await setImmediate();
+  }
+  response.end(`${steps}`);
+}).listen(0, "127.0.0.1", function () {
+  console.log(`ready ${this.address().port}`);
+});
