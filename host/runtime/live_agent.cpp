@@ -486,7 +486,10 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   }
   figures_.event_ended(kind, outcome_of(outcome));
   if (outcome.has_error()) tell_failure(call, outcome.error());
-  if (kind == EventKind::kStart && outcome) report_left_over();
+  if (kind == EventKind::kStart && outcome) {
+    started_ = true;
+    report_left_over();
+  }
   if (call.work) {
     --work_calls_;
     end_work(*call.work, outcome);

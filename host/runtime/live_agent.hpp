@@ -368,6 +368,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   bool entered_ = false;
   bool lent_ = false;
   std::vector<std::function<void()>> postponed_;  // while it is lent
+  bool started_ = false;                          // START has succeeded
   bool evict_requested_ = false;
   bool destroy_requested_ = false;
   bool directory_dirty_ =

@@ -10,11 +10,12 @@
 namespace hearth::runtime {
 namespace {
 
-// The operator's reasons and the host's: an interruption by one of them says nothing against the work. A plugin that
-// evicts its own agent may do so because the work cannot go on.
+// The operator's reasons and the host's: an interruption by one of them says nothing against the
+// work. (An idle agent has none under way.)
 bool is_on_purpose(EvictReason reason) {
   return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
-         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit;
+         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit ||
+         reason == EvictReason::kAdmin;
 }
 
 }  // namespace
@@ -27,7 +28,9 @@ void LiveAgent::lend() {
 void LiveAgent::finish_turns(EvictReason reason) {
   if (broken_ || migrating_) return;
   try {
-    if (is_on_purpose(reason)) work_.interrupt_on_purpose();
+    // An agent that evicts itself, or cannot start, may do so because of its work.
+    const bool is_its_own = evict_requested_ || !started_;
+    if (!is_its_own && is_on_purpose(reason)) work_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }

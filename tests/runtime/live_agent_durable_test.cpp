@@ -203,6 +203,20 @@ TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheck
   }
 }
 
+TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCheckpoints) {
+  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("one long step", "")); });
+  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
+    return host.complete(event.call, std::string_view());
+  };
+  for (std::size_t eviction = 1; eviction <= 15; ++eviction) {
+    ASSERT_EQ(shard_.shard().evict(testing::kUsualAgent), AgentState::kLive);
+    shard_.loop.advance(seconds(10));
+    ASSERT_EQ(recovered.size(), eviction);
+  }
+  EXPECT_EQ(shard_.logger.count("warn fiber:recovery:dead"), 0U);
+}
+
 TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
   visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("gives up", "")); });
   on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
