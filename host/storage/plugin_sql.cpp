@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <string>
 #include <utility>
 
 namespace hearth::storage {
@@ -14,6 +16,8 @@ namespace {
 
 // How many of SQLite's instructions run between two looks at the clock: some 20 µs.
 constexpr int kInstructionsPerCheck = 1'000;
+
+constexpr std::int64_t kLargestRowid = std::numeric_limits<std::int64_t>::max();
 
 // What SQLite can hold at all.
 constexpr std::size_t kLargestValue = 1'000'000'000;
@@ -148,10 +152,30 @@ void PluginSql::attach() {
   sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, this);
 }
 
+// SQLite says SQLITE_FULL of a full disk, and of a table that has no rowid to give any more: with
+// AUTOINCREMENT, once the largest was used. The latter is seen by what is stored or, where the turn's
+// transaction is lost with the row, by what this object has seen inserted.
+bool PluginSql::rowids_are_used_up() {
+  if (last_insert_rowid_ == kLargestRowid) return true;
+  sqlite3_stmt* raw = nullptr;  // stays null where no table has AUTOINCREMENT
+  sqlite3_prepare_v2(connection_, "SELECT max(seq) FROM sqlite_sequence", -1, &raw, nullptr);
+  const OwnedStatement statement(raw);
+  return raw != nullptr && sqlite3_step(raw) == SQLITE_ROW &&
+         sqlite3_column_int64(raw, 0) == kLargestRowid;
+}
+
 // What went wrong in the call that has just failed, or StorageError.
 Error PluginSql::to_error(int code) {
   database_.transaction_was_lost();
   if (!authorizer_->refusal().empty()) return Error{Errc::kForbidden, authorizer_->refusal()};
+  if ((code & 0xff) == SQLITE_FULL) {
+    if (rowids_are_used_up())
+      return Error{Errc::kLimitExceeded,
+                   "a table with AUTOINCREMENT has given its largest rowid and takes no more rows"};
+    // (The connection's own message is about the look for that.)
+    throw StorageError(std::string("the plugin's SQL: ") + sqlite3_errstr(code) + " in " +
+                       sqlite3_db_filename(connection_, "main"));
+  }
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
   if ((code & 0xff) == SQLITE_INTERRUPT) {
     return Error{Errc::kTimeout, "the statement ran for more than " +

@@ -55,15 +55,16 @@ struct PluginSqlLimits {
 //
 // Errors   kInvalidArgument  SQL that SQLite rejects (its message), misuse of a handle
 //          kForbidden        what the authorizer refuses, with the reason
-//          kLimitExceeded    PluginSqlLimits, but for time
+//          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has given
+//                            its largest rowid
 //          kTimeout          max_step_time
 //          kConflict         a constraint; a table locked by an open cursor of the plugin itself
 //          kCancelled        step() on a cursor whose turn has ended, see end_turn()
 //          StorageError is thrown for I/O, corruption and a full disk: the agent is to be evicted.
 //          Messages are for the plugin's author and hold no paths.
 //
-// A few errors take the turn's whole transaction with them: a write that timed out, and a conflict
-// for which the plugin itself has asked ROLLBACK. The error is returned, and the AgentDatabase is
+// A few errors take the turn's whole transaction with them: a write that timed out, one for which
+// AUTOINCREMENT had no rowid left, and a conflict for which the plugin itself has asked ROLLBACK. The error is returned, and the AgentDatabase is
 // broken from then on: the turn's commit throws, and the agent comes back from the disk.
 //
 // Threads   One thread, the agent's shard.
@@ -178,6 +179,7 @@ class PluginSql {
   void keep_for_later(Compiled compiled);
   Result<void> check_growth(const Compiled& compiled);
   Result<StepOutcome> finish_step(Compiled& compiled, int outcome);
+  bool rowids_are_used_up();
   Error to_error(int code);
   void rewind(Compiled& compiled) noexcept;
   Result<Compiled*> find(StatementHandle handle);

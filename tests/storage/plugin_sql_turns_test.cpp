@@ -15,6 +15,33 @@ namespace {
 
 class PluginSqlTurnsTest : public PluginSqlTest {};
 
+// SQLite gives the same code for this and for a full disk.
+TEST_F(PluginSqlTurnsTest, ATableWithoutRowidsLeftIsThePluginsErrorAndNoFullDisk) {
+  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
+  database_.commit();
+  const auto later = run("INSERT INTO n(x) VALUES(2)");
+  EXPECT_EQ(later.error().code, Errc::kLimitExceeded) << later.error().message;
+  EXPECT_TRUE(database_.broken()) << "SQLite has rolled back, so that this turn is not kept";
+}
+
+TEST_F(PluginSqlTurnsTest, SoItIsWhenTheLargestRowidIsOfTheSameTurn) {
+  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+  database_.commit();
+  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
+  EXPECT_EQ(run("INSERT INTO n(x) VALUES(2)").error().code, Errc::kLimitExceeded);
+}
+
+TEST_F(PluginSqlTurnsTest, AFileThatMayNotGrowIsAFullDiskWithAndWithoutSuchATable) {
+  ASSERT_TRUE(run("CREATE TABLE t(x)"));
+  database_.commit();
+  {
+    Statement limit(database_.connection(), "PRAGMA max_page_count=20");
+    EXPECT_TRUE(limit.query().next());
+  }
+  EXPECT_THROW((void)run("INSERT INTO t VALUES(zeroblob(1000000))"), StorageError);
+}
+
 TEST_F(PluginSqlTurnsTest, P3_WritesJoinTheTurnAndReadsDoNotStartOne) {
   ASSERT_TRUE(run("SELECT 1"));
   EXPECT_FALSE(database_.dirty());

@@ -75,9 +75,9 @@ class Database {
     switch (code & 0xff) {
       case SQLITE_AUTH: return HEARTH_E_FORBIDDEN;
       case SQLITE_CONSTRAINT: return HEARTH_E_CONFLICT;
+      case SQLITE_FULL:  // no disk is: AUTOINCREMENT has given the largest rowid
       case SQLITE_TOOBIG: return HEARTH_E_LIMIT;
       case SQLITE_NOMEM: return HEARTH_E_NOMEM;
-      case SQLITE_FULL:
       case SQLITE_IOERR:
       case SQLITE_CORRUPT: return HEARTH_E_IO;
       default: return HEARTH_E_INVALID;
