@@ -3,6 +3,7 @@
 // in plain C++, so that the whole runtime is tested without a shared library.
 
 #include "base/error.hpp"
+#include "runtime/event.hpp"
 #include "runtime/types.hpp"
 
 #include <cstdint>
@@ -13,17 +14,6 @@
 namespace hearth::runtime {
 
 class AgentHost;
-
-// One event. Views are borrowed for the call. The kinds are described in hearth/abi.h.
-struct AgentEvent {
-  EventKind kind{};
-  CallId call = 0;  // 0: synchronous, over when on_event returns
-  ConnectionId connection = 0;
-  std::string_view name;
-  std::string_view body;
-  std::uint64_t deadline_ms = 0;
-  std::uint32_t flags = 0;
-};
 
 // The end of an operation that the agent submitted, or a post.
 struct OperationResult {

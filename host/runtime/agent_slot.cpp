@@ -21,7 +21,7 @@ AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
     : shard_(shard),
       key_(std::move(key)),
       segment_(std::move(segment)),
-      held_(shard.client_memory()) {}
+      queue_(shard.connections_, shard.client_memory(), shard.limits()) {}
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
@@ -32,7 +32,7 @@ AgentSlot::~AgentSlot() {
 
 // ---- events in ------------------------------------------------------------------------------------------
 
-void AgentSlot::accept(Incoming incoming) {
+void AgentSlot::accept(Event incoming) {
   touch();
   const bool ready = state_ == AgentState::kLive && incoming.kind != EventKind::kConnect &&
                      queue_.empty() && !settling_ && !live_->broken() &&
@@ -42,7 +42,7 @@ void AgentSlot::accept(Incoming incoming) {
     live_->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
     return;
   }
-  enqueue(std::move(incoming));
+  queue_.push(std::move(incoming));
   hurry_end();
   if (leave_for_ && !leave_when_idle_) leave_now(false);  // and meets the other version
   if (state_ == AgentState::kCold) {
@@ -61,25 +61,32 @@ bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
 }
 
 bool AgentSlot::deliver_next() {
-  if (state_ != AgentState::kLive || live_->broken()) return false;
-  for (auto at = queue_.begin(); at != queue_.end(); ++at) {
-    if (!deliverable(at->kind, at->connection)) continue;
-    PendingEvent event = std::move(*at);
-    queue_.erase(at);
-    note_removed(event);
-    deliver(std::move(event));
-    return true;
-  }
-  return false;
+  if (state_ != AgentState::kLive || live_->broken() || goes_on_later_) return false;
+  std::optional<OwnedEvent> event = queue_.take_first(
+      [this](const OwnedEvent& each) { return deliverable(each.kind, each.connection); });
+  if (!event) return false;
+  deliver(std::move(*event));
+  return true;
 }
 
-void AgentSlot::deliver(PendingEvent event) {
+void AgentSlot::go_on_later() {
+  if (state_ != AgentState::kLive || queue_.empty() || std::exchange(goes_on_later_, true)) return;
+  // By name: the slot may be gone by then.
+  shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
+    if (!*alive) return;
+    const auto found = shard.slots_.find(key);
+    if (found == shard.slots_.end()) return;
+    found->second->goes_on_later_ = false;
+    found->second->after_turn();
+  });
+}
+
+void AgentSlot::deliver(OwnedEvent event) {
   const bool again = event.interruptions.count > 0;
   if (again && shard_.loop().clock().steady_now() >= event.interruptions.due) {
-    give_up(std::move(event));
+    give_up(event);
     return;
   }
-  Incoming incoming;
   if (event.kind == EventKind::kConnect) {
     Connection* client = shard_.find_connection(event.connection);
     if (client == nullptr) return;
@@ -95,38 +102,31 @@ void AgentSlot::deliver(PendingEvent event) {
   if (again && event.kind == EventKind::kCall && client != nullptr &&
       (is_closed || client->closing))
     return;  // it has run once, and nobody reads what comes of a second time
-  incoming.interruptions = event.interruptions;
-  incoming.kind = event.kind;
-  incoming.connection = event.connection;
-  incoming.name = event.name;
-  incoming.body = event.body;
-  incoming.flags = event.flags;
-  incoming.sink = std::move(event.sink);
-  incoming.request = std::move(event.request);
-  if (is_closed) incoming.sink.reset();  // what it asked for is done; there is nobody to tell
-  live_->deliver(std::move(incoming));
+  if (is_closed) event.sink.reset();  // what it asked for is done; there is nobody to tell
+  live_->deliver(lend(event));
 }
 
-void AgentSlot::state_changed(ConnectionId source, std::string_view json,
-                              std::uint64_t state_write) {
-  Incoming incoming;
+void AgentSlot::state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
+                              std::shared_ptr<unsigned> chain) {
+  Event incoming;
   incoming.kind = EventKind::kStateChanged;
   incoming.connection = source;
   incoming.body = json;
-  enqueue(std::move(incoming));  // this turn is still running
-  queue_.back().state_write = state_write;
+  incoming.state_write = state_write;
+  incoming.state_chain = std::move(chain);
+  queue_.push(std::move(incoming));  // this turn is still running
 }
 
 void AgentSlot::states_undone(std::uint64_t last_write) {
-  drop_waiting_if(
-      [last_write](const PendingEvent& event) { return event.state_write > last_write; });
+  (void)queue_.take_if(
+      [last_write](const OwnedEvent& event) { return event.state_write > last_write; });
 }
 
 // ---- clients --------------------------------------------------------------------------------------------
 
 void AgentSlot::connect(ConnectionId id) {
   connections_.push_back(id);
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kConnect;
   incoming.connection = id;
   accept(std::move(incoming));
@@ -140,11 +140,11 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   client->state = ConnectionState::kClosed;
   if (live_) live_->forget_connection(id);
   if (!known || shard_.stopping_) {
-    drop_waiting(id);
+    (void)queue_.take_if([id](const OwnedEvent& event) { return event.connection == id; });
     forget(id);
     return;
   }
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kClose;
   incoming.connection = id;
   incoming.name = reason;
@@ -155,8 +155,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
 void AgentSlot::forget(ConnectionId id) {
   if (live_) live_->forget_connection(id);
   std::erase(connections_, id);
-  shard_.connections_.erase(id);
-  shard_.metrics_.connections.set(std::ssize(shard_.connections_));
+  shard_.connections_.remove(id);
   shard_.remove_if_unused(*this);
 }
 
@@ -305,9 +304,12 @@ void AgentSlot::after_turn() {
 }
 
 void AgentSlot::settle() {
+  SteadyTime began{};
+  unsigned delivered = 0;
   do {
     if (!live_) return;
     touch();
+    if (delivered == 0) began = last_activity_;
     // One that destroys itself whenever it starts must not be made again and again for an event that waits.
     if (live_->destruction_requested())
       schedule_end(EvictReason::kDestroyed, if_waking("the agent destroyed itself"));
@@ -320,6 +322,7 @@ void AgentSlot::settle() {
     // Answers that wait for the device share the wait with others' as long as there is time.
     if (shard_.stopping_ && live_->events_in_progress() == 0 && !live_->awaits_durability())
       evict(EvictReason::kShutdown);
+    if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
   } while (deliver_next() || live_->has_completions());
   if (state_ == AgentState::kLive && !live_->lent() && !live_->entered() && live_->checkpoint_due())
     shard_.checkpoint_elsewhere(*live_);

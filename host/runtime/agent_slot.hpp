@@ -2,9 +2,9 @@
 // One agent's place on its shard: the life cycle, the start gate, and the clients that stay while the agent
 // comes and goes.
 
-#include "base/client_memory.hpp"
 #include "base/error.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/event_queue.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
@@ -57,10 +57,16 @@ enum class RoomLack { kNothing, kAgents, kFiles };
 //                cut off once more does not come again either: a call is answered kClosing, and a client closed with 1012. A call
 //                of which nobody can read the answer any more is not repeated.
 //                While it waits it is one of those who wait: P4, a class that stays away, the end of the server.
+//  P7 Shared     In one turn of the loop an agent gets at most kMostAtOnce of the events that wait, and no further one
+//                once it has had kLongestAtOnce. The others follow in the next turn: whatever an agent causes itself,
+//                the shard's other agents and clients have theirs in between.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
 class AgentSlot {
  public:
+  static constexpr unsigned kMostAtOnce = 64;
+  static constexpr std::chrono::milliseconds kLongestAtOnce{5};
+
   AgentSlot(Shard& shard, storage::AgentKey key, std::string segment);
   ~AgentSlot();
   AgentSlot(const AgentSlot&) = delete;
@@ -75,7 +81,7 @@ class AgentSlot {
   [[nodiscard]] SteadyTime last_activity() const { return last_activity_; }
 
   // Delivers the event, or queues it and wakes the agent.
-  void accept(Incoming incoming);
+  void accept(Event incoming);
 
   // A new client, in state kWaiting. The CONNECT event follows by itself.
   void connect(ConnectionId id);
@@ -110,7 +116,9 @@ class AgentSlot {
   void look();
 
   // The state was replaced, by its write of this number: a STATE_CHANGED event follows this turn.
-  void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write);
+  // `chain`: of the handler that did it, else null (EventFreight).
+  void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
+                     std::shared_ptr<unsigned> chain);
   // All writes of it after this one were rolled back: their events do not come.
   void states_undone(std::uint64_t last_write);
 
@@ -122,18 +130,6 @@ class AgentSlot {
 
  private:
   friend class Shard;
-
-  struct PendingEvent {
-    EventKind kind{};
-    ConnectionId connection = 0;
-    std::string name;
-    std::string body;
-    std::uint32_t flags = 0;
-    std::shared_ptr<CallSink> sink;
-    std::unique_ptr<RequestHead> request;
-    Interruptions interruptions;
-    std::uint64_t state_write = 0;  // kStateChanged only
-  };
 
   void wake();
   [[nodiscard]] bool is_unused() const {
@@ -157,17 +153,13 @@ class AgentSlot {
   void started(const Completion& completion);
   void connected(const Completion& completion);
   bool deliver_next();
-  void deliver(PendingEvent event);
+  // This turn of the loop has brought enough: what waits goes on in the next one (P7).
+  void go_on_later();
+  void deliver(OwnedEvent event);
   [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
-  void enqueue(Incoming incoming);
-  [[nodiscard]] bool refuses_memory(ConnectionId id, std::size_t bytes) const;
-  void refuse_for_memory(const Incoming& incoming);
-  [[nodiscard]] bool has_room_for(std::size_t bytes) const;
-  void note_added(const PendingEvent& event, bool is_full);
-  void note_removed(const PendingEvent& event);
-  void drop_waiting(ConnectionId id);
-  void drop_waiting_if(const std::function<bool(const PendingEvent&)>& is_meant);
+  // Tells what waits that it waits in vain.
   void refuse_waiting(const Error& error, std::uint16_t close_code);
+  void refuse(std::vector<OwnedEvent> events, const Error& error, std::uint16_t close_code);
   void refuse_strangers();
   // ---- versions on trial (agent_slot_versions.cpp) ----
   // What waits is told that the agent failed to start on `version`, now or when it is certain that this version stays; if another
@@ -195,12 +187,12 @@ class AgentSlot {
   [[nodiscard]] static Error why_it_ended(EvictReason reason);
   void forget(ConnectionId id);
   // ---- what was cut off (agent_slot_interrupted.cpp) ----
-  void put_back(std::vector<InterruptedEvent> events);
+  void put_back(std::vector<OwnedEvent> events);
   // The time of some that wait may be over.
   void expire_interrupted();
   void watch_interrupted();
   // It will not be delivered again.
-  void give_up(PendingEvent event);
+  void give_up(const OwnedEvent& event);
   void part_with_unconnected(Connection& client);
   void touch();
   void arm_idle_timer(SteadyTime due);
@@ -213,11 +205,9 @@ class AgentSlot {
   std::shared_ptr<const ServedClass> served_;  // while not cold
   std::unique_ptr<LiveAgent> live_;            // while not cold
   AgentHandle handle_ = 0;
-  std::list<PendingEvent> queue_;
-  std::size_t queue_bytes_ = 0;            // of names and bodies in queue_
-  HeldBytes held_;                         // the same, on the account of client memory
-  std::size_t interrupted_waiting_ = 0;    // in queue_
-  TimerId interrupted_timer_ = 0;          // for the first of those whose time is over
+  EventQueue queue_;
+  bool goes_on_later_ = false;             // posted: nothing is taken from the queue before
+  TimerId interrupted_timer_ = 0;          // for the first of queue_ whose time is over
   std::vector<ConnectionId> connections_;  // in the order of arrival
   EvictReason reason_ = EvictReason::kIdle;
   std::optional<Error> start_failure_;    // while evicting: why the start failed

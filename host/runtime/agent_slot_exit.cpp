@@ -119,7 +119,7 @@ void AgentSlot::end_instance(Ending ending) {
   settling_ = false;
   put_back(live_->take_interrupted());
   // The next instance counts its writes anew, and undoes none of these.
-  for (PendingEvent& event : queue_) event.state_write = 0;
+  queue_.forget_state_writes();
   // Events that come meanwhile wait, as during any eviction.
   if (!shard_.close_elsewhere(*live_, left)) left(live_->close_database());
 }
@@ -168,10 +168,7 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   for (const ConnectionId id : std::vector(connections_)) {
     Connection* client = shard_.find_connection(id);
     const bool closed = client->state == ConnectionState::kClosed;
-    const bool waits = std::ranges::any_of(queue_, [id](const PendingEvent& event) {
-      return event.kind == EventKind::kClose && event.connection == id;
-    });
-    if (closed && !waits) {
+    if (closed && !queue_.has_close_of(id)) {
       forget(id);
     } else if (client->connect_in_progress) {
       part_with_unconnected(*client);
@@ -198,17 +195,14 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
 // The clients and the events of an agent that is destroyed. What came too late for it to know waits for the next one.
 void AgentSlot::part_with_the_known() {
   const Error gone = why_it_ended(EvictReason::kDestroyed);
-  for (auto at = queue_.begin(); at != queue_.end();) {
-    const Connection* client = shard_.find_connection(at->connection);
+  const auto is_known = [this](const OwnedEvent& event) {
+    const Connection* client = shard_.find_connection(event.connection);
     const bool unknown_client =
         client != nullptr && client->state == ConnectionState::kWaiting && !client->closing;
-    if (at->kind == EventKind::kRequest || unknown_client) {
-      ++at;
-      continue;
-    }
-    const PendingEvent event = std::move(*at);
-    at = queue_.erase(at);
-    note_removed(event);
+    return event.kind != EventKind::kRequest && !unknown_client;
+  };
+  for (const OwnedEvent& event : queue_.take_if(is_known)) {
+    const Connection* client = shard_.find_connection(event.connection);
     if (event.sink && client != nullptr && client->state != ConnectionState::kClosed)
       event.sink->finish(ResponseHead{404, {}}, gone);
   }
@@ -218,8 +212,7 @@ void AgentSlot::part_with_the_known() {
     if (client->state == ConnectionState::kClosed || client->state == ConnectionState::kWaiting)
       continue;
     client->state = ConnectionState::kWaiting;  // no agent knows it: its end is nobody's event
-    if (std::exchange(client->closing, true)) continue;
-    client->port->close(kCloseDestroyed, gone.message);
+    client->end(kCloseDestroyed, gone.message);
   }
 }
 

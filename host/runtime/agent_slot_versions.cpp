@@ -106,19 +106,13 @@ void AgentSlot::trial_is_over() {
 
 // While its class is awaited, what the clients of the agent have sent waits with them, and that they have left. Nobody else does.
 void AgentSlot::refuse_strangers() {
-  const auto is_known = [this](const PendingEvent& event) {
+  const auto is_strange = [this](const OwnedEvent& event) {
     const Connection* client = shard_.find_connection(event.connection);
-    return client != nullptr && (client->state == ConnectionState::kClosed ||
-                                 (client->state != ConnectionState::kWaiting && !client->closing));
+    return client == nullptr || (client->state != ConnectionState::kClosed &&
+                                 (client->state == ConnectionState::kWaiting || client->closing));
   };
-  std::list<PendingEvent> known;
-  for (auto at = queue_.begin(); at != queue_.end();) {
-    const auto next = std::next(at);
-    if (is_known(*at)) known.splice(known.end(), queue_, at);
-    at = next;
-  }
-  refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseTryAgainLater);
-  queue_ = std::move(known);
+  refuse(queue_.take_if(is_strange), Error{Errc::kUnavailable, "the class is not loaded"},
+         kCloseTryAgainLater);
 }
 
 void AgentSlot::class_is_back() {
@@ -135,8 +129,8 @@ void AgentSlot::class_is_gone() {
   refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseServiceRestart);
   for (const ConnectionId id : connections_) {
     Connection* client = shard_.find_connection(id);
-    if (client->state == ConnectionState::kClosed || std::exchange(client->closing, true)) continue;
-    client->port->close(kCloseServiceRestart, "the class is not loaded");
+    if (client->state == ConnectionState::kClosed) continue;
+    client->end(kCloseServiceRestart, "the class is not loaded");
   }
 }
 

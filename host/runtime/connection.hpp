@@ -40,6 +40,8 @@ struct Connection {
   [[nodiscard]] bool protocol_enabled() const { return (flags & kNoProtocol) == 0; }
   [[nodiscard]] bool readonly() const { return (flags & kReadonly) != 0; }
   [[nodiscard]] bool has_tag(std::string_view tag) const;
+  // Has the port close the socket, unless that was done before. True if it did.
+  bool end(std::uint16_t code, std::string_view why);
 
   ConnectionId id = 0;
   AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection

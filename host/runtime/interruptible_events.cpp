@@ -5,19 +5,10 @@
 #include <utility>
 
 namespace hearth::runtime {
-namespace {
-
-std::size_t bytes_of(const InterruptedEvent& event) {
-  return event.name.size() + event.body.size();
-}
-
-}  // namespace
-
-InterruptibleEvents::Place InterruptibleEvents::keep(InterruptedEvent event) {
-  if (event.kind ==
-      EventKind::
-          kCall) {  // the others have no bytes, and no more than the clients that wait for them
-    const std::size_t bytes = bytes_of(event);
+InterruptibleEvents::Place InterruptibleEvents::keep(OwnedEvent event) {
+  // The others have no bytes, and no more than the clients that wait for them.
+  if (event.kind == EventKind::kCall) {
+    const std::size_t bytes = text_bytes(event);
     if (calls_ >= max_events_ || bytes > max_bytes_ - bytes_) return 0;
     ++calls_;
     bytes_ += bytes;
@@ -30,10 +21,10 @@ void InterruptibleEvents::drop(Place place) {
   if (place == 0) return;
   const auto found = kept_.find(place);
   HEARTH_ASSERT(found != kept_.end(), "an event is dropped that is not kept");
-  const InterruptedEvent& event = found->second.event;
+  const OwnedEvent& event = found->second.event;
   if (event.kind == EventKind::kCall) {
     --calls_;
-    bytes_ -= bytes_of(event);
+    bytes_ -= text_bytes(event);
   }
   kept_.erase(found);
 }
@@ -45,8 +36,8 @@ void InterruptibleEvents::interrupt(Place place, std::shared_ptr<CallSink> sink)
   found->second.interrupted = true;
 }
 
-std::vector<InterruptedEvent> InterruptibleEvents::take_interrupted() {
-  std::vector<InterruptedEvent> taken;
+std::vector<OwnedEvent> InterruptibleEvents::take_interrupted() {
+  std::vector<OwnedEvent> taken;
   for (auto& [place, kept] : std::exchange(kept_, {})) {
     if (kept.interrupted) taken.push_back(std::move(kept.event));
   }

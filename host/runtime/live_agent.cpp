@@ -113,7 +113,7 @@ void LiveAgent::deliver_start() {
   accept_call(id, event);
 }
 
-void LiveAgent::deliver(Incoming incoming) {
+void LiveAgent::deliver(Event incoming) {
   if (incoming.kind == EventKind::kStateCheck) {
     write_state_of_client(incoming);
     return;
@@ -126,15 +126,13 @@ void LiveAgent::deliver(Incoming incoming) {
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.began = slot_.last_activity();
-  AgentEvent event;
-  event.kind = incoming.kind;
-  event.call = id;
-  event.connection = incoming.connection;
-  event.name = incoming.name;
-  event.body = incoming.body;
-  event.flags = incoming.flags;
-  event.deadline_ms = static_cast<std::uint64_t>(time_for(incoming.interruptions).count());
-  accept_call(id, event);
+  incoming.call = id;
+  incoming.deadline_ms = static_cast<std::uint64_t>(time_for(incoming.interruptions).count());
+  if (incoming.kind == EventKind::kStateChanged) {
+    state_chain_ =
+        incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
+  }
+  accept_call(id, incoming);
 }
 
 void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
@@ -171,6 +169,7 @@ Result<void> LiveAgent::enter(const AgentEvent& event) {
     Entry entry(*this);
     accepted = instance_->on_event(event);
   }
+  state_chain_.reset();
   // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no part of them.
   if (sql_ && sql_->has_savepoints()) flush();
   if (accepted.has_error()) return explained(accepted.error());
@@ -224,7 +223,7 @@ bool LiveAgent::admit(Connection& connection) {
   }
   connection.state = ConnectionState::kConnecting;
   if (connection.protocol_enabled()) outbox_.push(HandshakeEffect{id, std::move(state)});
-  Incoming connect;
+  Event connect;
   connect.kind = EventKind::kConnect;
   connect.connection = id;
   connect.name = connection.target;
@@ -260,7 +259,7 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
   accept_call(id, event);
 }
 
-void LiveAgent::write_state_of_client(Incoming& incoming) {
+void LiveAgent::write_state_of_client(Event& incoming) {
   const auto answer = [&](const Result<std::string>& outcome) {
     figures_.event_ended(EventKind::kStateCheck,
                          outcome ? EventOutcome::kOk : EventOutcome::kError);

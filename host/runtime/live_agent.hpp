@@ -31,24 +31,6 @@ namespace hearth::runtime {
 class AgentSlot;
 class ShardServices;
 
-// The parts of an HTTP request that an agent may look at while it answers.
-struct RequestHead {
-  std::string target;
-  Headers headers;
-};
-
-// One event on its way to an agent. The views are borrowed until it was delivered or queued.
-struct Incoming {
-  EventKind kind{};
-  ConnectionId connection = 0;
-  std::string_view name;
-  std::string_view body;
-  std::uint32_t flags = 0;
-  std::shared_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
-  std::unique_ptr<RequestHead> request;  // kRequest only
-  Interruptions interruptions = {};      // kConnect, kCall: it was begun before
-};
-
 // What became of internal events; the slot acts on it once no plugin code is on the stack.
 struct Completion {
   EventKind kind{};
@@ -89,7 +71,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   Result<void> migrated(const std::optional<Error>& failure);
 
   // Delivers one event. The slot has checked that it may be delivered now.
-  void deliver(Incoming incoming);
+  void deliver(Event incoming);
   // Lets a waiting client in: CONNECTING, handshake, CONNECT. False if it was refused (and closed).
   bool admit(Connection& connection);
   void deliver_post(std::uint64_t token);
@@ -121,7 +103,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // After shut(): what was cut off and comes again, in the order in which it was delivered. CONNECT; and a call of a method that is
   // idempotent (AgentClass::is_idempotent), if somebody waits for it and has seen no part of its answer. Nothing after kHung, kShutdown and
   // kDestroyed, nor when storage has failed.
-  [[nodiscard]] std::vector<InterruptedEvent> take_interrupted() {
+  [[nodiscard]] std::vector<OwnedEvent> take_interrupted() {
     return interruptible_.take_interrupted();
   }
   // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread; nothing else
@@ -322,8 +304,10 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void tell_failure(const Call& call, const Error& error);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
-  void write_state_of_client(Incoming& incoming);
+  void write_state_of_client(Event& incoming);
   void store_state(ConnectionId source, std::string_view json);
+  // Counts a change that a STATE_CHANGED handler makes. kLimitExceeded: its chain is too long.
+  Result<void> count_own_change();
   void state_undone(std::uint64_t last_write);
   void send_frame(std::vector<ConnectionId> to, std::string_view payload, FrameKind kind);
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
@@ -364,6 +348,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   bool state_loaded_ = false;
   std::optional<std::string> state_;          // as stored
   std::optional<std::string> default_state_;  // shown while none is stored
+  std::shared_ptr<unsigned> state_chain_;     // of the STATE_CHANGED that is on the stack
 
   bool entered_ = false;
   bool lent_ = false;

@@ -7,6 +7,22 @@
 #include <variant>
 
 namespace hearth::runtime {
+namespace {
+
+// A handler may settle the state in some steps. One that never ends would fill the disk.
+constexpr unsigned kMostOwnChanges = 100;
+
+}  // namespace
+
+Result<void> LiveAgent::count_own_change() {
+  if (!state_chain_ || ++*state_chain_ <= kMostOwnChanges) return {};
+  services_.logger().write_limited(
+      LogLevel::kWarn, "agent.state_loop", {class_->name()},
+      {{"class", class_->name()}, {"agent", slot_.key().name}, {"changes", kMostOwnChanges}});
+  return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
+                                         std::to_string(kMostOwnChanges) +
+                                         " times after one change: does it ever end?"};
+}
 
 void LiveAgent::apply(Effect& effect) {
   std::visit([this](auto& each) { let_out(each); }, effect);

@@ -135,6 +135,7 @@ Result<void> LiveAgent::set_state(ConnectionId on_behalf, std::string_view json)
                                            std::to_string(settings_.max_state_bytes) + " bytes"};
   }
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "the state must be JSON"};
+  if (Result<void> counted = count_own_change(); counted.has_error()) return counted;
   store_state(0, json);
   return {};
 }
@@ -168,7 +169,7 @@ void LiveAgent::store_state(ConnectionId source, std::string_view json) {
     outbox_.push(
         FrameEffect{std::move(to), services_.state_frame(*state_), FrameKind::kText, write});
   }
-  if (class_->watches_state()) slot_.state_changed(source, *state_, write);
+  if (class_->watches_state()) slot_.state_changed(source, *state_, write, state_chain_);
 }
 
 // Memory, clients and the instance itself follow the file.

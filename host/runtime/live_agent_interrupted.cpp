@@ -29,7 +29,7 @@ void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {
       event.kind == EventKind::kConnect || (event.kind == EventKind::kCall && call.sink &&
                                             !call.part_sent && class_->is_idempotent(event.name));
   if (!may_begin_again || call.interruptions.count >= Interruptions::kMost) return;
-  InterruptedEvent kept;
+  OwnedEvent kept;
   kept.kind = event.kind;
   kept.connection = event.connection;
   if (event.kind == EventKind::kCall) {

@@ -35,6 +35,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       environment_(environment),
       metrics_(environment.metrics),
       durable_events_(environment.logger, environment.metrics),
+      connections_(metrics_.connections),
       directory_(environment.data.directory_path()),
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
@@ -66,15 +67,9 @@ void Shard::client_came() {
 ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segment,
                             ConnectRequest request, std::unique_ptr<ConnectionPort> port) {
   client_came();
-  const auto [id, client] = connections_.emplace();
-  metrics_.connections.set(std::ssize(connections_));
-  client.id = id;
-  client.slot = &slot_for(key, segment);
-  client.port = std::move(port);
-  client.client_id = std::move(request.id);
-  client.target = std::move(request.target);
-  client.headers = std::move(request.headers);
-  client.slot->connect(id);
+  AgentSlot& slot = slot_for(key, segment);
+  const ConnectionId id = connections_.add(&slot, std::move(request), std::move(port)).id;
+  slot.connect(id);
   return id;
 }
 
@@ -82,7 +77,7 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
   client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kMessage;
   incoming.connection = id;
   incoming.body = payload;
@@ -95,7 +90,7 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
   client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kCall;
   incoming.connection = id;
   incoming.name = method;
@@ -108,7 +103,7 @@ void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<
   client_came();
   Connection* client = connections_.find(id);
   if (client == nullptr || client->closing) return;
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kStateCheck;
   incoming.connection = id;
   incoming.body = json;
@@ -127,7 +122,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
   client_came();
-  Incoming incoming;
+  Event incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
   incoming.body = body;

@@ -10,7 +10,7 @@
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/condemned_agents.hpp"
-#include "runtime/connection.hpp"
+#include "runtime/connections.hpp"
 #include "runtime/durable_events.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/permits.hpp"
@@ -270,6 +270,7 @@ class Shard final : private ShardServices {
   ShardEnvironment environment_;
   ShardMetrics metrics_;
   DurableEvents durable_events_;
+  Connections connections_;
   storage::Directory directory_;
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
@@ -293,7 +294,6 @@ class Shard final : private ShardServices {
   std::unordered_map<storage::AgentKey, int> failures_;  // of agents that must be awake, in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
-  SlotMap<Connection> connections_;
   SlotMap<AgentSlot*> handles_;
   std::list<AgentSlot*> recent_;  // slots that are not cold, least recently used first
   bool stopping_ = false;

@@ -51,7 +51,7 @@ TESTED_ELSEWHERE = {
     "plugins/versions/plugin_reloader_trials": "tests/process/rollback_test.cpp",
     "runtime/agent_slot_exit": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_slot_queue": "tests/runtime/agent_slot_test.cpp",
-    "runtime/connection": "tests/runtime/shard_test.cpp",
+    "runtime/connection": "tests/runtime/connections_test.cpp",
     "runtime/durable_work_recovery": "tests/runtime/live_agent_managed_test.cpp",
     "runtime/live_agent_effects": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_host": "tests/runtime/live_agent_test.cpp",

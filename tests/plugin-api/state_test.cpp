@@ -100,6 +100,19 @@ class Radio : public hearth::Agent {
   std::vector<std::string> changes;
 };
 
+// Its handler sets the state whenever it has changed.
+class Restless : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Restless>& m) { m.add("begin", &Restless::begin); }
+  void begin() { set_state(Json(0)); }
+  Task<void> on_state_changed(Json next, std::optional<hearth::Connection>) override {
+    ++handled;
+    set_state(Json(next.get<int>() + 1));
+    return {};
+  }
+  int handled = 0;
+};
+
 class StateTest : public ::testing::Test {
  protected:
   Host host_;
@@ -214,6 +227,15 @@ TEST_F(StateTest, SendingToOneWhoLeftIsNoError) {
   auto client = agent_.connect();
   EXPECT_EQ(client.call("hang_up"), Json({true, false, false}));
   EXPECT_EQ(client.close_code(), 4000U);
+}
+
+TEST_F(StateTest, AHandlerThatAlwaysChangesTheStateIsRefusedInTheEnd) {
+  auto restless = host_.create<Restless>("a");
+  restless.call("begin");
+  EXPECT_EQ(restless.as<Restless>().handled, 101);
+  EXPECT_EQ(restless.state(), Json(100));
+  restless.call("begin");
+  EXPECT_EQ(restless.as<Restless>().handled, 202);
 }
 
 TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {

@@ -7,25 +7,25 @@
 namespace hearth::runtime {
 namespace {
 
-InterruptedEvent call_of(const std::string& name, const std::string& body = "[]") {
-  InterruptedEvent event;
+OwnedEvent begun_call(const std::string& name, const std::string& body = "[]") {
+  OwnedEvent event;
   event.kind = EventKind::kCall;
   event.name = name;
   event.body = body;
   return event;
 }
 
-std::vector<std::string> names_of(const std::vector<InterruptedEvent>& events) {
+std::vector<std::string> names_of(const std::vector<OwnedEvent>& events) {
   std::vector<std::string> names;
-  for (const InterruptedEvent& event : events) names.push_back(event.name);
+  for (const OwnedEvent& event : events) names.push_back(event.name);
   return names;
 }
 
 TEST(InterruptibleEventsTest, P1_WhatWasCutOffComesInTheOrderInWhichItBegan) {
   InterruptibleEvents events(10, 1000);
-  const auto first = events.keep(call_of("first"));
-  const auto over = events.keep(call_of("over"));
-  const auto last = events.keep(call_of("last"));
+  const auto first = events.keep(begun_call("first"));
+  const auto over = events.keep(begun_call("over"));
+  const auto last = events.keep(begun_call("last"));
   events.drop(over);
   events.interrupt(last, nullptr);
   events.interrupt(first, nullptr);
@@ -34,43 +34,44 @@ TEST(InterruptibleEventsTest, P1_WhatWasCutOffComesInTheOrderInWhichItBegan) {
 
 TEST(InterruptibleEventsTest, WhatWasNotCutOffDoesNotComeAgain) {
   InterruptibleEvents events(10, 1000);
-  events.keep(call_of("answered otherwise"));
+  events.keep(begun_call("answered otherwise"));
   EXPECT_TRUE(events.take_interrupted().empty());
 }
 
 TEST(InterruptibleEventsTest, TheAnswerGoesToWhoWaitsForIt) {
   InterruptibleEvents events(10, 1000);
   const auto sink = std::make_shared<testing::FakeSink>(std::make_shared<testing::Answer>());
-  events.interrupt(events.keep(call_of("x")), sink);
+  events.interrupt(events.keep(begun_call("x")), sink);
   EXPECT_EQ(events.take_interrupted().at(0).sink, sink);
 }
 
 TEST(InterruptibleEventsTest, P2_TheNumberOfCallsIsBounded) {
   InterruptibleEvents events(2, 1000);
-  const auto first = events.keep(call_of("a"));
-  EXPECT_NE(events.keep(call_of("b")), 0U);
-  EXPECT_EQ(events.keep(call_of("c")), 0U);
+  const auto first = events.keep(begun_call("a"));
+  EXPECT_NE(events.keep(begun_call("b")), 0U);
+  EXPECT_EQ(events.keep(begun_call("c")), 0U);
   events.drop(first);
-  EXPECT_NE(events.keep(call_of("c")), 0U);
+  EXPECT_NE(events.keep(begun_call("c")), 0U);
 }
 
 TEST(InterruptibleEventsTest, P2_TheirBytesAreBounded) {
   InterruptibleEvents events(10, 20);
-  const auto first = events.keep(call_of("a", std::string(19, ' ')));
+  const auto first = events.keep(begun_call("a", std::string(19, ' ')));
   EXPECT_NE(first, 0U);
-  EXPECT_EQ(events.keep(call_of("b", "")), 0U);
+  EXPECT_EQ(events.keep(begun_call("b", "")), 0U);
   events.drop(first);
-  EXPECT_EQ(events.keep(call_of("c", std::string(20, ' '))), 0U);
-  EXPECT_NE(events.keep(call_of("d", std::string(19, ' '))), 0U);
+  EXPECT_EQ(events.keep(begun_call("c", std::string(20, ' '))), 0U);
+  EXPECT_NE(events.keep(begun_call("d", std::string(19, ' '))), 0U);
 }
 
 TEST(InterruptibleEventsTest, P2_OtherEventsTakeNoPlaceOfCalls) {
   InterruptibleEvents events(1, 10);
-  InterruptedEvent connect;
-  connect.kind = EventKind::kConnect;
-  EXPECT_NE(events.keep(connect), 0U);
-  EXPECT_NE(events.keep(connect), 0U);
-  EXPECT_NE(events.keep(call_of("a")), 0U);
+  for (int i = 0; i < 2; ++i) {
+    OwnedEvent connect;
+    connect.kind = EventKind::kConnect;
+    EXPECT_NE(events.keep(std::move(connect)), 0U);
+  }
+  EXPECT_NE(events.keep(begun_call("a")), 0U);
 }
 
 TEST(InterruptibleEventsTest, DroppingNothingIsNothing) {

@@ -323,12 +323,19 @@ class Engine {
   }
   void state_changed(AgentRecord& agent, std::uint64_t connection, const std::string& text) {
     if ((agent.definition->flags & HEARTH_CLASS_WATCHES_STATE) == 0) return;
-    soon_.push_back([this, &agent, connection, text] {
+    soon_.push_back([this, &agent, connection, text, chain = state_chain_] {
       auto call = std::make_shared<CallRecord>();
       call->kind = HEARTH_EVENT_STATE_CHANGED;
+      call->state_chain = chain ? chain : std::make_shared<unsigned>(0);
       call->connection = connection;
       send(agent, call, {}, text, 0);
     });
+  }
+
+  // A STATE_CHANGED handler that changes the state is called again, so often at most.
+  static constexpr unsigned kMostOwnChanges = 100;
+  [[nodiscard]] bool may_change_state() {
+    return !state_chain_ || ++*state_chain_ <= kMostOwnChanges;
   }
 
   [[nodiscard]] const std::vector<std::unique_ptr<AgentRecord>>& agents() const { return agents_; }
@@ -386,8 +393,10 @@ class Engine {
     event.name = lent.lend(name);
     event.body = lent.lend(body);
     event.flags = flags;
+    state_chain_ = call.state_chain;
     const hearth_status status = agent.definition->on_event(agent.instance, &event);
     leave(agent);
+    state_chain_.reset();
     return status;
   }
 
@@ -564,7 +573,8 @@ class Engine {
   std::map<hearth_agent, AgentRecord*> by_id_;
   std::map<std::uint64_t, OperationRecord> operations_;
   std::deque<std::function<void()>> soon_;
-  std::mutex mutex_;  // guards posts_, log and random against other threads
+  std::shared_ptr<unsigned> state_chain_;  // of the STATE_CHANGED that is being handled
+  std::mutex mutex_;                       // guards posts_, log and random against other threads
   std::deque<std::pair<hearth_agent, std::uint64_t>> posts_;
   hearth_agent last_agent_ = 0;
   std::uint64_t last_call_ = 0;

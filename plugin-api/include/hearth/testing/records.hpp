@@ -68,6 +68,7 @@ struct CallRecord {
   hearth_status status = HEARTH_OK;
   std::string body;
   std::vector<std::string> parts;
+  std::shared_ptr<unsigned> state_chain;  // of STATE_CHANGED: changes that handlers made in a row
   // of a request
   std::string target;
   Headers request_headers;

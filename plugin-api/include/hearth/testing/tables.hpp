@@ -145,6 +145,10 @@ inline hearth_status set_state(const hearth_host* host, hearth_agent agent, std:
     return caller.fail(HEARTH_E_FORBIDDEN, "Connection is readonly");
   if (!is_json(view(json))) return caller.fail(HEARTH_E_INVALID, "the state is not JSON");
   if (json.len > 2 * 1024 * 1024) return caller.fail(HEARTH_E_LIMIT, "the state is too large");
+  if (!caller.engine.may_change_state())
+    return caller.fail(
+        HEARTH_E_LIMIT,
+        "on_state_changed has changed the state 100 times after one change: does it ever end?");
   put_state(caller.engine, *caller.agent, view(json));
   return HEARTH_OK;
 }

@@ -1,0 +1,88 @@
+#pragma once
+// One event of an agent, on its whole way: from a client, the host or an earlier instance, through the queue, to the code.
+
+#include "base/clock.hpp"
+#include "runtime/types.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::runtime {
+
+class CallSink;
+
+// The parts of an HTTP request that an agent may look at while it answers.
+struct RequestHead {
+  std::string target;
+  Headers headers;
+};
+
+// How often an event was begun and cut off by an eviction.
+struct Interruptions {
+  // More often an event is not delivered again: an agent whose own event evicts it each time would
+  // never come to rest.
+  static constexpr unsigned kMost = 32;
+
+  unsigned count = 0;
+  SteadyTime due;  // when its time is over, counted from its first delivery. Only if count > 0
+};
+
+// What the agent's code sees of an event. The kinds are described in hearth/abi.h.
+template <class Text>
+struct EventContent {
+  EventKind kind{};
+  CallId call = 0;  // 0: synchronous, over when on_event returns
+  ConnectionId connection = 0;
+  Text name;
+  Text body;
+  std::uint64_t deadline_ms = 0;
+  std::uint32_t flags = 0;
+};
+
+// What the runtime keeps with an event, and the agent's code does not see.
+struct EventFreight {
+  std::shared_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
+  std::unique_ptr<RequestHead> request;  // kRequest only
+  Interruptions interruptions;           // kConnect, kCall: it was begun before
+  std::uint64_t state_write = 0;         // kStateChanged: which write of the state it tells of
+  // kStateChanged: how many changes this handler and those that its changes called have made.
+  // Shared by all events of one such chain; null in its first one.
+  std::shared_ptr<unsigned> state_chain;
+};
+
+template <class Text>
+struct BasicEvent : EventContent<Text>, EventFreight {};
+
+using AgentEvent = EventContent<std::string_view>;
+using Event = BasicEvent<std::string_view>;  // borrowed: its texts live as long as the call
+using OwnedEvent = BasicEvent<std::string>;  // for one that waits
+
+// The same event with texts of its own.
+[[nodiscard]] inline OwnedEvent own(Event event) {
+  const AgentEvent& from = event;
+  OwnedEvent owned;
+  static_cast<EventContent<std::string>&>(owned) = {
+      from.kind,        from.call, from.connection, std::string(from.name), std::string(from.body),
+      from.deadline_ms, from.flags};
+  static_cast<EventFreight&>(owned) = std::move(event);
+  return owned;
+}
+
+// The same event, whose texts stay in `owned`. The rest leaves it.
+[[nodiscard]] inline Event lend(OwnedEvent& owned) {
+  Event event;
+  static_cast<AgentEvent&>(event) = {owned.kind, owned.call,        owned.connection, owned.name,
+                                     owned.body, owned.deadline_ms, owned.flags};
+  static_cast<EventFreight&>(event) = std::move(static_cast<EventFreight&>(owned));
+  return event;
+}
+
+// Bytes of its texts: what an event that waits counts for.
+[[nodiscard]] inline std::size_t text_bytes(const OwnedEvent& event) {
+  return event.name.size() + event.body.size();
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,144 @@
+// An agent whose handler of STATE_CHANGED sets the state itself: how far that goes, and what others notice.
+#include "fakes.hpp"
+#include "runtime/agent_slot.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hearth::runtime {
+namespace {
+
+class StateChangesTest : public ::testing::Test {
+ protected:
+  StateChangesTest() { shard_.script.watches_state = true; }
+
+  // STATE_CHANGED sets the state `times` times more, each time; everything is completed at once.
+  void change_again(unsigned times) {
+    shard_.script.on_event = [this, times](AgentHost& host, const AgentEvent& event) {
+      if (event.kind == EventKind::kStateChanged) {
+        ++handled_;
+        for (unsigned i = 0; i < times; ++i) {
+          const Result<void> set = host.set_state(0, std::to_string(++value_));
+          if (set.has_error()) refusals_.push_back(set.error());
+        }
+        if (on_handled_) on_handled_();
+      }
+      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    };
+  }
+
+  testing::ShardFixture shard_;
+  unsigned handled_ = 0;
+  int value_ = 0;
+  std::vector<Error> refusals_;
+  std::function<void()> on_handled_;
+};
+
+TEST_F(StateChangesTest, AHandlerThatAlwaysSetsTheStateEndsWithAnError) {
+  change_again(1);
+  const auto client = shard_.connect();
+  shard_.settle();
+  const auto answer = shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(handled_, 101U) << "for the client's change, and for a hundred of its own";
+  ASSERT_EQ(refusals_.size(), 1U);
+  EXPECT_EQ(refusals_[0].code, Errc::kLimitExceeded);
+  EXPECT_EQ(shard_.logger.count("agent.state_loop"), 1U);
+  EXPECT_EQ(shard_.script.host->state(), "100") << "what was stored before stays";
+}
+
+TEST_F(StateChangesTest, SoDoesOneThatSetsItTwiceEachTime) {
+  change_again(2);
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 101U);
+  EXPECT_EQ(refusals_.size(), 102U);
+}
+
+TEST_F(StateChangesTest, EachChangeFromElsewhereBeginsAnew) {
+  change_again(1);
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 202U);
+}
+
+TEST_F(StateChangesTest, AHandlerThatSettlesTheStateIsNotRefused) {
+  change_again(1);
+  on_handled_ = [this] {
+    if (value_ == 3) shard_.script.on_event = nullptr;
+  };
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_TRUE(refusals_.empty());
+  EXPECT_EQ(shard_.script.host->state(), "3");
+}
+
+TEST_F(StateChangesTest, P7_OneTurnOfTheLoopBringsSoManyEvents) {
+  change_again(1);
+  const auto client = shard_.connect();
+  shard_.settle();
+  bool others_ran = false;
+  unsigned handled_before = 0;
+  on_handled_ = [&] {
+    if (handled_ != 1) return;
+    shard_.loop.post([&] {
+      others_ran = true;
+      handled_before = handled_;
+    });
+  };
+  (void)shard_.write_state(client, "0");
+  EXPECT_LE(handled_, AgentSlot::kMostAtOnce);
+  shard_.settle();
+  EXPECT_TRUE(others_ran);
+  EXPECT_LE(handled_before, AgentSlot::kMostAtOnce);
+  EXPECT_GT(handled_, AgentSlot::kMostAtOnce) << "the others followed";
+}
+
+TEST_F(StateChangesTest, P7_OneTurnOfTheLoopTakesSoLong) {
+  change_again(1);
+  const auto client = shard_.connect();
+  shard_.settle();
+  on_handled_ = [this] { shard_.loop.let_pass(AgentSlot::kLongestAtOnce); };
+  (void)shard_.write_state(client, "0");
+  EXPECT_EQ(handled_, 1U);
+  shard_.settle();
+  EXPECT_EQ(handled_, 101U);
+}
+
+TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
+  std::vector<std::string> seen;
+  CallId start = 0;
+  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) {
+      start = event.call;
+      return {};
+    }
+    if (event.kind == EventKind::kMessage) seen.emplace_back(event.body);
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  const auto client = shard_.connect();
+  std::vector<std::string> sent;
+  for (unsigned i = 0; i < 3 * AgentSlot::kMostAtOnce; ++i) {
+    sent.push_back(std::to_string(i));
+    shard_.shard().message(client.id, sent.back(), FrameKind::kText);
+  }
+  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+    (void)host.complete(start, std::string_view());
+  };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.loop.step();
+  EXPECT_LE(seen.size(), AgentSlot::kMostAtOnce);
+  sent.emplace_back("late");
+  shard_.shard().message(client.id, "late", FrameKind::kText);
+  EXPECT_LE(seen.size(), AgentSlot::kMostAtOnce) << "a frame that comes brings no further turn";
+  shard_.settle();
+  EXPECT_EQ(seen, sent);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
