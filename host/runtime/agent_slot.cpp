@@ -339,14 +339,14 @@ void AgentSlot::settle() {
 }
 
 void AgentSlot::completed(const Completion& completion) {
-  if (ClassMetrics::is_timed(completion.kind))
+  if (rule_of(completion.kind).is_timed)
     live_->figures().event_took(last_activity_ - completion.began);
   if (completion.kind == EventKind::kMigrate) migrated(completion);
   if (completion.kind == EventKind::kStart) started(completion);
   if (completion.kind == EventKind::kConnect) connected(completion);
   if (completion.kind == EventKind::kClose) forget(completion.connection);
   if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
-  if (is_durable_work(completion.kind)) look();
+  if (rule_of(completion.kind).sender == EventSender::kWork) look();
 }
 
 std::optional<Error> AgentSlot::if_waking(const char* why) const {

@@ -13,18 +13,12 @@ constexpr std::size_t kResumeReadingAt = 4;
 // Nor one with so many bytes in them. One frame more may have been read already.
 constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
-// What a client may be refused. The others are the host's own word, and the instance must have it.
-bool is_of_client(EventKind kind) {
-  return kind == EventKind::kMessage || kind == EventKind::kCall || kind == EventKind::kRequest ||
-         kind == EventKind::kStateCheck;
-}
-
 }  // namespace
 
 void EventQueue::push(Event event) {
   const std::size_t bytes = event.name.size() + event.body.size();
-  if (is_of_client(event.kind) && refuses_memory(event.connection, bytes))
-    return refuse_for_memory(event);
+  const bool may_refuse = rule_of(event.kind).sender == EventSender::kClient;
+  if (may_refuse && refuses_memory(event.connection, bytes)) return refuse_for_memory(event);
   const bool is_full = !has_room_for(bytes);
   if (is_full && event.sink != nullptr) {
     event.sink->finish(ResponseHead{503, {}},
@@ -38,7 +32,7 @@ void EventQueue::put_back(std::vector<OwnedEvent> events, const Error& no_room) 
   const auto front = events_.begin();
   for (OwnedEvent& event : events) {
     const bool is_full = !has_room_for(text_bytes(event));
-    if (is_full && event.kind == EventKind::kCall) {
+    if (is_full && rule_of(event.kind).sender == EventSender::kClient) {
       event.sink->finish(ResponseHead{503, {}}, no_room);
       continue;
     }

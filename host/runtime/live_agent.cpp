@@ -42,14 +42,6 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
   return options;
 }
 
-// Events that a class may have no interest in: hearth/abi.h.
-bool may_be_ignored(EventKind kind) {
-  return kind == EventKind::kStart || kind == EventKind::kConnect || kind == EventKind::kMessage ||
-         kind == EventKind::kClose || kind == EventKind::kStateChanged ||
-         kind == EventKind::kEvict || kind == EventKind::kFiberSettled ||
-         kind == EventKind::kFibersRecovered;
-}
-
 }  // namespace
 
 LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
@@ -120,7 +112,7 @@ void LiveAgent::deliver(Event incoming) {
   }
   const auto [id, call] = calls_.emplace();
   call.kind = incoming.kind;
-  if (has_method(call.kind)) call.method = cut_text(incoming.name, kMaxShownMethod);
+  if (rule_of(call.kind).runs_method) call.method = cut_text(incoming.name, kMaxShownMethod);
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
@@ -139,10 +131,11 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
   const Result<void> accepted = enter(event);
   if (Call* call = calls_.find(id)) {
     if (accepted.has_error() && accepted.error().code == Errc::kUnsupported &&
-        may_be_ignored(event.kind)) {
+        rule_of(event.kind).may_ignore) {
       finish(id, *call, std::string_view());
     } else if (accepted.has_error()) {
-      const bool is_told_below = has_method(event.kind) && accepted.error().code == Errc::kPlugin;
+      const bool is_told_below =
+          rule_of(event.kind).runs_method && accepted.error().code == Errc::kPlugin;
       if (!is_told_below) {
         services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
                                          {class_->name(), to_string(accepted.error().code)},

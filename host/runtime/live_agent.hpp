@@ -35,7 +35,7 @@ class ShardServices;
 struct Completion {
   EventKind kind{};
   ConnectionId connection = 0;
-  SteadyTime began;  // if ClassMetrics times its kind
+  SteadyTime began;  // if its kind is_timed
   std::optional<Error> error;
 };
 
@@ -224,7 +224,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
     TimerId deadline = 0;
-    SteadyTime began;  // if ClassMetrics times its kind
+    SteadyTime began;  // if its kind is_timed
   };
   struct Operation {
     std::uint32_t operation = 0;

@@ -55,7 +55,7 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
 Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call");
-  if (call->kind != EventKind::kCall && call->kind != EventKind::kRequest) {
+  if (!rule_of(call->kind).runs_method) {
     return Error{Errc::kUnsupported, "only calls and requests have parts"};
   }
   const bool left = call->connection != 0 && find_connection(call->connection) == nullptr;
@@ -104,7 +104,7 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
 
 // An error with another code is the author's answer to the client, and no news.
 void LiveAgent::tell_failure(const Call& call, const Error& error) {
-  if (!has_method(call.kind) || error.code != Errc::kPlugin) return;
+  if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
   services_.logger().write_limited(LogLevel::kWarn, "agent.call_failed", {class_->name()},
                                    {{"class", class_->name()},
                                     {"agent", slot_.key().name},

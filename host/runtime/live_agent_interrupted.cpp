@@ -25,9 +25,9 @@ std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions
 }
 
 void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {
-  const bool may_begin_again =
-      event.kind == EventKind::kConnect || (event.kind == EventKind::kCall && call.sink &&
-                                            !call.part_sent && class_->is_idempotent(event.name));
+  if (!rule_of(event.kind).may_repeat) return;
+  const bool may_begin_again = !rule_of(event.kind).runs_method ||
+                               (call.sink && !call.part_sent && class_->is_idempotent(event.name));
   if (!may_begin_again || call.interruptions.count >= Interruptions::kMost) return;
   OwnedEvent kept;
   kept.kind = event.kind;

@@ -32,12 +32,7 @@ class ClassMetrics {
   Counter& commits;
 
   void event_ended(EventKind kind, EventOutcome outcome);
-  // Whether a client waits for events of this kind: of the others some take as long as the work that they begin.
-  [[nodiscard]] static constexpr bool is_timed(EventKind kind) {
-    return kind == EventKind::kConnect || kind == EventKind::kMessage || kind == EventKind::kCall ||
-           kind == EventKind::kRequest;
-  }
-  // A timed event, from handing it to the agent until its answer, waits included.
+  // An event of a kind that is_timed, from handing it to the agent until its answer, waits included.
   void event_took(std::chrono::nanoseconds duration);
   void evicted(EvictReason reason);
 

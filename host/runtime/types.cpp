@@ -16,25 +16,8 @@ bool same_header(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view to_string(EventKind kind) noexcept {
-  switch (kind) {
-    case EventKind::kStart: return "start";
-    case EventKind::kConnecting: return "connecting";
-    case EventKind::kConnect: return "connect";
-    case EventKind::kMessage: return "message";
-    case EventKind::kClose: return "close";
-    case EventKind::kCall: return "call";
-    case EventKind::kRequest: return "request";
-    case EventKind::kStateCheck: return "state_check";
-    case EventKind::kStateChanged: return "state_changed";
-    case EventKind::kEvict: return "evict";
-    case EventKind::kFiberRecovered: return "fiber_recovered";
-    case EventKind::kSchedule: return "schedule";
-    case EventKind::kQueueItem: return "queue_item";
-    case EventKind::kFiberSettled: return "fiber_settled";
-    case EventKind::kFibersRecovered: return "fibers_recovered";
-    case EventKind::kMigrate: return "migrate";
-  }
-  return "unknown";
+  const auto number = static_cast<std::uint32_t>(kind);
+  return is_event_kind(number) ? event_rule(number).name : "unknown";
 }
 
 std::string_view to_string(EvictReason reason) noexcept {

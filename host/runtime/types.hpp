@@ -1,6 +1,8 @@
 #pragma once
 // Small words of the runtime: ids, and the enums that cross its seams.
 
+#include <hearth/event_rules.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,7 +22,8 @@ using OperationId = std::uint64_t;
 // One client of a shard, for as long as its socket lives and beyond evictions; 0 is none.
 using ConnectionId = std::uint64_t;
 
-// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and hearth/ext/.
+// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and hearth/ext/; hearth/event_rules.hpp has a row
+// for each.
 enum class EventKind : std::uint32_t {
   kStart = 1,
   kConnecting = 2,
@@ -40,17 +43,12 @@ enum class EventKind : std::uint32_t {
   kMigrate = 16,
 };
 
-// Events that the host gives an agent for its durable work, and no client waits for.
-[[nodiscard]] constexpr bool is_durable_work(EventKind kind) {
-  return kind >= EventKind::kFiberRecovered && kind <= EventKind::kFibersRecovered;
+// All that is to be said about a kind of event.
+[[nodiscard]] constexpr const EventRule& rule_of(EventKind kind) {
+  return event_rule(static_cast<std::uint32_t>(kind));
 }
 
-// Events that run a method for a client who waits for its answer.
-[[nodiscard]] constexpr bool has_method(EventKind kind) {
-  return kind == EventKind::kCall || kind == EventKind::kRequest;
-}
-
-// Lower-case words for logs: "start", "message".
+// Lower-case words for logs: "start", "message". Any value.
 std::string_view to_string(EventKind kind) noexcept;
 
 enum class FrameKind : std::uint32_t { kText = 0, kBinary = 1 };

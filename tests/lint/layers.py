@@ -30,9 +30,8 @@ MAY_INCLUDE = {
 ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
 ABI_LAYERS = ["plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
 
-# A limit that host and SDK share.
-SHARED_RULES = "hearth/json_rules.h"
-SHARED_RULES_LAYERS = ["json"]
+# Rules that host and SDK share, and the layers that may know them.
+SHARED_RULES = {"hearth/json_rules.h": ["json"], "hearth/event_rules.hpp": ["runtime"]}
 
 # third-party header -> (layers that may use it, may it appear in a header?)
 THIRD_PARTY = [
@@ -92,7 +91,7 @@ def check_host(root: pathlib.Path) -> list[str]:
                 continue
             if banned(name):
                 problems.append(f"{where}: banned header")
-            is_shared_rule = name == SHARED_RULES and layer in SHARED_RULES_LAYERS
+            is_shared_rule = layer in SHARED_RULES.get(name, [])
             if name.startswith("hearth/") and not is_shared_rule and (layer not in ABI_LAYERS or not re.fullmatch(ABI_HEADERS, name)):
                 problems.append(f"{where}: the host knows the plugin ABI in {', '.join(ABI_LAYERS)}, and never the SDK")
             # boost_impl.cpp is where the non-template code of Asio and Beast is compiled.

@@ -24,7 +24,7 @@ class WorkTest : public ::testing::Test {
     shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest && on_request) on_request(host);
       if (event.kind == EventKind::kStart && on_start) on_start(host);
-      if (is_durable_work(event.kind)) {
+      if (rule_of(event.kind).sender == EventSender::kWork) {
         seen[event.kind].push_back(std::string(event.name) + " " + std::string(event.body));
         order.emplace_back(event.name);
         if (on_work) return on_work(host, event);

@@ -2,8 +2,10 @@
 // From the host's events to the hooks of an agent. The same code for every class.
 
 #include <hearth/agent_base.hpp>
+#include <hearth/event_rules.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,11 +38,12 @@ struct ClassTraits {
   const MethodTable& (*methods)();
 };
 
-inline void dispatch_call(Activation& activation, const Context& context, std::string_view name,
-                          std::string_view arguments) {
+inline void dispatch_call(Activation& activation, const Context& context,
+                          const hearth_event& event) {
+  const std::string_view name = view(event.name);
   for (const Method& method : activation.traits().methods().methods) {
     if (method.name == name)
-      return method.invoke(method, activation, activation.agent(), context, arguments);
+      return method.invoke(method, activation, activation.agent(), context, view(event.body));
   }
   activation.complete(context.call, HEARTH_E_NOT_FOUND,
                       "Method " + std::string(name) + " does not exist");
@@ -109,8 +112,9 @@ inline bool resume_kept(Activation& activation, const Context& context,
 
 // A class without the hook refuses the event: for a host only that means that the class recovers no fibers, and not that
 // the hook has failed.
-inline hearth_status dispatch_recovery(Activation& activation, Context context,
+inline hearth_status dispatch_recovery(Activation& activation, const Context& outer,
                                        const hearth_event& event) {
+  Context context = outer;
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
   if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
   if ((activation.traits().hooks & kOnFiberRecovered) == 0) return HEARTH_E_UNSUPPORTED;
@@ -142,107 +146,93 @@ inline void dispatch_settled(Activation& activation, const Context& context,
         DeliverSettled(std::move(fiber)));
 }
 
-inline void dispatch_migration(Activation& activation, const Context& context,
-                               const hearth_event& event) {
-  const Json body = parse_record(view(event.body));
-  drive(
-      activation, context,
-      activation.agent().on_migrate(body.at("from").get<unsigned>(), body.at("to").get<unsigned>()),
-      DeliverNothing());
+// How the SDK deals with one kind of event, beside what host and SDK agree on (event_rules.hpp).
+struct EventHandler {
+  std::uint32_t kind;
+  std::uint32_t hook;   // the bit of the hook that it leads to; 0: none
+  bool is_always_ours;  // looked at whether or not the class has the hook
+  // The name of a hook whose failure reaches no caller, client or other event; null for the rest.
+  const char* unheard;
+  // Begins an asynchronous event. Exceptions before the first wait come out of here. Null: synchronous.
+  hearth_status (*begin)(Activation&, const Context&, const hearth_event&);
+};
+
+// A hook that takes nothing of the event but what `start` reads, and answers nothing.
+template <auto start>
+hearth_status begin_hook(Activation& activation, const Context& context,
+                         const hearth_event& event) {
+  drive(activation, context, start(activation, event), DeliverNothing());
+  return HEARTH_OK;
+}
+template <auto begin>
+hearth_status begin_with(Activation& activation, const Context& context,
+                         const hearth_event& event) {
+  begin(activation, context, event);
+  return HEARTH_OK;
 }
 
-// An asynchronous event whose hook is overridden. Exceptions before the first wait come out of here.
-inline void dispatch(Activation& activation, const Context& context, const hearth_event& event) {
-  Agent& agent = activation.agent();
+inline Task<void> hook_start(Activation& activation, const hearth_event&) {
+  return activation.agent().on_start();
+}
+inline Task<void> hook_connect(Activation& activation, const hearth_event& event) {
+  return activation.agent().on_connect(Connection(activation, event.connection));
+}
+inline Task<void> hook_message(Activation& activation, const hearth_event& event) {
+  return activation.agent().on_message(
+      Connection(activation, event.connection),
+      Message(std::string(view(event.body)), event.flags == HEARTH_MESSAGE_BINARY));
+}
+inline Task<void> hook_close(Activation& activation, const hearth_event& event) {
+  return activation.agent().on_close(Connection(activation, event.connection),
+                                     event.flags & 0xffffU, std::string(view(event.name)),
+                                     (event.flags & HEARTH_CLOSE_WAS_CLEAN) != 0);
+}
+inline Task<void> hook_state_changed(Activation& activation, const hearth_event& event) {
   const Connection client(activation, event.connection);
-  switch (event.kind) {
-    case HEARTH_EVENT_MIGRATE: return dispatch_migration(activation, context, event);
-    case HEARTH_EVENT_START: return drive(activation, context, agent.on_start(), DeliverNothing());
-    case HEARTH_EVENT_CONNECT:
-      return drive(activation, context, agent.on_connect(client), DeliverNothing());
-    case HEARTH_EVENT_MESSAGE:
-      return drive(activation, context,
-                   agent.on_message(client, Message(std::string(view(event.body)),
-                                                    event.flags == HEARTH_MESSAGE_BINARY)),
-                   DeliverNothing());
-    case HEARTH_EVENT_CLOSE:
-      return drive(activation, context,
-                   agent.on_close(client, event.flags & 0xffffU, std::string(view(event.name)),
-                                  (event.flags & HEARTH_CLOSE_WAS_CLEAN) != 0),
-                   DeliverNothing());
-    case HEARTH_EVENT_STATE_CHANGED:
-      return drive(activation, context,
-                   agent.on_state_changed(
-                       parse_json(view(event.body)),
-                       event.connection == 0 ? std::nullopt : std::optional<Connection>(client)),
-                   DeliverNothing());
-    case HEARTH_EVENT_EVICT:
-      return drive(activation, context, agent.on_evict(static_cast<EvictReason>(event.flags)),
-                   DeliverNothing());
-    case HEARTH_EVENT_FIBERS_RECOVERED: return dispatch_plan(activation, context, event);
-    case HEARTH_EVENT_FIBER_SETTLED: return dispatch_settled(activation, context, event);
-    case HEARTH_EVENT_SCHEDULE:
-    case HEARTH_EVENT_QUEUE_ITEM: return dispatch_callback(activation, context, event);
-    default: return;
-  }
+  return activation.agent().on_state_changed(
+      parse_json(view(event.body)),
+      event.connection == 0 ? std::nullopt : std::optional<Connection>(client));
+}
+inline Task<void> hook_evict(Activation& activation, const hearth_event& event) {
+  return activation.agent().on_evict(static_cast<EvictReason>(event.flags));
+}
+inline Task<void> hook_migrate(Activation& activation, const hearth_event& event) {
+  const Json body = parse_record(view(event.body));
+  return activation.agent().on_migrate(body.at("from").get<unsigned>(),
+                                       body.at("to").get<unsigned>());
 }
 
-// The hook that an event kind leads to; 0 for those that have none.
-inline std::uint32_t hook_of(std::uint32_t kind) noexcept {
-  switch (kind) {
-    case HEARTH_EVENT_START: return kOnStart;
-    case HEARTH_EVENT_CONNECTING: return kOnConnecting;
-    case HEARTH_EVENT_CONNECT: return kOnConnect;
-    case HEARTH_EVENT_MESSAGE: return kOnMessage;
-    case HEARTH_EVENT_CLOSE: return kOnClose;
-    case HEARTH_EVENT_REQUEST: return kOnRequest;
-    case HEARTH_EVENT_STATE_CHECK: return kValidateState;
-    case HEARTH_EVENT_STATE_CHANGED: return kOnStateChanged;
-    case HEARTH_EVENT_EVICT: return kOnEvict;
-    case HEARTH_EVENT_FIBER_RECOVERED: return kOnFiberRecovered;
-    case HEARTH_EVENT_FIBERS_RECOVERED: return kOnFibersRecovered;
-    case HEARTH_EVENT_MIGRATE: return kOnMigrate;
-    case HEARTH_EVENT_FIBER_SETTLED: return kOnFiberComplete;
-    default: return 0;
-  }
-}
-
-// Events that the SDK looks at whether or not the class has a hook for them.
-inline bool always_wanted(std::uint32_t kind) noexcept {
-  switch (kind) {
-    case HEARTH_EVENT_CALL:
-    case HEARTH_EVENT_REQUEST:
-    case HEARTH_EVENT_FIBER_RECOVERED:
-    case HEARTH_EVENT_FIBER_SETTLED:
-    case HEARTH_EVENT_SCHEDULE:
-    case HEARTH_EVENT_QUEUE_ITEM: return true;
-    default: return false;
-  }
-}
-
-// The name of a hook whose failure reaches no caller, client or other event; null for the rest.
-inline const char* unheard_hook(std::uint32_t kind) noexcept {
-  switch (kind) {
-    case HEARTH_EVENT_MESSAGE: return "on_message";
-    case HEARTH_EVENT_CLOSE: return "on_close";
-    case HEARTH_EVENT_STATE_CHANGED: return "on_state_changed";
-    case HEARTH_EVENT_EVICT: return "on_evict";
-    case HEARTH_EVENT_FIBER_SETTLED: return "on_fiber_complete";
-    case HEARTH_EVENT_FIBERS_RECOVERED: return "on_fibers_recovered";
-    default: return nullptr;
-  }
-}
-
-// Events that the host gives again if they fail.
-inline bool is_retried(std::uint32_t kind) noexcept {
-  switch (kind) {
-    case HEARTH_EVENT_FIBER_RECOVERED:
-    case HEARTH_EVENT_FIBER_SETTLED:
-    case HEARTH_EVENT_SCHEDULE:
-    case HEARTH_EVENT_QUEUE_ITEM: return true;
-    default: return false;
-  }
-}
+// By kind, as kEventRules.
+// clang-format off
+inline constexpr EventHandler kEventHandlers[] = {
+    {HEARTH_EVENT_START,            kOnStart,           false, nullptr,               &begin_hook<hook_start>},
+    {HEARTH_EVENT_CONNECTING,       kOnConnecting,      false, nullptr,               nullptr},
+    {HEARTH_EVENT_CONNECT,          kOnConnect,         false, nullptr,               &begin_hook<hook_connect>},
+    {HEARTH_EVENT_MESSAGE,          kOnMessage,         false, "on_message",          &begin_hook<hook_message>},
+    {HEARTH_EVENT_CLOSE,            kOnClose,           false, "on_close",            &begin_hook<hook_close>},
+    {HEARTH_EVENT_CALL,             0,                  true,  nullptr,               &begin_with<dispatch_call>},
+    {HEARTH_EVENT_REQUEST,          kOnRequest,         true,  nullptr,               &begin_with<dispatch_request>},
+    {HEARTH_EVENT_STATE_CHECK,      kValidateState,     false, nullptr,               nullptr},
+    {HEARTH_EVENT_STATE_CHANGED,    kOnStateChanged,    false, "on_state_changed",    &begin_hook<hook_state_changed>},
+    {HEARTH_EVENT_EVICT,            kOnEvict,           false, "on_evict",            &begin_hook<hook_evict>},
+    {HEARTH_EVENT_FIBER_RECOVERED,  kOnFiberRecovered,  true,  nullptr,               &dispatch_recovery},
+    {HEARTH_EVENT_SCHEDULE,         0,                  true,  nullptr,               &begin_with<dispatch_callback>},
+    {HEARTH_EVENT_QUEUE_ITEM,       0,                  true,  nullptr,               &begin_with<dispatch_callback>},
+    {HEARTH_EVENT_FIBER_SETTLED,    kOnFiberComplete,   true,  "on_fiber_complete",   &begin_with<dispatch_settled>},
+    {HEARTH_EVENT_FIBERS_RECOVERED, kOnFibersRecovered, false, "on_fibers_recovered", &begin_with<dispatch_plan>},
+    {HEARTH_EVENT_MIGRATE,          kOnMigrate,         false, nullptr,               &begin_hook<hook_migrate>},
+};
+// clang-format on
+static_assert(
+    [] {
+      for (std::size_t place = 0; place < kEventKinds; ++place) {
+        const EventHandler& handler = kEventHandlers[place];
+        if (handler.kind != kEventRules[place].kind) return false;
+        if ((handler.begin != nullptr) != kEventRules[place].has_call) return false;
+      }
+      return sizeof(kEventHandlers) / sizeof(kEventHandlers[0]) == kEventKinds;
+    }(),
+    "a row for each kind, in their order");
 
 // CONNECTING and STATE_CHECK: over when this returns.
 inline hearth_status dispatch_synchronous(Activation& activation,
@@ -268,35 +258,24 @@ inline hearth_status dispatch_synchronous(Activation& activation,
 // hearth_class.on_event, for every class.
 inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   Activation& activation = *static_cast<Activation*>(instance);
-  const std::uint32_t kind = event->kind;
-  if (kind < HEARTH_EVENT_START || kind > HEARTH_EVENT_MIGRATE) return HEARTH_E_UNSUPPORTED;
+  if (!is_event_kind(event->kind)) return HEARTH_E_UNSUPPORTED;
+  const EventRule& rule = event_rule(event->kind);
+  const EventHandler& handler = kEventHandlers[event->kind - 1];
 
-  const bool wanted = (activation.traits().hooks & hook_of(kind)) != 0;
-  if (kind == HEARTH_EVENT_MIGRATE && !wanted) return HEARTH_E_UNSUPPORTED;  // it changes nothing
+  const bool wanted = (activation.traits().hooks & handler.hook) != 0;
+  if (event->kind == HEARTH_EVENT_MIGRATE && !wanted)
+    return HEARTH_E_UNSUPPORTED;  // it changes nothing
   if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
-  if (!wanted && !always_wanted(kind)) {
+  if (!rule.has_call || (!wanted && !handler.is_always_ours)) {
     activation.complete(event->call, HEARTH_OK, {});
     return HEARTH_OK;
   }
 
-  const Context context{event->call,
-                        event->connection,
-                        kind == HEARTH_EVENT_CALL || kind == HEARTH_EVENT_MESSAGE,
-                        unheard_hook(kind),
-                        0,
-                        nullptr,
-                        is_retried(kind)};
+  const Context context{event->call, event->connection, rule.is_on_behalf, handler.unheard,
+                        0,           nullptr,           rule.is_retried};
   const Activation::Entry entry(activation, context);
   try {
-    if (kind == HEARTH_EVENT_CALL) {
-      dispatch_call(activation, context, view(event->name), view(event->body));
-    } else if (kind == HEARTH_EVENT_REQUEST) {
-      dispatch_request(activation, context, *event);
-    } else if (kind == HEARTH_EVENT_FIBER_RECOVERED) {
-      return dispatch_recovery(activation, context, *event);
-    } else {
-      dispatch(activation, context, *event);
-    }
+    return handler.begin(activation, context, *event);
   } catch (...) {
     activation.complete_with_exception(context);
   }

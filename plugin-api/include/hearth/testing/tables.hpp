@@ -29,7 +29,7 @@ inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::
   const auto call = caller.call(id);
   if (!call) return HEARTH_E_GONE;
   const bool is_durable =
-      hearth::detail::is_retried(call->kind) || call->kind == HEARTH_EVENT_FIBERS_RECOVERED;
+      is_event_kind(call->kind) && event_rule(call->kind).sender == EventSender::kWork;
   if (is_durable && caller.in_transaction()) return caller.fail_in_transaction();
   caller.agent->calls.erase(id);
   const std::string_view text = view(body);
