@@ -27,7 +27,7 @@ AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
   shard_.loop().cancel_timer(interrupted_timer_);
   shard_.loop().cancel_timer(trial_timer_);
-  HEARTH_ASSERT(!room_place_, "slot destroyed while it waits for room");
+  HEARTH_ASSERT(!room.waiting, "slot destroyed while it waits for room");
 }
 
 // ---- events in ------------------------------------------------------------------------------------------
@@ -174,20 +174,20 @@ void AgentSlot::wake() {
   }
   served_ = shard_.environment_.classes.find(segment_);
   if (!served_) {
-    shard_.look_again(*this, kClassMissingRetry);
+    shard_.alarms_.look_again(key_, kClassMissingRetry);
     if (shard_.environment_.classes.is_awaited(segment_)) return refuse_strangers();
     refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseTryAgainLater);
     return;
   }
   if (!served_->refusal.empty()) {
     const Error why{Errc::kUnavailable, std::exchange(served_, nullptr)->refusal};
-    shard_.look_again(*this, kClassMissingRetry);
+    shard_.alarms_.look_again(key_, kClassMissingRetry);
     refuse_waiting(why, kCloseTryAgainLater);
     return;
   }
   if (awaits_decision(*served_)) {
     served_.reset();
-    shard_.look_again(*this, kClassMissingRetry);
+    shard_.alarms_.look_again(key_, kClassMissingRetry);
     return;
   }
   forget_failed_trial();
@@ -248,14 +248,14 @@ void AgentSlot::started(const Completion& completion) {
   state_ = AgentState::kLive;
   shard_.metrics_.of_class(key_.agent_class).starts.add();
   ++served_->starts->started;
-  shard_.failures_.erase(key_);
+  shard_.alarms_.forget_failures(key_);
   shard_.logger().write(LogLevel::kDebug, "agent.started",
                         {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, served_->settings.idle_timeout));
   if (leave_for_ && !leave_when_idle_) {
     leave_now(false);
-  } else if (has_permit_ || has_waking_permit_ || live_->has_durable_work()) {
+  } else if (permits_.any() || live_->has_durable_work()) {
     look();
   }
 }
@@ -263,8 +263,8 @@ void AgentSlot::started(const Completion& completion) {
 void AgentSlot::look() {
   if (state_ != AgentState::kLive || std::exchange(pump_posted_, true)) return;
   // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its own.
-  if (has_permit_ || has_waking_permit_) {
-    PacedSteps& steps = has_permit_ ? shard_.recoveries_ : shard_.steps_;
+  if (permits_.any()) {
+    PacedSteps& steps = permits_.recovery ? shard_.recoveries_ : shard_.steps_;
     steps.add([&shard = shard_, key = key_] { shard.pump(key); });
     return;
   }
@@ -331,11 +331,10 @@ void AgentSlot::settle() {
       live_->idle())
     leave_while_idle();
   if (state_ == AgentState::kLive &&
-      (live_->work_due() || (has_permit_ && live_->recovery_due()))) {
+      (live_->work_due() || (permits_.recovery && live_->recovery_due()))) {
     look();
   }
-  if (shard_.none_idle_until_ != SteadyTime{} && can_be_evicted_for_room())
-    shard_.none_idle_until_ = {};
+  shard_.admission_.may_be_idle(*this);
 }
 
 void AgentSlot::completed(const Completion& completion) {
@@ -359,8 +358,7 @@ std::optional<Error> AgentSlot::if_waking(const char* why) const {
 void AgentSlot::touch() {
   last_activity_ = shard_.loop().clock().steady_now();
   trimmed_ = false;
-  if (state_ != AgentState::kCold)
-    shard_.recent_.splice(shard_.recent_.end(), shard_.recent_, recency_);
+  if (state_ != AgentState::kCold) shard_.admission_.used(*this);
 }
 
 void AgentSlot::arm_idle_timer(SteadyTime due) {

@@ -3,6 +3,8 @@
 // comes and goes.
 
 #include "base/error.hpp"
+#include "runtime/admission.hpp"
+#include "runtime/alarm_clock.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/event_queue.hpp"
 #include "runtime/live_agent.hpp"
@@ -10,7 +12,6 @@
 #include "storage/agent_key.hpp"
 
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +31,6 @@ struct VersionTrial;
 // kEvicting  no event is delivered; EVICT in progress, or  finish_eviction(), from the loop
 //            the end is posted
 enum class AgentState { kCold, kWaking, kLive, kEvicting };
-
-// What keeps a cold agent from coming in.
-enum class RoomLack { kNothing, kAgents, kFiles };
 
 // Promises
 //  P1 One path   There is one way in (wake) and one way out (finish_eviction), whatever the reason.
@@ -62,7 +60,7 @@ enum class RoomLack { kNothing, kAgents, kFiles };
 //                the shard's other agents and clients have theirs in between.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
-class AgentSlot {
+class AgentSlot final : public Admission::Applicant {
  public:
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
@@ -90,7 +88,13 @@ class AgentSlot {
 
   // Starts the way out of a live agent; does nothing in any other state. With `sudden` no EVICT event is sent.
   void evict(EvictReason reason, bool sudden = false);
-  [[nodiscard]] bool can_be_evicted_for_room() const;
+
+  // ---- Admission::Applicant (agent_slot_room.cpp) ----
+  [[nodiscard]] bool may_leave_for_room() const override;
+  void leave_for_room() override;
+  [[nodiscard]] bool is_wanted() const override;
+  void come_in() override;
+  void turn_away(RoomLack lack) override;
 
   // ---- another version of its class, or none ----
   // This agent is to leave its code, for `reason`: with its next event, when leave_now() is called, or, if it is starting, once it
@@ -133,17 +137,14 @@ class AgentSlot {
 
   void wake();
   [[nodiscard]] bool is_unused() const {
-    return state_ == AgentState::kCold && connections_.empty() && queue_.empty() && !room_place_;
+    return state_ == AgentState::kCold && connections_.empty() && queue_.empty() && !room.waiting;
   }
   // ---- room (agent_slot_room.cpp) ----
   bool lacks_room();
-  void join_room_line(bool is_first);
   // It had its turn, and somebody else took the descriptors that were there.
   void rejoin_room_line();
   // Does nothing if it is not in it. Whoever waits for the agent's time asks again.
   void leave_room_line();
-  // It is the first of the line. False: it still is.
-  bool take_turn_for_room();
   void refuse_for_room(RoomLack lack);
   void settle();
   // What events that wait for the agent's start are told; nothing once it has started.
@@ -228,17 +229,12 @@ class AgentSlot {
   bool ends_here_ = false;  // leave_here()
   bool settling_ = false;
   bool trimmed_ = false;
-  bool has_permit_ = false;         // one of the shard's permits to recover
-  bool has_waking_permit_ = false;  // one of those to start because a time has come
+  HeldPermits permits_;
   bool pump_posted_ = false;
   SteadyTime last_activity_;
   TimerId idle_timer_ = 0;
-  std::optional<std::list<AgentSlot*>::iterator> room_place_;  // in the shard's line, while cold
-  std::optional<SteadyTime> room_lacked_since_;  // until it has started, or what waits is refused
-  bool room_for_events_ = false;                 // events waited when it joined the line
-  bool has_room_ = false;                        // found for it by its turn in the line
+  bool wakes_for_itself_ = false;  // no event waited when it joined the line for room
   bool lost_descriptors_ = false;
-  std::list<AgentSlot*>::iterator recency_;  // in the shard's list, while not cold
 };
 
 }  // namespace hearth::runtime

@@ -13,15 +13,10 @@ Error AgentSlot::why_it_ended(EvictReason reason) {
                "the agent was evicted (" + std::string(to_string(reason)) + "); try again"};
 }
 
-bool AgentSlot::can_be_evicted_for_room() const {
-  // One that was just woken for its work is about to do it.
-  return state_ == AgentState::kLive && queue_.empty() && live_->idle() && !has_waking_permit_;
-}
-
 void AgentSlot::evict(EvictReason reason, bool sudden) {
   if (state_ != AgentState::kLive) return;
   state_ = AgentState::kEvicting;
-  ++shard_.leaving_;
+  shard_.admission_.leaving();
   reason_ = reason;
   const std::chrono::milliseconds grace = served_->settings.evict_grace;
   if (sudden || grace.count() <= 0 || live_->broken()) {
@@ -35,8 +30,9 @@ void AgentSlot::evict(EvictReason reason, bool sudden) {
 void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
   if (end_posted_) return;
   end_posted_ = true;
-  ++shard_.ending_;
-  if (std::exchange(state_, AgentState::kEvicting) != AgentState::kEvicting) ++shard_.leaving_;
+  if (std::exchange(state_, AgentState::kEvicting) != AgentState::kEvicting)
+    shard_.admission_.leaving();
+  shard_.admission_.ending();
   reason_ = reason;
   start_failure_ = std::move(start_failure);
   if (ends_here_) return;
@@ -102,7 +98,7 @@ void AgentSlot::end_instance(Ending ending) {
   if (failed) {
     ending.next_wake = durable::either(ending.next_wake, shard_.known_wake(key_));
     if (!ending.next_wake.none() && !lost_descriptors_)
-      ending.at_least = shard_.wait_after_failure(key_);
+      ending.at_least = shard_.alarms_.wait_after_failure(key_);
     if (ending.next_wake.working)
       ending.at_least = std::min(ending.at_least, served_->settings.keep_alive_interval);
   }
@@ -147,16 +143,16 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   const bool wake_again = std::exchange(wake_again_, false);
   const bool waits_for_room =
       std::exchange(lost_descriptors_, false) && !destroyed && !shard_.stopping_;
-  if (!waits_for_room) room_lacked_since_.reset();
+  if (!waits_for_room) room.lacks_since.reset();
   shard_.release(*this);
   ClassMetrics& figures = shard_.metrics_.of_class(key_.agent_class);
   figures.live_agents.add(-1);
   if (!start_failure_ && !waits_for_room) figures.evicted(reason_);
-  if ((has_permit_ || has_waking_permit_) && !waits_for_room) shard_.give_back_permits(*this);
+  if (permits_.any() && !waits_for_room) shard_.give_back_permits(*this);
   if (destroyed) {
     part_with_the_known();
   } else {
-    shard_.rest(*this, next_wake, next_look, at_least);
+    shard_.alarms_.rest(key_, next_wake, next_look, at_least);
   }
   state_ = AgentState::kCold;
   trimmed_ = false;

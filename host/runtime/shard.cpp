@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "runtime/sync_gate.hpp"
 #include "storage/data_directory.hpp"
+#include "storage/descriptors.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +31,6 @@ unsigned shard_index(const storage::AgentKey& key, unsigned count) {
 
 Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment)
     : index_(index),
-      max_live_(share_of(environment.limits.max_live_agents, count)),
       loop_(loop),
       environment_(environment),
       metrics_(environment.metrics),
@@ -39,11 +39,14 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       directory_(environment.data.directory_path()),
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
+      admission_(loop, share_of(environment.limits.max_live_agents, count),
+                 &storage::can_open_files),
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),
-      recovery_(share_of(environment.limits.max_recovering, count)),
-      waking_(share_of(environment.limits.max_waking, count)) {
+      alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
+              share_of(environment.limits.max_recovering, count),
+              share_of(environment.limits.max_waking, count)) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -152,18 +155,15 @@ void Shard::remove_if_unused(AgentSlot& slot) {
 }
 
 AgentHandle Shard::admit(AgentSlot& slot) {
-  slot.recency_ = recent_.insert(recent_.end(), &slot);
+  admission_.enter(slot);
   const auto [id, place] = handles_.emplace(&slot);
   return AgentHandle{index_} << 56 | id;
 }
 
 void Shard::release(AgentSlot& slot) {
-  recent_.erase(slot.recency_);
   handles_.erase(slot.handle_ & ((AgentHandle{1} << 56) - 1));
   slot.handle_ = 0;
-  --leaving_;
-  --ending_;
-  if (!room_line_.empty()) serve_room_line_in(std::chrono::milliseconds(0));
+  admission_.left(slot);
 }
 
 LiveAgent* Shard::find_agent(AgentHandle handle) {
@@ -171,8 +171,16 @@ LiveAgent* Shard::find_agent(AgentHandle handle) {
   return slot == nullptr ? nullptr : (*slot)->live();
 }
 
+std::vector<AgentSlot*> Shard::residents() const {
+  std::vector<AgentSlot*> slots;
+  slots.reserve(admission_.residents().size());
+  for (Admission::Applicant* agent : admission_.residents())
+    slots.push_back(static_cast<AgentSlot*>(agent));  // only slots ask for room here
+  return slots;
+}
+
 Shard::Counts Shard::counts() const {
-  return Counts{recent_.size(), slots_.size(), connections_.size()};
+  return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
 }
 
 // ---- services -----------------------------------------------------------------------------------------------
@@ -256,7 +264,7 @@ void Shard::finish_destruction(const storage::AgentKey& key, const std::function
   const auto finish = [this, key, done](const std::string& trouble) {
     being_removed_.erase(key);
     if (!condemned_.finish(key, trouble)) finish_destructions_later();
-    failures_.erase(key);
+    alarms_.forget_failures(key);
     done();
   };
   const bool elsewhere =
@@ -295,6 +303,7 @@ void Shard::finish_destructions_later() {
 
 void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stopping_ = true;
+  alarms_.stop();
   stopped_ = std::move(done);
   std::vector<AgentSlot*> slots;
   slots.reserve(slots_.size());
@@ -303,19 +312,16 @@ void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stop_timer_ = loop_.call_at(deadline, [this] {
     stop_timer_ = 0;
     environment_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
-                              {{"shard", index_}, {"busy_agents", recent_.size()}});
-    for (AgentSlot* slot : std::vector(recent_.begin(), recent_.end())) {
-      slot->schedule_end(EvictReason::kShutdown, std::nullopt);
-    }
+                              {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
+    for (AgentSlot* slot : residents()) slot->schedule_end(EvictReason::kShutdown, std::nullopt);
   });
   check_stopped();
 }
 
 void Shard::check_stopped() {
-  if (!stopped_ || !recent_.empty()) return;
+  if (!stopped_ || !admission_.residents().empty()) return;
   loop_.cancel_timer(stop_timer_);
-  loop_.cancel_timer(alarm_);
-  loop_.cancel_timer(room_timer_);
+  admission_.stop();
   loop_.cancel_timer(destruction_timer_);
   const std::function<void()> done = std::exchange(stopped_, {});
   done();

@@ -6,14 +6,15 @@
 #include "base/random.hpp"
 #include "base/slot_map.hpp"
 #include "durable/wake_index.hpp"
+#include "runtime/admission.hpp"
 #include "runtime/agent_slot.hpp"
+#include "runtime/alarm_clock.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/connections.hpp"
 #include "runtime/durable_events.hpp"
 #include "runtime/paced_steps.hpp"
-#include "runtime/permits.hpp"
 #include "runtime/shard_answers.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
@@ -25,7 +26,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,7 +86,7 @@ struct VersionTrial {
 
 // Threads    The loop's own, but for the constructor.
 // Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing was ever woken.
-class Shard final : private ShardServices {
+class Shard final : private ShardServices, private AlarmedAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and says which agents are this shard's. Throws StorageError
   // if the directory of agents cannot be opened.
@@ -195,60 +195,34 @@ class Shard final : private ShardServices {
 
   Random& random() override { return environment_.random; }
   [[nodiscard]] durable::Wake known_wake(const storage::AgentKey& key) const override {
-    return wakes_.find(key);
+    return alarms_.known(key);
   }
-  void set_wake(const storage::AgentKey& key, const durable::Wake& wake) override;
+  void set_wake(const storage::AgentKey& key, const durable::Wake& wake) override {
+    alarms_.set_wake(key, wake);
+  }
 
-  // ---- alarms (shard_alarms.cpp): who must be awake, who may recover; permits.hpp says who needs a permit for what ----
-  // Thousands may be due at once. Waking one is a step of steps_ or recoveries_, and so is each piece of the work of an agent that
-  // holds a permit.
-  // Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold up the one of another. Agents
-  // that failed together come back apart: durable/back_off.hpp adds a random part to each wait.
+  // ---- AlarmedAgents (shard_alarms.cpp) ----
+  [[nodiscard]] bool is_cold(const storage::AgentKey& key) const override;
+  void look(const storage::AgentKey& key) override;
+  void let_recover(const storage::AgentKey& key) override;
+  void wake(const storage::AgentKey& key, bool HeldPermits::* kind) override;
   // Begins one thing that is due in a live agent, and comes back while there is more: one event in each round of the
   // loop, so that clients' frames and other agents' work come in between.
   void pump(const storage::AgentKey& key);
-  void ask_to_recover(AgentSlot& slot);
   void give_back_permits(AgentSlot& slot);
-  // The agent could not be woken: again after `wait`, if it must be awake at all.
-  void look_again(AgentSlot& slot, std::chrono::milliseconds wait);
-  // The agent is cold: when must it be awake next? Not before `at_least` from now. `next_look`: LiveAgent's, at its end.
-  void rest(AgentSlot& slot, const durable::Wake& wake, std::optional<std::int64_t> next_look,
-            std::chrono::milliseconds at_least);
-  // How long an agent that has failed is left alone: longer each time, until it has started.
-  std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
-  void run_alarms();
-  // Those that wait for a permit come in one by one, each a step, which leaves most of the loop's time to clients.
-  void admit_waiting();
-  void admit_to_wake();
-  void admit_to_recover();
-  void look_at(const storage::AgentKey& key, std::int64_t now_ms);
-  void let_recover(const storage::AgentKey& key);
-  void let_wake(const storage::AgentKey& key);
-  void wake_cold(const storage::AgentKey& key, Permits& permits, bool AgentSlot::* permit);
-  void notice_clock();
-  void arm_alarm();
-  void publish_recoveries();  // to the metrics
 
   // Of a condemned agent that has left memory: its files are removed on another thread, since that waits for the device. Then `done`,
   // on the shard; if something is left, it is tried again in a while.
   void finish_destruction(const storage::AgentKey& key, const std::function<void()>& done);
   void finish_destructions_later();
 
-  // The slots that are not cold and have this version.
+  // The slots that are not cold, least recently used first.
+  [[nodiscard]] std::vector<AgentSlot*> residents() const;
+  // Those of them that have this version.
   [[nodiscard]] std::vector<AgentSlot*> slots_of(const ServedClass& version) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
 
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
-
-  // ---- room (agent_slot_room.cpp) ----
-  // Cold agents for which there is no room stand in one line, in the order in which they came. Only the first is looked at: every few
-  // milliseconds, by one timer, and whenever an agent has left. Permits bound how many wait there because a time has come.
-  // For one more live agent. If need be, idle ones are asked to go.
-  RoomLack find_room();
-  // The least recently used idle agent leaves. False: there is none. All are looked at for that only if somebody may have become idle.
-  bool evict_idle();
-  void serve_room_line();
-  void serve_room_line_in(std::chrono::milliseconds wait);
 
   AgentHandle admit(AgentSlot& slot);
   void release(AgentSlot& slot);
@@ -265,7 +239,6 @@ class Shard final : private ShardServices {
   void client_came();  // tells those who do work that may wait
 
   const unsigned index_;
-  const std::size_t max_live_;
   ShardLoop& loop_;
   ShardEnvironment environment_;
   ShardMetrics metrics_;
@@ -276,26 +249,13 @@ class Shard final : private ShardServices {
   CondemnedAgents condemned_;
   std::set<storage::AgentKey> being_removed_;  // their files, on another thread
   TimerId destruction_timer_ = 0;
+  Admission admission_;    // its residents: slots that are not cold
   PacedSteps steps_;       // who wakes because a time has come
   PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time
   PacedSteps recoveries_;  // who recovers: limits.recovery_share
-  bool waking_admission_waits_ = false;    // a step of steps_
-  bool recovery_admission_waits_ = false;  // a step of recoveries_
-  bool alarms_started_ = false;
-  TimerId alarm_ = 0;
-  Permits recovery_;
-  Permits waking_;
-  SteadyTime room_again_{};  // no cold agent is woken by an alarm before: there was no room
-  std::list<AgentSlot*> room_line_;
-  TimerId room_timer_ = 0;        // runs while somebody waits
-  std::size_t leaving_ = 0;       // slots that are kEvicting
-  std::size_t ending_ = 0;        // ... whose end is certain, and soon
-  SteadyTime none_idle_until_{};  // nobody was idle, and nobody has said since that he is
-  std::unordered_map<storage::AgentKey, int> failures_;  // of agents that must be awake, in a row
-  std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
+  AlarmClock alarms_;
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
   SlotMap<AgentSlot*> handles_;
-  std::list<AgentSlot*> recent_;  // slots that are not cold, least recently used first
   bool stopping_ = false;
   TimerId stop_timer_ = 0;
   std::function<void()> stopped_;                               // set between stop() and its answer

@@ -7,7 +7,7 @@ namespace hearth::runtime {
 
 Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   Standing standing;
-  standing.wake = wakes_.find(key);
+  standing.wake = alarms_.known(key);
   const auto found = slots_.find(key);
   if (found == slots_.end()) return standing;
   const AgentSlot& slot = *found->second;
@@ -33,7 +33,7 @@ std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,
 
 std::map<std::string, std::size_t> Shard::live_by_class() const {
   std::map<std::string, std::size_t> counts;
-  for (const AgentSlot* slot : recent_) ++counts[slot->key().agent_class];
+  for (const AgentSlot* slot : residents()) ++counts[slot->key().agent_class];
   return counts;
 }
 

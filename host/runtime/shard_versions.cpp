@@ -8,7 +8,7 @@ namespace hearth::runtime {
 
 std::vector<AgentSlot*> Shard::slots_of(const ServedClass& version) const {
   std::vector<AgentSlot*> found;
-  for (AgentSlot* slot : recent_) {
+  for (AgentSlot* slot : residents()) {
     if (slot->served_.get() == &version) found.push_back(slot);
   }
   return found;
@@ -60,10 +60,8 @@ void Shard::trial_is_over(std::string_view segment) {
 void Shard::class_is_back(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->class_is_back();
   // Alarms found no class, or one on which agents failed: they need not wait for the next look.
-  if (const auto served = environment_.classes.find(segment)) {
-    wakes_.hurry(std::string(served->agent_class->name()), unix_millis(loop_.clock().wall_now()));
-  }
-  run_alarms();
+  if (const auto served = environment_.classes.find(segment))
+    alarms_.hurry(served->agent_class->name());
 }
 
 void Shard::class_is_gone(std::string_view segment) {

@@ -1,0 +1,132 @@
+#include "runtime/admission.hpp"
+
+#include "base/assert.hpp"
+
+namespace hearth::runtime {
+namespace {
+
+// An agent has up to three (its file, the WAL, the WAL again for syncing). The others are for those who come in meanwhile, and
+// so that clients find one for their socket: without clients nobody would ask for an agent.
+constexpr unsigned kWantedFiles = 8;
+
+// Each of those that end gives back two or more.
+constexpr std::size_t kEnoughEnd = kWantedFiles / 2;
+
+// Sockets and other shards give back descriptors too, and do not say so.
+constexpr std::chrono::milliseconds kLookAgainAfter{10};
+
+// An agent that becomes idle says so at the end of its turn; this is for what becomes idle without one.
+constexpr std::chrono::milliseconds kNoneIdleFor{100};
+
+}  // namespace
+
+Admission::Admission(ShardLoop& loop, std::size_t max_live,
+                     std::function<bool(unsigned count)> has_files)
+    : loop_(loop), max_live_(max_live), has_files_(std::move(has_files)) {}
+
+Admission::Verdict Admission::ask(Applicant& agent) {
+  if (agent.room.has_room) return {};
+  if (agent.room.waiting) return {Answer::kWait, RoomLack::kAgents};
+  const bool is_first = line_.empty();
+  const RoomLack lack = is_first ? find_room() : RoomLack::kAgents;
+  if (lack == RoomLack::kNothing) return {};
+  if (is_first && leaving_ == 0) return {Answer::kRefused, lack};
+  join(agent, false);
+  return {Answer::kWait, lack};
+}
+
+bool Admission::ask_again(Applicant& agent) {
+  const SteadyTime now = loop_.clock().steady_now();
+  if (agent.room.lacks_since && now - *agent.room.lacks_since >= kLongestWait) return false;
+  join(agent, true);
+  return true;
+}
+
+void Admission::join(Applicant& agent, bool is_first) {
+  if (!agent.room.lacks_since) agent.room.lacks_since = loop_.clock().steady_now();
+  agent.room.waiting = line_.insert(is_first ? line_.begin() : line_.end(), &agent);
+  if (is_first || timer_ == 0) serve_in(kLookAgainAfter);
+}
+
+bool Admission::drop_out(Applicant& agent) {
+  agent.room.lacks_since.reset();
+  if (!agent.room.waiting) return false;
+  line_.erase(*std::exchange(agent.room.waiting, std::nullopt));
+  return true;
+}
+
+void Admission::enter(Applicant& agent) {
+  HEARTH_ASSERT(!agent.room.resident, "an agent comes in twice");
+  agent.room.resident = residents_.insert(residents_.end(), &agent);
+}
+
+void Admission::left(Applicant& agent) {
+  residents_.erase(*std::exchange(agent.room.resident, std::nullopt));
+  --leaving_;
+  --ending_;
+  if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
+}
+
+RoomLack Admission::find_room() {
+  if (!has_files_(kWantedFiles)) {
+    if (ending_ < kEnoughEnd) (void)evict_idle();
+    return RoomLack::kFiles;
+  }
+  // Who is evicted leaves a moment later; the limit is exceeded by one until then.
+  if (residents_.size() < max_live_ || evict_idle()) return RoomLack::kNothing;
+  return RoomLack::kAgents;
+}
+
+// All are looked at only if some may have become idle.
+bool Admission::evict_idle() {
+  const SteadyTime now = loop_.clock().steady_now();
+  if (now < none_idle_until_) return false;
+  for (std::size_t left = residents_.size(); left > 0; --left) {
+    Applicant* const agent = residents_.front();
+    if (agent->may_leave_for_room()) {
+      agent->leave_for_room();
+      return true;
+    }
+    residents_.splice(residents_.end(), residents_, residents_.begin());  // it is in use
+  }
+  none_idle_until_ = now + kNoneIdleFor;
+  return false;
+}
+
+void Admission::serve_in(std::chrono::milliseconds wait) {
+  loop_.cancel_timer(timer_);
+  timer_ = loop_.call_at(loop_.clock().steady_now() + wait, [this] {
+    timer_ = 0;
+    serve();
+  });
+}
+
+void Admission::serve() {
+  if (line_.empty()) return;
+  const bool goes = serve_first();
+  // The next one from the loop: what else is ready comes in between.
+  if (!line_.empty()) serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
+}
+
+bool Admission::serve_first() {
+  Applicant& agent = *line_.front();
+  if (!agent.is_wanted()) {
+    agent.turn_away(RoomLack::kNothing);
+    return true;
+  }
+  const RoomLack lack = find_room();
+  if (lack == RoomLack::kNothing) {
+    // Making room may have ended the wait of the first one.
+    if (agent.room.waiting) line_.erase(*std::exchange(agent.room.waiting, std::nullopt));
+    agent.room.has_room = true;
+    agent.come_in();
+    agent.room.has_room = false;
+    return true;
+  }
+  const SteadyTime now = loop_.clock().steady_now();
+  if (leaving_ > 0 && now - *agent.room.lacks_since < kLongestWait) return false;
+  agent.turn_away(lack);
+  return true;
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,125 @@
+#pragma once
+// Room for agents on one shard: how many are in memory, and whether the process has file descriptors for one more.
+
+#include "runtime/shard_loop.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <optional>
+#include <utility>
+
+namespace hearth::runtime {
+
+// What keeps a cold agent from coming in.
+enum class RoomLack { kNothing, kAgents, kFiles };
+
+// Agents in memory are residents, kept in the order of their last use. A cold agent asks before it comes in; if
+// there is no room, idle residents are asked to leave, and it waits in one line until they have left.
+//
+// Promises
+//  P1 Bounded    At most max_live residents, and one more for each that is leaving. None comes in while the
+//                process has hardly a descriptor left: those that remain are for clients' sockets.
+//  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is looked at:
+//                every few milliseconds, and whenever a resident has left.
+//  P3 Who goes   The least recently used resident that is idle.
+//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then it is refused.
+//
+// Threads    The shard's.
+// Lifetime   The loop and all agents that are residents or wait outlive it, until stop().
+class Admission {
+ public:
+  static constexpr std::chrono::milliseconds kLongestWait{5'000};
+
+  class Applicant;
+  using Line = std::list<Applicant*>;
+
+  // Where an agent stands. Only Admission changes it.
+  struct Place {
+    std::optional<Line::iterator> resident;  // in the order of use
+    std::optional<Line::iterator> waiting;   // in the line
+    std::optional<SteadyTime> lacks_since;   // until it has come in for good, or is refused
+    bool has_room = false;                   // found for it; it comes in just now
+  };
+
+  // An agent, as Admission sees it. No member is called from inside a call of the agent's own but ask().
+  class Applicant {
+   public:
+    Applicant() = default;
+    Applicant(const Applicant&) = delete;
+    Applicant& operator=(const Applicant&) = delete;
+
+    // A resident: it is idle, and would leave for another one.
+    [[nodiscard]] virtual bool may_leave_for_room() const = 0;
+    // It goes, from the loop.
+    virtual void leave_for_room() = 0;
+    // In the line: something still waits for it.
+    [[nodiscard]] virtual bool is_wanted() const = 0;
+    // First in the line, and there is room: it becomes a resident, or wants to no longer.
+    virtual void come_in() = 0;
+    // First in the line: it must not wait any longer, or is not wanted (kNothing). It leaves the line.
+    virtual void turn_away(RoomLack lack) = 0;
+
+    Place room;
+
+   protected:
+    ~Applicant() = default;
+  };
+
+  // `has_files`: whether so many descriptors could be had.
+  Admission(ShardLoop& loop, std::size_t max_live, std::function<bool(unsigned count)> has_files);
+
+  // ---- a cold agent ----
+  enum class Answer { kComeIn, kWait, kRefused };
+  struct Verdict {
+    Answer answer = Answer::kComeIn;
+    RoomLack lack = RoomLack::kNothing;
+  };
+  // It would come in. kWait: it stands in the line now, or did already.
+  Verdict ask(Applicant& agent);
+  // It had its turn, and another taker got the descriptors: it is first again. False: it has waited too long.
+  [[nodiscard]] bool ask_again(Applicant& agent);
+  // It waits no longer, for whatever reason. True if it stood in the line.
+  bool drop_out(Applicant& agent);
+
+  // ---- residents ----
+  void enter(Applicant& agent);
+  void used(Applicant& agent) {
+    residents_.splice(residents_.end(), residents_, *agent.room.resident);
+  }
+  // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
+  void leaving() { ++leaving_; }
+  void ending() { ++ending_; }
+  void left(Applicant& agent);
+  // This one may have become idle.
+  void may_be_idle(const Applicant& agent) {
+    if (none_idle_until_ != SteadyTime{} && agent.may_leave_for_room()) none_idle_until_ = {};
+  }
+  // Least recently used first.
+  [[nodiscard]] const Line& residents() const { return residents_; }
+
+  // Looks at the line no more.
+  void stop() { loop_.cancel_timer(std::exchange(timer_, 0)); }
+
+ private:
+  RoomLack find_room();
+  bool evict_idle();
+  void serve();
+  // True: the first of the line has had its turn.
+  bool serve_first();
+  void serve_in(std::chrono::milliseconds wait);
+  void join(Applicant& agent, bool is_first);
+
+  ShardLoop& loop_;
+  const std::size_t max_live_;
+  const std::function<bool(unsigned)> has_files_;
+  Line residents_;
+  Line line_;
+  TimerId timer_ = 0;             // runs while some agent waits
+  std::size_t leaving_ = 0;       // residents
+  std::size_t ending_ = 0;        // of them
+  SteadyTime none_idle_until_{};  // none was idle, and none has said since that it is
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,199 @@
+#include "runtime/alarm_clock.hpp"
+
+#include "durable/back_off.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestAlarmWait{60'000};
+constexpr milliseconds kNoRoomWait{1'000};
+// After a failure; doubled with each further one. Up to a quarter is added at random.
+constexpr milliseconds kFailureBase{4'000};
+constexpr milliseconds kFailureCap{240'000};
+// The wall's clock was set back, and not only slowed down.
+constexpr milliseconds kSetBack{1'000};
+
+}  // namespace
+
+AlarmClock::AlarmClock(const Parts& parts, std::size_t max_recovering, std::size_t max_waking)
+    : parts_(parts), recovery_(max_recovering), waking_(max_waking) {}
+
+void AlarmClock::start() {
+  is_running_ = true;
+  run();
+}
+
+void AlarmClock::stop() {
+  is_running_ = false;
+  parts_.loop.cancel_timer(std::exchange(timer_, 0));
+}
+
+// ---- moments ----------------------------------------------------------------------------------------------
+
+void AlarmClock::set_wake(const storage::AgentKey& key, const durable::Wake& wake) {
+  parts_.wakes.set(key, wake);
+  arm();
+}
+
+void AlarmClock::look_at(const storage::AgentKey& key, std::int64_t at_ms) {
+  parts_.wakes.look_again(key, at_ms);
+  arm();
+}
+
+void AlarmClock::look_again(const storage::AgentKey& key, milliseconds wait) {
+  if (!known(key).none()) look_at(key, now_ms() + wait.count());
+}
+
+void AlarmClock::rest(const storage::AgentKey& key, const durable::Wake& wake,
+                      std::optional<std::int64_t> next_look, milliseconds at_least) {
+  if (wake.none()) return;
+  const std::int64_t now = now_ms();
+  // Work that was under way ended with the instance: it is interrupted now.
+  std::int64_t at = wake.working ? now : wake.at_ms.value_or(now);
+  // Who stands in line to recover is woken when it is his turn. Sooner he would only take the place of another who waits, and so on.
+  if (!wake.working && recovery_.waits(key))
+    at = next_look.value_or(now + kLongestAlarmWait.count());
+  look_at(key, std::max(at, now + at_least.count()));
+}
+
+void AlarmClock::hurry(std::string_view agent_class) {
+  parts_.wakes.hurry(std::string(agent_class), now_ms());
+  run();
+}
+
+// ---- who is due -------------------------------------------------------------------------------------------
+
+void AlarmClock::run() {
+  if (!is_running_) return;
+  notice_clock();
+  const std::int64_t now = now_ms();
+  while (const std::optional<storage::AgentKey> key = parts_.wakes.due(now)) {
+    parts_.wakes.taken(*key);
+    look_at_due(*key, now);
+  }
+  admit_waiting();
+  arm();
+}
+
+// A live agent begins what is due. A cold one waits for the permit that it needs.
+void AlarmClock::look_at_due(const storage::AgentKey& key, std::int64_t now_ms) {
+  if (!parts_.agents.is_cold(key)) return parts_.agents.look(key);
+  const durable::Wake wake = known(key);
+  const bool is_due_by_time = wake.at_ms && *wake.at_ms <= now_ms;
+  if (!wake.working || is_due_by_time) return waking_.wait(key);
+  recovery_.wait(key);
+  if (wake.at_ms) parts_.wakes.look_again(key, *wake.at_ms);  // which may come before its turn
+}
+
+void AlarmClock::admit_waiting() {
+  admit_to_wake();
+  admit_to_recover();
+}
+
+void AlarmClock::admit_to_wake() {
+  if (waking_.waiting() == 0 || std::exchange(waking_admission_waits_, true)) return;
+  parts_.wakings.add([this] {
+    waking_admission_waits_ = false;
+    if (!is_running_) return;
+    const std::optional<storage::AgentKey> key = waking_.next();
+    if (!key) return;  // comes back with the next permit
+    if (parts_.agents.is_cold(*key)) {
+      wake_cold(*key, &HeldPermits::waking);
+    } else {
+      parts_.agents.look(*key);
+    }
+    admit_to_wake();
+  });
+}
+
+void AlarmClock::admit_to_recover() {
+  if (recovery_.waiting() == 0 || std::exchange(recovery_admission_waits_, true)) return;
+  parts_.recoveries.add([this] {
+    recovery_admission_waits_ = false;
+    if (!is_running_) return;
+    const std::optional<storage::AgentKey> key = recovery_.next();
+    if (!key) return;
+    if (parts_.agents.is_cold(*key)) {
+      wake_cold(*key, &HeldPermits::recovery);
+    } else {
+      parts_.agents.let_recover(*key);
+    }
+    admit_to_recover();
+  });
+}
+
+void AlarmClock::wake_cold(const storage::AgentKey& key, bool HeldPermits::* kind) {
+  if (known(key).none()) return;                         // it was awake meanwhile, and is done
+  if (parts_.loop.clock().steady_now() < room_again_) {  // for thousands of them that is asked once
+    look_at(key, now_ms() + kNoRoomWait.count());
+    return;
+  }
+  parts_.agents.wake(key, kind);
+}
+
+// Rows are in the wall's time. What an interval or a delay waits for must not be an hour further away because the clock was
+// set back by one: everybody is looked at at the moment that was meant, and puts his rows right or goes on waiting.
+void AlarmClock::notice_clock() {
+  const auto steady =
+      std::chrono::duration_cast<milliseconds>(parts_.loop.clock().steady_now().time_since_epoch());
+  const std::int64_t offset = now_ms() - steady.count();
+  const std::int64_t last = std::exchange(clock_offset_ms_, offset).value_or(offset);
+  if (offset < last - kSetBack.count()) parts_.wakes.bring_forward(last - offset);
+}
+
+void AlarmClock::arm() {
+  notice_clock();  // before the timer that would notice it is put off
+  publish();
+  parts_.loop.cancel_timer(std::exchange(timer_, 0));
+  const std::optional<std::int64_t> next = parts_.wakes.next_ms();
+  if (!next || !is_running_) return;
+  // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can cost.
+  const auto bounded = milliseconds(
+      std::clamp<std::int64_t>(*next - now_ms(), 0, milliseconds(kLongestAlarmWait).count()));
+  timer_ = parts_.loop.call_at(parts_.loop.clock().steady_now() + bounded, [this] {
+    timer_ = 0;
+    run();
+  });
+}
+
+void AlarmClock::publish() {
+  parts_.metrics.recovering.set(static_cast<std::int64_t>(recovery_.out()));
+  parts_.metrics.waiting_for_recovery.set(static_cast<std::int64_t>(recovery_.waiting()));
+  parts_.metrics.waiting_for_wake.set(static_cast<std::int64_t>(waking_.waiting()));
+  parts_.metrics.pending_wakes.set(std::ssize(parts_.wakes));
+}
+
+// ---- failures and permits ---------------------------------------------------------------------------------
+
+milliseconds AlarmClock::wait_after_failure(const storage::AgentKey& key) {
+  return durable::back_off(++failures_[key], kFailureBase, kFailureCap, parts_.random);
+}
+
+void AlarmClock::take(HeldPermits& held, bool HeldPermits::* kind) {
+  held.*kind = line_of(kind).take();
+}
+
+void AlarmClock::ask_to_recover(const storage::AgentKey& key, HeldPermits& held) {
+  if (held.recovery) return;
+  if (recovery_.waiting() == 0 && recovery_.take()) {
+    held.recovery = true;
+  } else {
+    recovery_.wait(key);
+  }
+  publish();
+}
+
+void AlarmClock::give_back(HeldPermits& held, bool still_recovers) {
+  if (std::exchange(held.waking, false)) waking_.give_back();
+  if (!still_recovers && std::exchange(held.recovery, false)) recovery_.give_back();
+  publish();
+  admit_waiting();
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,129 @@
+#pragma once
+// When which agent of a shard must be awake, and who may be woken or recover now.
+
+#include "base/random.hpp"
+#include "durable/wake_index.hpp"
+#include "runtime/paced_steps.hpp"
+#include "runtime/permits.hpp"
+#include "runtime/shard_loop.hpp"
+#include "runtime/shard_metrics.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+namespace hearth::runtime {
+
+// What an agent may hold: permits.hpp says what each is for.
+struct HeldPermits {
+  bool recovery = false;
+  bool waking = false;
+
+  [[nodiscard]] bool any() const { return recovery || waking; }
+};
+
+// What the alarm clock asks of the agents of its shard.
+class AlarmedAgents {
+ public:
+  AlarmedAgents() = default;
+  AlarmedAgents(const AlarmedAgents&) = delete;
+  AlarmedAgents& operator=(const AlarmedAgents&) = delete;
+
+  [[nodiscard]] virtual bool is_cold(const storage::AgentKey& key) const = 0;
+  // It is not cold, and something of it is due.
+  virtual void look(const storage::AgentKey& key) = 0;
+  // It is not cold, and it is its turn to recover. It takes the permit if it can use it.
+  virtual void let_recover(const storage::AgentKey& key) = 0;
+  // It is cold, and there is a permit of that kind for it. It takes the permit if it wakes.
+  virtual void wake(const storage::AgentKey& key, bool HeldPermits::* kind) = 0;
+
+ protected:
+  ~AlarmedAgents() = default;
+};
+
+// One timer for the nearest moment of all agents. A live agent is told to look. A cold one waits for a permit, and is woken
+// in its turn: thousands may be due at once, so waking one is a step of the shard's PacedSteps.
+//
+// Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold up the one of
+// another. Agents that failed together come back apart: durable/back_off.hpp adds a random part to each wait.
+//
+// Threads    The shard's.
+// Lifetime   All that the constructor is given outlives it.
+// Failure    set_wake() throws StorageError.
+class AlarmClock {
+ public:
+  struct Parts {
+    ShardLoop& loop;
+    durable::WakeIndex& wakes;
+    AlarmedAgents& agents;
+    PacedSteps& wakings;     // steps that wake
+    PacedSteps& recoveries;  // steps that recover
+    ShardMetrics& metrics;
+    Random& random;
+  };
+  AlarmClock(const Parts& parts, std::size_t max_recovering, std::size_t max_waking);
+
+  // From now on agents are woken.
+  void start();
+  // No agent is woken any more.
+  void stop();
+
+  // ---- moments ----
+  [[nodiscard]] durable::Wake known(const storage::AgentKey& key) const {
+    return parts_.wakes.find(key);
+  }
+  void set_wake(const storage::AgentKey& key, const durable::Wake& wake);
+  // Looks at this agent again at that moment (Unix milliseconds), also if nothing of it is known to be due.
+  void look_at(const storage::AgentKey& key, std::int64_t at_ms);
+  // It could not be woken: again after `wait`, if it must be awake at all.
+  void look_again(const storage::AgentKey& key, std::chrono::milliseconds wait);
+  // It is cold: when must it be awake next? Not before `at_least` from now. `next_look`: LiveAgent's, at its end.
+  void rest(const storage::AgentKey& key, const durable::Wake& wake,
+            std::optional<std::int64_t> next_look, std::chrono::milliseconds at_least);
+  // Agents of this class need not wait for the next look.
+  void hurry(std::string_view agent_class);
+
+  // ---- failures ----
+  // How long an agent that has failed once more is left alone: longer each time, until it has started or is gone.
+  std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
+  void forget_failures(const storage::AgentKey& key) { failures_.erase(key); }
+  // There was no room: no cold agent is woken before.
+  void no_room_until(SteadyTime until) { room_again_ = until; }
+
+  // ---- permits ----
+  void take(HeldPermits& held, bool HeldPermits::* kind);
+  // For an agent that must recover; else it waits in line for let_recover().
+  void ask_to_recover(const storage::AgentKey& key, HeldPermits& held);
+  // The one for recovery stays with an agent that still recovers.
+  void give_back(HeldPermits& held, bool still_recovers);
+
+ private:
+  void run();
+  void look_at_due(const storage::AgentKey& key, std::int64_t now_ms);
+  void admit_waiting();
+  void admit_to_wake();
+  void admit_to_recover();
+  void wake_cold(const storage::AgentKey& key, bool HeldPermits::* kind);
+  void notice_clock();
+  void arm();
+  void publish();  // to the metrics
+  [[nodiscard]] Permits& line_of(bool HeldPermits::* kind) {
+    return kind == &HeldPermits::waking ? waking_ : recovery_;
+  }
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(parts_.loop.clock().wall_now()); }
+
+  const Parts parts_;
+  Permits recovery_;
+  Permits waking_;
+  bool is_running_ = false;
+  TimerId timer_ = 0;
+  bool waking_admission_waits_ = false;    // a step of parts_.wakings
+  bool recovery_admission_waits_ = false;  // a step of parts_.recoveries
+  SteadyTime room_again_{};
+  std::unordered_map<storage::AgentKey, int> failures_;  // in a row
+  std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
+};
+
+}  // namespace hearth::runtime

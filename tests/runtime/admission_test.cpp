@@ -1,0 +1,182 @@
+#include "runtime/admission.hpp"
+
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using Said = Admission::Answer;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  struct Agent final : Admission::Applicant {
+    explicit Agent(AdmissionTest& of_test) : test(of_test) {}
+    [[nodiscard]] bool may_leave_for_room() const override { return idle && !leaving; }
+    void leave_for_room() override {
+      leaving = true;
+      test.admission_.leaving();
+      test.admission_.ending();
+    }
+    [[nodiscard]] bool is_wanted() const override { return wanted; }
+    void come_in() override {
+      if (test.admission_.ask(*this).answer == Said::kComeIn) test.admission_.enter(*this);
+    }
+    void turn_away(RoomLack lack) override {
+      refused = lack;
+      test.admission_.drop_out(*this);
+    }
+    [[nodiscard]] bool is_in() const { return room.resident.has_value(); }
+
+    AdmissionTest& test;
+    bool idle = false;
+    bool leaving = false;
+    bool wanted = true;
+    std::optional<RoomLack> refused;
+  };
+
+  Agent& agent() { return agents_.emplace_back(*this); }
+  Agent& resident() {
+    Agent& made = agent();
+    admission_.enter(made);
+    return made;
+  }
+  void has_left(Agent& gone) {
+    admission_.left(gone);
+    loop_.settle();
+  }
+
+  testing::ManualLoop loop_;
+  bool has_files_ = true;
+  Admission admission_{loop_, 2, [this](unsigned) { return has_files_; }};
+  std::deque<Agent> agents_;
+};
+
+TEST_F(AdmissionTest, WhereThereIsRoomAnAgentComesIn) {
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+  (void)resident();
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+}
+
+TEST_F(AdmissionTest, P1_WithAllBusyAnAgentIsRefused) {
+  (void)resident();
+  (void)resident();
+  const Admission::Verdict verdict = admission_.ask(agent());
+  EXPECT_EQ(verdict.answer, Said::kRefused);
+  EXPECT_EQ(verdict.lack, RoomLack::kAgents);
+}
+
+TEST_F(AdmissionTest, P1_NoneComesInWithoutDescriptors) {
+  has_files_ = false;
+  const Admission::Verdict verdict = admission_.ask(agent());
+  EXPECT_EQ(verdict.answer, Said::kRefused);
+  EXPECT_EQ(verdict.lack, RoomLack::kFiles);
+}
+
+TEST_F(AdmissionTest, P1_WithoutDescriptorsAnIdleOneLeavesAndOneWaitsForThem) {
+  Agent& idle = resident();
+  idle.idle = true;
+  has_files_ = false;
+  Agent& comes = agent();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  EXPECT_TRUE(idle.leaving);
+  has_files_ = true;
+  has_left(idle);
+  EXPECT_TRUE(comes.is_in());
+}
+
+TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
+  Agent& first = resident();
+  Agent& second = resident();
+  first.idle = second.idle = true;
+  admission_.used(first);
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+  EXPECT_TRUE(second.leaving);
+  EXPECT_FALSE(first.leaving);
+}
+
+TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {
+  Agent& busy = resident();
+  Agent& leaves = resident();
+  leaves.leave_for_room();
+  Agent& first = agent();
+  Agent& second = agent();
+  EXPECT_EQ(admission_.ask(first).answer, Said::kWait);
+  busy.idle = true;
+  admission_.may_be_idle(busy);
+  EXPECT_EQ(admission_.ask(second).answer, Said::kWait) << "though one could leave for it";
+  EXPECT_EQ(admission_.ask(first).answer, Said::kWait) << "its place is kept";
+  busy.idle = false;
+  has_left(leaves);
+  EXPECT_TRUE(first.is_in());
+  EXPECT_FALSE(second.is_in());
+}
+
+TEST_F(AdmissionTest, P4_ItWaitsWhileOneIsLeavingAndNotForEver) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& comes = agent();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  loop_.advance(Admission::kLongestWait - milliseconds(100));
+  EXPECT_FALSE(comes.refused);
+  loop_.advance(milliseconds(200));
+  EXPECT_EQ(comes.refused, RoomLack::kAgents);
+}
+
+TEST_F(AdmissionTest, WhatIsNotWantedAnyMoreLeavesTheLine) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& comes = agent();
+  Agent& next = agent();
+  (void)admission_.ask(comes);
+  (void)admission_.ask(next);
+  comes.wanted = false;
+  has_left(leaves);
+  EXPECT_EQ(comes.refused, RoomLack::kNothing);
+  EXPECT_TRUE(next.is_in());
+}
+
+TEST_F(AdmissionTest, OneWhoseDescriptorsWereTakenIsFirstAgain) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& waits = agent();
+  (void)admission_.ask(waits);
+  Agent& unlucky = agent();
+  EXPECT_TRUE(admission_.ask_again(unlucky));
+  has_left(leaves);
+  EXPECT_TRUE(unlucky.is_in());
+  EXPECT_FALSE(waits.is_in());
+}
+
+TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& comes = agent();
+  EXPECT_FALSE(admission_.drop_out(comes));
+  (void)admission_.ask(comes);
+  EXPECT_TRUE(admission_.drop_out(comes));
+  EXPECT_FALSE(admission_.drop_out(comes));
+  has_left(leaves);
+  EXPECT_FALSE(comes.is_in());
+}
+
+TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {
+  Agent& one = resident();
+  (void)resident();
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kRefused);
+  one.idle = true;  // without saying so
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kRefused);
+  loop_.advance(milliseconds(100));
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
