@@ -21,7 +21,7 @@ AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
     : shard_(shard),
       key_(std::move(key)),
       segment_(std::move(segment)),
-      queue_(shard.connections_, shard.client_memory(), shard.limits()) {}
+      queue_(shard.connections_, shard.environment_.client_memory, shard.limits()) {}
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
@@ -198,10 +198,9 @@ void AgentSlot::wake() {
   shard_.metrics_.of_class(key_.agent_class).live_agents.add(1);
   settling_ = true;  // what START causes is looked at below, once it is on its way
   Result<void> starting;
-  ShardServices& services = shard_;
   try {
-    live_ = std::make_unique<LiveAgent>(*this, services, served_->agent_class, served_->settings,
-                                        handle_);
+    live_ = std::make_unique<LiveAgent>(*this, shard_.services_, served_->agent_class,
+                                        served_->settings, handle_);
     starting = live_->start();
   } catch (const OutOfDescriptors& failure) {  // agent boundary
     // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for others.

@@ -96,7 +96,7 @@ void AgentSlot::end_instance(Ending ending) {
   ending.destroyed = live_ && live_->destruction_requested();
   if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
   if (failed) {
-    ending.next_wake = durable::either(ending.next_wake, shard_.known_wake(key_));
+    ending.next_wake = durable::either(ending.next_wake, shard_.alarms_.known(key_));
     if (!ending.next_wake.none() && !lost_descriptors_)
       ending.at_least = shard_.alarms_.wait_after_failure(key_);
     if (ending.next_wake.working)
@@ -121,7 +121,8 @@ void AgentSlot::end_instance(Ending ending) {
 }
 
 void AgentSlot::note_kept(bool destroyed) {
-  if (live_ && live_->kept_at_end() && !destroyed) shard_.note_kept(key_, storage::Kept::kOnDevice);
+  if (live_ && live_->kept_at_end() && !destroyed)
+    shard_.files_.note_kept(key_, storage::Kept::kOnDevice);
 }
 
 void AgentSlot::closed(const Ending& ending, const std::string& trouble) {

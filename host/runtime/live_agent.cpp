@@ -53,12 +53,12 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       settings_(settings),
       figures_(services.metrics().of_class(slot.key().agent_class)),
       handle_(handle),
-      kept_(services.kept(slot.key())),
-      database_(services.database_path(slot.key()), slot.key(),
+      kept_(services.files().kept(slot.key())),
+      database_(services.files().path(slot.key()), slot.key(),
                 database_options(*class_, settings, kept_, services)),
       work_(database_, slot.key(), services.loop().clock(), services.random(), settings,
             services.durable_events(), stops_at_commit_),
-      known_wake_(services.known_wake(slot.key())),
+      known_wake_(services.alarms().known(slot.key())),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
       interruptible_(services.limits().max_waiting, services.limits().max_waiting_bytes),
@@ -320,7 +320,7 @@ bool LiveAgent::dirty() const {
 
 void LiveAgent::commit() {
   if (!recorded_ && database_.dirty()) {
-    services_.record_agent(slot_.key());
+    services_.files().record(slot_.key());
     if (gate_ != nullptr) gate_->directory_written();
     recorded_ = true;
   }
@@ -342,7 +342,7 @@ void LiveAgent::commit() {
 void LiveAgent::note_kept(storage::Kept kept) {
   if (kept_ >= kept || !database_.stored()) return;
   kept_ = kept;
-  services_.note_kept(slot_.key(), kept);
+  services_.files().note_kept(slot_.key(), kept);
 }
 
 void LiveAgent::all_durable() {
@@ -544,7 +544,7 @@ std::string LiveAgent::close_database() {
   try {
     database_.close();
     kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() && !database_.broken() &&
-                   services_.sync_names(slot_.key());
+                   services_.files().sync_names(slot_.key());
     return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
     return failure.what();

@@ -24,7 +24,7 @@ durable::Wake LiveAgent::wake() const {
 }
 
 void LiveAgent::persist_wake(const durable::Wake& wake) {
-  services_.set_wake(slot_.key(), wake);
+  services_.alarms().set_wake(slot_.key(), wake);
   known_wake_ = wake;
 }
 

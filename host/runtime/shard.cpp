@@ -1,7 +1,6 @@
 #include "runtime/shard.hpp"
 
 #include "base/assert.hpp"
-#include "runtime/sync_gate.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/descriptors.hpp"
 
@@ -37,6 +36,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       durable_events_(environment.logger, environment.metrics),
       connections_(metrics_.connections),
       directory_(environment.data.directory_path()),
+      files_(environment.data, directory_, loop.clock(), environment.logger),
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
@@ -46,7 +46,11 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       recoveries_(loop, environment.limits.recovery_share),
       alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
-              share_of(environment.limits.max_waking, count)) {
+              share_of(environment.limits.max_waking, count)),
+      services_({loop, environment.logger, environment.random, environment.client_memory,
+                 environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
+                 alarms_, environment.sync, environment.directory_wal, environment.pool,
+                 environment_.state_frame, alive_}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -183,61 +187,7 @@ Shard::Counts Shard::counts() const {
   return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
 }
 
-// ---- services -----------------------------------------------------------------------------------------------
-
-std::filesystem::path Shard::database_path(const storage::AgentKey& key) const {
-  return environment_.data.agent_path(key);
-}
-
-std::unique_ptr<DurabilityGate> Shard::make_gate(const storage::AgentDatabase& database) {
-  return std::make_unique<SyncGate>(environment_.sync, loop_, database, environment_.directory_wal);
-}
-
-void Shard::record_agent(const storage::AgentKey& key) {
-  environment_.data.check_not_lost();
-  directory_.record(key, unix_millis(loop_.clock().wall_now()));
-}
-
-storage::Kept Shard::kept(const storage::AgentKey& key) {
-  environment_.data.check_not_lost();
-  return directory_.kept(key);
-}
-
-void Shard::note_kept(const storage::AgentKey& key, storage::Kept kept) {
-  try {
-    directory_.note_kept(key, kept);
-  } catch (const StorageError& failure) {
-    environment_.logger.write(LogLevel::kWarn, "agent.kept_not_noted",
-                              {{"class", key.agent_class},
-                               {"agent", key.name},
-                               {"error", std::string_view(failure.what())}});
-  }
-}
-
-bool Shard::sync_names(const storage::AgentKey& key) const {
-  return environment_.data.sync_names_of(key);
-}
-
-std::string Shard::state_frame(std::string_view state_json) {
-  return environment_.state_frame(state_json);
-}
-
-bool Shard::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
-                    std::shared_ptr<std::atomic<bool>> abandoned,
-                    std::function<void(Result<void>)> done) {
-  // A version each: one that is mended does not wait behind the jobs of the one that hangs.
-  const std::string owner =
-      std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
-  return environment_.pool.run(
-      [agent_class = std::move(agent_class), job, abandoned = std::move(abandoned),
-       done = std::move(done), alive = alive_, &loop = loop_](bool cancelled) {
-        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned);
-        loop.post([alive, done, outcome] {
-          if (*alive) done(outcome);
-        });
-      },
-      owner);
-}
+// ---- work for other threads --------------------------------------------------------------------------------
 
 bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::string&)> done) {
   if (environment_.closers == nullptr) return false;

@@ -86,12 +86,14 @@ struct VersionTrial {
 
 // Threads    The loop's own, but for the constructor.
 // Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing was ever woken.
-class Shard final : private ShardServices, private AlarmedAgents {
+class Shard final : private AlarmedAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and says which agents are this shard's. Throws StorageError
   // if the directory of agents cannot be opened.
   Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment);
-  ~Shard() override;
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
 
   // ---- what clients do ----
   // A client wants in. The result is its id from now on; news of it come through the members below. If it cannot
@@ -170,36 +172,11 @@ class Shard final : private ShardServices, private AlarmedAgents {
  private:
   friend class AgentSlot;
 
-  // ShardServices
-  ShardLoop& loop() override { return loop_; }
-  Logger& logger() override { return environment_.logger; }
-  DurableEvents& durable_events() override { return durable_events_; }
-  ShardMetrics& metrics() override { return metrics_; }
-  ClientMemory& client_memory() override { return environment_.client_memory; }
-  [[nodiscard]] const RuntimeLimits& limits() const override { return environment_.limits; }
-  [[nodiscard]] std::filesystem::path database_path(const storage::AgentKey& key) const override;
-  storage::SyncService& sync() override { return environment_.sync; }
-  std::unique_ptr<DurabilityGate> make_gate(const storage::AgentDatabase& database) override;
-  void record_agent(const storage::AgentKey& key) override;
-  [[nodiscard]] storage::Kept kept(const storage::AgentKey& key) override;
-  void note_kept(const storage::AgentKey& key, storage::Kept kept) override;
-  [[nodiscard]] bool sync_names(const storage::AgentKey& key) const override;
-  Connection* find_connection(ConnectionId id) override { return connections_.find(id); }
-  std::string state_frame(std::string_view state_json) override;
-  bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
-               std::shared_ptr<std::atomic<bool>> abandoned,
-               std::function<void(Result<void>)> done) override;
-  void after_turn(AgentSlot& slot) override { slot.after_turn(); }
-
-  void condemn(const storage::AgentKey& key) override { condemned_.condemn(key); }
-
-  Random& random() override { return environment_.random; }
-  [[nodiscard]] durable::Wake known_wake(const storage::AgentKey& key) const override {
-    return alarms_.known(key);
-  }
-  void set_wake(const storage::AgentKey& key, const durable::Wake& wake) override {
-    alarms_.set_wake(key, wake);
-  }
+  // As the slots ask for them.
+  [[nodiscard]] ShardLoop& loop() const { return loop_; }
+  [[nodiscard]] Logger& logger() const { return environment_.logger; }
+  [[nodiscard]] const RuntimeLimits& limits() const { return environment_.limits; }
+  [[nodiscard]] Connection* find_connection(ConnectionId id) { return connections_.find(id); }
 
   // ---- AlarmedAgents (shard_alarms.cpp) ----
   [[nodiscard]] bool is_cold(const storage::AgentKey& key) const override;
@@ -245,6 +222,7 @@ class Shard final : private ShardServices, private AlarmedAgents {
   DurableEvents durable_events_;
   Connections connections_;
   storage::Directory directory_;
+  AgentFiles files_;
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
   std::set<storage::AgentKey> being_removed_;  // their files, on another thread
@@ -260,6 +238,7 @@ class Shard final : private ShardServices, private AlarmedAgents {
   TimerId stop_timer_ = 0;
   std::function<void()> stopped_;                               // set between stop() and its answer
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it
+  ShardServices services_;
 };
 
 }  // namespace hearth::runtime

@@ -59,6 +59,7 @@ TESTED_ELSEWHERE = {
     "runtime/live_agent_operations": "tests/runtime/live_agent_test.cpp",
     "storage/late_wal": "tests/process/full_disk_start_test.cpp",
     "runtime/repair": "tests/process/repair_test.cpp",
+    "runtime/shard_services": "tests/runtime/shard_test.cpp",
     "runtime/types": "tests/runtime/agent_slot_test.cpp",
     "server/containment": "tests/process/containment_test.cpp",
     "server/stop_signals": "tests/process/start_stop_test.cpp",

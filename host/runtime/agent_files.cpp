@@ -1,0 +1,37 @@
+#include "runtime/agent_files.hpp"
+
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+
+namespace hearth::runtime {
+
+std::filesystem::path AgentFiles::path(const storage::AgentKey& key) const {
+  return data_.agent_path(key);
+}
+
+void AgentFiles::record(const storage::AgentKey& key) {
+  data_.check_not_lost();
+  directory_.record(key, unix_millis(clock_.wall_now()));
+}
+
+storage::Kept AgentFiles::kept(const storage::AgentKey& key) {
+  data_.check_not_lost();
+  return directory_.kept(key);
+}
+
+void AgentFiles::note_kept(const storage::AgentKey& key, storage::Kept kept) {
+  try {
+    directory_.note_kept(key, kept);
+  } catch (const StorageError& failure) {
+    logger_.write(LogLevel::kWarn, "agent.kept_not_noted",
+                  {{"class", key.agent_class},
+                   {"agent", key.name},
+                   {"error", std::string_view(failure.what())}});
+  }
+}
+
+bool AgentFiles::sync_names(const storage::AgentKey& key) const {
+  return data_.sync_names_of(key);
+}
+
+}  // namespace hearth::runtime

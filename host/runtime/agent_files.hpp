@@ -1,0 +1,46 @@
+#pragma once
+// Where an agent's file is, and what the directory of agents says about it.
+
+#include "base/clock.hpp"
+#include "base/logger.hpp"
+#include "storage/agent_key.hpp"
+#include "storage/kept.hpp"
+
+#include <filesystem>
+
+namespace hearth::storage {
+class DataDirectory;
+class Directory;
+}  // namespace hearth::storage
+
+namespace hearth::runtime {
+
+// Threads    The shard's, but sync_names().
+// Lifetime   All that the constructor is given outlives it.
+// Failure    Throws StorageError, also if the data directory is gone; note_kept() does not.
+class AgentFiles {
+ public:
+  AgentFiles(const storage::DataDirectory& data, storage::Directory& directory, const Clock& clock,
+             Logger& logger)
+      : data_(data), directory_(directory), clock_(clock), logger_(logger) {}
+
+  [[nodiscard]] std::filesystem::path path(const storage::AgentKey& key) const;
+
+  // Before an agent's first commit: the directory must know it.
+  void record(const storage::AgentKey& key);
+
+  // What the directory knows of the agent's file.
+  [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);
+  // Something was committed to it. A failure is logged: then a loss of the file will not be noticed.
+  void note_kept(const storage::AgentKey& key, storage::Kept kept);
+  // Any thread: whether the names that lead to it are on the device. Waits for it.
+  [[nodiscard]] bool sync_names(const storage::AgentKey& key) const;
+
+ private:
+  const storage::DataDirectory& data_;
+  storage::Directory& directory_;
+  const Clock& clock_;
+  Logger& logger_;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,46 @@
+#include "runtime/shard_services.hpp"
+
+#include "runtime/agent_class.hpp"
+#include "runtime/agent_slot.hpp"
+#include "runtime/blocking_pool.hpp"
+#include "runtime/condemned_agents.hpp"
+#include "runtime/sync_gate.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+
+ShardServices::ShardServices(Parts parts) : parts_(std::move(parts)) {}
+ShardServices::~ShardServices() = default;
+
+std::unique_ptr<DurabilityGate> ShardServices::make_gate(
+    const storage::AgentDatabase& database) const {
+  return std::make_unique<SyncGate>(parts_.sync, parts_.loop, database, parts_.directory_wal);
+}
+
+void ShardServices::condemn(const storage::AgentKey& key) const {
+  parts_.condemned.condemn(key);
+}
+
+bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
+                            std::shared_ptr<std::atomic<bool>> abandoned,
+                            std::function<void(Result<void>)> done) const {
+  // A version each: one that is mended does not wait behind the jobs of the one that hangs.
+  const std::string owner =
+      std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
+  return parts_.pool.run(
+      [agent_class = std::move(agent_class), job, abandoned = std::move(abandoned),
+       done = std::move(done), alive = parts_.alive, &loop = parts_.loop](bool cancelled) {
+        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned);
+        loop.post([alive, done, outcome] {
+          if (*alive) done(outcome);
+        });
+      },
+      owner);
+}
+
+void ShardServices::after_turn(AgentSlot& slot) const {
+  slot.after_turn();
+}
+
+}  // namespace hearth::runtime
