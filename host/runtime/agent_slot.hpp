@@ -8,6 +8,7 @@
 #include "runtime/class_registry.hpp"
 #include "runtime/event_queue.hpp"
 #include "runtime/live_agent.hpp"
+#include "runtime/migration.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
 
@@ -22,7 +23,6 @@ namespace hearth::runtime {
 
 class PacedSteps;
 class Shard;
-struct VersionTrial;
 
 // state      what is true                                  leaves it
 // kCold      no live agent, no event waits                 wake(): an event came
@@ -60,7 +60,7 @@ enum class AgentState { kCold, kWaking, kLive, kEvicting };
 //                the shard's other agents and clients have theirs in between.
 //
 // Threads    The shard's. Lifetime  Owned by the shard, while it is not cold or has clients.
-class AgentSlot final : public Admission::Applicant {
+class AgentSlot final : public Admission::Applicant, public MovingAgent {
  public:
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
@@ -70,7 +70,7 @@ class AgentSlot final : public Admission::Applicant {
   AgentSlot(const AgentSlot&) = delete;
   AgentSlot& operator=(const AgentSlot&) = delete;
 
-  [[nodiscard]] const storage::AgentKey& key() const { return key_; }
+  [[nodiscard]] const storage::AgentKey& key() const override { return key_; }
   [[nodiscard]] const std::string& segment() const { return segment_; }
   [[nodiscard]] AgentState state() const { return state_; }
   [[nodiscard]] const std::vector<ConnectionId>& connections() const { return connections_; }
@@ -96,19 +96,14 @@ class AgentSlot final : public Admission::Applicant {
   void come_in() override;
   void turn_away(RoomLack lack) override;
 
-  // ---- another version of its class, or none ----
-  // This agent is to leave its code, for `reason`: with its next event, when leave_now() is called, or, if it is starting, once it
-  // has started. With `when_idle` its next event does not count, but its next idle moment does.
-  void must_leave(EvictReason reason, bool when_idle);
+  // ---- MovingAgent: another version of its class, or none (agent_slot_versions.cpp) ----
+  [[nodiscard]] const ServedClass* version() const override { return served_.get(); }
+  void must_leave(EvictReason reason, bool when_idle) override;
+  void leave_here() override;
+  void leave_suddenly(EvictReason reason) override;
+  void may_try(const std::shared_ptr<VersionTrial>& trial) override;
   // Goes now if it must, and with `wake_again` comes back at once.
   void leave_now(bool wake_again);
-  // The same from a task of the loop's own, with nothing of the agent on the stack: a sudden eviction is over when this returns, but
-  // for closing files elsewhere. So who paces many of them knows what each costs.
-  void leave_here();
-  // The same with no time for EVICT, and for one that is starting.
-  void leave_suddenly(EvictReason reason);
-  // A live one leaves and comes back on the version that is on trial, if there is a place: now, or when it is idle (VersionTrial).
-  void may_try(const std::shared_ptr<VersionTrial>& trial);
   // It has been decided which version stays: what waits behind a start that failed need wait no longer.
   void trial_is_over();
   // The class that it waited for is back, or is waited for no longer: then its clients are told to come again later.

@@ -44,6 +44,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),
+      migration_(*this, departures_),
       alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),

@@ -14,14 +14,13 @@
 #include "runtime/condemned_agents.hpp"
 #include "runtime/connections.hpp"
 #include "runtime/durable_events.hpp"
+#include "runtime/migration.hpp"
 #include "runtime/paced_steps.hpp"
-#include "runtime/shard_answers.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
 #include "storage/directory.hpp"
 #include "storage/sync_service.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -62,31 +61,9 @@ struct ShardEnvironment {
   storage::DirectoryCheckpointer& directory_checkpointer;
 };
 
-// A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.
-// Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that may still try.
-struct VersionTrial {
-  VersionTrial(unsigned shards, std::size_t at_most, bool when_idle)
-      : places(at_most), only_idle(when_idle), answers(shards) {}
-
-  // False: there is none.
-  bool take_place() {
-    std::size_t left = places.load();
-    while (left > 0 && !places.compare_exchange_weak(left, left - 1)) {
-    }
-    if (left > 0) ++tried;
-    return left > 0;
-  }
-
-  std::atomic<std::size_t> places;  // that are left; 0 closes the trial
-  std::atomic<std::size_t> tried{0};
-  std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
-  std::atomic<std::size_t> candidates{0};  // who are busy, and have no place yet
-  ShardAnswers answers;                    // who has looked for agents that may try
-};
-
 // Threads    The loop's own, but for the constructor.
 // Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing was ever woken.
-class Shard final : private AlarmedAgents {
+class Shard final : private AlarmedAgents, private MovingAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and says which agents are this shard's. Throws StorageError
   // if the directory of agents cannot be opened.
@@ -124,15 +101,7 @@ class Shard final : private AlarmedAgents {
   void start_alarms();
 
   // ---- another version of a class (shard_versions.cpp) ----
-  // Agents in memory that have `version` leave it, for `reason`: each with its next event, and all of them as soon as the loop has
-  // time (PacedSteps), or, with `when_idle`, at their next idle moment. How many there are.
-  std::size_t leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
-                            bool when_idle);
-  // Those that have `version` leave it at once and suddenly, whatever they do: EVICT, if they were asked to leave, is cut off.
-  void expel_version(const ServedClass& version, EvictReason reason);
-  // As many live ones as the trial has places for leave now, and are woken again at once: they try the version that serves their
-  // class now. With trial->only_idle those that are idle do; the others when they become idle, while there are places.
-  void try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial);
+  [[nodiscard]] Migration& migration() { return migration_; }
   // Agents that failed to start on the version that was on trial are told so, if it is still the one; else they are woken.
   void trial_is_over(std::string_view segment);
   // What waited for the class goes on, or is told that it has waited in vain.
@@ -195,8 +164,10 @@ class Shard final : private AlarmedAgents {
 
   // The slots that are not cold, least recently used first.
   [[nodiscard]] std::vector<AgentSlot*> residents() const;
-  // Those of them that have this version.
-  [[nodiscard]] std::vector<AgentSlot*> slots_of(const ServedClass& version) const;
+  // ---- MovingAgents (shard_versions.cpp) ----
+  [[nodiscard]] std::vector<MovingAgent*> in_memory() const override;
+  [[nodiscard]] MovingAgent* find(const storage::AgentKey& key) const override;
+
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
 
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
@@ -231,6 +202,7 @@ class Shard final : private AlarmedAgents {
   PacedSteps steps_;       // who wakes because a time has come
   PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time
   PacedSteps recoveries_;  // who recovers: limits.recovery_share
+  Migration migration_;
   AlarmClock alarms_;
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
   SlotMap<AgentSlot*> handles_;

@@ -1,17 +1,16 @@
-// Agents move from one version of their code to another.
+// What a shard's agents hear of the versions of their classes. See migration.hpp.
 #include "runtime/shard.hpp"
-
-#include <algorithm>
-#include <utility>
 
 namespace hearth::runtime {
 
-std::vector<AgentSlot*> Shard::slots_of(const ServedClass& version) const {
-  std::vector<AgentSlot*> found;
-  for (AgentSlot* slot : residents()) {
-    if (slot->served_.get() == &version) found.push_back(slot);
-  }
-  return found;
+std::vector<MovingAgent*> Shard::in_memory() const {
+  const std::vector<AgentSlot*> slots = residents();
+  return {slots.begin(), slots.end()};
+}
+
+MovingAgent* Shard::find(const storage::AgentKey& key) const {
+  const auto found = slots_.find(key);
+  return found == slots_.end() ? nullptr : found->second.get();
 }
 
 std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
@@ -20,37 +19,6 @@ std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
     if (slot->segment() == segment) found.push_back(slot.get());
   }
   return found;
-}
-
-std::size_t Shard::leave_version(const std::shared_ptr<const ServedClass>& version,
-                                 EvictReason reason, bool when_idle) {
-  const std::vector<AgentSlot*> slots = slots_of(*version);
-  for (AgentSlot* slot : slots) {
-    slot->must_leave(reason, when_idle);
-    if (when_idle) continue;
-    // By name: the slot may be gone, or have another version, when its turn comes.
-    departures_.add([this, version, key = slot->key()] {
-      const auto found = slots_.find(key);
-      if (found == slots_.end()) return;
-      AgentSlot& still = *found->second;
-      if (still.served_ == version) still.leave_here();
-    });
-  }
-  return slots.size();
-}
-
-void Shard::expel_version(const ServedClass& version, EvictReason reason) {
-  for (AgentSlot* slot : slots_of(version)) slot->leave_suddenly(reason);
-}
-
-void Shard::try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial) {
-  // The most recently used first: they are the ones that somebody would notice.
-  const std::vector<AgentSlot*> slots = slots_of(before);
-  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
-    if ((*slot)->state() != AgentState::kLive) continue;
-    if (trial->places == 0) return;
-    (*slot)->may_try(trial);
-  }
 }
 
 void Shard::trial_is_over(std::string_view segment) {

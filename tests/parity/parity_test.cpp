@@ -81,7 +81,7 @@ class Process {
         std::chrono::hours(24);  // on the mock host too nobody leaves by himself
     const auto before = runtime_->classes().put(std::make_shared<runtime::ServedClass>(
         runtime::ServedClass{"parity-agent", std::move(agent_class), settings}));
-    if (before) shard().leave_version(before, runtime::EvictReason::kCodeUpdate, false);
+    if (before) shard().migration().leave_version(before, runtime::EvictReason::kCodeUpdate, false);
     loop_.settle();
   }
   [[nodiscard]] runtime::Shard& shard() { return runtime_->shard(0); }

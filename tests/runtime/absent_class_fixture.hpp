@@ -17,7 +17,7 @@ class AbsentClassTest : public ::testing::Test {
   // The class goes, and its agents with it.
   void take_away() {
     served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
+    shard_.shard().migration().leave_version(served_, EvictReason::kPluginRemoved, false);
     shard_.settle();
   }
   void put_back() {

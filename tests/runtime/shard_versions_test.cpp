@@ -43,7 +43,9 @@ class ShardVersionsTest : public WorkTest {
     shard_.runtime().classes().put(std::make_shared<const ServedClass>(
         ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings}));
   }
-  void old_ones_leave() { shard_.shard().leave_version(old_, EvictReason::kCodeUpdate, false); }
+  void old_ones_leave() {
+    shard_.shard().migration().leave_version(old_, EvictReason::kCodeUpdate, false);
+  }
   [[nodiscard]] int old_ones() const { return shard_.script.alive; }
   // Clients use the shard: those who leave have their share of the time, and no more.
   void let_pass(int turns) {
