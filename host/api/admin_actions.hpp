@@ -19,8 +19,10 @@ struct PluginVersion {
   std::string version;
   std::string sha256;
   std::uint64_t generation = 0;
-  bool current = false;        // new agents get it
-  std::string state;           // "current", "draining", "retired" or "pinned"
+  bool current = false;  // new agents get it
+  // "current", "on_trial" (new agents get it, and it is not proven yet), "quarantined" (a class of it
+  // is), "draining", "retired" or "pinned"
+  std::string state;
   std::string pinned_because;  // empty: it is not
   std::vector<std::string> classes;
 };

@@ -130,7 +130,7 @@ std::string fate_of(const Json& file, const Json& generations) {
     if (text_in(each, "file") != text_in(file, "file")) continue;
     const std::string state = text_in(each, "state");
     const bool is_it = text_in(each, "generation") == text_in(file, "generation");
-    if (is_it && state == "current") is_current = true;
+    if (is_it && (state == "current" || state == "on_trial")) is_current = true;
     if (!is_it && state == "draining") others_drain = true;
   }
   if (!is_current) return "FAILED: it was taken back or replaced; the server's log says why";

@@ -5,8 +5,8 @@
 #include "cli/data_option.hpp"
 #include "cli/text_table.hpp"
 #include "json/json.hpp"
-#include "plugins/versions/quarantine.hpp"
-#include "plugins/versions/trial_journal.hpp"
+#include "plugins/versions/version_files.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "server/server_record.hpp"
 #include "storage/data_directory.hpp"
 
@@ -19,9 +19,10 @@ namespace {
 constexpr std::size_t kMaxQuoted = 4096;
 
 // As the server lists them.
-Json list_of(const plugins::Quarantine& quarantine) {
+Json list_of(const plugins::VersionFacts& facts) {
   Json list = Json::array();
-  for (const plugins::QuarantinedClass& each : quarantine.all()) {
+  for (const plugins::ClassFacts& each : facts.classes) {
+    if (!each.is_quarantined) continue;
     list.push_back({{"class", each.agent_class},
                     {"library", each.library},
                     {"sha256", each.sha256},
@@ -30,6 +31,13 @@ Json list_of(const plugins::Quarantine& quarantine) {
                     {"since_ms", each.since_ms}});
   }
   return {{"quarantined", std::move(list)}};
+}
+
+// Reads and changes nothing.
+Result<plugins::VersionFacts> readable_facts(const std::filesystem::path& data) {
+  auto stored = plugins::read_versions(data);
+  if (!stored.unreadable.empty()) return std::move(stored.unreadable.front().why);
+  return std::move(stored.facts);
 }
 
 Answer listed(const QuarantineCommand& command, const Json& answer) {
@@ -108,18 +116,10 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
   // Nobody else has it, and nobody takes it, until the file is written.
   const auto held = storage::DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);
-  auto quarantine = plugins::Quarantine::load(data);
-  if (!quarantine) return failed_answer(quarantine.error().message);
-  const auto released = plugins::release_class(*quarantine, command.release);
+  if (const auto facts = readable_facts(data); !facts) return failed_answer(facts.error().message);
+  plugins::VersionLedger ledger(data, HEARTH_VERSION);
+  const auto released = ledger.release(command.release, "a command while no server ran");
   if (!released) return failed_answer(released.error().message);
-  if (const auto saved = quarantine->save(); !saved) return failed_answer(saved.error().message);
-  // It may have been on trial when that happened.
-  auto trials = plugins::TrialJournal::open(data / plugins::kTrialsDirectory);
-  if (!trials) return failed_answer(trials.error().message);
-  for (const plugins::QuarantinedClass& each : *released) {
-    if (const auto allowed = trials->allow(each.sha256); !allowed)
-      return failed_answer(allowed.error().message);
-  }
   const std::string& name = released->front().agent_class;
   if (command.json)
     return Answer{kExitClean, dump_json({{"released", name}, {"files", Json::array()}}) + "\n"};
@@ -138,9 +138,9 @@ Answer answer(const QuarantineCommand& command) {
     return ask(command, *client);
   }
   if (!command.release.empty()) return release(command, data);
-  const auto quarantine = plugins::Quarantine::load(data);
-  if (!quarantine) return failed_answer(quarantine.error().message);
-  return listed(command, list_of(*quarantine));
+  const auto facts = readable_facts(data);
+  if (!facts) return failed_answer(facts.error().message);
+  return listed(command, list_of(*facts));
 }
 
 }  // namespace hearth::cli

@@ -102,6 +102,18 @@ std::vector<api::ReloadedFile> told(const plugins::PluginReloader::Outcomes& out
   return files;
 }
 
+// The ledger's word for what new agents get.
+std::string word(const plugins::GenerationInfo& version, const plugins::VersionLedger& ledger) {
+  if (version.state != plugins::GenerationInfo::State::kCurrent)
+    return std::string(plugins::to_string(version.state));
+  const bool is_quarantined = std::ranges::any_of(version.classes, [&](const std::string& name) {
+    return ledger.is_quarantined(name, version.sha256);
+  });
+  if (is_quarantined) return "quarantined";
+  const auto place = ledger.find(version.file);
+  return place && place->on_trial == version.sha256 ? "on_trial" : "current";
+}
+
 void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing) {
   view.state = word(standing.state);
   view.connections = standing.connections;
@@ -113,12 +125,12 @@ void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing
 }  // namespace
 
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
-                     const storage::DataDirectory& data, Containment& containment, Logger& logger,
-                     std::chrono::milliseconds shard_patience)
+                     const storage::DataDirectory& data, plugins::VersionLedger& ledger,
+                     Logger& logger, std::chrono::milliseconds shard_patience)
     : runtime_(runtime),
       loader_(loader),
       data_(data),
-      containment_(containment),
+      ledger_(ledger),
       logger_(logger),
       shard_patience_(shard_patience),
       pool_(1, kMaxWaiting) {}
@@ -172,7 +184,7 @@ Result<api::PluginList> AdminDesk::list_plugins() {
                              .sha256 = each.sha256,
                              .generation = each.generation,
                              .current = each.state == plugins::GenerationInfo::State::kCurrent,
-                             .state = std::string(plugins::to_string(each.state)),
+                             .state = word(each, ledger_),
                              .pinned_because = each.pinned_because,
                              .classes = each.classes});
   }
@@ -209,7 +221,7 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
 
 void AdminDesk::quarantined(Answer<std::vector<api::QuarantinedView>> answer) {
   std::vector<api::QuarantinedView> views;
-  for (const plugins::QuarantinedClass& each : containment_.quarantined()) {
+  for (const plugins::ClassFacts& each : ledger_.quarantined()) {
     views.push_back({.agent_class = each.agent_class,
                      .sha256 = each.sha256,
                      .library = each.library,
@@ -221,22 +233,30 @@ void AdminDesk::quarantined(Answer<std::vector<api::QuarantinedView>> answer) {
 }
 
 void AdminDesk::release(std::string agent_class, Answer<api::ReleasedClass> answer) {
-  using Released = std::vector<plugins::QuarantinedClass>;
+  using Released = std::vector<plugins::ClassFacts>;
   const Answer<Released> then = [this,
                                  answer = std::move(answer)](const Result<Released>& released) {
     if (!released) return answer(released.error());
     serve_again(*released, answer);
   };
-  ask<Released>(then,
-                [this, given = std::move(agent_class)] { return containment_.release(given); });
+  ask<Released>(then, [this, given = std::move(agent_class)] {
+    auto released = ledger_.release(given, "an administrator of the server");
+    if (released) {
+      logger_.write(LogLevel::kInfo, "class.released",
+                    {{"class", released->front().agent_class},
+                     {"library", released->front().library},
+                     {"versions", released->size()}});
+    }
+    return released;
+  });
 }
 
-void AdminDesk::serve_again(const std::vector<plugins::QuarantinedClass>& released,
+void AdminDesk::serve_again(const std::vector<plugins::ClassFacts>& released,
                             const Answer<api::ReleasedClass>& answer) {
   const std::string name = released.front().agent_class;
   std::vector<std::string> hashes;
   hashes.reserve(released.size());
-  for (const plugins::QuarantinedClass& each : released) hashes.push_back(each.sha256);
+  for (const plugins::ClassFacts& each : released) hashes.push_back(each.sha256);
   {
     const MutexLock lock(mutex_);
     const auto told_of = [answer, name](const Result<plugins::PluginReloader::Outcomes>& outcomes) {

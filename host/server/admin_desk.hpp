@@ -6,9 +6,9 @@
 #include "base/mutex.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/runtime.hpp"
-#include "server/containment.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -31,7 +31,7 @@ class AdminDesk final : public api::AdminActions {
   static constexpr std::chrono::milliseconds kShardPatience{5000};
 
   AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
-            const storage::DataDirectory& data, Containment& containment, Logger& logger,
+            const storage::DataDirectory& data, plugins::VersionLedger& ledger, Logger& logger,
             std::chrono::milliseconds shard_patience = kShardPatience);
 
   // Who replaces libraries from now on; null: nobody. When this has returned the one before is not used any more.
@@ -57,7 +57,7 @@ class AdminDesk final : public api::AdminActions {
   void ask(Answer<T> answer, std::function<Result<T>()> work);
 
   // ---- on the pool's thread ----
-  void serve_again(const std::vector<plugins::QuarantinedClass>& released,
+  void serve_again(const std::vector<plugins::ClassFacts>& released,
                    const Answer<api::ReleasedClass>& answer);
   storage::Directory& directory();
   [[nodiscard]] Result<std::string> class_name(const std::string& given);
@@ -71,7 +71,7 @@ class AdminDesk final : public api::AdminActions {
   runtime::Runtime& runtime_;
   plugins::PluginLoader& loader_;
   const storage::DataDirectory& data_;
-  Containment& containment_;
+  plugins::VersionLedger& ledger_;
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
   std::atomic<bool> stopping_ = false;

@@ -12,7 +12,7 @@
 #include "plugins/admission/required_check.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
-#include "plugins/versions/trial_journal.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "protocol/class_segment.hpp"
 #include "protocol/server_frames.hpp"
 #include "runtime/asio_loop.hpp"
@@ -68,7 +68,7 @@ struct Server::Parts {
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
-  void open_trials();
+  void open_ledger();
   Result<void> start_loops();
   void expect_classes();  // throws StorageError
   Result<void> load_plugins();
@@ -100,8 +100,8 @@ struct Server::Parts {
   Metrics metrics;
   ServerMetrics server_metrics{metrics, logger, clock};
   std::unique_ptr<storage::DataDirectory> data;
+  std::unique_ptr<plugins::VersionLedger> ledger;
   std::unique_ptr<Containment> containment;
-  std::optional<plugins::TrialJournal> trials;  // absent: it cannot be used
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
@@ -155,8 +155,8 @@ Result<void> Server::Parts::open_data() {
     tell_full("the process id in the file `lock`", Error{Errc::kUnavailable, system_text(ENOSPC)},
               "a server that is refused the directory cannot name this one");
   }
-  containment = std::make_unique<Containment>(data->path(), logger);
-  open_trials();
+  open_ledger();
+  containment = std::make_unique<Containment>(data->path(), *ledger, logger);
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(
@@ -168,25 +168,16 @@ Result<void> Server::Parts::open_data() {
   return {};
 }
 
-// Without it libraries are served all the same.
-void Server::Parts::open_trials() {
-  const auto tell = [this](const Error& error) {
-    logger.write(
-        LogLevel::kError, "server.trials_unknown",
-        {{"reason", error.message},
-         {"advice",
-          "no version is kept to go back to if a new one ends the server: see to the file, "
-          "or remove it"}});
-  };
-  auto opened = plugins::TrialJournal::open(data->path() / plugins::kTrialsDirectory);
-  if (!opened) return tell(opened.error());
-  trials = *std::move(opened);
-  const std::optional<diagnosis::CrashRecord>& crash = containment->before();
-  if (!crash || crash->sha256.empty()) return;
-  const std::string where = crash->call.empty() ? std::string() : " in " + crash->call;
-  const auto blamed = trials->blame(
-      crash->sha256, "it ended the server (" + crash->reason + where + ") when it was tried");
-  if (!blamed) tell(blamed.error());
+// Whatever is wrong with it, libraries are served.
+void Server::Parts::open_ledger() {
+  ledger = std::make_unique<plugins::VersionLedger>(data->path(), HEARTH_VERSION);
+  for (const Error& problem : ledger->problems()) {
+    logger.write(LogLevel::kError, "server.versions_unknown",
+                 {{"reason", problem.message},
+                  {"advice",
+                   "what the file said about bad versions is not known, or cannot be noted: a "
+                   "version that ends the server may be tried again"}});
+  }
 }
 
 Result<void> Server::Parts::start_loops() {
@@ -241,14 +232,10 @@ Result<void> Server::Parts::load_plugins() {
   options.trusted_user = ::geteuid();
   if (config.server.require_checked)
     options.checked_directory = data->path() / plugins::kCheckedDirectory;
-  options.refusal_of = [this](const std::string& sha256) {
-    return containment->refusal_of_library(sha256);
-  };
   options.max_pinned = config.server.reload.max_pinned;
-  if (trials) options.trials = &*trials;
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const plugins::AbiServices services{*runtime, clock, random, logger};
-  plugins = std::make_unique<plugins::PluginLoader>(services, std::move(options));
+  plugins = std::make_unique<plugins::PluginLoader>(services, *ledger, std::move(options));
   pinned = metrics.watch_gauge("hearth_pinned_generations",
                                "Versions of libraries that should have gone and stay in memory.",
                                [this] { return static_cast<double>(plugins->pinned()); });
@@ -276,10 +263,14 @@ Result<void> Server::Parts::load_plugins() {
 
 runtime::ServedClass Server::Parts::describe(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
+  std::string refusal;
+  if (ledger->is_quarantined(agent_class->name(), agent_class->sha256()))
+    refusal = "the class " + std::string(agent_class->name()) +
+              " is in quarantine: its code ended the server";
   return {.segment = protocol::kebab_case(agent_class->name()),
           .agent_class = agent_class,
           .settings = configuration.of(agent_class->name())->settings,
-          .refusal = containment->refusal(*agent_class)};
+          .refusal = std::move(refusal)};
 }
 
 void Server::Parts::watch_plugins() {
@@ -365,7 +356,7 @@ Result<void> Server::Parts::open_admin() {
                    "other users of this machine can read the administrators' token: "
                    "chmod 600 the file"}});
   }
-  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *containment, logger);
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
   return {};
 }

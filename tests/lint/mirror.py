@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
     "plugins/versions/plugin_loader_trials": "tests/process/rollback_test.cpp",
     "plugins/versions/plugin_reloader": "tests/process/reload_test.cpp",
     "plugins/versions/plugin_reloader_trials": "tests/process/rollback_test.cpp",
+    "plugins/versions/version_files": "tests/plugins/versions/version_ledger_test.cpp",
     "runtime/agent_slot_exit": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_slot_queue": "tests/runtime/agent_slot_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",

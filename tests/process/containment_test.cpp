@@ -69,7 +69,7 @@ class ContainmentTest : public SupervisedTest {
     EXPECT_EQ(server->stop(), kClean);
     EXPECT_EQ(line(*server, "server.crashed_before"), "no server.crashed_before");
     // What is tested here is not whether it has happened too often.
-    std::filesystem::remove(root_ / "data/quarantine.json");
+    std::filesystem::remove(root_ / "data/versions.json");
   }
 
   static Ending by_signal(int signal) { return {.status = -1, .signal = signal}; }
@@ -216,6 +216,23 @@ TEST_F(QuarantineTest, AFileWithOtherContentIsServedWhileTheServerRuns) {
   server->wait_for_log("plugin.refused");
   EXPECT_NE(line(*server, "plugin.refused").find("quarantine"), std::string::npos);
   EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(QuarantineTest, ItsLibraryIsNotShownAsCurrent) {
+  quarantine();
+  const auto server = serve_ready();
+  std::string said;
+  EXPECT_EQ(hearth({"plugins"}, said), kClean);
+  const std::size_t row = said.find("\ncrashes");
+  ASSERT_NE(row, std::string::npos) << said;
+  const std::string line = said.substr(row + 1, said.find('\n', row + 1) - row - 1);
+  EXPECT_NE(line.find("quarantined"), std::string::npos) << line;
+  EXPECT_EQ(line.find("current"), std::string::npos) << line;
+  EXPECT_NE(said.find("current"), std::string::npos) << "the other one: " << said;
+  EXPECT_EQ(hearth({"quarantine", "release", "crashes"}, said), kClean);
+  EXPECT_EQ(hearth({"plugins"}, said), kClean);
+  EXPECT_EQ(said.find("quarantined"), std::string::npos) << said;
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -74,13 +74,16 @@ class RollbackTest : public SupervisedTest {
     process->wait();
     return process->out() + process->log();
   }
+  // What the ledger knows of places.
   [[nodiscard]] std::string trials() const {
-    return read_file(root_ / "data/trials/trials.json", 1U << 20U).value();
+    const auto ledger =
+        parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value()).value();
+    return dump_json(ledger.at("places"));
   }
   // Until a version is proven.
   void wait_for_no_trial() const {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    while (trials() != "{\"trials\":[]}\n") {
+    while (trials() != "[]") {
       if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(trials());
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -212,6 +215,23 @@ TEST_F(RollbackTest, WhoAsksForAReloadTriesItAgain) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, AVersionIsShownAsOnTrialUntilItIsProven) {
+  configure(", probation: 10s");
+  auto server = start();
+  EXPECT_NE(hearth({"plugins"}).find("current"), std::string::npos);
+  replace_by_the_one_that_crashes();
+  server->wait_for_log("reload.done");
+  const std::string said = hearth({"plugins"});
+  EXPECT_NE(said.find("on_trial"), std::string::npos) << said;
+  EXPECT_EQ(said.find("current"), std::string::npos) << said;
+  EXPECT_EQ(server->stop(), kClean);
+  configure(", probation: 0s");
+  server = start();
+  wait_for_no_trial();
+  EXPECT_NE(hearth({"plugins"}).find("current"), std::string::npos);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(RollbackTest, AVersionThatIsProvenStays) {
   configure(", probation: 0s");
   auto server = start();
@@ -244,7 +264,7 @@ TEST_F(RollbackTest, AfterARestartTheTrialEndsAsWell) {
   replace_by_the_one_that_crashes();
   server->wait_for_log("reload.done");
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(trials(), "{\"trials\":[]}\n");
+  EXPECT_NE(trials(), "[]");
   configure(", probation: 10ms");
   server = start();
   wait_for_no_trial();
@@ -436,7 +456,7 @@ TEST_F(RollbackTest, AFileThatMayNotBeReadCostsNothingAfterARestart) {
   fs::permissions(root_ / "plugins/crashes.so", fs::perms{0644});
   server = start();
   EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(trials(), "{\"trials\":[]}\n");
+  EXPECT_EQ(trials(), "[]");
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -530,10 +550,10 @@ TEST_F(RollbackTest, ANewerSchemaThatEnoughAgentsHaveHasNoWayBack) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
-TEST_F(RollbackTest, WithoutItsJournalTheServerServesAndSaysWhatIsMissing) {
-  put("data/trials/trials.json", "no list\n");
+TEST_F(RollbackTest, WithADamagedLedgerTheServerServesAndSaysWhatIsMissing) {
+  put("data/versions.json", "no list\n");
   const auto server = start();
-  EXPECT_NE(server->log().find("server.trials_unknown"), std::string::npos) << server->log();
+  EXPECT_NE(server->log().find("server.versions_unknown"), std::string::npos) << server->log();
   replace_by_the_one_that_crashes();
   server->wait_for_log("reload.done");
   EXPECT_EQ(server->stop(), kClean);

@@ -233,8 +233,7 @@ class HeldUpTest : public OneLoopTest {
     return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
   }
 
-  Containment containment_{data_.path(), logger_};
-  AdminDesk desk_{runtime_, loader_, data_, containment_, logger_, std::chrono::milliseconds(20)};
+  AdminDesk desk_{runtime_, loader_, data_, ledger_, logger_, std::chrono::milliseconds(20)};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {

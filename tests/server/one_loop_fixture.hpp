@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "plugins/generation/abi_host.hpp"
 #include "plugins/versions/plugin_loader.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "runtime/asio_loop.hpp"
 #include "runtime/runtime.hpp"
 #include "storage/data_directory.hpp"
@@ -51,7 +52,8 @@ class OneLoopTest : public ::testing::Test {
   storage::DataDirectory data_ = storage::DataDirectory::open(temporary_.path() / "data").value();
   runtime::AsioLoop loop_{clock_};
   runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
-  plugins::PluginLoader loader_{plugins::AbiServices{runtime_, clock_, random_, logger_},
+  plugins::VersionLedger ledger_{data_.path(), "1.0.0"};
+  plugins::PluginLoader loader_{plugins::AbiServices{runtime_, clock_, random_, logger_}, ledger_,
                                 staging(temporary_.path())};
 };
 

@@ -54,8 +54,12 @@ std::string Refusal::text() const {
   return text + " is refused by rule " + rule + ": " + reason;
 }
 
-PluginLoader::PluginLoader(const AbiServices& services, LoaderOptions options)
-    : services_(services), options_(std::move(options)), claims_(options_.class_segment) {
+PluginLoader::PluginLoader(const AbiServices& services, VersionLedger& ledger,
+                           LoaderOptions options)
+    : services_(services),
+      ledger_(ledger),
+      options_(std::move(options)),
+      claims_(options_.class_segment) {
   if (!options_.pause) {
     options_.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
   }
@@ -143,11 +147,8 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   PluginNote note = *std::move(inspection.note);
   if (auto taken = claims_.conflict(note.manifest.classes, candidate.file))
     return *std::move(taken);
-  if (const Finding* const bad = known_bad(candidate.sha256)) return *bad;
-  if (options_.refusal_of) {
-    if (std::string why = options_.refusal_of(candidate.sha256); !why.empty())
-      return finding("R2", std::move(why));
-  }
+  if (auto refusal = ledger_.refusal(candidate.file, candidate.sha256))
+    return finding(refusal->rule, std::move(refusal->reason));
   const bool will_stay =
       std::ranges::find(inspection.findings, "E9", &Finding::rule) != inspection.findings.end();
   if (auto too_many = too_many_pinned(candidate.file, will_stay)) return *std::move(too_many);
@@ -186,17 +187,6 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
                      .will_stay = will_stay,
                      .pinned_because = {}});
   return plugin;
-}
-
-const Finding* PluginLoader::known_bad(const std::string& sha256) const {
-  const auto found = std::ranges::find(known_bad_, sha256, &KnownBad::sha256);
-  return found == known_bad_.end() ? nullptr : &found->why;
-}
-
-void PluginLoader::remember_bad(const std::string& sha256, Finding why) {
-  if (known_bad(sha256) != nullptr) return;
-  if (known_bad_.size() >= kMaxKnownBad) known_bad_.erase(known_bad_.begin());
-  known_bad_.push_back({.sha256 = sha256, .why = std::move(why)});
 }
 
 // Only what replaces a version is refused: that one goes on. What nothing serves yet is served at any price.
@@ -248,7 +238,7 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
     }
     if (served->sha256 == candidate->sha256) {
       report.unchanged = true;
-      if (options_.trials != nullptr) noted(options_.trials->settle(file));
+      noted(ledger_.settle(file));
       return;
     }
     auto loaded = try_beside(*served, *candidate);
@@ -270,27 +260,21 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
       if (each.copy.generation() == generation) {
         each.current = false;
         taken_back = each.sha256;
-        remember_bad(each.sha256, why);
       } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
         before = &each;  // the latest of them
       }
     }
+    noted(ledger_.lose(file, before == nullptr ? std::string() : before->sha256,
+                       {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
     if (before == nullptr) return claims_.release(file);
     before->current = true;
     // What the later version had left out may be another file's by now.
     claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
-    if (options_.trials != nullptr) {
-      noted(options_.trials->condemn(
-          file, before->sha256, {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
-    }
   });
 }
 
 void PluginLoader::forgive(const std::string& sha256) {
-  thread_.run([&] {
-    std::erase_if(known_bad_, [&](const KnownBad& each) { return each.sha256 == sha256; });
-    if (options_.trials != nullptr) noted(options_.trials->allow(sha256));
-  });
+  noted(ledger_.allow(sha256));
 }
 
 void PluginLoader::forget_file(const std::filesystem::path& file) {
@@ -355,7 +339,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
   ProbeOptions trial = options_.probe;
   trial.descriptor = copy.descriptor();
   if (auto broken = probe_library(copy.path(), trial)) {
-    if (!is_untried(*broken)) remember_bad(candidate.sha256, *broken);
+    if (!is_untried(*broken))
+      noted(ledger_.refuse(candidate.sha256, std::string(broken->rule), broken->reason));
     return *std::move(broken);
   }
   ProcessGuard guard;

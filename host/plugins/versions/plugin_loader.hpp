@@ -11,7 +11,7 @@
 #include "plugins/generation/plugin_generation.hpp"
 #include "plugins/versions/class_claims.hpp"
 #include "plugins/versions/loader_thread.hpp"
-#include "plugins/versions/trial_journal.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "runtime/agent_class.hpp"
 
 #include <sys/types.h>
@@ -37,14 +37,8 @@ struct LoaderOptions {
   ProbeOptions probe;
   // "<data>/checked": only what has a record there is loaded (K1). Empty: nobody asks.
   std::filesystem::path checked_directory;
-  // Why content with this hash may not be loaded at all (R2), in words for a person; empty: it may. Asked before anything of it runs.
-  // Absent: nobody asks. On the loader's thread.
-  std::function<std::string(const std::string& sha256)> refusal_of;
   // When so many versions stay in memory that should have gone, what would add to them does not replace what is served (R3).
   std::size_t max_pinned = 8;
-  // Where versions that replace others are put down as on trial. Used on the loader's thread, outlives the loader. Null: nowhere, and
-  // what a file holds at a start is what is served, or nothing.
-  TrialJournal* trials = nullptr;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
@@ -127,19 +121,18 @@ struct UnloadReport {
 // The path of a library: read once, rules, hash, private copy, trial in a child, load, init.
 //
 // Promises  One bad file costs only itself. Each refusal, warning and load is logged (plugin.refused,
-//           plugin.warning, plugin.loaded, plugin.directory) and reported. A library whose bytes have failed before in this process is
-//           refused without a trial. What loading, init(), deinit() or unloading have changed in the process (process_guard.hpp) is put back,
+//           plugin.warning, plugin.loaded, plugin.directory) and reported. What the ledger refuses is
+//           refused before anything of it runs, and what fails its trial process is noted there. What loading, init(), deinit() or unloading have changed in the process (process_guard.hpp) is put back,
 //           and logged (plugin.process_restored), as are handlers and a locale of a library that goes, whenever it has set them.
 // Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
-// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services outlive it.
-// Bounded   kMaxFiles in a directory; kMaxKnownBad hashes of bad bytes, after which the oldest is tried again; max_pinned by
+// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services and the ledger outlive it.
+// Bounded   kMaxFiles in a directory; max_pinned by
 //           replacements, and one beyond for each library whose first version that stays comes after that; not what is removed and put back; a file and a trial as candidate.hpp and probe.hpp say.
 class PluginLoader {
  public:
   static constexpr std::size_t kMaxFiles = 1024;
-  static constexpr std::size_t kMaxKnownBad = 256;
 
-  PluginLoader(const AbiServices& services, LoaderOptions options);
+  PluginLoader(const AbiServices& services, VersionLedger& ledger, LoaderOptions options);
   // Unloads what can be unloaded.
   ~PluginLoader();
   PluginLoader(const PluginLoader&) = delete;
@@ -158,7 +151,7 @@ class PluginLoader {
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
   // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
-  // is there, is current again, without the classes that another file has claimed meanwhile. The hash is remembered as bad, with `reason`.
+  // is there, is current again, without the classes that another file has claimed meanwhile. The ledger knows it as condemned, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation,
                  const std::string& reason);
 
@@ -168,6 +161,12 @@ class PluginLoader {
 
   // What the file is served by has run long enough, and is not on trial any more. Nothing happens if it was not.
   void prove(const std::filesystem::path& file);
+
+  // What the ledger says against content in this place.
+  [[nodiscard]] std::optional<VersionLedger::Refusal> refusal(const std::filesystem::path& file,
+                                                              const std::string& sha256) const {
+    return ledger_.refusal(file, sha256);
+  }
 
   // Content with this hash may be tried again, whatever was wrong with it before.
   void forgive(const std::string& sha256);
@@ -202,11 +201,6 @@ class PluginLoader {
     std::string pinned_because;
   };
 
-  struct KnownBad {
-    std::string sha256;
-    Finding why;  // what the trial said, or who has tried it
-  };
-
   void load_directory(const std::filesystem::path& directory, LoadReport& report);
   void tell(const LoadedPlugin& plugin);
   Refusal refuse(const std::filesystem::path& file, const Finding& why,
@@ -217,8 +211,6 @@ class PluginLoader {
   // What a file holds that nothing is served by; where it is refused, also the version before it, if that is kept.
   VersionReport load_first(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_met(const Candidate& candidate);
-  // What an earlier process has condemned is bad for this one too.
-  void remember_condemned(const std::filesystem::path& file, const std::string& sha256);
   void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
   void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
@@ -227,8 +219,6 @@ class PluginLoader {
   // Logs why something could not be noted; that is no reason not to go on.
   void noted(const Result<void>& outcome);
   [[nodiscard]] static Finding failed_before(const std::string& reason);
-  [[nodiscard]] const Finding* known_bad(const std::string& sha256) const;  // null: it is not
-  void remember_bad(const std::string& sha256, Finding why);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,
                                                        bool will_stay);
   Loaded* current_of(const std::filesystem::path& file);
@@ -240,6 +230,7 @@ class PluginLoader {
   bool retire(Loaded& loaded, UnloadReport& report);
 
   AbiServices services_;
+  VersionLedger& ledger_;
   LoaderOptions options_;
   std::atomic<std::size_t> pinned_{0};
   // From here on: the loader's thread only.
@@ -247,7 +238,6 @@ class PluginLoader {
   std::optional<ProcessSettings> first_;  // before any library; set with staging_
   ClassClaims claims_;
   std::vector<Loaded> loaded_;
-  std::vector<KnownBad> known_bad_;             // oldest first
   std::vector<std::filesystem::path> visited_;  // directories, with links resolved
   LoaderThread thread_;                         // last: its tasks use the fields above
 };

@@ -7,7 +7,7 @@ namespace hearth::plugins {
 namespace {
 
 // What was never run may be another matter next time: its check, or the room in memory.
-Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
+Place::NotServed not_served(const Candidate& candidate, const Finding& why) {
   return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
 
@@ -36,15 +36,7 @@ void PluginLoader::noted(const Result<void>& outcome) {
 }
 
 void PluginLoader::keep(const Loaded& served, const std::string& reason) {
-  if (options_.trials == nullptr) return;
-  noted(options_.trials->keep(served.file, {.sha256 = served.sha256, .copy = served.copy.path()},
-                              reason));
-}
-
-void PluginLoader::remember_condemned(const std::filesystem::path& file,
-                                      const std::string& sha256) {
-  if (const auto* const what = options_.trials->find_condemned(file, sha256))
-    remember_bad(sha256, finding("R1", what->reason));
+  noted(ledger_.keep(served.file, {.sha256 = served.sha256, .copy = served.copy.path()}, reason));
 }
 
 VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
@@ -59,27 +51,22 @@ VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
   }
   if (candidate) found.sha256 = candidate->sha256;
   report.refusal = refuse(file, loaded.error(), found.sha256);
-  if (options_.trials == nullptr || options_.trials->find(file) == nullptr) return report;
+  if (!ledger_.find(file)) return report;
   report.plugin = load_before(found);
   if (report.plugin) tell(*report.plugin);
   return report;
 }
 
 Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
-  if (options_.trials == nullptr) return load_candidate(candidate);
-  TrialJournal& trials = *options_.trials;
-  const auto standing = trials.meet(candidate.file, candidate.sha256);
-  if (!standing && must_not_run(standing.error())) return no_way_back(standing.error());
-  if (!standing) noted(standing.error());
-  if (standing && *standing == TrialJournal::Standing::kCondemned)
-    remember_condemned(candidate.file, candidate.sha256);
+  const auto met = ledger_.meet(candidate.file, candidate.sha256);
+  if (!met && must_not_run(met.error())) return no_way_back(met.error());
+  noted(met);
   auto loaded = load_candidate(candidate);
-  const Trial* const trial = trials.find(candidate.file);
+  const auto place = ledger_.find(candidate.file);
   if (loaded) {
-    loaded->on_trial = trial != nullptr && trial->on_trial == candidate.sha256;
-  } else if (trial != nullptr) {
-    noted(trials.condemn(candidate.file, std::string(trial->proven),
-                         not_served(candidate, loaded.error())));
+    loaded->on_trial = place && place->on_trial == candidate.sha256;
+  } else if (place) {
+    noted(ledger_.lose(candidate.file, place->proven, not_served(candidate, loaded.error())));
   }
   return loaded;
 }
@@ -94,7 +81,7 @@ void PluginLoader::tell_no_way_back(const std::filesystem::path& file, const std
 
 std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_of) {
   const std::filesystem::path& file = instead_of.file;
-  const auto before = options_.trials->proven(file, services_.clock, options_.trusted_user);
+  const auto before = ledger_.go_back(file, services_.clock, options_.trusted_user);
   if (!before) {
     tell_no_way_back(file, before.error().message);
     return std::nullopt;
@@ -109,20 +96,18 @@ std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_o
 }
 
 Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candidate& candidate) {
-  if (options_.trials == nullptr) return load_candidate(candidate);
   const std::string goes_on = served.sha256;  // loading moves what is loaded
-  remember_condemned(candidate.file, candidate.sha256);
-  const auto begun = options_.trials->begin(candidate.file, candidate.sha256,
-                                            {.sha256 = goes_on, .copy = served.copy.path()});
+  const auto begun = ledger_.begin(candidate.file, candidate.sha256,
+                                   {.sha256 = goes_on, .copy = served.copy.path()});
   if (!begun && must_not_run(begun.error())) return no_way_back(begun.error());
   noted(begun);
   auto loaded = load_candidate(candidate);
   if (!begun) return loaded;
   if (loaded) {
-    loaded->on_trial = options_.trials->find(candidate.file) != nullptr;
+    loaded->on_trial = ledger_.find(candidate.file).has_value();
     return loaded;
   }
-  noted(options_.trials->condemn(candidate.file, goes_on, not_served(candidate, loaded.error())));
+  noted(ledger_.lose(candidate.file, goes_on, not_served(candidate, loaded.error())));
   return loaded;
 }
 
@@ -130,14 +115,12 @@ VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std
   VersionReport report;
   thread_.run([&] {
     const Loaded* const served = current_of(file);
-    const Trial* const trial = options_.trials == nullptr ? nullptr : options_.trials->find(file);
-    if (served == nullptr || trial == nullptr || trial->on_trial != served->sha256) return;
+    const auto place = ledger_.find(file);
+    if (served == nullptr || !place || place->on_trial != served->sha256) return;
     const Candidate wanting{.file = file, .bytes = {}, .sha256 = served->sha256};
     const Finding why = failed_before(reason);
-    remember_bad(wanting.sha256, why);
-    noted(options_.trials->condemn(
-        file, std::string(trial->proven),
-        {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
+    noted(ledger_.lose(file, place->proven,
+                       {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
     report.plugin = load_before(wanting);
     if (report.plugin) tell(*report.plugin);
   });
@@ -147,8 +130,8 @@ VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std
 void PluginLoader::prove(const std::filesystem::path& file) {
   thread_.run([&] {
     const Loaded* const served = current_of(file);
-    if (served == nullptr || options_.trials == nullptr) return;
-    noted(options_.trials->prove(file, {.sha256 = served->sha256, .copy = served->copy.path()}));
+    if (served == nullptr) return;
+    noted(ledger_.prove(file, {.sha256 = served->sha256, .copy = served->copy.path()}));
   });
 }
 

@@ -244,7 +244,6 @@ std::size_t PluginReloader::awaited_of(const Library& library, const std::string
 
 // A class that was held back is served by the code that it has; no agent of it is in memory.
 void PluginReloader::release(const Errand& errand) {
-  for (const std::string& hash : errand.released) loader_.forgive(hash);
   for (auto& [file, library] : libraries_) {
     const auto found = library.classes.find(errand.segment);
     if (found == library.classes.end() || found->second.served->refusal.empty()) continue;
@@ -281,17 +280,21 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
 
 void PluginReloader::forgive(const Errand& errand, const std::set<std::string>& segments,
                              FileChanges& changes) {
-  std::erase_if(condemned_, [&](const Condemned& each) {
-    const bool is_meant = std::ranges::any_of(each.segments, [&](const std::string& segment) {
-      return errand.all ? errand.segment.empty() || segment == errand.segment
-                        : segments.contains(segment);
-    });
-    if (!is_meant) return false;
-    loader_.forgive(each.hash);
-    if (std::ranges::find(changes.changed, each.file) == changes.changed.end())
-      changes.changed.push_back(each.file);
-    return true;
-  });
+  for (const Refusal& refusal : refusals()) {
+    if (refusal.sha256.empty()) continue;
+    const auto library = libraries_.find(refusal.file);
+    const auto is_of_class = [&](const std::string& segment) {
+      return library != libraries_.end() && (library->second.classes.contains(segment) ||
+                                             library->second.failed_classes.contains(segment));
+    };
+    const bool is_meant = errand.all
+                              ? errand.segment.empty() || is_of_class(errand.segment)
+                              : refusal.rule == "R1" && std::ranges::any_of(segments, is_of_class);
+    if (!is_meant) continue;
+    loader_.forgive(refusal.sha256);
+    if (std::ranges::find(changes.changed, refusal.file) == changes.changed.end())
+      changes.changed.push_back(refusal.file);
+  }
 }
 
 Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {

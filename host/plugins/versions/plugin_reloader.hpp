@@ -146,14 +146,10 @@ class PluginReloader {
     // probation lasts.
     std::set<std::string> untried;
     bool has_newer_schema = false;  // than the version before, of some class
+    // By segment: of the version that was taken back last. Other settings of these may mend it.
+    std::set<std::string> failed_classes;
     // How many agents were on trial with what was put off or taken back a moment ago, and are to judge what follows, by segment.
     std::map<std::string, std::size_t> awaited;
-  };
-  // Content that was taken back.
-  struct Condemned {
-    std::filesystem::path file;
-    std::string hash;
-    std::vector<std::string> segments;
   };
   struct Removed {
     std::vector<std::string> segments;
@@ -188,7 +184,8 @@ class PluginReloader {
   [[nodiscard]] runtime::RolloutSettings rollout_settings() const;
   [[nodiscard]] static std::size_t awaited_of(const Library& library, const std::string& segment);
   void release(const Errand& errand);
-  // Content that was taken back is looked at again if a person asks, or its settings (of these classes) are others now.
+  // What files hold and the ledger refuses is tried again if a person asks; what was taken back also if its settings (of these
+  // classes) are others now.
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
   Outcome changed(const std::filesystem::path& file);
@@ -219,9 +216,11 @@ class PluginReloader {
   bool goes_back(const std::filesystem::path& file, Library& library, bool is_over);
   void go_back(const std::filesystem::path& file, Library& library, const std::string& reason);
   void end_probations();
-  // Logs and counts it; until somebody asks for it, content with this hash is not tried again.
-  void tell_taken_back(const std::filesystem::path& file, const Library& library,
-                       const std::string& hash, const std::string& reason);
+  // Logs and counts it.
+  void tell_taken_back(const std::filesystem::path& file, Library& library, const std::string& hash,
+                       const std::string& reason);
+  // As refusals() tells it from now on.
+  void refuse_taken_back(const std::filesystem::path& file, const std::string& hash);
   // What came in is served by all agents that live: from the next look on goes_back() judges it, by those that tried it too.
   void watch_first_wakes(const std::filesystem::path& file, Library& library);
   // What a start found to be on trial, or to be condemned.
@@ -264,7 +263,6 @@ class PluginReloader {
   std::map<std::filesystem::path, Removed> removed_;
   // What is served no more and may have agents that nobody waits for, by library.
   std::map<std::filesystem::path, std::vector<Served>> earlier_;
-  std::vector<Condemned> condemned_;
   Probation probation_;
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload

@@ -61,11 +61,12 @@ void PluginReloader::go_back(const std::filesystem::path& file, Library& library
   const VersionReport report = loader_.go_back(file, reason);
   if (!report.plugin) return;
   tell_taken_back(file, library, library.hash, reason);
+  refuse_taken_back(file, library.hash);
   std::string note;
   bring_in(file, *report.plugin, note);
 }
 
-void PluginReloader::tell_taken_back(const std::filesystem::path& file, const Library& library,
+void PluginReloader::tell_taken_back(const std::filesystem::path& file, Library& library,
                                      const std::string& hash, const std::string& reason) {
   logger_.write(
       LogLevel::kError, "reload.taken_back",
@@ -76,9 +77,15 @@ void PluginReloader::tell_taken_back(const std::filesystem::path& file, const Li
         "the version before it is served: replace the file, or run `hearth reload` to try what it "
         "holds again"}});
   rollbacks_.add();
-  Condemned condemned{.file = file, .hash = hash, .segments = {}};
-  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
-  condemned_.push_back(std::move(condemned));
+  library.failed_classes.clear();
+  for (const auto& [segment, version] : library.classes) library.failed_classes.insert(segment);
+}
+
+void PluginReloader::refuse_taken_back(const std::filesystem::path& file, const std::string& hash) {
+  const auto why = loader_.refusal(file, hash);
+  if (!why) return;
+  const std::scoped_lock lock(mutex_);
+  refused_[file] = {.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash};
 }
 
 void PluginReloader::adopt_trial(const LoadedPlugin& plugin, const std::vector<Refusal>& refusals) {
@@ -108,9 +115,9 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
                  {"reason", reason},
                  {"advice", "the version before it goes on; agent.start_failed tells more"}});
   rollbacks_.add();
-  Condemned condemned{.file = file, .hash = library.hash, .segments = {}};
-  for (const auto& [segment, version] : library.classes) condemned.segments.push_back(segment);
-  condemned_.push_back(std::move(condemned));
+  library.failed_classes.clear();
+  for (const auto& [segment, version] : library.classes) library.failed_classes.insert(segment);
+  refuse_taken_back(file, library.hash);
   // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
   for (const auto& rollout : library.rollouts) {
     const auto& segment = rollout->next().segment;

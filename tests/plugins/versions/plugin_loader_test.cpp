@@ -50,7 +50,7 @@ class PluginLoaderTest : public ::testing::Test {
     write_bytes(plugins() / as, library_bytes(library));
   }
   PluginLoader& loader() {
-    if (!loader_) loader_ = std::make_unique<PluginLoader>(services_, options_);
+    if (!loader_) loader_ = std::make_unique<PluginLoader>(services_, ledger_, options_);
     return *loader_;
   }
   LoadReport load() {
@@ -74,6 +74,7 @@ class PluginLoaderTest : public ::testing::Test {
   hearth::testing::SeededRandom random_;
   hearth::testing::RecordingLogger logger_;
   AbiServices services_{.agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
+  VersionLedger ledger_{directory_.path(), "1.0.0"};
   LoaderOptions options_{};
   std::unique_ptr<PluginLoader> loader_;
 };
@@ -372,15 +373,20 @@ TEST_F(PluginLoaderTest, R2_WhatMayNotBeLoadedIsNotEvenTried) {
   Sha256 hash;
   hash.update(library_bytes("crash_in_init"));
   const std::string held = to_hex(hash.finish());
-  options_.refusal_of = [held](const std::string& sha256) {
-    return sha256 == held ? std::string("it is held") : std::string();
-  };
+  diagnosis::CrashRecord crash;
+  crash.reason = diagnosis::kHung;
+  crash.call = "init";
+  crash.agent_class = "Held";
+  crash.sha256 = held;
+  EXPECT_TRUE(ledger_.crashed(crash).is_quarantined);
   const LoadReport report = load();
   ASSERT_EQ(report.plugins.size(), 1U);
   EXPECT_EQ(report.plugins[0].generation, 1U) << "no copy was made of the other";
   ASSERT_NE(refusal_of(report, "bad.so"), nullptr);
   EXPECT_EQ(refusal_of(report, "bad.so")->rule, "R2");
-  EXPECT_EQ(refusal_of(report, "bad.so")->reason, "it is held");
+  EXPECT_TRUE(refusal_of(report, "bad.so")
+                  ->reason.starts_with(
+                      "it is in quarantine and not loaded: it ended the server (hung in init)"));
   EXPECT_EQ(refusal_of(report, "bad.so")->sha256, held);
 }
 
@@ -397,14 +403,24 @@ TEST_F(PluginLoaderTest, OfBadFilesOnlyTheLastAreRemembered) {
     ASSERT_EQ(report.refusal->rule, "P1") << report.refusal->reason;
   };
   // Each that is tried has a number, and so has the good one at the end.
-  for (std::size_t i = 0; i <= PluginLoader::kMaxKnownBad; ++i) drop(i);
-  drop(PluginLoader::kMaxKnownBad);  // known
-  drop(1);                           // known
-  drop(0);                           // forgotten
+  for (std::size_t i = 0; i <= kMaxContents; ++i) drop(i);
+  drop(kMaxContents);  // known
+  drop(1);             // known
+  drop(0);             // forgotten
   install("plain", "good.so");
   const VersionReport good = loader().load_version(plugins() / "good.so");
   ASSERT_TRUE(good.plugin);
-  EXPECT_EQ(good.plugin->generation, PluginLoader::kMaxKnownBad + 3);
+  EXPECT_EQ(good.plugin->generation, kMaxContents + 3);
+}
+
+TEST_F(PluginLoaderTest, WhatHasFailedItsTrialIsNotTriedByTheNextServerUnlessAPersonWantsIt) {
+  install("crash_in_init", "bad.so");
+  EXPECT_EQ(refusal_of(load(), "bad.so")->rule, "P1");
+  const VersionLedger next(directory_.path(), "1.0.0");
+  const std::string hash = ledger_.facts().contents.at(0).sha256;
+  EXPECT_EQ(next.refusal(plugins() / "bad.so", hash)->rule, "P1");
+  loader().forgive(hash);
+  EXPECT_FALSE(VersionLedger(directory_.path(), "1.0.0").refusal(plugins() / "bad.so", hash));
 }
 
 TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {

@@ -1,0 +1,321 @@
+#include "plugins/versions/version_facts.hpp"
+
+#include "base/utf8.hpp"
+#include "plugins/generation/plugin_generation.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+constexpr std::size_t kMaxReason = 1024;
+
+std::string cut_reason(std::string_view reason) {
+  reason = reason.substr(0, kMaxReason);
+  return std::string(reason.substr(0, valid_utf8_prefix(reason)));
+}
+
+bool is_of_library(std::string_view call) {
+  return std::ranges::find(kLibraryCalls, call) != kLibraryCalls.end();
+}
+
+// ---- content ----------------------------------------------------------------------------------------
+
+ContentFacts& content_of(VersionFacts& facts, const std::string& sha256) {
+  const auto found = std::ranges::find(facts.contents, sha256, &ContentFacts::sha256);
+  if (found != facts.contents.end()) return *found;
+  if (facts.contents.size() >= kMaxContents) facts.contents.erase(facts.contents.begin());
+  return facts.contents.emplace_back(
+      ContentFacts{.sha256 = sha256, .rule = {}, .reason = {}, .host = {}});
+}
+
+void forgive_contents(VersionFacts& facts,
+                      const std::function<bool(const ContentFacts&)>& is_meant) {
+  for (ContentFacts& each : facts.contents) {
+    if (is_meant(each)) each.rule = each.reason = each.host = std::string();
+  }
+  std::erase_if(facts.contents,
+                [](const ContentFacts& each) { return each.rule.empty() && each.crashes == 0; });
+}
+
+// ---- class ------------------------------------------------------------------------------------------
+
+void trim_classes(VersionFacts& facts) {
+  const auto trim = [&facts](const auto& is_one) {
+    for (auto count = std::ranges::count_if(facts.classes, is_one);
+         std::cmp_greater(count, kMaxQuarantined); --count)
+      facts.classes.erase(std::ranges::find_if(facts.classes, is_one));
+  };
+  trim([](const ClassFacts& each) { return each.is_quarantined; });
+  trim([](const ClassFacts& each) { return !each.is_quarantined && !each.released_by.empty(); });
+  std::erase_if(facts.classes, [](const ClassFacts& each) {
+    return !each.is_quarantined && each.crashes_ms.empty() && each.released_by.empty();
+  });
+}
+
+void count(ClassFacts& known, const diagnosis::CrashRecord& crash) {
+  known.crashes_ms.push_back(crash.time_ms);
+  // No class of it was served, and yet it has started a thread.
+  const bool starts_threads = known.is_quarantined && known.call == diagnosis::kOwnThread &&
+                              crash.call == diagnosis::kOwnThread;
+  if (known.crashes_ms.size() <= kMaxCrashes && crash.reason != diagnosis::kHung && !starts_threads)
+    return;
+  known.crashes_ms.clear();  // a release gives it a new chance
+  const bool is_barred = starts_threads || is_of_library(crash.call);
+  if (known.is_quarantined && (known.is_barred || !is_barred)) return;
+  known.is_quarantined = true;
+  known.library = crash.library;
+  known.reason = crash.reason;
+  known.call = crash.call;
+  known.since_ms = crash.time_ms;
+  known.is_barred = is_barred;
+}
+
+void count_class(VersionFacts& facts, const diagnosis::CrashRecord& crash, std::string name) {
+  if (name.empty()) return;
+  ClassFacts known;
+  const auto found = std::ranges::find_if(facts.classes, [&](const ClassFacts& each) {
+    return each.agent_class == name && each.sha256 == crash.sha256;
+  });
+  if (found == facts.classes.end()) {
+    known.agent_class = std::move(name);
+    known.sha256 = crash.sha256;
+    count(known, crash);
+    facts.classes.push_back(std::move(known));
+    return;
+  }
+  known = *found;
+  count(known, crash);
+  if (known.since_ms == found->since_ms && known.is_barred == found->is_barred) {
+    *found = std::move(known);
+  } else {  // the latest in quarantine comes last
+    facts.classes.erase(found);
+    facts.classes.push_back(std::move(known));
+  }
+}
+
+// A record that names several classes, with commas between them, counts for each.
+void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
+  for (ClassFacts& each : facts.classes) {
+    // A crash that lies ahead was written while the clock was wrong: it would never become old.
+    std::erase_if(each.crashes_ms, [&crash](std::int64_t time_ms) {
+      return time_ms > crash.time_ms || time_ms < crash.time_ms - kCrashWindowMs;
+    });
+  }
+  for (std::size_t from = 0; from <= crash.agent_class.size();) {
+    const std::size_t end = std::min(crash.agent_class.find(',', from), crash.agent_class.size());
+    count_class(facts, crash, crash.agent_class.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
+// ---- place ------------------------------------------------------------------------------------------
+
+void add_condemned(Place& place, const Place::NotServed& what) {
+  std::erase_if(place.condemned, [&what](const auto& each) { return each.sha256 == what.sha256; });
+  if (place.condemned.size() >= kMaxCondemned) place.condemned.erase(place.condemned.begin());
+  place.condemned.push_back(what);
+}
+
+// As `change` leaves it; absent: the place goes. The latest change comes last.
+void change_place(VersionFacts& facts, std::string_view file,
+                  const std::function<void(std::optional<Place>&)>& change) {
+  const auto found = std::ranges::find(facts.places, file, &Place::file);
+  std::optional<Place> place;
+  if (found != facts.places.end()) {
+    place = std::move(*found);
+    facts.places.erase(found);
+  }
+  change(place);
+  if (place) facts.places.push_back(*std::move(place));
+}
+
+// The place that goes on from what is served.
+Place place_of(std::optional<Place>& known, const std::string& file, const std::string& served) {
+  if (known && (known->proven == served || known->on_trial == served)) return *std::move(known);
+  Place place;
+  place.file = file;
+  place.proven = served;
+  return place;
+}
+
+void allow(VersionFacts& facts, const std::string& sha256) {
+  const auto is_meant = [&sha256](const auto& each) { return each.sha256 == sha256; };
+  forgive_contents(facts, is_meant);
+  for (Place& place : facts.places) {
+    std::erase_if(place.condemned, is_meant);
+    if (place.not_served && is_meant(*place.not_served)) place.not_served->may_retry = true;
+  }
+}
+
+// ---- one function for each event ----------------------------------------------------------------------
+
+void apply(VersionFacts& facts, const HostStarted& event) {
+  forgive_contents(facts, [&event](const ContentFacts& each) {
+    return each.host != event.host || each.rule == "P2";
+  });
+}
+
+void apply(VersionFacts& facts, const ContentRefused& event) {
+  ContentFacts& content = content_of(facts, event.sha256);
+  if (!content.rule.empty()) return;
+  content.rule = event.rule;
+  content.reason = cut_reason(event.reason);
+  content.host = event.host;
+}
+
+void apply(VersionFacts& facts, const ProcessCrashed& event) {
+  const diagnosis::CrashRecord& crash = event.crash;
+  if (crash.sha256.empty()) return;
+  ++content_of(facts, crash.sha256).crashes;
+  if (!crash.agent_class.empty()) count_classes(facts, crash);
+  trim_classes(facts);
+  const std::string where = crash.call.empty() ? std::string() : " in " + crash.call;
+  const Place::NotServed what{
+      .sha256 = crash.sha256,
+      .reason = cut_reason("it ended the server (" + crash.reason + where + ") when it was tried"),
+      .may_retry = false};
+  for (Place& place : facts.places) {
+    if (place.on_trial != crash.sha256) continue;
+    place.on_trial.clear();
+    add_condemned(place, what);
+    if (!place.not_served) place.not_served = what;
+  }
+}
+
+void apply(VersionFacts& facts, const ClassReleased& event) {
+  std::vector<std::string> barred;  // content
+  std::vector<std::string> contents;
+  for (const ClassFacts& each : facts.classes) {
+    if (each.agent_class != event.agent_class || !each.is_quarantined) continue;
+    contents.push_back(each.sha256);
+    if (each.is_barred) barred.push_back(each.sha256);
+  }
+  for (ClassFacts& each : facts.classes) {
+    const bool is_named = each.agent_class == event.agent_class;
+    const bool is_held_with_it =
+        each.is_barred && std::ranges::find(barred, each.sha256) != barred.end();
+    if (!is_named && !is_held_with_it) continue;
+    ClassFacts released;
+    released.agent_class = each.agent_class;
+    released.sha256 = each.sha256;
+    released.released_by = each.is_quarantined ? event.by : each.released_by;
+    each = std::move(released);
+  }
+  trim_classes(facts);
+  for (const std::string& sha256 : contents) allow(facts, sha256);
+}
+
+void apply(VersionFacts& facts, const ContentAllowed& event) {
+  allow(facts, event.sha256);
+}
+
+void apply(VersionFacts& facts, const TrialBegun& event) {
+  change_place(facts, event.file, [&event](std::optional<Place>& place) {
+    place = place_of(place, event.file, event.served);
+    place->on_trial = event.next;
+    place->not_served.reset();
+    if (place->proven == event.next) place.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const TrialLost& event) {
+  Place::NotServed what = event.what;
+  what.reason = cut_reason(what.reason);
+  if (facts.find_place(event.file) == nullptr) {
+    if (!what.may_retry)
+      apply(facts,
+            ContentRefused{.sha256 = what.sha256, .rule = "R1", .reason = what.reason, .host = {}});
+    return;
+  }
+  change_place(facts, event.file, [&](std::optional<Place>& place) {
+    place->on_trial = event.goes_on == place->proven ? std::string() : event.goes_on;
+    if (!what.may_retry) add_condemned(*place, what);
+    place->not_served = std::move(what);
+  });
+}
+
+void apply(VersionFacts& facts, const TrialPassed& event) {
+  const Place* const known = facts.find_place(event.file);
+  if (known == nullptr || known->on_trial != event.sha256) return;
+  change_place(facts, event.file, [&event](std::optional<Place>& place) {
+    place->on_trial.clear();
+    place->proven = event.sha256;
+    if (!place->not_served) place.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const FileLost& event) {
+  change_place(facts, event.file, [&event](std::optional<Place>& place) {
+    place = place_of(place, event.file, event.served);
+    if (!place->not_served)
+      place->not_served = {.sha256 = {}, .reason = cut_reason(event.reason), .may_retry = true};
+  });
+}
+
+void apply(VersionFacts& facts, const FileSettled& event) {
+  const Place* const known = facts.find_place(event.file);
+  if (known == nullptr || !known->not_served) return;
+  change_place(facts, event.file, [](std::optional<Place>& place) {
+    place->not_served.reset();
+    if (place->on_trial.empty()) place.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const FileMet& event) {
+  const Place* const known = facts.find_place(event.file);
+  if (known == nullptr || facts.find_condemned(event.file, event.sha256) != nullptr) return;
+  if (known->on_trial == event.sha256 && !known->not_served) return;
+  change_place(facts, event.file, [&event](std::optional<Place>& place) {
+    place->on_trial = event.sha256;
+    place->not_served.reset();
+    if (place->proven == event.sha256) place.reset();
+  });
+}
+
+}  // namespace
+
+const ContentFacts* VersionFacts::find_content(std::string_view sha256) const {
+  const auto found = std::ranges::find(contents, sha256, &ContentFacts::sha256);
+  return found == contents.end() ? nullptr : &*found;
+}
+
+const ClassFacts* VersionFacts::find_class(std::string_view agent_class,
+                                           std::string_view sha256) const {
+  const auto found = std::ranges::find_if(classes, [&](const ClassFacts& each) {
+    return each.agent_class == agent_class && each.sha256 == sha256;
+  });
+  return found == classes.end() ? nullptr : &*found;
+}
+
+const Place* VersionFacts::find_place(std::string_view file) const {
+  const auto found = std::ranges::find(places, file, &Place::file);
+  return found == places.end() ? nullptr : &*found;
+}
+
+const Place::NotServed* VersionFacts::find_condemned(std::string_view file,
+                                                     std::string_view sha256) const {
+  const Place* const here = find_place(file);
+  if (here != nullptr && here->proven == sha256) return nullptr;
+  for (const Place& place : places) {
+    const auto found = std::ranges::find(place.condemned, sha256, &Place::NotServed::sha256);
+    if (found != place.condemned.end()) return &*found;
+  }
+  return nullptr;
+}
+
+const ClassFacts* VersionFacts::find_barred(std::string_view sha256) const {
+  const auto found = std::ranges::find_if(classes, [sha256](const ClassFacts& each) {
+    return each.sha256 == sha256 && each.is_barred;
+  });
+  return found == classes.end() ? nullptr : &*found;
+}
+
+VersionFacts after(VersionFacts facts, const VersionEvent& event) {
+  std::visit([&facts](const auto& each) { apply(facts, each); }, event);
+  return facts;
+}
+
+}  // namespace hearth::plugins

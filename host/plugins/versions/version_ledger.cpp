@@ -1,0 +1,323 @@
+#include "plugins/versions/version_ledger.hpp"
+
+#include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
+#include "base/files.hpp"
+#include "base/utf8.hpp"
+#include "plugins/versions/version_files.hpp"
+#include "protocol/class_segment.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One name of a file, however its directory is spelled. The file itself may be a link: what that
+// leads to is another one.
+std::string key_of(const fs::path& file) {
+  std::error_code failure;
+  const fs::path directory = fs::canonical(file.parent_path(), failure);
+  return failure ? file.native() : (directory / file.filename()).native();
+}
+
+// So that it is there when the power fails.
+int sync_file(const fs::path& file) {
+  const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;
+}
+
+Error ledger_refused(const fs::path& path, std::string_view what, int error) {
+  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " +
+                                       std::error_code(error, std::generic_category()).message()};
+}
+
+bool is_named(const VersionFacts& facts, std::string_view sha256) {
+  return std::ranges::find(facts.places, sha256, &Place::proven) != facts.places.end();
+}
+
+bool is_out(const Place& place) {
+  return !is_there(place.file);
+}
+
+// Of the files that are gone the last ones stay.
+void drop_gone(VersionFacts& facts) {
+  for (auto gone = std::ranges::count_if(facts.places, is_out);
+       std::cmp_greater(gone, VersionLedger::kMaxGone); --gone)
+    facts.places.erase(std::ranges::find_if(facts.places, is_out));
+}
+
+}  // namespace
+
+// ---- the start ------------------------------------------------------------------------------------------
+
+VersionLedger::VersionLedger(fs::path data, std::string host)
+    : data_(std::move(data)), host_(std::move(host)) {
+  open_bytes();
+  read();
+}
+
+void VersionLedger::open_bytes() {
+  const fs::path directory = version_bytes_directory(data_);
+  const auto fail = [this](Error error) {
+    no_bytes_ = error;
+    problems_.push_back(std::move(error));
+  };
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (is_out_of_room(errno)) return;  // made with the first trial
+    return fail(ledger_refused(directory, "cannot be made", errno));
+  }
+  // What lies here is loaded one day.
+  struct stat status{};
+  if (::lstat(directory.c_str(), &status) != 0)
+    return fail(ledger_refused(directory, "cannot be examined", errno));
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
+    return fail(
+        Error{Errc::kForbidden, show_name(directory.native()) + " is no directory of this user"});
+  }
+  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
+    return fail(ledger_refused(directory, "cannot be made private", errno));
+}
+
+void VersionLedger::read() {
+  StoredVersions stored = read_versions(data_);
+  for (auto& [file, why] : stored.unreadable) {
+    fs::path aside = file;
+    aside += ".damaged";
+    std::error_code failure;
+    fs::rename(file, aside, failure);
+    if (!failure) why.message += "; it was put aside as " + show_name(aside.native());
+    problems_.push_back(std::move(why));
+  }
+  facts_ = stored.facts;
+  if (no_bytes_) facts_.places.clear();
+  is_behind_ = stored.is_taken_over;
+  if (const auto begun = change(HostStarted{host_}, Unwritten::kHoldsAnyway); !begun)
+    problems_.push_back(begun.error());
+  if (is_behind_) return;
+  std::error_code ignored;
+  for (const fs::path& file : earlier_version_files(data_)) fs::remove(file, ignored);
+}
+
+// ---- questions --------------------------------------------------------------------------------------------
+
+VersionFacts VersionLedger::facts() const {
+  const std::scoped_lock lock(mutex_);
+  return facts_;
+}
+
+std::optional<VersionLedger::Refusal> VersionLedger::refusal(const fs::path& file,
+                                                             std::string_view sha256) const {
+  const std::string key = key_of(file);
+  const std::scoped_lock lock(mutex_);
+  if (const auto* const what = facts_.find_condemned(key, sha256))
+    return Refusal{.rule = "R1", .reason = what->reason};
+  const ContentFacts* const content = facts_.find_content(sha256);
+  if (content != nullptr && !content->rule.empty())
+    return Refusal{.rule = content->rule, .reason = content->reason};
+  const ClassFacts* const held = facts_.find_barred(sha256);
+  if (held == nullptr) return std::nullopt;
+  return Refusal{.rule = "R2",
+                 .reason = "it is in quarantine and not loaded: it ended the server (" +
+                           held->reason + " in " + held->call +
+                           "). Replace it, or run `hearth quarantine release " + held->agent_class +
+                           "`"};
+}
+
+bool VersionLedger::is_quarantined(std::string_view agent_class, std::string_view sha256) const {
+  const std::scoped_lock lock(mutex_);
+  const ClassFacts* const known = facts_.find_class(agent_class, sha256);
+  return known != nullptr && known->is_quarantined;
+}
+
+std::vector<ClassFacts> VersionLedger::quarantined() const {
+  std::vector<ClassFacts> held = facts().classes;
+  std::erase_if(held, [](const ClassFacts& each) { return !each.is_quarantined; });
+  return held;
+}
+
+std::optional<Place> VersionLedger::find(const fs::path& file) const {
+  const std::string key = key_of(file);
+  const std::scoped_lock lock(mutex_);
+  const Place* const known = facts_.find_place(key);
+  return known == nullptr ? std::nullopt : std::optional(*known);
+}
+
+Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& clock,
+                                         uid_t user) const {
+  const auto known = find(file);
+  if (!known) return Error{Errc::kNotFound, "no version before it is kept"};
+  const fs::path bytes = version_bytes(data_, known->proven);
+  auto candidate = read_candidate(
+      bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
+  if (!candidate)
+    return Error{Errc::kInternal, show_name(bytes.native()) + ": " + candidate.error().reason};
+  if (candidate->sha256 != known->proven)
+    return Error{Errc::kInternal, show_name(bytes.native()) + " is damaged"};
+  candidate->file = file;
+  return *std::move(candidate);
+}
+
+// ---- changes ----------------------------------------------------------------------------------------------
+
+VersionLedger::Counted VersionLedger::crashed(const diagnosis::CrashRecord& crash) {
+  const std::vector<ClassFacts> before = quarantined();
+  auto written = change(ProcessCrashed{crash}, Unwritten::kHoldsAnyway);
+  const bool is_new = std::ranges::any_of(quarantined(), [&before](const ClassFacts& each) {
+    return std::ranges::none_of(before, [&each](const ClassFacts& known) {
+      return known.agent_class == each.agent_class && known.sha256 == each.sha256 &&
+             known.is_barred == each.is_barred;
+    });
+  });
+  return {.is_quarantined = is_new, .written = std::move(written)};
+}
+
+Result<std::vector<ClassFacts>> VersionLedger::release(const std::string& given,
+                                                       const std::string& by) {
+  constexpr std::size_t kMaxShown = 128;
+  const std::string segment = protocol::kebab_case(given);
+  std::vector<ClassFacts> held = quarantined();
+  std::erase_if(held, [&segment](const ClassFacts& each) {
+    return protocol::kebab_case(each.agent_class) != segment;
+  });
+  if (held.empty())
+    return Error{Errc::kNotFound,
+                 "the class " + quote_text(given, kMaxShown) + " is not in quarantine"};
+  for (const ClassFacts& each : held) {
+    const auto released =
+        change(ClassReleased{.agent_class = each.agent_class, .by = by}, Unwritten::kUndone);
+    if (!released) return released.error();
+  }
+  return held;
+}
+
+Result<void> VersionLedger::check_place(const fs::path& file) const {
+  if (no_bytes_) return *no_bytes_;
+  if (!is_valid_utf8(file.native())) {
+    return Error{Errc::kInvalidArgument,
+                 "the name " + show_name(file.native()) + " is not UTF-8, and cannot be noted"};
+  }
+  const std::string key = key_of(file);
+  const std::scoped_lock lock(mutex_);
+  if (facts_.places.size() >= kMaxPlaces && facts_.find_place(key) == nullptr)
+    return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
+  return {};
+}
+
+Result<void> VersionLedger::begin(const fs::path& file, const std::string& next,
+                                  const Version& served) {
+  if (auto checked = check_place(file); !checked) return checked;
+  return change(TrialBegun{.file = key_of(file), .next = next, .served = served.sha256},
+                Unwritten::kUndone, &served);
+}
+
+Result<void> VersionLedger::keep(const fs::path& file, const Version& served,
+                                 const std::string& reason) {
+  if (auto checked = check_place(file); !checked) return checked;
+  return change(FileLost{.file = key_of(file), .served = served.sha256, .reason = reason},
+                Unwritten::kUndone, &served);
+}
+
+Result<void> VersionLedger::lose(const fs::path& file, const std::string& goes_on,
+                                 Place::NotServed what) {
+  return change(TrialLost{.file = key_of(file), .goes_on = goes_on, .what = std::move(what)},
+                Unwritten::kHoldsAnyway);
+}
+
+Result<void> VersionLedger::prove(const fs::path& file, const Version& version) {
+  return change(TrialPassed{.file = key_of(file), .sha256 = version.sha256}, Unwritten::kUndone,
+                &version);
+}
+
+Result<void> VersionLedger::settle(const fs::path& file) {
+  return change(FileSettled{key_of(file)}, Unwritten::kUndone);
+}
+
+Result<void> VersionLedger::meet(const fs::path& file, const std::string& sha256) {
+  return change(FileMet{.file = key_of(file), .sha256 = sha256}, Unwritten::kUndone);
+}
+
+Result<void> VersionLedger::refuse(const std::string& sha256, const std::string& rule,
+                                   const std::string& reason) {
+  return change(ContentRefused{.sha256 = sha256, .rule = rule, .reason = reason, .host = host_},
+                Unwritten::kHoldsAnyway);
+}
+
+Result<void> VersionLedger::allow(const std::string& sha256) {
+  return change(ContentAllowed{sha256}, Unwritten::kHoldsAnyway);
+}
+
+bool VersionLedger::catch_up() {
+  const std::scoped_lock one_at_a_time(changing_);
+  if (is_behind_) is_behind_ = !write(facts(), nullptr);
+  return !is_behind_;
+}
+
+Result<void> VersionLedger::change(const VersionEvent& event, Unwritten unwritten,
+                                   const Version* kept) {
+  const std::scoped_lock one_at_a_time(changing_);
+  const VersionFacts before = facts();
+  VersionFacts next = after(before, event);
+  drop_gone(next);
+  if (next == before && !is_behind_) return {};
+  const auto written = write(next, kept);
+  if (!written && unwritten == Unwritten::kUndone) return written;
+  is_behind_ = !written;
+  const std::scoped_lock lock(mutex_);
+  facts_ = std::move(next);
+  return written;
+}
+
+Result<void> VersionLedger::write(const VersionFacts& after, const Version* kept) {
+  if (kept != nullptr && is_named(after, kept->sha256) && !is_named(facts(), kept->sha256)) {
+    if (auto done = keep_bytes(*kept); !done) return done;
+  }
+  if (auto saved =
+          write_file_atomically(version_file(data_), versions_text(after), fs::perms{0600});
+      !saved)
+    return saved;
+  tidy(after);
+  return {};
+}
+
+// A second name for what was loaded: its first one goes when it is unloaded.
+Result<void> VersionLedger::keep_bytes(const Version& version) const {
+  const fs::path directory = version_bytes_directory(data_);
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return ledger_refused(directory, "cannot be made", errno);
+  const fs::path bytes = version_bytes(data_, version.sha256);
+  std::error_code failure;
+  fs::remove(bytes, failure);  // left by a process that ended between this and the list
+  fs::create_hard_link(version.copy, bytes, failure);
+  if (failure) {
+    failure.clear();
+    fs::copy_file(version.copy, bytes, failure);  // a file system without links
+  }
+  if (failure) return ledger_refused(bytes, "cannot be made", failure.value());
+  if (const int error = sync_file(bytes); error != 0)
+    return ledger_refused(bytes, "cannot be brought to the disk", error);
+  return {};
+}
+
+void VersionLedger::tidy(const VersionFacts& after) const {
+  if (no_bytes_) return;
+  std::error_code failure;
+  for (fs::directory_iterator entry(version_bytes_directory(data_), failure);
+       !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    std::error_code ignored;
+    if (path.extension() == ".so" && !is_named(after, path.stem().native()))
+      fs::remove(path, ignored);
+  }
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,390 @@
+#include "plugins/versions/version_facts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::plugins {
+namespace {
+
+constexpr std::int64_t kFirstCrashMs = 1'700'000'000'000;
+
+diagnosis::CrashRecord crash_of(const std::string& agent_class, const std::string& sha256,
+                                std::int64_t time_ms) {
+  diagnosis::CrashRecord crash;
+  crash.reason = "SIGSEGV";
+  crash.call = "message";
+  crash.library = "/plugins/a.so";
+  crash.agent_class = agent_class;
+  crash.sha256 = sha256;
+  crash.time_ms = time_ms;
+  return crash;
+}
+
+// The quarantine of a process, and what it was told.
+struct Quarantine {
+  VersionFacts facts;
+
+  // True if a class is in quarantine that was not, or is barred now.
+  bool count(const diagnosis::CrashRecord& crash) {
+    const auto held = [this] {
+      std::vector<std::pair<std::string, bool>> list;
+      for (const ClassFacts& each : facts.classes) {
+        if (each.is_quarantined) list.emplace_back(each.agent_class + each.sha256, each.is_barred);
+      }
+      return list;
+    };
+    const auto before = held();
+    facts = after(std::move(facts), ProcessCrashed{crash});
+    return held() != before;
+  }
+  [[nodiscard]] bool holds(std::string_view agent_class, std::string_view sha256) const {
+    const ClassFacts* const known = facts.find_class(agent_class, sha256);
+    return known != nullptr && known->is_quarantined;
+  }
+  bool release(const std::string& agent_class) {
+    const std::size_t before = all().size();
+    facts = after(std::move(facts), ClassReleased{.agent_class = agent_class, .by = "a test"});
+    return all().size() < before;
+  }
+  [[nodiscard]] std::vector<ClassFacts> all() const {
+    std::vector<ClassFacts> held = facts.classes;
+    std::erase_if(held, [](const ClassFacts& each) { return !each.is_quarantined; });
+    return held;
+  }
+};
+
+class QuarantineListTest : public ::testing::Test {
+ protected:
+  // True if the last one led to quarantine.
+  bool crash(int times, std::int64_t first_ms = kFirstCrashMs, std::int64_t step_ms = 1000) {
+    bool quarantined = false;
+    for (int i = 0; i < times; ++i)
+      quarantined = quarantine_.count(crash_of("Room", "01", first_ms + i * step_ms));
+    return quarantined;
+  }
+
+  Quarantine quarantine_;
+};
+
+TEST_F(QuarantineListTest, MoreThanThreeCrashesInFiveMinutes) {
+  EXPECT_FALSE(crash(3));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(crash(1, kFirstCrashMs + 4000));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  ASSERT_EQ(quarantine_.all().size(), 1U);
+  EXPECT_EQ(quarantine_.all().front().reason, "SIGSEGV");
+}
+
+TEST_F(QuarantineListTest, CrashesThatLieFurtherApartAreForgotten) {
+  EXPECT_FALSE(crash(20, kFirstCrashMs, kCrashWindowMs / 3 + 1));
+  EXPECT_TRUE(crash(4, kFirstCrashMs + 100 * kCrashWindowMs, kCrashWindowMs / 3));
+}
+
+TEST_F(QuarantineListTest, CrashesOfAClockThatWasAheadDoNotCountForEver) {
+  EXPECT_FALSE(crash(3, kFirstCrashMs + 1000 * kCrashWindowMs));
+  EXPECT_FALSE(crash(1));
+  EXPECT_FALSE(crash(1, kFirstCrashMs + kCrashWindowMs * 2));
+}
+
+TEST_F(QuarantineListTest, CrashesOfOthersDoNotCount) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "01", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Room", "02", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("Lobby", "01", kFirstCrashMs)));
+    EXPECT_FALSE(quarantine_.count(crash_of("", "", kFirstCrashMs)));
+  }
+  EXPECT_TRUE(quarantine_.all().empty());
+  EXPECT_FALSE(quarantine_.count(crash_of("", "", kFirstCrashMs)));
+}
+
+TEST_F(QuarantineListTest, ACrashOfAWholeLibraryIsEachOfItsClasses) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FALSE(quarantine_.count(crash_of("Room,Lobby", "01", kFirstCrashMs)));
+  EXPECT_TRUE(quarantine_.count(crash_of("Lobby", "01", kFirstCrashMs)));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(quarantine_.count(crash_of("Room,Lobby", "01", kFirstCrashMs)));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_TRUE(quarantine_.release("Room"));
+  EXPECT_TRUE(quarantine_.holds("Lobby", "01"));
+}
+
+TEST_F(QuarantineListTest, OneCallThatDoesNotReturnIsEnough) {
+  diagnosis::CrashRecord crash = crash_of("Room", "01", kFirstCrashMs);
+  crash.reason = diagnosis::kHung;
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_EQ(quarantine_.facts.find_barred("01"), nullptr) << "its library can be loaded";
+  EXPECT_FALSE(quarantine_.count(crash)) << "it is told once";
+  EXPECT_EQ(quarantine_.all().size(), 1U);
+}
+
+TEST_F(QuarantineListTest, ALibraryThatCrashesWhileItIsLoadedIsNotLoadedAnyMore) {
+  for (const std::string call : {"load", "init", "get_class", "deinit", "unload"}) {
+    Quarantine quarantine;
+    diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
+    crash.call = call;
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine.count(crash));
+    EXPECT_EQ(quarantine.facts.find_barred("01"), nullptr);
+    EXPECT_TRUE(quarantine.count(crash));
+    EXPECT_NE(quarantine.facts.find_barred("01"), nullptr) << call;
+    EXPECT_EQ(quarantine.facts.find_barred("02"), nullptr);
+    EXPECT_TRUE(quarantine.holds("Room", "01"));
+    EXPECT_TRUE(quarantine.holds("Lobby", "01"));
+    // With one class left in quarantine it could not be loaded.
+    EXPECT_TRUE(quarantine.release("Lobby"));
+    EXPECT_TRUE(quarantine.all().empty());
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine.count(crash)) << "a new chance";
+  }
+}
+
+TEST_F(QuarantineListTest, ALibraryThatHangsWhileItIsLoadedIsNotLoadedAnyMore) {
+  diagnosis::CrashRecord crash = crash_of("Room", "01", kFirstCrashMs);
+  crash.reason = diagnosis::kHung;
+  crash.call = "init";
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.facts.find_barred("01"), nullptr);
+}
+
+TEST_F(QuarantineListTest, AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedIsNotLoadedAnyMore) {
+  crash(4);
+  EXPECT_EQ(quarantine_.facts.find_barred("01"), nullptr);
+  diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs + 5000);
+  crash.call = "init";
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash));
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.facts.find_barred("01"), nullptr);
+  EXPECT_EQ(quarantine_.all().size(), 2U);
+}
+
+TEST_F(QuarantineListTest, AThreadThatCrashesAlthoughNoClassIsServedIsNotStartedAgain) {
+  diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
+  crash.call = diagnosis::kOwnThread;
+  for (int i = 0; i < 4; ++i) quarantine_.count(crash);
+  EXPECT_TRUE(quarantine_.holds("Room", "01"));
+  EXPECT_EQ(quarantine_.facts.find_barred("01"), nullptr) << "an agent may have started it";
+  EXPECT_TRUE(quarantine_.count(crash));
+  EXPECT_NE(quarantine_.facts.find_barred("01"), nullptr);
+  EXPECT_EQ(quarantine_.all().size(), 2U);
+}
+
+TEST_F(QuarantineListTest, AnotherHashIsServed) {
+  crash(4);
+  EXPECT_FALSE(quarantine_.holds("Room", "02"));
+  EXPECT_FALSE(quarantine_.holds("Lobby", "01"));
+}
+
+TEST_F(QuarantineListTest, WhoeverIsReleasedHasANewChance) {
+  crash(4);
+  EXPECT_FALSE(quarantine_.release("Lobby"));
+  EXPECT_TRUE(quarantine_.release("Room"));
+  EXPECT_FALSE(quarantine_.holds("Room", "01"));
+  EXPECT_FALSE(crash(3, kFirstCrashMs + 5000));
+}
+
+TEST_F(QuarantineListTest, TheListIsBounded) {
+  for (int i = 0; i < 110; ++i) {
+    for (int times = 0; times < 4; ++times)
+      quarantine_.count(crash_of("Room", std::to_string(i), kFirstCrashMs));
+  }
+  EXPECT_EQ(quarantine_.all().size(), kMaxQuarantined);
+  EXPECT_TRUE(quarantine_.holds("Room", "109"));
+}
+
+// ---- places -------------------------------------------------------------------------------------------
+
+// One place in a few letters: the proven content, what is on trial, what the file holds and is not
+// served (`!`: condemned, `?`: may be retried), and what is condemned. "" is no place.
+//   "a b - -"   b is on trial, a is the way back
+//   "a - b! b"  a is served again, b is what the file holds and is condemned
+std::string shown(const VersionFacts& facts) {
+  const Place* const place = facts.find_place("f");
+  if (place == nullptr) return "";
+  std::string text = place->proven + " " + (place->on_trial.empty() ? "-" : place->on_trial) + " ";
+  if (place->not_served)
+    text += (place->not_served->sha256.empty() ? "gone" : place->not_served->sha256) +
+            (place->not_served->may_retry ? "?" : "!");
+  else
+    text += "-";
+  text += " ";
+  for (const auto& each : place->condemned) text += each.sha256;
+  return place->condemned.empty() ? text + "-" : text;
+}
+
+struct PlaceRow {
+  const char* name;
+  std::string before;
+  VersionEvent event;
+  std::string after;
+};
+
+VersionFacts parsed(const std::string& text) {
+  VersionFacts facts;
+  if (text.empty()) return facts;
+  Place place;
+  place.file = "f";
+  place.proven = text.substr(0, 1);
+  if (text[2] != '-') place.on_trial = text.substr(2, 1);
+  std::size_t at = 4;
+  if (text[at] != '-') {
+    const std::size_t end = text.find_first_of("?!", at);
+    const std::string sha256 = text.substr(at, end - at);
+    place.not_served = Place::NotServed{.sha256 = sha256 == "gone" ? "" : sha256,
+                                        .reason = "of before",
+                                        .may_retry = text[end] == '?'};
+    at = end;
+  }
+  for (const char each : text.substr(at + 2)) {
+    if (each != '-')
+      place.condemned.push_back({.sha256 = std::string(1, each), .reason = "of before"});
+  }
+  facts.places.push_back(std::move(place));
+  return facts;
+}
+
+VersionEvent begin(const std::string& next, const std::string& served) {
+  return TrialBegun{.file = "f", .next = next, .served = served};
+}
+VersionEvent lose(const std::string& goes_on, const std::string& what, bool may_retry) {
+  return TrialLost{.file = "f",
+                   .goes_on = goes_on,
+                   .what = {.sha256 = what, .reason = "it is bad", .may_retry = may_retry}};
+}
+VersionEvent pass(const std::string& sha256) {
+  return TrialPassed{.file = "f", .sha256 = sha256};
+}
+VersionEvent keep(const std::string& served) {
+  return FileLost{.file = "f", .served = served, .reason = "it is gone"};
+}
+VersionEvent settle() {
+  return FileSettled{"f"};
+}
+VersionEvent meet(const std::string& sha256) {
+  return FileMet{.file = "f", .sha256 = sha256};
+}
+VersionEvent crash_in(const std::string& sha256) {
+  return ProcessCrashed{crash_of("Room", sha256, kFirstCrashMs)};
+}
+VersionEvent allow(const std::string& sha256) {
+  return ContentAllowed{sha256};
+}
+
+class PlaceTest : public ::testing::TestWithParam<PlaceRow> {};
+
+TEST_P(PlaceTest, FollowsTheTable) {
+  const VersionFacts before = parsed(GetParam().before);
+  ASSERT_EQ(shown(before), GetParam().before) << "the test's own reading";
+  EXPECT_EQ(shown(after(before, GetParam().event)), GetParam().after);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Edges, PlaceTest,
+    ::testing::Values(
+        // no place
+        PlaceRow{"NoneBegin", "", begin("b", "a"), "a b - -"},
+        PlaceRow{"NoneBeginSame", "", begin("a", "a"), ""},
+        PlaceRow{"NoneLose", "", lose("a", "b", false), ""},
+        PlaceRow{"NonePass", "", pass("a"), ""}, PlaceRow{"NoneKeep", "", keep("a"), "a - gone? -"},
+        PlaceRow{"NoneSettle", "", settle(), ""}, PlaceRow{"NoneMeet", "", meet("a"), ""},
+        PlaceRow{"NoneCrash", "", crash_in("a"), ""}, PlaceRow{"NoneAllow", "", allow("a"), ""},
+        // on trial
+        PlaceRow{"TrialBegin", "a b - -", begin("c", "b"), "a c - -"},
+        PlaceRow{"TrialBeginBack", "a b - -", begin("a", "b"), ""},
+        PlaceRow{"TrialBeginFromAnother", "a b - -", begin("d", "c"), "c d - -"},
+        PlaceRow{"TrialLose", "a b - -", lose("a", "b", false), "a - b! b"},
+        PlaceRow{"TrialLoseRetry", "a b - -", lose("a", "b", true), "a - b? -"},
+        PlaceRow{"TrialLoseToTrial", "a c - -", lose("b", "c", false), "a b c! c"},
+        PlaceRow{"TrialPass", "a b - -", pass("b"), ""},
+        PlaceRow{"TrialPassOther", "a b - -", pass("a"), "a b - -"},
+        PlaceRow{"TrialKeep", "a b - -", keep("b"), "a b gone? -"},
+        PlaceRow{"TrialSettle", "a b - -", settle(), "a b - -"},
+        PlaceRow{"TrialMeetSame", "a b - -", meet("b"), "a b - -"},
+        PlaceRow{"TrialMeetOther", "a b - -", meet("c"), "a c - -"},
+        PlaceRow{"TrialMeetProven", "a b - -", meet("a"), ""},
+        PlaceRow{"TrialCrash", "a b - -", crash_in("b"), "a - b! b"},
+        PlaceRow{"TrialCrashOfProven", "a b - -", crash_in("a"), "a b - -"},
+        PlaceRow{"TrialAllow", "a b - -", allow("b"), "a b - -"},
+        // condemned: the proven one serves
+        PlaceRow{"CondemnedBegin", "a - b! b", begin("c", "a"), "a c - b"},
+        PlaceRow{"CondemnedLose", "a - b! b", lose("a", "c", false), "a - c! bc"},
+        PlaceRow{"CondemnedPass", "a - b! b", pass("a"), "a - b! b"},
+        PlaceRow{"CondemnedKeep", "a - b! b", keep("a"), "a - b! b"},
+        PlaceRow{"CondemnedSettle", "a - b! b", settle(), ""},
+        PlaceRow{"CondemnedMeetSame", "a - b! b", meet("b"), "a - b! b"},
+        PlaceRow{"CondemnedMeetOther", "a - b! b", meet("c"), "a c - b"},
+        PlaceRow{"CondemnedMeetProven", "a - b! b", meet("a"), ""},
+        PlaceRow{"CondemnedCrash", "a - b! b", crash_in("a"), "a - b! b"},
+        PlaceRow{"CondemnedAllow", "a - b! b", allow("b"), "a - b? -"},
+        PlaceRow{"CondemnedAllowOther", "a - b! b", allow("c"), "a - b! b"},
+        // refused, and may be retried; or gone
+        PlaceRow{"RefusedBegin", "a - b? -", begin("b", "a"), "a b - -"},
+        PlaceRow{"RefusedLose", "a - b? -", lose("a", "b", false), "a - b! b"},
+        PlaceRow{"RefusedKeep", "a - b? -", keep("a"), "a - b? -"},
+        PlaceRow{"RefusedSettle", "a - b? -", settle(), ""},
+        PlaceRow{"RefusedMeet", "a - b? -", meet("b"), "a b - -"},
+        PlaceRow{"RefusedCrash", "a - b? -", crash_in("b"), "a - b? -"},
+        PlaceRow{"GoneMeet", "a - gone? -", meet("b"), "a b - -"},
+        PlaceRow{"GoneMeetProven", "a - gone? -", meet("a"), ""},
+        PlaceRow{"GoneKeep", "a - gone? -", keep("a"), "a - gone? -"},
+        // a version on trial runs while the file holds something else
+        PlaceRow{"BesideBegin", "a b c! c", begin("d", "b"), "a d - c"},
+        PlaceRow{"BesideLose", "a b c! c", lose("a", "b", false), "a - b! cb"},
+        PlaceRow{"BesidePass", "a b c! c", pass("b"), "b - c! c"},
+        PlaceRow{"BesideKeep", "a b c! c", keep("b"), "a b c! c"},
+        PlaceRow{"BesideSettle", "a b c! c", settle(), "a b - c"},
+        PlaceRow{"BesideMeet", "a b c? -", meet("b"), "a b - -"},
+        PlaceRow{"BesideMeetCondemned", "a b c! c", meet("c"), "a b c! c"},
+        PlaceRow{"BesideCrash", "a b c! c", crash_in("b"), "a - c! cb"},
+        PlaceRow{"BesideAllow", "a b c! c", allow("c"), "a b c? -"}),
+    [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
+
+TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
+  VersionFacts facts = parsed("a - b! b");
+  EXPECT_NE(facts.find_condemned("g", "b"), nullptr);
+  facts = after(facts, TrialBegun{.file = "g", .next = "c", .served = "b"});
+  EXPECT_EQ(facts.find_condemned("g", "b"), nullptr);
+  EXPECT_NE(facts.find_condemned("f", "b"), nullptr);
+}
+
+// ---- content ------------------------------------------------------------------------------------------
+
+TEST(ContentRulesTest, WhatIsRefusedIsRefusedUntilAnotherHostOrAPersonComes) {
+  const auto refused = [](const std::string& rule) {
+    return after({}, ContentRefused{.sha256 = "b", .rule = rule, .reason = "x", .host = "1"});
+  };
+  EXPECT_EQ(refused("L4").find_content("b")->rule, "L4");
+  EXPECT_EQ(after(refused("L4"), HostStarted{"1"}).find_content("b")->rule, "L4");
+  EXPECT_EQ(after(refused("L4"), HostStarted{"2"}).find_content("b"), nullptr);
+  EXPECT_EQ(after(refused("P2"), HostStarted{"1"}).find_content("b"), nullptr)
+      << "the machine may be faster today";
+  EXPECT_EQ(after(refused("L4"), allow("b")).find_content("b"), nullptr);
+  EXPECT_EQ(after(refused("L4"), allow("a")).find_content("b")->rule, "L4");
+}
+
+TEST(ContentRulesTest, WhatIsLostWithoutAPlaceIsRefused) {
+  EXPECT_EQ(after({}, lose("", "b", false)).find_content("b")->rule, "R1");
+  EXPECT_EQ(after({}, lose("", "b", true)).find_content("b"), nullptr);
+}
+
+TEST(ContentRulesTest, ItsCrashesAreCounted) {
+  VersionFacts facts = after({}, crash_in("b"));
+  facts = after(facts, crash_in("b"));
+  facts = after(facts, allow("b"));
+  EXPECT_EQ(facts.find_content("b")->crashes, 2U);
+}
+
+TEST(ContentRulesTest, TheListIsBounded) {
+  VersionFacts facts;
+  for (std::size_t i = 0; i <= kMaxContents; ++i)
+    facts = after(
+        std::move(facts),
+        ContentRefused{.sha256 = std::to_string(i), .rule = "L4", .reason = "x", .host = "1"});
+  EXPECT_EQ(facts.contents.size(), kMaxContents);
+  EXPECT_EQ(facts.find_content("0"), nullptr);
+}
+
+}  // namespace
+}  // namespace hearth::plugins
