@@ -52,8 +52,7 @@ struct FiberRecord {
   // JSON; none is null.
   std::optional<std::string> input;
   std::optional<std::string> metadata;
-  std::optional<std::string>
-      snapshot;  // on disk only once it is settled: before that the fiber's row has it
+  std::optional<std::string> snapshot;
   std::optional<std::string> result;
   std::optional<std::string> error;  // a text
 

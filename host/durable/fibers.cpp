@@ -6,11 +6,14 @@
 #include "json/json_text.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
 namespace hearth::durable {
+
+using storage::Param;
+
 namespace {
 
 constexpr std::size_t kMaxFiberNameBytes = 256;
@@ -19,58 +22,85 @@ constexpr std::size_t kMostDeadListed = 100;
 constexpr std::size_t kDeadListedByDefault = 50;
 constexpr std::size_t kMaxDeadPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kDeadSweptAtOnce = 100;  // a millisecond's work
+constexpr std::string_view kKeepDead = "dead";
+constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
 // A recovery that is not the fault of the work is not counted.
-void give_back_recovery(FiberRow& row) {
-  row.recoveries = std::max(0, row.recoveries - 1);
+void give_back_recovery(Job& job) {
+  job.claims = std::max(0, job.claims - 1);
+}
+
+bool comes_before(const Job& a, const Job& b) {
+  return std::pair(a.due_at_ms, a.seq) < std::pair(b.due_at_ms, b.seq);
 }
 
 }  // namespace
 
 Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
                FiberSettings settings)
-    : table_(database), clock_(clock), random_(random), settings_(settings) {}
+    : jobs_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
 
 void Fibers::load() {
-  table_.upgrade(now_ms());
-  may_have_dead_ = table_.has_dead();
-  // No wait that we would set is longer: one that is was written by a clock that has been set back since.
-  const std::int64_t latest = now_ms() + (settings_.retry_cap + settings_.retry_cap / 4).count();
-  for (FiberRow& row : table_.load()) {
-    left_over_.push_back(LeftOver{row.id, row.name, !row.has_failed});
-    const std::int64_t next_at_ms = std::min(row.next_at_ms, latest);
-    wait_until(waiting_.emplace_back(Waiting{std::move(row)}), next_at_ms);
+  if (!jobs_.exists()) return;
+  has_rows_ = true;
+  for (const JobKind kind : kFiberKinds) {
+    jobs_.release(kind, false, now_ms());
+    jobs_.bound_waits(kind, JobState::kWaiting, now_ms(), settings_.retry_cap);
+    jobs_.each("WHERE kind = ?1 AND state = 0 ORDER BY due_at, seq",
+               std::array{Param(static_cast<std::int64_t>(kind))}, [this](const Job& job) {
+                 const bool is_retry = job.failures > 0 && job.status == "pending";
+                 left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
+                 return true;
+               });
   }
+  may_have_dead_ = jobs_.has_any(JobKind::kFiber, JobState::kDead);
 }
 
-void Fibers::wait_until(Waiting& each, std::int64_t next_at_ms) const {
-  each.row.next_at_ms = next_at_ms;
-  each.due = DueTime(clock_, next_at_ms);
+void Fibers::close() {
+  (void)next_moment();  // what wake() goes on saying
+  jobs_.close();
 }
 
-std::vector<Fibers::Waiting>::iterator Fibers::find_waiting(std::string_view id) {
-  return std::ranges::find(waiting_, id,
-                           [](const Waiting& each) -> std::string_view { return each.row.id; });
+std::map<FiberHandle, Job>::iterator Fibers::find_running(std::string_view id) {
+  const auto handle = handles_.find(id);
+  return handle == handles_.end() ? running_.end() : running_.find(handle->second);
 }
 
-std::map<FiberHandle, Fibers::Running>::iterator Fibers::find_running(std::string_view id) {
-  return std::ranges::find(running_, id,
-                           [](const auto& each) -> std::string_view { return each.second.row.id; });
+// One that is not over, whether anything runs or not.
+std::optional<Job> Fibers::find_open(std::string_view id) {
+  for (const JobKind kind : kFiberKinds) {
+    auto job = jobs_.find(kind, id);
+    if (job && (kind == JobKind::kFiber || !job->ended_at_ms)) return job;
+  }
+  return std::nullopt;
 }
 
-void Fibers::add_waiting(Waiting waiting) {
-  const auto order = [](const Waiting& each) {
-    return std::tuple(each.rank, each.row.created_at_ms, std::string_view(each.row.id));
-  };
-  waiting_.insert(std::ranges::upper_bound(waiting_, order(waiting), {}, order),
-                  std::move(waiting));
-}
-
-FiberHandle Fibers::add_running(FiberRow row, bool managed) {
-  row.snapshot.reset();  // it is on disk, and may be large
+FiberHandle Fibers::add_running(Job job) {
   const FiberHandle handle = ++last_handle_;
-  running_.emplace(handle, Running{std::move(row), managed});
+  handles_.emplace(job.id, handle);
+  running_.emplace(handle, std::move(job));
   return handle;
+}
+
+Job Fibers::end_running(std::map<FiberHandle, Job>::iterator running) {
+  Job job = std::move(running->second);
+  handles_.erase(job.id);
+  running_.erase(running);
+  return job;
+}
+
+// What belongs to the record stays as it is.
+void Fibers::write(const Job& job) {
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, next_at = ?4, attempts = ?5, claims = "
+      "?6, "
+      "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10 WHERE seq = ?1",
+      std::array{Param(job.seq), Param(static_cast<std::int64_t>(job.state)),
+                 storage::nullable(job.due_at_ms), Param(job.next_at_ms),
+                 Param(std::int64_t{job.attempts}), Param(std::int64_t{job.claims}),
+                 Param(std::int64_t{job.has_failed}), Param(std::int64_t{job.dead}),
+                 storage::nullable(job.ended_at_ms), storage::nullable(job.keep)});
+  forget_moment();
 }
 
 // ---- work -------------------------------------------------------------------------------------------------
@@ -87,31 +117,32 @@ Result<void> Fibers::check_start(std::string_view name) const {
 
 Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view replaces) {
   if (auto checked = check_start(name); checked.has_error()) return checked.error();
-  FiberRow row;
-  row.id = make_uuid(random_);
-  row.name = name;
-  row.created_at_ms = now_ms();
-  if (!replaces.empty()) {
-    const auto old = find_waiting(replaces);
-    if (old == waiting_.end() || !old->recovering) {
-      return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-    }
-    if (old->managed) {
-      return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
-    }
-    row.snapshot = table_.snapshot(replaces);
-    // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
-    row.attempts = old->row.attempts;
-    row.recoveries = old->row.recoveries;
-    row.next_at_ms = old->row.next_at_ms;
-    table_.erase(replaces);
-    table_.insert(row);
-    waiting_.erase(old);
+  Job job;
+  job.id = make_uuid(random_);
+  job.name = name;
+  job.created_at_ms = now_ms();
+  job.claim();
+  has_rows_ = true;
+  if (replaces.empty()) {
+    jobs_.insert(job);
   } else {
-    table_.insert(row);
+    const auto old = recovering_.find(replaces);
+    if (old == recovering_.end())
+      return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+    if (old->second.kind == JobKind::kManaged)
+      return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
+    const std::optional<std::string> snapshot = jobs_.document(old->second.seq, JobPart::kSnapshot);
+    // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
+    job.attempts = old->second.attempts;
+    job.claims = old->second.claims;
+    job.next_at_ms = old->second.next_at_ms;
+    jobs_.erase(old->second.seq);
+    jobs_.insert(job);
+    if (snapshot) jobs_.put(job.seq, JobPart::kSnapshot, *snapshot);
+    recovering_.erase(old);
   }
-  std::string id = row.id;
-  return Started{add_running(std::move(row), false), std::move(id)};
+  std::string id = job.id;
+  return Started{add_running(std::move(job)), std::move(id)};
 }
 
 Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
@@ -121,144 +152,214 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
     return Error{Errc::kLimitExceeded, "the checkpoint is larger than " +
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
-  FiberRow& row = found->second.row;
+  Job& job = found->second;
   // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it would be tried for ever.
-  if (row.attempts > 0 && table_.snapshot(row.id) == json) return {};
-  table_.stash(row.id, json);
-  row.attempts = 0;
+  if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return {};
+  jobs_.put(job.seq, JobPart::kSnapshot, json);
+  if (job.attempts == 0 && job.next_at_ms == 0 && !job.has_failed) return {};
+  if (std::exchange(job.has_failed, false)) jobs_.put(job.seq, JobPart::kLastError, std::nullopt);
+  job.attempts = 0;
+  job.next_at_ms = 0;
+  write(job);
   return {};
 }
 
 Result<std::string> Fibers::finish(FiberHandle fiber) {
   const auto found = running_.find(fiber);
   if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
-  if (found->second.managed) {
+  if (found->second.kind == JobKind::kManaged)
     return Error{Errc::kInvalidArgument, "a managed fiber is settled, not finished"};
-  }
-  std::string id = std::move(found->second.row.id);
-  table_.erase(id);
-  running_.erase(found);
-  return id;
+  Job job = end_running(found);
+  jobs_.erase(job.seq);
+  return std::move(job.id);
 }
 
 void Fibers::interrupt_on_purpose() {
-  const auto give_back = [this](FiberRow& row) {
-    if (row.attempts == 0 && row.recoveries == 0) return;
-    row.attempts = std::max(0, row.attempts - 1);
-    give_back_recovery(row);
-    row.next_at_ms = 0;
-    table_.note_attempt(row);
+  const auto give_back = [this](Job& job) {
+    if (job.attempts == 0 && job.claims == 0) return;
+    job.attempts = std::max(0, job.attempts - 1);
+    give_back_recovery(job);
+    job.next_at_ms = 0;
+    write(job);
   };
-  for (auto& [handle, fiber] : running_) give_back(fiber.row);
-  for (Waiting& each : waiting_) {
-    if (each.recovering) give_back(each.row);
-  }
+  for (auto& [handle, job] : running_) give_back(job);
+  for (auto& [id, job] : recovering_) give_back(job);
 }
 
 // ---- recovery ---------------------------------------------------------------------------------------------
 
-void Fibers::forget_dead() {
-  if (std::erase_if(waiting_, [](const Waiting& each) { return each.row.dead; }) > 0)
-    may_have_dead_ = true;
+// While an instance lives, the length of a wait is kept when the clock is set back; when it is set ahead, the disk is right.
+void Fibers::follow_clock() {
+  const std::int64_t by = jump_.set_back_ms();
+  jump_.followed();
+  if (by == 0 || !has_rows_) return;
+  for (const JobKind kind : kFiberKinds) jobs_.shift(kind, JobState::kWaiting, by);
+  forget_moment();
 }
 
-std::string_view Fibers::why_given_up(const FiberRow& row) const {
-  if (row.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
-  if (settings_.max_recoveries > 0 && row.recoveries >= settings_.max_recoveries)
+std::optional<Job> Fibers::first_waiting(const Fits& fits) const {
+  std::optional<Job> first;
+  for (const JobKind kind : kFiberKinds) {
+    auto job = jobs_.first_due(kind, JobState::kWaiting, fits);
+    if (job && (!first || comes_before(*job, *first))) first = std::move(job);
+  }
+  return first;
+}
+
+std::optional<std::int64_t> Fibers::next_moment() const {
+  if (!has_rows_) return std::nullopt;
+  if (!moment_) {
+    const auto job = first_waiting([this](const Job& each) { return !in_hook_.contains(each.id); });
+    moment_ = job ? job->due_at_ms : std::nullopt;
+  }
+  if (!*moment_) return std::nullopt;
+  return **moment_ + jump_.set_back_ms();
+}
+
+std::optional<Job> Fibers::next_to_offer() const {
+  if (const auto moment = next_moment(); !moment || *moment > now_ms()) return std::nullopt;
+  const std::int64_t until = now_ms() - jump_.set_back_ms();
+  for (; !plan_.empty(); plan_.pop_front()) {
+    for (const JobKind kind : kFiberKinds) {
+      auto job = jobs_.find(kind, plan_.front());
+      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until &&
+          !in_hook_.contains(job->id))
+        return job;
+    }
+  }
+  return first_waiting([this](const Job& each) { return !in_hook_.contains(each.id); });
+}
+
+std::string Fibers::next_due_id() const {
+  const auto job = next_to_offer();
+  return job ? job->id : std::string();
+}
+
+std::string_view Fibers::why_given_up(const Job& job) const {
+  if (job.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
+  if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
     return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
   return {};
 }
 
+// A record is settled by whoever hears of it, in the same turn.
+void Fibers::bury(Job& job, std::string_view why) {
+  job.state = JobState::kDead;
+  job.due_at_ms.reset();
+  job.has_failed = true;
+  job.next_at_ms = 0;
+  if (job.kind == JobKind::kFiber) {
+    job.dead = true;
+    job.ended_at_ms = now_ms();
+    job.keep = kKeepDead;
+    may_have_dead_ = true;
+  }
+  jobs_.put(job.seq, JobPart::kLastError, why);
+  write(job);
+}
+
 std::optional<Interrupted> Fibers::begin_recovery() {
-  const Now now(clock_);
-  std::optional<Interrupted> found;
-  for (Waiting& each : waiting_) {
-    FiberRow& row = each.row;
-    if (!is_due(each, now)) continue;
-    if (const std::string_view why = why_given_up(row); !why.empty()) {
-      row.dead = true;
-      table_.note_failure(row.id, why, now_ms(), true);
-      passed_over_.push_back({row.id, why});
+  follow_clock();
+  while (std::optional<Job> job = next_to_offer()) {
+    if (const std::string_view why = why_given_up(*job); !why.empty()) {
+      bury(*job, why);
+      passed_over_.push_back({job->id, why});
       continue;
     }
-    each.recovering = true;
-    in_hook_.insert(row.id);
-    ++row.attempts;
-    ++row.recoveries;
+    in_hook_.insert(job->id);
+    ++job->attempts;
+    ++job->claims;
     // If the hook takes the process with it, the next try waits like after any other failure.
-    wait_until(
-        each,
+    job->next_at_ms =
         now_ms() +
-            back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
-    table_.note_attempt(row);
-    found = Interrupted{row.id, row.name, table_.snapshot(row.id), row.created_at_ms, row.attempts};
-    break;
+        back_off(job->attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+    job->claim();
+    write(*job);
+    Interrupted found{job->id, job->name, jobs_.document(job->seq, JobPart::kSnapshot),
+                      job->created_at_ms, job->attempts};
+    std::string id = job->id;
+    recovering_.emplace(std::move(id), std::move(*job));
+    return found;
   }
-  forget_dead();
-  return found;
+  return std::nullopt;
 }
 
 std::vector<Interrupted> Fibers::due_list() const {
-  const Now now(clock_);
-  std::vector<Interrupted> due;
-  for (const Waiting& each : waiting_) {
-    const FiberRow& row = each.row;
-    if (!is_due(each, now) || !why_given_up(row).empty()) continue;
-    due.push_back({row.id, row.name, std::nullopt, row.created_at_ms, row.attempts + 1});
+  std::unordered_map<std::string_view, std::size_t> ranks;
+  for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
+  std::vector<Job> due;
+  const std::int64_t until = now_ms() - jump_.set_back_ms();
+  for (const JobKind kind : kFiberKinds) {
+    jobs_.each("WHERE kind = ?1 AND state = 0 AND due_at <= ?2",
+               std::array{Param(static_cast<std::int64_t>(kind)), Param(until)}, [&](Job& job) {
+                 if (!in_hook_.contains(job.id) && why_given_up(job).empty())
+                   due.push_back(std::move(job));
+                 return true;
+               });
   }
-  return due;
+  const auto order = [&](const Job& job) {
+    const auto rank = ranks.find(job.id);
+    return std::tuple(rank == ranks.end() ? ranks.size() : rank->second, job.due_at_ms, job.seq);
+  };
+  std::ranges::sort(due, {}, order);
+  std::vector<Interrupted> listed;
+  for (Job& job : due)
+    listed.push_back({std::move(job.id), std::move(job.name), std::nullopt, job.created_at_ms,
+                      job.attempts + 1});
+  return listed;
 }
 
 void Fibers::plan(std::span<const std::string> ids) {
-  std::unordered_map<std::string_view, std::size_t> ranks;
-  for (const std::string& id : ids) ranks.emplace(id, ranks.size());
-  for (Waiting& each : waiting_) {
-    const auto rank = ranks.find(each.row.id);
-    each.rank = rank == ranks.end() ? kUnplanned : rank->second;
-  }
-  std::ranges::sort(waiting_, {}, [](const Waiting& each) {
-    return std::tuple(each.rank, each.row.created_at_ms, std::string_view(each.row.id));
-  });
+  plan_.assign(ids.begin(), ids.end());
+}
+
+void Fibers::end_hook(std::string_view id) {
+  const auto hook = in_hook_.find(id);
+  if (hook == in_hook_.end()) return;
+  in_hook_.erase(hook);
+  forget_moment();
 }
 
 void Fibers::recovered(std::string_view id) {
-  if (const auto hook = in_hook_.find(id); hook != in_hook_.end()) in_hook_.erase(hook);
-  const auto found = find_waiting(id);
+  end_hook(id);
+  const auto found = recovering_.find(id);
   // Replaced by its continuation, or it runs again, or has ended and waits for the next try.
-  if (found == waiting_.end() || !found->recovering || found->managed) return;
-  table_.erase(id);
-  waiting_.erase(found);
+  if (found == recovering_.end() || found->second.kind == JobKind::kManaged) return;
+  jobs_.erase(found->second.seq);
+  recovering_.erase(found);
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
-  if (const auto hook = in_hook_.find(id); hook != in_hook_.end()) in_hook_.erase(hook);
-  const auto found = find_waiting(id);
+  end_hook(id);
+  const auto found = recovering_.find(id);
   // It goes on in a continuation, which speaks for itself.
-  if (found == waiting_.end() || !found->recovering) return {};
-  FiberRow& row = found->row;
-  found->recovering = false;
-  row.dead = row.attempts >= settings_.max_attempts;
-  wait_until(
-      *found,
-      now_ms() +
-          back_off(row.attempts, settings_.retry_base, settings_.retry_cap, random_).count());
-  table_.note_failure(id, error.substr(0, kMaxFiberErrorBytes),
-                      row.dead ? now_ms() : row.next_at_ms, row.dead);
-  const Failure failure{row.dead, row.next_at_ms};
-  forget_dead();
-  return failure;
+  if (found == recovering_.end()) return {};
+  Job job = std::move(found->second);
+  recovering_.erase(found);
+  error = error.substr(0, kMaxFiberErrorBytes);
+  if (job.attempts >= settings_.max_attempts) {
+    bury(job, error);
+    return Failure{true, now_ms()};
+  }
+  job.next_at_ms =
+      now_ms() + back_off(job.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+  job.has_failed = true;
+  job.wait();
+  jobs_.put(job.seq, JobPart::kLastError, error);
+  write(job);
+  return Failure{false, job.next_at_ms};
 }
 
 Result<void> Fibers::retry(std::string_view id) {
-  std::optional<FiberRow> row = table_.find_dead(id);
-  if (!row) return Error{Errc::kNotFound, "no dead fiber has this id"};
-  table_.revive(id);
-  row->dead = false;
-  row->attempts = 0;
-  row->recoveries = 0;
-  Waiting waiting{.row = std::move(*row)};
-  wait_until(waiting, 0);
-  add_waiting(std::move(waiting));
+  std::optional<Job> job = jobs_.find(JobKind::kFiber, id);
+  if (!job || job->state != JobState::kDead)
+    return Error{Errc::kNotFound, "no dead fiber has this id"};
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET state = 0, due_at = min(created_at, ?2), next_at = 0, attempts = "
+      "0, "
+      "claims = 0, dead = 0, ended_at = NULL, keep = NULL WHERE seq = ?1",
+      std::array{Param(job->seq), Param(now_ms())});
+  forget_moment();
   return {};
 }
 
@@ -266,160 +367,165 @@ Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit)
   if (limit > kMostDeadListed)
     return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
   if (limit == 0) limit = kDeadListedByDefault;
-  std::optional<FiberRow> last;
+  std::int64_t last = 0;
   if (!after.empty()) {
-    last = table_.find_dead(after);
-    if (!last) return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
+    const auto job = jobs_.find(JobKind::kFiber, after);
+    if (!job || job->state != JobState::kDead)
+      return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
+    last = job->seq;
   }
   std::string page = "[";
-  for (const FiberRow& row : table_.dead_after(last, limit)) {
-    if (page.size() >= kMaxDeadPageBytes) break;
-    if (page.size() > 1) page += ',';
-    page += dead_json(row);
-  }
+  std::size_t count = 0;
+  jobs_.each("WHERE kind = 1 AND state = 2 AND due_at IS NULL AND seq > ? ORDER BY seq",
+             std::array{Param(last)}, [&](const Job& job) {
+               if (page.size() > 1) page += ',';
+               page += dead_json(job);
+               return ++count < limit && page.size() < kMaxDeadPageBytes;
+             });
   return page + "]";
 }
 
 std::vector<std::string> Fibers::sweep() {
   if (!may_have_dead_) return {};
-  std::vector<std::string> ids =
-      table_.dead_since(now_ms() - settings_.keep_dead.count(), kDeadSweptAtOnce);
-  for (const std::string& id : ids) table_.erase(id);
-  if (!ids.empty()) may_have_dead_ = table_.has_dead();
+  std::vector<std::string> ids;
+  for (Job& job :
+       jobs_.expired(kKeepDead, now_ms() - settings_.keep_dead.count(), kDeadSweptAtOnce)) {
+    if (job.ended_at_ms < 0) {  // of a version that did not write down when they died: since now
+      job.ended_at_ms = now_ms();
+      write(job);
+      continue;
+    }
+    jobs_.erase(job.seq);
+    ids.push_back(std::move(job.id));
+  }
+  if (!ids.empty()) may_have_dead_ = jobs_.has_any(JobKind::kFiber, JobState::kDead);
   return ids;
 }
 
-std::string Fibers::dead_json(const FiberRow& row) {
+std::string Fibers::dead_json(const Job& job) {
   std::string json = R"({"id":)";
-  append_json_string(json, row.id);
+  append_json_string(json, job.id);
   json += R"(,"name":)";
-  append_json_string(json, row.name);
-  json += R"(,"snapshot":)" + table_.snapshot(row.id).value_or("null");
-  json += R"(,"created_at":)" + std::to_string(row.created_at_ms);
-  json += R"(,"attempts":)" + std::to_string(row.attempts);
+  append_json_string(json, job.name);
+  json += R"(,"snapshot":)" + jobs_.document(job.seq, JobPart::kSnapshot).value_or("null");
+  json += R"(,"created_at":)" + std::to_string(job.created_at_ms);
+  json += R"(,"attempts":)" + std::to_string(job.attempts);
   json += R"(,"last_error":)";
-  append_json_string(json, table_.last_error(row.id).value_or(""));
+  append_json_string(json, jobs_.document(job.seq, JobPart::kLastError).value_or(""));
   return json + "}";
 }
 
-bool Fibers::is_due(const Waiting& each, const Now& now) const {
-  return !each.recovering && each.due.reached(now) && !in_hook_.contains(each.row.id);
-}
-
 bool Fibers::due() const {
-  const Now now(clock_);
-  return std::ranges::any_of(waiting_, [&](const Waiting& each) { return is_due(each, now); });
+  const auto moment = next_moment();
+  return moment && *moment <= now_ms();
 }
 
 Wake Fibers::wake() const {
   Wake wake;
-  wake.working = !running_.empty();
-  const Now now(clock_);
-  for (const Waiting& each : waiting_) {
-    // Without its hook's end nothing happens to it, whatever the time is.
-    const bool in_hook = each.recovering || in_hook_.contains(each.row.id);
-    wake.working = wake.working || in_hook;
-    if (!in_hook || each.recovering) wake.at_ms = earliest(wake.at_ms, each.due.wall_ms(now));
-  }
+  // Without its hook's end nothing happens to what is in a hook, whatever the time is.
+  wake.working = !running_.empty() || !in_hook_.empty();
+  wake.at_ms = next_moment();
+  for (const auto& [id, job] : recovering_)
+    wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
   return wake;
 }
 
 // ---- for ManagedFibers ------------------------------------------------------------------------------------
 
-Result<FiberHandle> Fibers::start_managed(std::string_view name, std::string_view id) {
+Result<void> Fibers::may_start(std::string_view name, std::string_view id) {
   if (auto checked = check_start(name); checked.has_error()) return checked.error();
   if (find(id)) return Error{Errc::kConflict, "a fiber has this id"};
-  FiberRow row;
-  row.id = id;
-  row.name = name;
-  row.created_at_ms = now_ms();
-  table_.insert(row);
-  return add_running(std::move(row), true);
+  return {};
+}
+
+FiberHandle Fibers::start_managed(Job& job) {
+  has_rows_ = true;
+  job.kind = JobKind::kManaged;
+  job.claim();
+  jobs_.insert(job);
+  return add_running(job);
 }
 
 Result<FiberHandle> Fibers::resume(std::string_view id) {
-  const auto found = find_waiting(id);
-  if (found == waiting_.end() || !found->recovering) {
+  const auto found = recovering_.find(id);
+  if (found == recovering_.end())
     return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-  }
-  if (running_.size() >= settings_.max_running) {
+  if (running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
-  }
-  const FiberHandle handle = add_running(std::move(found->row), found->managed);
-  waiting_.erase(found);
-  return handle;
+  Job job = std::move(found->second);
+  recovering_.erase(found);
+  return add_running(std::move(job));
 }
 
 void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
   const auto found = find_running(id);
   HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
-  Waiting waiting{.row = std::move(found->second.row), .managed = found->second.managed};
-  running_.erase(found);
-  waiting.row.attempts = 0;
-  give_back_recovery(waiting.row);
-  wait_until(waiting, next_at_ms);
-  table_.note_attempt(waiting.row);
-  add_waiting(std::move(waiting));
+  Job job = end_running(found);
+  job.attempts = 0;
+  give_back_recovery(job);
+  job.next_at_ms = next_at_ms;
+  job.wait();
+  write(job);
 }
 
 void Fibers::erase(std::string_view id) {
-  table_.erase(id);
-  std::erase_if(left_over_, [id](const LeftOver& each) { return each.id == id; });
   // `id` may be the row's own: it is not looked at once that has gone.
+  std::erase_if(left_over_, [id](const LeftOver& each) { return each.id == id; });
+  if (auto job = jobs_.find(JobKind::kFiber, id)) jobs_.erase(job->seq);
+  forget_moment();
   if (const auto running = find_running(id); running != running_.end()) {
-    running_.erase(running);
-  } else if (const auto waiting = find_waiting(id); waiting != waiting_.end()) {
-    waiting_.erase(waiting);
+    end_running(running);
+  } else if (const auto recovering = recovering_.find(id); recovering != recovering_.end()) {
+    recovering_.erase(recovering);
   }
-}
-
-void Fibers::restore(const FiberRow& row) {
-  table_.insert(row);
-  Waiting waiting{.row = row, .managed = true};
-  waiting.row.snapshot.reset();
-  wait_until(waiting, row.next_at_ms);
-  add_waiting(std::move(waiting));
-}
-
-void Fibers::mark_managed(std::string_view id, std::int64_t next_at_ms) {
-  const auto found = find_waiting(id);
-  if (found == waiting_.end()) return;
-  found->managed = true;
-  if (next_at_ms == 0) return;
-  wait_until(*found, std::max(found->row.next_at_ms, next_at_ms));
-  for (LeftOver& each : left_over_) each.was_running = each.was_running && each.id != id;
 }
 
 std::optional<FiberStanding> Fibers::find(std::string_view id) {
-  for (const auto& [handle, each] : running_) {
-    if (each.row.id == id)
-      return FiberStanding{handle, false, false, each.managed, each.row.attempts, 0};
+  const auto standing = [](const Job& job) {
+    return FiberStanding{0,
+                         false,
+                         job.state == JobState::kDead,
+                         job.kind == JobKind::kManaged,
+                         job.attempts,
+                         job.next_at_ms};
+  };
+  if (const auto running = find_running(id); running != running_.end()) {
+    FiberStanding found = standing(running->second);
+    found.running = running->first;
+    return found;
   }
-  for (const Waiting& each : waiting_) {
-    if (each.row.id == id)
-      return FiberStanding{
-          0, each.recovering, false, each.managed, each.row.attempts, each.row.next_at_ms};
+  if (const auto recovering = recovering_.find(id); recovering != recovering_.end()) {
+    FiberStanding found = standing(recovering->second);
+    found.recovering = true;
+    return found;
   }
-  if (const auto dead = table_.find_dead(id))
-    return FiberStanding{0, false, true, false, dead->attempts, dead->next_at_ms};
-  return std::nullopt;
+  const auto job = find_open(id);
+  if (!job) return std::nullopt;
+  return standing(*job);
 }
 
 const std::string* Fibers::managed_id(FiberHandle fiber) const {
   const auto found = running_.find(fiber);
-  if (found == running_.end() || !found->second.managed) return nullptr;
-  return &found->second.row.id;
+  if (found == running_.end() || found->second.kind != JobKind::kManaged) return nullptr;
+  return &found->second.id;
 }
 
-std::vector<std::string> Fibers::waiting_ids() const {
-  std::vector<std::string> ids;
-  ids.reserve(waiting_.size());
-  for (const Waiting& each : waiting_) ids.push_back(each.row.id);
-  return ids;
+std::optional<std::string> Fibers::last_error(std::string_view id) {
+  for (const JobKind kind : kFiberKinds) {
+    const auto job = jobs_.find(kind, id);
+    if (job) return jobs_.document(job->seq, JobPart::kLastError);
+  }
+  return std::nullopt;
 }
 
 Fibers::Counts Fibers::counts() {
-  return Counts{running_.size(), waiting_.size(), table_.count_dead()};
+  const auto count = [this](std::string_view sql) {
+    return static_cast<std::size_t>(jobs_.number(sql, {}).value_or(0));
+  };
+  return Counts{running_.size(),
+                count("SELECT count(*) FROM cf_agents_jobs WHERE kind IN (1, 2) AND state = 0") +
+                    recovering_.size(),
+                count("SELECT count(*) FROM cf_agents_jobs WHERE kind = 1 AND state = 2")};
 }
 
 }  // namespace hearth::durable

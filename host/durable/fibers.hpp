@@ -4,13 +4,13 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/due_time.hpp"
-#include "durable/fiber_table.hpp"
+#include "durable/jobs.hpp"
 #include "durable/wake.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -76,7 +76,7 @@ struct FiberStanding {
 // state          what is on disk                          leaves it by
 // running        the row                                  finish() -> no row; the end of this instance -> interrupted
 //                                                         postpone() -> interrupted
-// interrupted    the row, next_at                         begin_recovery() once next_at has come
+// interrupted    the row, due at next_at                  begin_recovery() once next_at has come
 // recovering     the row, both counts + 1, next_at ahead  recovered() -> no row; start(replaces) -> no row, a new one runs;
 //                                                         resume() -> running; failed() -> interrupted, or dead after max_attempts;
 //                                                         a crash -> interrupted, with the attempt counted
@@ -89,15 +89,16 @@ struct FiberStanding {
 //                  work is never offered again.
 //  P3 One row      A continuation takes its predecessor's place in one transaction.
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the process counts.
-//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan() says otherwise.
+//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan() says otherwise; one whose recovery
+//                  has failed comes when its time has come, and after those that were due before.
 //  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in there.
 //  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after max_attempts recoveries without a new checkpoint
 //                  in between, and after max_recoveries with as many as it likes (a checkpoint may say the time, which is always new). A
 //                  continuation inherits both counts; retry() begins both anew. What was interrupted on purpose, or postponed, gets the
 //                  recovery that follows for nothing; the first one of its life is counted anyway.
 //
-// Managed    A row may belong to a record (ManagedFibers). Its end is the record's business: start(replaces), finish() and recovered()
-//            leave such a row alone.
+// Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's business: start(replaces), finish(),
+//            recovered() and erase() leave such a row alone.
 //
 // Bounded    Dead fibers cost nothing but their rows until somebody asks for them or they have had their time: neither memory nor time at
 //            a wake or in a turn grows with their number.
@@ -114,7 +115,7 @@ class Fibers {
   void load();
 
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { table_.close(); }
+  void close();
 
   // ---- work ----
   struct Started {
@@ -135,10 +136,12 @@ class Fibers {
   // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts or its
   // recoveries is dead from now on, and passed over.
   std::optional<Interrupted> begin_recovery();
-  // The due ones, in the order in which they will be offered; without their snapshots.
+  // The due ones, in the order in which they will be offered; without their snapshots. Costs what all of them cost.
   [[nodiscard]] std::vector<Interrupted> due_list() const;
-  // From now on those that wait are offered in the order of `ids`; those that it does not name after them, oldest first. An id
-  // that nothing has is passed over, of one named twice the first place counts.
+  // The one that begin_recovery() would give now, unless it is dead by then; empty: none.
+  [[nodiscard]] std::string next_due_id() const;
+  // From now on those that are due are offered in the order of `ids`, once; those that it does not name after them, oldest first. An
+  // id that nothing due has is passed over, of one named twice the first place counts.
   void plan(std::span<const std::string> ids);
   // What load() has found and is not dead, once.
   std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
@@ -162,8 +165,10 @@ class Fibers {
   [[nodiscard]] bool may_have_dead() const { return may_have_dead_; }
 
   // ---- for ManagedFibers ----
-  // As start(), under this id, which was checked. kConflict: there is such a row. kLimitExceeded.
-  Result<FiberHandle> start_managed(std::string_view name, std::string_view id);
+  // Whether a fiber of this name and id may begin. kInvalidArgument, kLimitExceeded; kConflict: a fiber that is not over has the id.
+  [[nodiscard]] Result<void> may_start(std::string_view name, std::string_view id);
+  // As start(), for a record that may_start(); the job gets its seq.
+  FiberHandle start_managed(Job& job);
   // What is being recovered runs again, under its id. Its attempts go on counting until the next checkpoint, its recoveries for ever.
   // Writes nothing.
   // kNotFound, kLimitExceeded.
@@ -171,23 +176,14 @@ class Fibers {
   // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That is no crash: its attempts begin
   // anew, and the recovery that follows is no more than the one before.
   void postpone(std::string_view id, std::int64_t next_at_ms);
-  // The row goes, and what runs under it has lost its handle.
+  // The row goes, unless it is a record, and what runs under it has lost its handle.
   void erase(std::string_view id);
-  // A row for work that was interrupted, or was never begun; due at once.
-  void restore(const FiberRow& row);
-  // After load(): this row has a record. `next_at_ms` not 0: its work had failed, and waits until then.
-  void mark_managed(std::string_view id, std::int64_t next_at_ms);
+  // A row that waits was written by another hand.
+  void forget_moment() { moment_.reset(); }
   [[nodiscard]] std::optional<FiberStanding> find(std::string_view id);
   // The managed fiber that has this handle; or null.
   [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
-  // The ids of all rows whose work does not run and which are not dead.
-  [[nodiscard]] std::vector<std::string> waiting_ids() const;
-  [[nodiscard]] std::optional<std::string> snapshot(std::string_view id) {
-    return table_.snapshot(id);
-  }
-  [[nodiscard]] std::optional<std::string> last_error(std::string_view id) {
-    return table_.last_error(id);
-  }
+  [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
 
   // True if begin_recovery() would find something now.
   [[nodiscard]] bool due() const;
@@ -202,44 +198,44 @@ class Fibers {
   [[nodiscard]] Counts counts();
 
  private:
-  static constexpr std::size_t kUnplanned = SIZE_MAX;
-  struct Waiting {
-    FiberRow row;  // without the snapshot
-    bool recovering = false;
-    bool managed = false;
-    std::size_t rank = kUnplanned;  // as plan() says
-    DueTime due{};                  // next_at, waited for
-  };
-  struct Running {
-    FiberRow row;  // without the snapshot
-    bool managed = false;
-  };
+  using Fits = std::function<bool(const Job&)>;
 
-  std::vector<Waiting>::iterator find_waiting(std::string_view id);
-  std::map<FiberHandle, Running>::iterator find_running(std::string_view id);
-  [[nodiscard]] bool is_due(const Waiting& each, const Now& now) const;
-  void wait_until(Waiting& each, std::int64_t next_at_ms) const;
+  std::map<FiberHandle, Job>::iterator find_running(std::string_view id);
+  std::optional<Job> find_open(std::string_view id);
+  [[nodiscard]] std::optional<Job> first_waiting(const Fits& fits) const;
+  [[nodiscard]] std::optional<Job> next_to_offer() const;
+  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
   [[nodiscard]] Result<void> check_start(std::string_view name) const;
-  void add_waiting(Waiting waiting);
-  FiberHandle add_running(FiberRow row, bool managed);
-  [[nodiscard]] std::string dead_json(const FiberRow& row);
+  FiberHandle add_running(Job job);
+  Job end_running(std::map<FiberHandle, Job>::iterator running);
+  void write(const Job& job);
+  void bury(Job& job, std::string_view why);
+  void end_hook(std::string_view id);
+  void follow_clock();
+  [[nodiscard]] std::string dead_json(const Job& job);
   // Why recovery of it is not begun once more; empty: it may be.
-  [[nodiscard]] std::string_view why_given_up(const FiberRow& row) const;
-  void forget_dead();  // those that have just died leave waiting_
+  [[nodiscard]] std::string_view why_given_up(const Job& job) const;
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
-  FiberTable table_;
+  mutable Jobs jobs_;
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  std::map<FiberHandle, Running> running_;
+  ClockJump jump_;
+  // Of these the attempts, the claims and the progress are as on disk, for the rest the row says it.
+  std::map<FiberHandle, Job> running_;
+  std::map<std::string, FiberHandle, std::less<>> handles_;  // of running_, by id
+  std::map<std::string, Job, std::less<>> recovering_;       // by id
   FiberHandle last_handle_ = 0;
-  std::vector<Waiting> waiting_;  // interrupted and recovering; as planned, then oldest first
+  mutable std::deque<std::string> plan_;  // ids that are offered before all others
   std::set<std::string, std::less<>>
       in_hook_;  // ids that were offered and whose hooks have not ended
   std::vector<PassedOver> passed_over_;
   std::vector<LeftOver> left_over_;
   bool may_have_dead_ = false;
+  bool has_rows_ = false;  // else there is none to look for
+  // When the first that waits is due, if that is known.
+  mutable std::optional<std::optional<std::int64_t>> moment_;
 };
 
 }  // namespace hearth::durable

@@ -6,12 +6,16 @@
 #include "json/json_scanner.hpp"
 
 #include <algorithm>
-#include <unordered_set>
+#include <array>
 #include <utility>
 
 namespace hearth::durable {
+
+using storage::Param;
+
 namespace {
 
+constexpr std::string_view kByKey = "WHERE key = ? AND kind = 2";
 constexpr std::size_t kMaxLabelBytes = 256;  // of a name, an id and a key
 constexpr std::size_t kMaxRecordErrorBytes = 4096;
 constexpr std::uint32_t kMostRetries = 1'000;
@@ -84,54 +88,97 @@ std::string error_text(std::string_view text) {
 
 ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                              Random& random, ManagedSettings settings)
-    : table_(database), fibers_(fibers), clock_(clock), random_(random), settings_(settings) {}
+    : jobs_(database),
+      fibers_(fibers),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      jump_(clock) {}
 
 // ---- what an earlier instance left ------------------------------------------------------------------------
 
 void ManagedFibers::load() {
-  if (!table_.exists()) return;
-  table_.upgrade();
-  load_untold();
-  const std::vector<std::string> waiting = fibers_.waiting_ids();
-  const std::vector<std::string> open = table_.open_ids();
-  const std::unordered_set<std::string_view> is_open(open.begin(), open.end());
-  for (const std::string& id : waiting) {
-    if (!is_open.contains(id) && table_.seq_of(id)) fibers_.erase(id);
-  }
-  for (const std::string& id : open) repair_open(id);
+  if (!jobs_.exists()) return;
+  jobs_.release(JobKind::kManaged, true, now_ms());
+  jobs_.bound_waits(JobKind::kManaged, JobState::kUntold, now_ms(), kLongestTellWait);
+  std::vector<std::string> given_up;
+  jobs_.each("WHERE kind = 2 AND state = 2", {}, [&](const Job& job) {
+    given_up.push_back(job.id);
+    return true;
+  });
+  for (const std::string& id : given_up) died(id, fibers_.last_error(id).value_or(""));
 }
 
-void ManagedFibers::repair_open(const std::string& id) {
-  std::optional<FiberRecord> record = table_.find(id);
-  const auto standing = fibers_.find(id);
-  if (!record) return;
-  if (!standing) {
-    FiberRow row;
-    row.id = id;
-    row.name = record->name;
-    row.snapshot = record->snapshot;
-    row.created_at_ms = record->created_at_ms;
-    fibers_.restore(row);
-  } else if (standing->dead) {
-    (void)died(id, fibers_.last_error(id).value_or(""));
-    return;
-  }
-  std::int64_t next_at_ms = 0;
-  if (record->is_retry()) {
-    const auto longest = record->retry_cap + record->retry_cap / 4;
-    next_at_ms = std::min<std::int64_t>(record->next_at_ms, now_ms() + longest.count());
-  }
-  fibers_.mark_managed(id, next_at_ms);
+void ManagedFibers::close() {
+  (void)next_moment();  // what wake() goes on saying
+  jobs_.close();
+}
+
+// ---- records and rows -------------------------------------------------------------------------------------
+
+FiberRecord ManagedFibers::record_of(const Job& job) {
+  FiberRecord record;
+  record.seq = job.seq;
+  record.id = job.id;
+  record.key = job.key;
+  record.name = job.name;
+  // A word that we do not know was written by a foreign hand: the fiber is then as good as interrupted.
+  record.status = fiber_status(job.status.value_or("")).value_or(FiberStatus::kInterrupted);
+  record.dead = job.dead;
+  record.created_at_ms = job.created_at_ms;
+  record.started_at_ms = job.started_at_ms;
+  record.completed_at_ms = job.ended_at_ms;
+  record.attempts = job.attempts;
+  record.failures = static_cast<std::uint32_t>(job.failures);
+  record.max_retries = static_cast<std::uint32_t>(job.retry.max_attempts);
+  record.retry_base = job.retry.base;
+  record.retry_cap = job.retry.cap;
+  if (!record.settled()) record.next_at_ms = job.next_at_ms;
+  jobs_.each_document(job.seq, [&](JobPart part, std::string_view body) {
+    if (part == JobPart::kInput) record.input = body;
+    if (part == JobPart::kMetadata) record.metadata = body;
+    if (part == JobPart::kSnapshot) record.snapshot = body;
+    if (part == JobPart::kResult) record.result = body;
+    if (part == JobPart::kError) record.error = body;
+  });
+  return record;
+}
+
+std::optional<FiberRecord> ManagedFibers::find_record(std::string_view id) {
+  const auto job = jobs_.find(JobKind::kManaged, id);
+  if (!job) return std::nullopt;
+  return record_of(*job);
+}
+
+void ManagedFibers::store(const FiberRecord& record, JobState state) {
+  std::optional<Job> job = jobs_.find(record.seq);
+  HEARTH_ASSERT(job, "a record without a row is stored");
+  job->status = to_string(record.status);
+  job->dead = record.dead;
+  job->started_at_ms = record.started_at_ms;
+  job->ended_at_ms = record.completed_at_ms;
+  job->attempts = record.attempts;
+  job->failures = static_cast<int>(record.failures);
+  job->next_at_ms = record.settled() ? now_ms() : record.next_at_ms;
+  if (record.settled()) job->interruptions = job->tell_failures = 0;
+  job->keep.reset();
+  job->wait();
+  if (state == JobState::kClaimed) job->claim();
+  job->state = state;
+  jobs_.update(*job);
+  moment_.reset();
+  fibers_.forget_moment();
 }
 
 // ---- start ------------------------------------------------------------------------------------------------
 
 Result<std::optional<FiberRecord>> ManagedFibers::find_named(const ManagedRequest& request) {
   std::optional<FiberRecord> by_id;
-  if (!request.id.empty()) by_id = table_.find(request.id);
+  if (!request.id.empty()) by_id = find_record(request.id);
   if (request.key.empty()) return by_id;
-  std::optional<FiberRecord> by_key = table_.find_by_key(request.key);
-  if (!by_key) return by_id;
+  const auto keyed = jobs_.first(kByKey, std::array{Param(request.key)});
+  if (!keyed) return by_id;
+  std::optional<FiberRecord> by_key = record_of(*keyed);
   if (by_id && by_id->id != by_key->id) {
     return bad_request("this id and this key name different managed fibers");
   }
@@ -167,10 +214,10 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
 }
 
 Result<void> ManagedFibers::make_room() {
-  if (!size_) size_ = table_.size_bound();
+  if (!size_) size_ = jobs_.count_bound(JobKind::kManaged);
   if (*size_ < settings_.max_records) return {};
   if (!size_is_exact_) {
-    size_ = table_.size();
+    size_ = jobs_.count(JobKind::kManaged);
     size_is_exact_ = true;
   }
   while (*size_ >= settings_.max_records && sweep()) continue;
@@ -183,33 +230,38 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   if (!replaced) {
     if (auto room = make_room(); room.has_error()) return room.error();
   }
-  FiberRecord record;
-  record.id = request.id.empty() ? make_uuid(random_) : std::string(request.id);
-  const auto handle = fibers_.start_managed(request.name, record.id);
-  if (handle.has_error()) return handle.error();
+  Job job;
+  job.id = request.id.empty() ? make_uuid(random_) : std::string(request.id);
+  if (auto may = fibers_.may_start(request.name, job.id); may.has_error()) return may.error();
   // Only now: what is refused leaves the old record alone.
-  if (replaced) erase(replaced->id);
-  record.key = none_if_empty(request.key);
-  record.name = request.name;
-  record.created_at_ms = now_ms();
-  record.started_at_ms = record.created_at_ms;
-  record.max_retries = request.max_retries;
-  record.retry_base =
+  if (replaced) {
+    jobs_.erase(replaced->seq);
+    moment_.reset();
+    if (size_) --*size_;
+  }
+  job.name = request.name;
+  job.key = none_if_empty(request.key);
+  job.created_at_ms = now_ms();
+  job.started_at_ms = job.created_at_ms;
+  job.status = to_string(FiberStatus::kRunning);
+  job.retry.max_attempts = static_cast<int>(request.max_retries);
+  job.retry.base =
       std::chrono::milliseconds(request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms);
-  record.retry_cap =
+  job.retry.cap =
       std::chrono::milliseconds(request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms);
-  record.input = none_if_empty(request.input);
-  record.metadata = none_if_empty(request.metadata);
-  table_.insert(record);
+  const FiberHandle handle = fibers_.start_managed(job);
+  if (!request.input.empty()) jobs_.put(job.seq, JobPart::kInput, request.input);
+  if (!request.metadata.empty()) jobs_.put(job.seq, JobPart::kMetadata, request.metadata);
   if (size_) ++*size_;
   // What the caller gets is the receipt: accepted, and about to begin.
+  FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
   record.started_at_ms.reset();
-  return Started{*handle, record.id, record_json(record)};
+  return Started{handle, record.id, record_json(record)};
 }
 
 Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
-  std::optional<FiberRecord> record = table_.find(id);
+  std::optional<FiberRecord> record = find_record(id);
   if (!record || record->settled())
     return Error{Errc::kNotFound, "no managed fiber of this id is being recovered"};
   auto handle = fibers_.resume(id);
@@ -217,7 +269,7 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
   record->status = FiberStatus::kRunning;
   record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
-  table_.update(*record, now_ms());
+  store(*record, JobState::kClaimed);
   return handle;
 }
 
@@ -230,7 +282,7 @@ Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus statu
     return bad_request("work ends as completed, with an error, or aborted");
   }
   const std::string* id = fibers_.managed_id(fiber);
-  std::optional<FiberRecord> record = id == nullptr ? std::nullopt : table_.find(*id);
+  std::optional<FiberRecord> record = id == nullptr ? std::nullopt : find_record(*id);
   if (!record || record->settled()) return Error{Errc::kNotFound, "the fiber has ended"};
   FiberOutcome outcome;
   outcome.status = status;
@@ -255,15 +307,16 @@ ManagedChange ManagedFibers::postpone(FiberRecord record, std::string_view error
   record.next_at_ms = now_ms() + back_off(static_cast<int>(record.failures), record.retry_base,
                                           record.retry_cap, random_)
                                      .count();
-  table_.update(record, now_ms());
+  store(record, JobState::kWaiting);
+  jobs_.put(record.seq, JobPart::kError, *record.error);
   fibers_.postpone(record.id, record.next_at_ms);
   return change_of(std::move(record));
 }
 
 ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome, bool dead) {
-  if (const auto standing = fibers_.find(record.id); standing && !record.settled()) {
-    record.attempts = standing->attempts;
-    record.snapshot = fibers_.snapshot(record.id);  // it moves here: the row goes
+  if (!record.settled()) {
+    if (const auto standing = fibers_.find(record.id)) record.attempts = standing->attempts;
+    record.snapshot = jobs_.document(record.seq, JobPart::kSnapshot);
     fibers_.erase(record.id);
   }
   record.status = outcome.status;
@@ -272,11 +325,17 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
   record.next_at_ms = 0;
   record.result = std::move(outcome.result);
   record.error = std::move(outcome.error);
-  if (outcome.snapshot) record.snapshot = std::move(outcome.snapshot);
-  if (outcome.metadata) record.metadata = std::move(outcome.metadata);
-  table_.update(record, now_ms());
-  forget(record.id);
-  untold_.push_back(Untold{.id = record.id, .due = DueTime()});
+  jobs_.put(record.seq, JobPart::kResult, record.result);
+  jobs_.put(record.seq, JobPart::kError, record.error);
+  if (outcome.snapshot) {
+    record.snapshot = std::move(outcome.snapshot);
+    jobs_.put(record.seq, JobPart::kSnapshot, record.snapshot);
+  }
+  if (outcome.metadata) {
+    record.metadata = std::move(outcome.metadata);
+    jobs_.put(record.seq, JobPart::kMetadata, record.metadata);
+  }
+  store(record, JobState::kUntold);
   return change_of(std::move(record));
 }
 
@@ -310,20 +369,15 @@ Result<void> ManagedFibers::retry(std::string_view id) {
     return Error{Errc::kNotFound, "this managed fiber is neither interrupted nor dead"};
   }
   if (fibers_.find(record->id)) return Error{Errc::kConflict, "a fiber has this id"};
-  FiberRow row;
-  row.id = record->id;
-  row.name = record->name;
-  row.snapshot = std::exchange(record->snapshot, std::nullopt);
-  row.created_at_ms = record->created_at_ms;
-  fibers_.restore(row);
   record->status = FiberStatus::kRecovering;
   record->dead = false;
   record->attempts = 0;
   record->completed_at_ms.reset();
-  record->result.reset();
-  record->error.reset();
-  table_.update(*record, now_ms());
-  forget(record->id);
+  for (const JobPart part : {JobPart::kResult, JobPart::kError, JobPart::kLastError})
+    jobs_.put(record->seq, part, std::nullopt);
+  jobs_.run("UPDATE cf_agents_jobs SET claims = 0, has_failed = 0 WHERE seq = ?",
+            std::array{Param(record->seq)});
+  store(*record, JobState::kWaiting);
   return {};
 }
 
@@ -331,11 +385,11 @@ Result<void> ManagedFibers::retry(std::string_view id) {
 
 bool ManagedFibers::is_managed(std::string_view id) {
   if (const auto standing = fibers_.find(id); standing && !standing->dead) return standing->managed;
-  return table_.seq_of(id).has_value();
+  return jobs_.find(JobKind::kManaged, id).has_value();
 }
 
 std::string ManagedFibers::begin_recovery(std::string_view id) {
-  std::optional<FiberRecord> record = table_.find(id);
+  std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record, "a fiber without a record is recovered as a managed one");
   const std::string_view reason = record->is_retry() ? "retry" : "interrupted";
   return R"("managed":)" + change_of(std::move(*record)).record + R"(,"reason":")" +
@@ -344,7 +398,7 @@ std::string ManagedFibers::begin_recovery(std::string_view id) {
 
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
   const auto standing = fibers_.find(id);
-  std::optional<FiberRecord> record = table_.find(id);
+  std::optional<FiberRecord> record = find_record(id);
   if (!record || record->settled() || !standing || !standing->recovering) {
     fibers_.recovered(id);
     return Error{Errc::kNotFound, "the fiber was resumed or settled in the meantime"};
@@ -356,7 +410,7 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
 }
 
 ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {
-  std::optional<FiberRecord> record = table_.find(id);
+  std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(),
                 "a fiber without an open record has died as a managed one");
   FiberOutcome outcome;

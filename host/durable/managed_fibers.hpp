@@ -5,10 +5,9 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/due_time.hpp"
 #include "durable/fiber_record.hpp"
-#include "durable/fiber_record_table.hpp"
 #include "durable/fibers.hpp"
+#include "durable/jobs.hpp"
 #include "durable/wake.hpp"
 #include "storage/agent_database.hpp"
 
@@ -49,6 +48,9 @@ struct ManagedFilter {
   bool dead = false;
 };
 
+// Between two tries of telling.
+inline constexpr std::chrono::milliseconds kLongestTellWait{300'000};
+
 struct ManagedSettings {
   std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
@@ -64,12 +66,10 @@ struct ManagedChange {
   std::string record;  // JSON
 };
 
-// Layered over Fibers: a managed fiber that is not settled has a row there too (same id), which carries its checkpoint, its
-// attempts and its next time; this class adds the record, in the same transaction.
+// Layered over Fibers: a managed fiber is one row, which Fibers works on until it is settled, and this class from then on.
 //
 // Promises
-//  P1 One unit     A record and its row change together. load() repairs what a foreign hand left: an unsettled record without a row gets
-//                  one and is recovered; a row whose record is settled goes, without being offered (a dead one stays until it is erased).
+//  P1 One unit     A record and the progress of its work are one row. load() settles what recovery had given up.
 //  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
 //  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
 //                  or removed on purpose. Retention does not touch it before. Telling is claimed before: what kills the process
@@ -79,7 +79,7 @@ struct ManagedChange {
 //
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
 // Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only when they were committed.
-// Bounded         In memory: the ids of what is settled and not told. A list ends at 4 MiB.
+// Bounded         In memory: what is being told. A list ends at 4 MiB.
 class ManagedFibers {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
@@ -88,7 +88,7 @@ class ManagedFibers {
   // After Fibers::load(), once. Writes if there is something to repair.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { table_.close(); }
+  void close();
 
   struct Started {
     FiberHandle fiber = 0;  // 0: the record was there
@@ -151,42 +151,43 @@ class ManagedFibers {
   [[nodiscard]] Wake wake() const;
 
  private:
-  struct Untold {
-    std::string id;
-    DueTime due;
-    int failures = 0;
-    int interruptions = 0;  // tellings in a row without an end
-  };
   struct Telling {
     int failures = 0;       // before
     int interruptions = 0;  // this one included
   };
 
-  [[nodiscard]] bool is_due(const Untold& each, const Now& now) const;
-  [[nodiscard]] bool is_untold(std::string_view id) const;
+  // A record as it is on disk, and its documents.
+  FiberRecord record_of(const Job& job);
+  std::optional<FiberRecord> find_record(std::string_view id);
+  // The small columns of it; `state` says to whom it belongs from now on.
+  void store(const FiberRecord& record, JobState state);
   Result<std::optional<FiberRecord>> find_named(const ManagedRequest& request);
   Result<FiberRecord> find_one(std::string_view id, std::string_view key);
   Result<void> make_room();
   Result<Started> begin(const ManagedRequest& request, const FiberRecord* replaced);
   ManagedChange settle_as(FiberRecord record, FiberOutcome outcome, bool dead);
   ManagedChange postpone(FiberRecord record, std::string_view error);
-  void load_untold();
-  void repair_open(const std::string& id);
-  void erase(const std::string& id);
-  void forget(const std::string& id);  // it is not to be told any more
   // Puts in what only Fibers knows while it is not settled.
   void complete(FiberRecord& record);
   ManagedChange change_of(FiberRecord record);
+  // When the first that is not being told is to be told.
+  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
+  [[nodiscard]] std::optional<Job> first_untold() const;
+  std::optional<Job> find_telling(std::string_view id);
+  void write_telling(Job& job, JobState state, std::int64_t tell_at_ms);
+  void follow_clock();
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
-  FiberRecordTable table_;
+  mutable Jobs jobs_;
   Fibers& fibers_;
   const Clock& clock_;
   Random& random_;
   const ManagedSettings settings_;
-  std::vector<Untold> untold_;                           // settled longest ago first
+  ClockJump jump_;
   std::map<std::string, Telling, std::less<>> telling_;  // by id
   std::vector<std::string> never_told_;                  // ids
+  // When the first that is not told is due, if that is known.
+  mutable std::optional<std::optional<std::int64_t>> moment_;
   // How many records there are, or an upper bound of it; not known before the first start().
   std::optional<std::size_t> size_;
   bool size_is_exact_ = false;

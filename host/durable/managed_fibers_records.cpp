@@ -4,13 +4,31 @@
 #include "durable/managed_fibers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace hearth::durable {
+
+using storage::Param;
+
 namespace {
 
+#define HEARTH_STATUS_BIT                                                        \
+  "CASE status WHEN 'interrupted' THEN 8 WHEN 'completed' THEN 16 WHEN 'error' " \
+  "THEN 32 WHEN 'aborted' THEN 64 ELSE 0 END"
+// Newest first. ?1 older than, ?2 name, ?3 created before, ?4 dead ones only, ?5 status bits.
+#define HEARTH_RECORD_FILTER                                             \
+  "seq < ?1 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) " \
+  "AND (?4 = 0 OR dead)"
+constexpr std::string_view kRecords =
+    "WHERE kind = 2 AND " HEARTH_RECORD_FILTER
+    " AND (ended_at IS NULL AND (?5 & 7) <> 0 OR ended_at IS NOT NULL AND (?5 & " HEARTH_STATUS_BIT
+    ") <> 0) ORDER BY seq DESC";
+constexpr std::string_view kOpenRecords =
+    "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND ?5 <> 0 "
+    "AND " HEARTH_RECORD_FILTER " ORDER BY seq DESC";
+
 constexpr std::chrono::milliseconds kTellBase{1'000};
-constexpr std::chrono::milliseconds kTellCap{300'000};
 constexpr std::size_t kMostRecordsListed = 100;
 constexpr std::size_t kRecordsListedByDefault = 50;
 constexpr std::size_t kMostRemoved = 500;
@@ -39,7 +57,6 @@ void ManagedFibers::complete(FiberRecord& record) {
   const auto standing = fibers_.find(record.id);
   if (!standing) return;
   record.attempts = standing->attempts;
-  record.snapshot = fibers_.snapshot(record.id);
   if (standing->running != 0) {
     record.status = FiberStatus::kRunning;
   } else if (!standing->recovering) {
@@ -57,9 +74,10 @@ ManagedChange ManagedFibers::change_of(FiberRecord record) {
 Result<FiberRecord> ManagedFibers::find_one(std::string_view id, std::string_view key) {
   if (id.empty() == key.empty())
     return bad_query("a managed fiber is named by its id or by its key");
-  auto record = id.empty() ? table_.find_by_key(key) : table_.find(id);
-  if (!record) return Error{Errc::kNotFound, "no managed fiber has this id or key"};
-  return std::move(*record);
+  const auto job = id.empty() ? jobs_.first("WHERE key = ? AND kind = 2", std::array{Param(key)})
+                              : jobs_.find(JobKind::kManaged, id);
+  if (!job) return Error{Errc::kNotFound, "no managed fiber has this id or key"};
+  return record_of(*job);
 }
 
 Result<std::string> ManagedFibers::inspect(std::string_view id, std::string_view key) {
@@ -72,91 +90,115 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
   if (filter.limit > kMostRecordsListed) return bad_query("a page has at most 100 records");
   const std::size_t limit = filter.limit == 0 ? kRecordsListedByDefault : filter.limit;
   const std::uint32_t statuses = filter.statuses == 0 ? UINT32_MAX : filter.statuses;
-  RecordQuery query;
-  query.open = (statuses & kOpenBits) != 0;
-  query.settled = statuses & ~kOpenBits;
-  query.name = filter.name;
-  query.before_ms = filter.before_ms;
-  query.dead = filter.dead;
+  std::int64_t after = INT64_MAX;
   if (!filter.after.empty()) {
-    const auto seq = table_.seq_of(filter.after);
-    if (!seq) return Error{Errc::kNotFound, "no managed fiber has the id `after`"};
-    query.after = *seq;
+    const auto job = jobs_.find(JobKind::kManaged, filter.after);
+    if (!job) return Error{Errc::kNotFound, "no managed fiber has the id `after`"};
+    after = job->seq;
   }
+  const std::array params{Param(after), Param(filter.name), Param(filter.before_ms),
+                          Param(std::int64_t{filter.dead}), Param(std::int64_t{statuses})};
+  // Those that are open have a line of their own, and what is settled may be much more.
+  const bool open_only = (statuses & ~kOpenBits) == 0;
   std::string page = "[";
   std::size_t count = 0;
-  table_.walk(query, [&](FiberRecord& record) {
+  const auto see = [&](const Job& job) {
+    FiberRecord record = record_of(job);
     complete(record);
     if ((bit(record.status) & statuses) == 0) return true;
     if (count++ > 0) page += ',';
     page += record_json(record);
     return count < limit && page.size() < kMaxRecordPageBytes;
-  });
+  };
+  jobs_.each(open_only ? kOpenRecords : kRecords, params, see);
   return page + "]";
 }
 
 Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   if (filter.limit > kMostRemoved) return bad_query("at most 500 records are removed at once");
-  RecordQuery query;
-  query.settled = filter.statuses;
-  query.name = filter.name;
-  query.before_ms = filter.before_ms;
-  query.dead = filter.dead;
   const bool by_default = filter.statuses == 0;
-  if (by_default) {
-    query.settled =
-        bit(FiberStatus::kCompleted) | bit(FiberStatus::kError) | bit(FiberStatus::kAborted);
-    query.spare_dead = !filter.dead;  // what waits for somebody's decision goes only by name
-  }
-  const auto ids = table_.settled_ids(query, filter.limit == 0 ? kRemovedByDefault : filter.limit);
-  for (const std::string& id : ids) erase(id);
-  return ids.size();
-}
-
-void ManagedFibers::erase(const std::string& id) {
-  forget(id);
-  table_.erase(id);
-  if (size_) --*size_;
+  constexpr std::uint32_t kSettledByDefault =
+      bit(FiberStatus::kCompleted) | bit(FiberStatus::kError) | bit(FiberStatus::kAborted);
+  // What waits for somebody's decision goes only by name.
+  const std::int64_t dead = filter.dead ? 1 : by_default ? -1 : 0;
+  const std::size_t limit = filter.limit == 0 ? kRemovedByDefault : filter.limit;
+  std::vector<std::int64_t> gone;
+  jobs_.each("WHERE kind = 2 AND ended_at IS NOT NULL AND (?1 & " HEARTH_STATUS_BIT
+             ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
+             "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
+             std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
+                        Param(filter.name), Param(filter.before_ms), Param(dead),
+                        Param(static_cast<std::int64_t>(limit))},
+             [&](const Job& job) {
+               gone.push_back(job.seq);
+               return true;
+             });
+  for (const std::int64_t seq : gone) jobs_.erase(seq);
+  moment_.reset();
+  if (size_) *size_ -= std::min(*size_, gone.size());
+  return gone.size();
 }
 
 // ---- telling ----------------------------------------------------------------------------------------------
 
-void ManagedFibers::load_untold() {
-  // No wait that we would set is longer: one that is was written by a clock that has been set back since.
-  const std::int64_t latest = now_ms() + (kTellCap + kTellCap / 4).count();
-  for (UntoldRow& each : table_.untold()) {
-    const DueTime due(clock_, std::min(each.tell_at_ms, latest));
-    untold_.push_back(Untold{std::move(each.id), due, each.failures, each.interruptions});
-  }
+void ManagedFibers::follow_clock() {
+  const std::int64_t by = jump_.set_back_ms();
+  jump_.followed();
+  if (by == 0) return;
+  jobs_.shift(JobKind::kManaged, JobState::kUntold, by);
+  moment_.reset();
 }
 
-void ManagedFibers::forget(const std::string& id) {
-  std::erase_if(untold_, [&](const Untold& each) { return each.id == id; });
+std::optional<Job> ManagedFibers::first_untold() const {
+  return jobs_.first_due(JobKind::kManaged, JobState::kUntold,
+                         [this](const Job& job) { return !telling_.contains(job.id); });
+}
+
+std::optional<std::int64_t> ManagedFibers::next_moment() const {
+  if (!moment_) {
+    const auto job = first_untold();
+    moment_ = job ? job->due_at_ms : std::nullopt;
+  }
+  if (!*moment_) return std::nullopt;
+  return **moment_ + jump_.set_back_ms();
+}
+
+void ManagedFibers::write_telling(Job& job, JobState state, std::int64_t tell_at_ms) {
+  job.next_at_ms = tell_at_ms;
+  job.state = state;
+  job.due_at_ms = state == JobState::kUntold ? std::optional(tell_at_ms) : std::nullopt;
+  jobs_.update(job);
+  moment_.reset();
 }
 
 std::optional<ManagedChange> ManagedFibers::next_untold() {
-  const Now now(clock_);
-  while (true) {
-    const auto next =
-        std::ranges::find_if(untold_, [&](const Untold& each) { return is_due(each, now); });
-    if (next == untold_.end()) return std::nullopt;
-    Untold claimed = std::move(*next);
-    untold_.erase(next);
-    if (claimed.interruptions >= settings_.max_tell_interruptions) {
-      table_.note_never_told(claimed.id);
-      never_told_.push_back(std::move(claimed.id));
+  follow_clock();
+  while (due()) {
+    std::optional<Job> job = first_untold();
+    HEARTH_ASSERT(job, "a record is to be told, and there is none");
+    if (job->interruptions >= settings_.max_tell_interruptions) {
+      write_telling(*job, JobState::kSettled, job->next_at_ms);  // retention leaves it alone
+      never_told_.push_back(std::move(job->id));
       continue;
     }
-    const auto record = table_.find(claimed.id);
-    HEARTH_ASSERT(record && record->settled(), "a record that is to be told is not settled");
-    const int interruptions = claimed.interruptions + 1;  // until its end is known
+    ++job->interruptions;  // until its end is known
     // The first may be anybody's fault: it is told again at once.
     const std::int64_t wait =
-        interruptions > 1 ? back_off(interruptions - 1, kTellBase, kTellCap, random_).count() : 0;
-    table_.note_telling(claimed.id, interruptions, now_ms() + wait);
-    telling_.emplace(std::move(claimed.id), Telling{claimed.failures, interruptions});
-    return change_of(*record);
+        job->interruptions > 1
+            ? back_off(job->interruptions - 1, kTellBase, kLongestTellWait, random_).count()
+            : 0;
+    write_telling(*job, JobState::kClaimed, now_ms() + wait);
+    telling_.emplace(job->id, Telling{job->tell_failures, job->interruptions});
+    return change_of(record_of(*job));
   }
+  return std::nullopt;
+}
+
+// Settled once more, retried or removed in the meantime: that is another thing to tell, or none.
+std::optional<Job> ManagedFibers::find_telling(std::string_view id) {
+  auto job = jobs_.find(JobKind::kManaged, id);
+  if (!job || job->state != JobState::kClaimed || !job->ended_at_ms) return std::nullopt;
+  return job;
 }
 
 void ManagedFibers::told(std::string_view id, bool heard) {
@@ -164,57 +206,53 @@ void ManagedFibers::told(std::string_view id, bool heard) {
   if (telling == telling_.end()) return;
   const int failures = telling->second.failures + 1;
   telling_.erase(telling);
-  if (is_untold(id)) return;  // settled once more in the meantime: that is another thing to tell
+  moment_.reset();
+  std::optional<Job> job = find_telling(id);
+  if (!job) return;
   if (heard) {
-    table_.note_told(id);
-    return;
+    if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
+    if (job->status == "error" && !job->dead) job->keep = "failed";
+    return write_telling(*job, JobState::kSettled, job->next_at_ms);
   }
-  const std::int64_t tell_at_ms =
-      now_ms() + back_off(failures, kTellBase, kTellCap, random_).count();
-  // Not there any more: it was removed or retried in the meantime.
-  if (table_.note_not_told(id, failures, tell_at_ms))
-    untold_.push_back(Untold{std::string(id), DueTime(clock_, tell_at_ms), failures});
+  job->tell_failures = failures;
+  job->interruptions = 0;
+  write_telling(*job, JobState::kUntold,
+                now_ms() + back_off(failures, kTellBase, kLongestTellWait, random_).count());
 }
 
 void ManagedFibers::interrupt_on_purpose() {
   for (const auto& [id, telling] : telling_) {
-    if (!is_untold(id)) table_.note_telling(id, telling.interruptions - 1, now_ms());
+    std::optional<Job> job = find_telling(id);
+    if (!job) continue;
+    job->interruptions = telling.interruptions - 1;
+    write_telling(*job, JobState::kUntold, now_ms());
   }
-}
-
-bool ManagedFibers::is_untold(std::string_view id) const {
-  return std::ranges::any_of(untold_, [id](const Untold& each) { return each.id == id; });
 }
 
 bool ManagedFibers::sweep() {
   const std::int64_t now = now_ms();
-  const std::size_t erased =
-      table_.erase_expired(now - settings_.keep_completed.count(),
-                           now - settings_.keep_failed.count(), kRecordsSweptAtOnce);
+  std::size_t erased = 0;
+  const auto sweep_kept = [&](std::string_view keep, std::chrono::milliseconds how_long) {
+    for (const Job& job : jobs_.expired(keep, now - how_long.count(), kRecordsSweptAtOnce)) {
+      jobs_.erase(job.seq);
+      ++erased;
+    }
+  };
+  sweep_kept("completed", settings_.keep_completed);
+  sweep_kept("failed", settings_.keep_failed);
   if (size_) *size_ -= std::min(*size_, erased);
   return erased > 0;
 }
 
-bool ManagedFibers::is_due(const Untold& each, const Now& now) const {
-  return each.due.reached(now) && !telling_.contains(each.id);
-}
-
 bool ManagedFibers::due() const {
-  const Now now(clock_);
-  return std::ranges::any_of(untold_, [&](const Untold& each) { return is_due(each, now); });
+  const auto moment = next_moment();
+  return moment && *moment <= now_ms();
 }
 
 Wake ManagedFibers::wake() const {
   Wake wake;
-  wake.working = !telling_.empty();
-  const Now now(clock_);
-  for (const Untold& each : untold_) {
-    if (each.due.reached(now)) {
-      wake.working = true;  // this instance tells it at once
-    } else {
-      wake.at_ms = earliest(wake.at_ms, each.due.wall_ms(now));
-    }
-  }
+  wake.working = !telling_.empty() || due();  // this instance tells it at once
+  if (const auto moment = next_moment(); moment && *moment > now_ms()) wake.at_ms = moment;
   return wake;
 }
 

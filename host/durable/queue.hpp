@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "durable/due_time.hpp"
-#include "durable/queue_table.hpp"
+#include "durable/jobs.hpp"
 #include "durable/retry_policy.hpp"
 #include "durable/wake.hpp"
 #include "storage/agent_database.hpp"
@@ -84,7 +84,7 @@ class Queue {
   // What an earlier instance left. Once, before anything else.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { table_.close(); }
+  void close() { jobs_.close(); }
 
   struct Pushed {
     std::string record;  // JSON
@@ -124,20 +124,31 @@ class Queue {
     bool removed = false;  // its row has gone
   };
   struct Head {
-    QueueHead row;
+    std::int64_t seq = 0;
     DueTime due;
+  };
+  // What a walk looks for; what is not set does not restrict.
+  struct Query {
+    std::string_view callback{};
+    std::optional<bool> dead{};
+    std::optional<std::int64_t> only{};    // the row with this seq
+    std::optional<std::int64_t> except{};  // any but this one
+    std::int64_t after = 0;                // with a greater seq
   };
 
   void find_head();
   Result<void> make_room();
-  Result<QueueQuery> query_of(const QueueFilter& filter) const;
-  std::uint64_t remove_matching(QueueQuery query, const QueueFilter& filter);
+  Result<Query> query_of(const QueueFilter& filter) const;
+  std::uint64_t remove_all_of(const Query& query);
+  std::uint64_t remove_matching(Query query, const QueueFilter& filter);
   void forget_rows(std::size_t count);
-  [[nodiscard]] bool runs(const QueueRow& row) const;
-  [[nodiscard]] std::string record_json(const QueueRow& row) const;
+  [[nodiscard]] bool runs(const Job& job) const;
+  [[nodiscard]] std::string record_json(const Job& job);
+  [[nodiscard]] std::string payload_of(const Job& job);
+  void bury(Job& job, std::string_view why);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
-  QueueTable table_;
+  Jobs jobs_;
   const Clock& clock_;
   Random& random_;
   const QueueSettings settings_;

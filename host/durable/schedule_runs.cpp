@@ -1,4 +1,5 @@
 // The runs of schedules: what begins, and what comes after. The rest: schedules.cpp.
+#include "base/assert.hpp"
 #include "durable/back_off.hpp"
 #include "durable/schedule_record.hpp"
 #include "durable/schedule_request.hpp"
@@ -50,13 +51,11 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   follow_clock();
   const std::int64_t now = now_ms();
   note_crowds(now);
-  while (!full() && !waiting_.empty() && waiting_.begin()->first <= now) {
-    const std::int64_t seq = waiting_.begin()->second;
-    std::optional<ScheduleRow> row = table_.find(seq);
-    if (!row) {  // a savepoint that the agent rolled back took it away
-      remove(seq);
-      continue;
-    }
+  while (!full()) {
+    const auto seq = table_.first_due(now);
+    if (!seq) break;
+    std::optional<ScheduleRow> row = table_.find(*seq);
+    HEARTH_ASSERT(row, "a schedule is due, and has no row");
     if (row->interruptions >= settings_.max_interruptions) {
       die(*row, "interrupted again and again before it came to an end");
       continue;
@@ -79,17 +78,13 @@ std::optional<ScheduleRun> Schedules::begin_due() {
     }
     return claim(*row, now);
   }
+  moment_.reset();  // a row may have been taken away beneath
   return std::nullopt;
 }
 
 // So many rows of one kind are rarely meant: they pile up where a schedule is made on each start.
 void Schedules::note_crowds(std::int64_t now) {
-  std::uint64_t due = 0;
-  for (auto each = waiting_.begin(); due < kCrowd && each != waiting_.end() && each->first <= now;
-       ++each) {
-    ++due;
-  }
-  if (due < kCrowd) {
+  if (!table_.is_crowded(now, kCrowd)) {
     crowded_ = false;
     return;
   }
@@ -108,7 +103,7 @@ bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
   if (row.is_one_shot()) {
     if (!too_late || row.missing > 0) return true;
     note(row, Note::What::kMissed, 1);
-    remove(row.seq);
+    remove(row);
     return false;
   }
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
@@ -160,7 +155,7 @@ std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t no
     child->running = 0;
     child->begun_at = 0;
     child->created_at = child->set_at = now;
-    table_.insert(*child, table_.payload(row.seq));
+    insert(*child, table_.payload(row.seq));
   } else {
     note(row, Note::What::kOverlapped, 1);
   }
@@ -202,7 +197,7 @@ void Schedules::die(ScheduleRow& row, std::string reason) {
   note(row, Note::What::kDead, 1, reason);
   if (!row.parent.empty()) {  // what an author sees is the schedule
     std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent));
-    remove(row.seq);
+    remove(row);
     if (!parent) return;
     row = std::move(*parent);
   }
@@ -307,7 +302,7 @@ ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::stri
   }
   std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
   if (!parent) {
-    remove(row->seq);
+    remove(*row);
     return ScheduleEnd{row->parent, row->callback, ScheduleEnd::Next::kCancelled};
   }
   parent->last_run = run.began_ms;
@@ -345,7 +340,7 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
     }
   }
   if (row.is_one_shot()) {
-    remove(row.seq);
+    remove(row);
     end.next = ScheduleEnd::Next::kGone;
     return end;
   }
@@ -358,7 +353,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
                                  std::string_view error) {
   if (outcome == RunOutcome::kMissing) {
     // The schedule waits for its callback, from the occurrence that did not find it.
-    remove(child.seq);
+    remove(child);
     if (parent.dead) {
       store(parent);
       return ScheduleEnd{parent.id, parent.callback, ScheduleEnd::Next::kMissing};

@@ -15,12 +15,11 @@ using storage::Statement;
 namespace {
 
 constexpr std::string_view kColumns =
-    "seq, id, parent, callback, type, time, coalesce(delay_ms, interval_ms, 0), cron, time_zone, "
-    "fixed_rate, likeness, retry_max_attempts, retry_base_ms, retry_max_ms, misfire, "
+    "seq, id, parent, name, type, next_at, coalesce(length_ms, 0), cron, time_zone, "
+    "fixed_rate, key, max_attempts, retry_base, retry_cap, misfire, "
     "misfire_limit, overlap, paused, dead, missing, running, scheduled_for, owed, missed, "
-    "attempts, interruptions, begun_at, catch_up_until, set_at, created_at, runs, failures, "
-    "last_run, "
-    "last_error";
+    "attempts, interruptions, begun_at, catch_up_until, set_at, created_at, claims, failures, "
+    "last_run, has_failed";
 
 // Of the column `owed`.
 constexpr std::int64_t kOwed = 1;
@@ -32,7 +31,7 @@ constexpr std::string_view kState =
     "WHEN missing > 0 THEN 'missing' ELSE 'waiting' END";
 
 std::string select(std::string_view rest) {
-  return "SELECT " + std::string(kColumns) + " FROM cf_agents_schedules " + std::string(rest);
+  return "SELECT " + std::string(kColumns) + " FROM cf_agents_jobs " + std::string(rest);
 }
 
 int small(const Rows& rows, int column) {
@@ -77,7 +76,7 @@ ScheduleRow row_of(const Rows& rows) {
   row.runs = rows.integer(column++);
   row.failures = rows.integer(column++);
   row.last_run = integer_or_none(rows, column++);
-  if (!rows.is_null(column)) row.last_error = rows.text(column);
+  if (rows.integer(column) != 0) row.last_error.emplace();  // it is read by fill_in()
   return row;
 }
 
@@ -89,6 +88,16 @@ Param number(Number value) {
   return Param(static_cast<std::int64_t>(value));
 }
 
+// A row that is neither claimed nor paused nor dead is due at its time, and a reason to wake.
+JobState state_of_row(const ScheduleRow& row) {
+  if (row.dead) return JobState::kDead;
+  return row.running > 0 && !row.may_overlap() ? JobState::kClaimed : JobState::kWaiting;
+}
+Param due_of(const ScheduleRow& row) {
+  const bool waits = state_of_row(row) == JobState::kWaiting && !row.paused;
+  return waits ? nullable(row.time) : Param(nullptr);
+}
+
 Param owed_of(const ScheduleRow& row) {
   return Param(row.over ? kOver : row.owed ? kOwed : std::int64_t{0});
 }
@@ -96,41 +105,16 @@ Param owed_of(const ScheduleRow& row) {
 }  // namespace
 
 bool ScheduleTable::has_table() {
-  if (has_table_ || !database_.exists()) return has_table_;
-  Statement find(
-      database_.connection(),
-      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_schedules'");
-  has_table_ = find.query().next();
-  return has_table_;
+  return jobs_.exists();
 }
 
 void ScheduleTable::prepare_write() {
-  database_.begin_write();
-  if (has_table()) return;
-  for (const std::string_view sql :
-       {"CREATE TABLE IF NOT EXISTS cf_agents_schedules("
-        "seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, parent TEXT, callback TEXT NOT NULL, "
-        "type TEXT NOT NULL, time INTEGER, delay_ms INTEGER, "
-        "interval_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER NOT NULL, "
-        "likeness TEXT NOT NULL, retry_max_attempts INTEGER NOT NULL, "
-        "retry_base_ms INTEGER NOT NULL, retry_max_ms INTEGER NOT NULL, misfire INTEGER NOT NULL, "
-        "misfire_limit INTEGER NOT NULL, overlap INTEGER NOT NULL, "
-        "paused INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, "
-        "missing INTEGER NOT NULL DEFAULT 0, running INTEGER NOT NULL DEFAULT 0, "
-        "scheduled_for INTEGER NOT NULL, owed INTEGER NOT NULL DEFAULT 0, "
-        "missed INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, "
-        "interruptions INTEGER NOT NULL DEFAULT 0, begun_at INTEGER NOT NULL DEFAULT 0, "
-        "catch_up_until INTEGER NOT NULL DEFAULT 0, "
-        "set_at INTEGER NOT NULL, created_at INTEGER NOT NULL, runs INTEGER NOT NULL DEFAULT 0, "
-        "failures INTEGER NOT NULL DEFAULT 0, last_run INTEGER, last_error TEXT, "
-        "payload TEXT NOT NULL)",
-        "CREATE INDEX IF NOT EXISTS cf_agents_schedules_alike ON cf_agents_schedules(likeness)",
-        "CREATE INDEX IF NOT EXISTS cf_agents_schedules_runs ON cf_agents_schedules(parent) "
-        "WHERE parent IS NOT NULL"}) {
-    Statement(database_.connection(), sql).execute();
-  }
-  // Not remembered: a savepoint that the plugin rolls back could take it away again. The next look
-  // finds it.
+  jobs_.prepare_write();
+}
+
+void ScheduleTable::fill_in(ScheduleRow& row) {
+  if (row.last_error) row.last_error = jobs_.document(row.seq, JobPart::kLastError);
+  row.known_error = row.last_error;
 }
 
 Statement& ScheduleTable::kept(std::unique_ptr<Statement>& statement, std::string_view sql) {
@@ -140,9 +124,8 @@ Statement& ScheduleTable::kept(std::unique_ptr<Statement>& statement, std::strin
 
 void ScheduleTable::close() {
   find_.reset();
-  payload_.reset();
   update_.reset();
-  erase_.reset();
+  jobs_.close();
 }
 
 // ---- reading ----------------------------------------------------------------------------------------------
@@ -150,38 +133,43 @@ void ScheduleTable::close() {
 std::vector<ScheduleRow> ScheduleTable::load() {
   std::vector<ScheduleRow> result;
   if (!has_table()) return result;
-  Statement all(database_.connection(), select("ORDER BY seq"));
+  Statement all(database_.connection(), select("WHERE kind = 3 ORDER BY seq"));
   for (Rows rows = all.query(); rows.next();) result.push_back(row_of(rows));
+  for (ScheduleRow& row : result) fill_in(row);
   return result;
 }
 
 std::optional<ScheduleRow> ScheduleTable::find(std::int64_t seq) {
   if (!has_table()) return std::nullopt;
   const std::array params{Param(seq)};
-  Rows rows = kept(find_, select("WHERE seq = ?")).query(params);
-  if (!rows.next()) return std::nullopt;
-  return row_of(rows);
+  std::optional<ScheduleRow> row;
+  {
+    Rows rows = kept(find_, select("WHERE seq = ? AND kind = 3")).query(params);
+    if (rows.next()) row = row_of(rows);
+  }
+  if (row) fill_in(*row);
+  return row;
 }
 
 std::optional<ScheduleRow> ScheduleTable::find(std::string_view id) {
   if (!has_table()) return std::nullopt;
-  Statement find(database_.connection(), select("WHERE id = ? AND parent IS NULL"));
+  Statement find(database_.connection(), select("WHERE id = ? AND kind = 3 AND parent IS NULL"));
   const std::array params{Param(id)};
   Rows rows = find.query(params);
   if (!rows.next()) return std::nullopt;
-  return row_of(rows);
+  ScheduleRow row = row_of(rows);
+  fill_in(row);
+  return row;
 }
 
 std::string ScheduleTable::payload(std::int64_t seq) {
-  const std::array params{Param(seq)};
-  Rows rows = kept(payload_, "SELECT payload FROM cf_agents_schedules WHERE seq = ?").query(params);
-  return rows.next() ? std::string(rows.text(0)) : std::string("null");
+  return jobs_.document(seq, JobPart::kInput).value_or("null");
 }
 
 std::vector<std::int64_t> ScheduleTable::children(std::string_view parent) {
   std::vector<std::int64_t> result;
   if (!has_table()) return result;
-  Statement find(database_.connection(), "SELECT seq FROM cf_agents_schedules WHERE parent = ?");
+  Statement find(database_.connection(), "SELECT seq FROM cf_agents_jobs WHERE parent = ?");
   const std::array params{Param(parent)};
   for (Rows rows = find.query(params); rows.next();) result.push_back(rows.integer(0));
   return result;
@@ -190,7 +178,7 @@ std::vector<std::int64_t> ScheduleTable::children(std::string_view parent) {
 std::optional<std::int64_t> ScheduleTable::find_alike(std::string_view likeness) {
   if (!has_table()) return std::nullopt;
   Statement find(database_.connection(),
-                 "SELECT seq FROM cf_agents_schedules WHERE likeness = ? AND parent IS NULL "
+                 "SELECT seq FROM cf_agents_jobs WHERE key = ? AND kind = 3 AND parent IS NULL "
                  "AND dead = 0 AND (running = 0 OR type IN ('cron', 'interval')) "
                  "ORDER BY seq LIMIT 1");
   const std::array params{Param(likeness)};
@@ -202,7 +190,7 @@ std::optional<std::int64_t> ScheduleTable::find_alike(std::string_view likeness)
 std::optional<std::int64_t> ScheduleTable::find_dead(std::string_view likeness) {
   if (!has_table()) return std::nullopt;
   Statement find(database_.connection(),
-                 "SELECT seq FROM cf_agents_schedules WHERE likeness = ? AND parent IS NULL "
+                 "SELECT seq FROM cf_agents_jobs WHERE key = ? AND kind = 3 AND parent IS NULL "
                  "AND dead ORDER BY seq LIMIT 1");
   const std::array params{Param(likeness)};
   Rows rows = find.query(params);
@@ -214,21 +202,27 @@ std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
   std::vector<std::int64_t> result;
   if (!has_table()) return result;
   // A row without a time comes after all others, as if it were due at the end of time.
-  constexpr std::string_view kTime = "coalesce(time, 9223372036854775807)";
-  std::string sql = "SELECT seq FROM cf_agents_schedules WHERE parent IS NULL";
+  constexpr std::string_view kTime = "coalesce(next_at, 9223372036854775807)";
+  std::string sql =
+      "SELECT seq FROM cf_agents_jobs INDEXED BY cf_agents_jobs_time "
+      "WHERE kind = 3 AND parent IS NULL";
   std::vector<Param> params;
   const auto restrict_to = [&](std::string_view condition, Param value) {
     sql.append(" AND ").append(condition);
     params.push_back(value);
   };
   if (filter.type) restrict_to("type = ?", to_string(*filter.type));
-  if (!filter.callback.empty()) restrict_to("callback = ?", filter.callback);
+  if (!filter.callback.empty()) restrict_to("name = ?", filter.callback);
   if (!filter.state.empty()) restrict_to(std::string(kState) + " = ?", filter.state);
-  if (filter.from_ms != 0) restrict_to("time >= ?", filter.from_ms);
-  if (filter.until_ms != 0) restrict_to("time < ?", filter.until_ms);
+  if (filter.from_ms != 0) restrict_to("next_at >= ?", filter.from_ms);
+  if (filter.until_ms != 0) restrict_to("next_at < ?", filter.until_ms);
   if (!filter.after.empty()) {
+    // Says what the next condition says as well, but so that SQLite begins at that place.
+    restrict_to(std::string(kTime) + " >= (SELECT " + std::string(kTime) +
+                    " FROM cf_agents_jobs WHERE id = ? AND kind = 3)",
+                filter.after);
     restrict_to("(" + std::string(kTime) + ", seq) > (SELECT " + std::string(kTime) +
-                    ", seq FROM cf_agents_schedules WHERE id = ?)",
+                    ", seq FROM cf_agents_jobs WHERE id = ? AND kind = 3)",
                 filter.after);
   }
   sql += " ORDER BY " + std::string(kTime) + ", seq LIMIT ?";
@@ -238,13 +232,35 @@ std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
   return result;
 }
 
+std::optional<std::int64_t> ScheduleTable::first_due(std::int64_t now_ms) {
+  return jobs_.number(
+      "SELECT seq FROM cf_agents_jobs WHERE kind = 3 AND state = 0 AND due_at <= ? "
+      "ORDER BY due_at, seq LIMIT 1",
+      std::array{Param(now_ms)});
+}
+
+std::optional<std::int64_t> ScheduleTable::next_due() {
+  return jobs_.number(
+      "SELECT due_at FROM cf_agents_jobs WHERE kind = 3 AND state = 0 AND due_at IS NOT NULL "
+      "ORDER BY due_at LIMIT 1",
+      {});
+}
+
+bool ScheduleTable::is_crowded(std::int64_t now_ms, std::uint64_t least) {
+  const auto due = jobs_.number(
+      "SELECT count(*) FROM (SELECT 1 FROM cf_agents_jobs WHERE kind = 3 AND state = 0 "
+      "AND due_at <= ?1 LIMIT ?2)",
+      std::array{Param(now_ms), number(least)});
+  return due.value_or(0) >= static_cast<std::int64_t>(least);
+}
+
 std::vector<ScheduleTable::Crowd> ScheduleTable::crowds(std::int64_t now_ms, std::uint64_t least) {
   std::vector<Crowd> result;
   if (!has_table()) return result;
   Statement find(database_.connection(),
-                 "SELECT callback, min(id), count(*) FROM cf_agents_schedules WHERE time <= ? "
-                 "AND running = 0 AND paused = 0 AND parent IS NULL AND type IN ('delay', 'at') "
-                 "GROUP BY callback HAVING count(*) >= ? ORDER BY callback LIMIT 100");
+                 "SELECT name, min(id), count(*) FROM cf_agents_jobs WHERE kind = 3 AND state = 0 "
+                 "AND due_at <= ? AND parent IS NULL AND type IN ('delay', 'at') "
+                 "GROUP BY name HAVING count(*) >= ? ORDER BY name LIMIT 100");
   const std::array params{Param(now_ms), number(least)};
   for (Rows rows = find.query(params); rows.next();) {
     result.push_back(Crowd{std::string(rows.text(0)), std::string(rows.text(1)),
@@ -259,21 +275,20 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
   prepare_write();
   Statement insert(
       database_.connection(),
-      "INSERT INTO cf_agents_schedules(id, parent, callback, payload, type, time, delay_ms, "
-      "interval_ms, cron, time_zone, fixed_rate, likeness, retry_max_attempts, retry_base_ms, "
-      "retry_max_ms, misfire, misfire_limit, overlap, running, scheduled_for, owed, missed, "
-      "interruptions, set_at, created_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq");
-  const bool delay = row.type == ScheduleType::kDelay;
-  const bool interval = row.type == ScheduleType::kInterval;
-  const std::array params{Param(std::string_view(row.id)),
+      "INSERT INTO cf_agents_jobs(kind, state, due_at, id, parent, name, type, next_at, length_ms, "
+      "cron, time_zone, fixed_rate, key, max_attempts, retry_base, retry_cap, misfire, "
+      "misfire_limit, overlap, running, scheduled_for, owed, missed, interruptions, set_at, "
+      "created_at, paused, missing, begun_at, catch_up_until) VALUES(3, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0) RETURNING seq");
+  const bool has_length = row.type == ScheduleType::kDelay || row.type == ScheduleType::kInterval;
+  const std::array params{number(state_of_row(row)),
+                          due_of(row),
+                          Param(std::string_view(row.id)),
                           text_or_null(row.parent),
                           Param(std::string_view(row.callback)),
-                          Param(payload),
                           Param(to_string(row.type)),
                           nullable(row.time),
-                          delay ? Param(row.length_ms) : Param(nullptr),
-                          interval ? Param(row.length_ms) : Param(nullptr),
+                          has_length ? Param(row.length_ms) : Param(nullptr),
                           text_or_null(row.cron),
                           text_or_null(row.time_zone),
                           number(row.fixed_rate),
@@ -295,60 +310,69 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
   if (rows.next()) row.seq = rows.integer(0);
   while (rows.next()) {  // to its end, or the insert is not done
   }
+  jobs_.put(row.seq, JobPart::kInput, payload);
+  row.known_error.reset();
 }
 
 void ScheduleTable::update(const ScheduleRow& row) {
   prepare_write();
-  const std::array params{
-      Param(row.seq),
-      nullable(row.time),
-      number(row.paused),
-      number(row.dead),
-      number(row.missing),
-      number(row.running),
-      Param(row.scheduled_for),
-      owed_of(row),
-      number(row.missed),
-      number(row.attempts),
-      number(row.interruptions),
-      Param(row.catch_up_until),
-      Param(row.set_at),
-      Param(row.runs),
-      Param(row.failures),
-      nullable(row.last_run),
-      row.last_error ? Param(std::string_view(*row.last_error)) : Param(nullptr),
-      Param(row.begun_at)};
+  const std::array params{Param(row.seq),
+                          nullable(row.time),
+                          number(row.paused),
+                          number(row.dead),
+                          number(row.missing),
+                          number(row.running),
+                          Param(row.scheduled_for),
+                          owed_of(row),
+                          number(row.missed),
+                          number(row.attempts),
+                          number(row.interruptions),
+                          Param(row.catch_up_until),
+                          Param(row.set_at),
+                          Param(row.runs),
+                          Param(row.failures),
+                          nullable(row.last_run),
+                          number(row.last_error.has_value()),
+                          Param(row.begun_at),
+                          number(state_of_row(row)),
+                          due_of(row)};
   kept(update_,
-       "UPDATE cf_agents_schedules SET time = ?2, paused = ?3, dead = ?4, missing = ?5, "
+       "UPDATE cf_agents_jobs SET next_at = ?2, paused = ?3, dead = ?4, missing = ?5, "
        "running = ?6, scheduled_for = ?7, owed = ?8, missed = ?9, attempts = ?10, "
-       "interruptions = ?11, catch_up_until = ?12, set_at = ?13, runs = ?14, failures = ?15, "
-       "last_run = ?16, last_error = ?17, begun_at = ?18 WHERE seq = ?1")
+       "interruptions = ?11, catch_up_until = ?12, set_at = ?13, claims = ?14, failures = ?15, "
+       "last_run = ?16, has_failed = ?17, begun_at = ?18, state = ?19, due_at = ?20 "
+       "WHERE seq = ?1")
       .execute(params);
+  if (row.last_error != row.known_error) {
+    const auto& error = row.last_error;
+    jobs_.put(row.seq, JobPart::kLastError,
+              error ? std::optional<std::string_view>(*error) : std::nullopt);
+  }
 }
 
 void ScheduleTable::erase(std::int64_t seq) {
-  prepare_write();
-  const std::array params{Param(seq)};
-  kept(erase_, "DELETE FROM cf_agents_schedules WHERE seq = ?").execute(params);
+  jobs_.erase(seq);
 }
 
 void ScheduleTable::hand_over_children(std::string_view parent, std::string_view heir) {
   prepare_write();
   Statement change(database_.connection(),
-                   "UPDATE cf_agents_schedules SET parent = ?2 WHERE parent = ?1");
+                   "UPDATE cf_agents_jobs SET parent = ?2 WHERE parent = ?1");
   const std::array params{Param(parent), Param(heir)};
   change.execute(params);
 }
 
 void ScheduleTable::shift(std::int64_t by_ms) {
   prepare_write();
-  Statement shift(database_.connection(),
-                  "UPDATE cf_agents_schedules SET time = time + ?1, set_at = set_at + ?1, "
-                  "scheduled_for = scheduled_for + iif(type IN ('delay', 'interval'), ?1, 0), "
-                  "begun_at = iif(begun_at > 0, begun_at + ?1, 0), "
-                  "catch_up_until = iif(catch_up_until > 0 AND type = 'interval', "
-                  "catch_up_until + ?1, catch_up_until) "
-                  "WHERE type IN ('delay', 'interval') OR attempts > 0 OR missing > 0");
+  Statement shift(
+      database_.connection(),
+      "UPDATE cf_agents_jobs SET next_at = next_at + ?1, due_at = due_at + ?1, "
+      "set_at = set_at + ?1, "
+      "scheduled_for = scheduled_for + iif(type IN ('delay', 'interval'), ?1, 0), "
+      "begun_at = iif(begun_at > 0, begun_at + ?1, 0), "
+      "catch_up_until = iif(catch_up_until > 0 AND type = 'interval', "
+      "catch_up_until + ?1, catch_up_until) "
+      "WHERE kind = 3 AND (type IN ('delay', 'interval') OR attempts > 0 OR missing > 0)");
   const std::array params{Param(by_ms)};
   shift.execute(params);
 }

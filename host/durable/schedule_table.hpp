@@ -1,6 +1,7 @@
 #pragma once
 // The rows of an agent's schedules, in the agent's own database.
 
+#include "durable/jobs.hpp"
 #include "durable/retry_policy.hpp"
 #include "durable/schedule_types.hpp"
 #include "storage/agent_database.hpp"
@@ -18,28 +19,23 @@ namespace hearth::durable {
 // One row: a schedule, or one run of a schedule whose runs may overlap (it has a parent then, and is over after this run). All times
 // are Unix milliseconds.
 //
-//   cf_agents_schedules(
-//     seq INTEGER PRIMARY KEY,        the order of creation
-//     id TEXT NOT NULL UNIQUE, parent TEXT,
-//     callback TEXT NOT NULL, type TEXT NOT NULL ('delay', 'at', 'cron', 'interval'),
-//     time INTEGER,                   not begun before it; NULL: never (dead)
-//     delay_ms INTEGER, interval_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER,
-//     likeness TEXT NOT NULL,         equal for requests that are alike; indexed
-//     retry_max_attempts, retry_base_ms, retry_max_ms, misfire, misfire_limit, overlap INTEGER,
-//     paused, dead INTEGER,
+// In cf_agents_jobs (storage/agent_schema.hpp) it has kind 3, and these columns of its own:
+//
+//     parent TEXT, type TEXT ('delay', 'at', 'cron', 'interval'), length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER,
+//     misfire, misfire_limit, overlap, paused INTEGER,
 //     missing INTEGER,                how often in a row the class had no such callback, or this machine no time zones
 //     running INTEGER,                runs that were begun and are not over, by this instance or by one that is gone
-//     scheduled_for INTEGER,          the occurrence that `time` is about (a try of it may be later)
+//     scheduled_for INTEGER,          the occurrence that `next_at` is about (a try of it may be later)
 //     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run, and when the next one is could not be
 //                                     found out at `set_at`, when it ended
 //     missed INTEGER,                 occurrences that it stands for, or that were skipped before it
-//     attempts INTEGER,               tries of it that have failed
-//     interruptions INTEGER,          times in a row that a begun run came to no end
 //     begun_at INTEGER,               when that occurrence was begun first; 0: not yet
 //     catch_up_until INTEGER,         occurrences up to here were missed and run one by one
-//     set_at INTEGER,                 when `time` was decided on
-//     created_at, runs, failures INTEGER, last_run INTEGER, last_error TEXT,
-//     payload TEXT NOT NULL)          JSON; the last one, because what is behind a long text is slow to read
+//     set_at INTEGER,                 when `next_at` was decided on
+//     last_run INTEGER
+//
+// Of the common ones: name is the callback, key the likeness, next_at the time (NULL: never), attempts the tries of the occurrence that
+// have failed, interruptions times in a row that a begun run came to no end, claims the runs.
 struct ScheduleRow {
   std::int64_t seq = 0;
   std::string id;
@@ -74,6 +70,7 @@ struct ScheduleRow {
   std::int64_t failures = 0;
   std::optional<std::int64_t> last_run;
   std::optional<std::string> last_error;
+  std::optional<std::string> known_error;  // as it is on disk
 
   // Gone after its run.
   [[nodiscard]] bool is_one_shot() const {
@@ -96,7 +93,7 @@ struct ScheduleRow {
 // Failure    StorageError.
 class ScheduleTable {
  public:
-  explicit ScheduleTable(storage::AgentDatabase& database) : database_(database) {}
+  explicit ScheduleTable(storage::AgentDatabase& database) : database_(database), jobs_(database) {}
 
   // Gives up its statements.
   void close();
@@ -113,6 +110,12 @@ class ScheduleTable {
   [[nodiscard]] std::optional<std::int64_t> find_dead(std::string_view likeness);
   // Those that the filter asks for, next due first; none if `after` names no schedule.
   [[nodiscard]] std::vector<std::int64_t> list(const ScheduleFilter& filter);
+
+  // Those that wait and are neither paused nor claimed, by their times.
+  [[nodiscard]] std::optional<std::int64_t> first_due(std::int64_t now_ms);  // its seq
+  [[nodiscard]] std::optional<std::int64_t> next_due();                      // its time
+  // At least so many are due.
+  [[nodiscard]] bool is_crowded(std::int64_t now_ms, std::uint64_t least);
 
   struct Crowd {
     std::string callback;
@@ -135,15 +138,14 @@ class ScheduleTable {
  private:
   void prepare_write();
   bool has_table();
+  void fill_in(ScheduleRow& row);
   storage::Statement& kept(std::unique_ptr<storage::Statement>& statement, std::string_view sql);
 
   storage::AgentDatabase& database_;
-  bool has_table_ = false;
+  Jobs jobs_;
   // The ones that every run needs.
   std::unique_ptr<storage::Statement> find_;
-  std::unique_ptr<storage::Statement> payload_;
   std::unique_ptr<storage::Statement> update_;
-  std::unique_ptr<storage::Statement> erase_;
 };
 
 }  // namespace hearth::durable

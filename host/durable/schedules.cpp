@@ -36,45 +36,41 @@ Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Rando
       wall_less_steady_(wall_less_steady(clock)) {}
 
 void Schedules::load() {
-  for (ScheduleRow& row : table_.load()) take_up(row);
+  for (ScheduleRow& row : table_.load()) {
+    ++(row.parent.empty() ? size_ : children_);
+    take_up(row);
+  }
 }
 
 void Schedules::close() {
+  (void)next_moment();  // what wake() goes on saying
   table_.close();
 }
 
 // ---- the rows and what is known of them -------------------------------------------------------------------
 
-void Schedules::unqueue(std::int64_t seq, Entry& entry) {
-  const auto begins_at = std::exchange(entry.begins_at, std::nullopt);
-  if (begins_at) waiting_.erase({*begins_at, seq});
-}
-
-void Schedules::index(const ScheduleRow& row) {
-  const auto [entry, is_new] = entries_.try_emplace(row.seq);
-  if (is_new && !row.parent.empty()) {
-    entry->second.is_child = true;
-    ++children_;
-  }
-  unqueue(row.seq, entry->second);
-  const bool claimed = row.running > 0 && !row.may_overlap();
-  if (!row.time || row.paused || row.dead || claimed) return;
-  entry->second.begins_at = row.time;
-  waiting_.emplace(*row.time, row.seq);
-}
-
 void Schedules::store(ScheduleRow& row) {
   table_.update(row);
-  index(row);
+  moment_.reset();
 }
 
-void Schedules::remove(std::int64_t seq) {
-  table_.erase(seq);
-  const auto entry = entries_.find(seq);
-  if (entry == entries_.end()) return;
-  unqueue(seq, entry->second);
-  if (entry->second.is_child) --children_;
-  entries_.erase(entry);
+void Schedules::insert(ScheduleRow& row, std::string_view payload) {
+  table_.insert(row, payload);
+  ++(row.parent.empty() ? size_ : children_);
+  moment_.reset();
+}
+
+void Schedules::remove(const ScheduleRow& row) {
+  table_.erase(row.seq);
+  std::size_t& count = row.parent.empty() ? size_ : children_;
+  if (count > 0) --count;
+  moment_.reset();
+}
+
+// Without a look at the disk once it is known: each turn asks.
+std::optional<std::int64_t> Schedules::next_moment() const {
+  if (!moment_) moment_ = table_.next_due();
+  return *moment_;
 }
 
 std::string Schedules::record_of(const ScheduleRow& row) {
@@ -88,7 +84,7 @@ std::int64_t Schedules::clock_jump() const {
 }
 
 bool Schedules::clock_has_jumped() const {
-  return !entries_.empty() && std::abs(clock_jump()) >= kJump;
+  return size_ + children_ > 0 && std::abs(clock_jump()) >= kJump;
 }
 
 // The clock was set back while the row waited for a length of time.
@@ -155,15 +151,14 @@ void Schedules::take_up(ScheduleRow& row) {
     row.begun_at = 0;
     changed = true;
   }
-  if (changed) table_.update(row);
-  index(row);
+  if (changed) store(row);
 }
 
 // While the instance lives it knows by how much the clock was moved, from the clock that nobody moves.
 void Schedules::follow_clock() {
   const std::int64_t jump = clock_jump();
   wall_less_steady_ += jump;
-  if (std::abs(jump) < kJump || entries_.empty()) return;
+  if (std::abs(jump) < kJump || size_ + children_ == 0) return;
   table_.shift(jump);
   for (auto& [number, run] : running_) run.began_ms += jump;
   const std::int64_t now = now_ms();
@@ -171,10 +166,10 @@ void Schedules::follow_clock() {
     const bool claimed = row.running > 0 && !row.may_overlap();
     if (jump < 0 && row.type == ScheduleType::kCron && !row.waits_a_length() && !claimed) {
       reckon_anew(row, now - jump, now);
-      table_.update(row);
+      store(row);
     }
-    index(row);
   }
+  moment_.reset();
 }
 
 // ---- what an agent asks for -------------------------------------------------------------------------------
@@ -203,10 +198,9 @@ Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
   if (dead) {
     row.running = dead->running;
     table_.hand_over_children(dead->id, row.id);
-    remove(dead->seq);
+    remove(*dead);
   }
-  table_.insert(row, payload);
-  index(row);
+  insert(row, payload);
   return Created{schedule_record(row, payload), row.id, true};
 }
 
@@ -236,11 +230,14 @@ std::string Schedules::list(const ScheduleFilter& filter) {
 Result<void> Schedules::cancel(std::string_view id) {
   const auto row = table_.find(id);
   if (!row) return no_such_schedule();
-  std::vector<std::int64_t> gone = table_.children(row->id);
-  gone.push_back(row->seq);
-  for (const std::int64_t seq : gone) {
-    remove(seq);
-    for (auto& [number, run] : running_) run.cancelled = run.cancelled || run.seq == seq;
+  std::vector<ScheduleRow> gone;
+  for (const std::int64_t seq : table_.children(row->id)) {
+    if (auto child = table_.find(seq)) gone.push_back(std::move(*child));
+  }
+  gone.push_back(*row);
+  for (const ScheduleRow& each : gone) {
+    remove(each);
+    for (auto& [number, run] : running_) run.cancelled = run.cancelled || run.seq == each.seq;
   }
   return {};
 }
@@ -289,7 +286,9 @@ Result<void> Schedules::retry(std::string_view id) {
 
 bool Schedules::due() const {
   if (going_ || full()) return false;
-  return clock_has_jumped() || (!waiting_.empty() && waiting_.begin()->first <= now_ms());
+  if (clock_has_jumped()) return true;
+  const auto moment = next_moment();
+  return moment && *moment <= now_ms();
 }
 
 Wake Schedules::wake() const {
@@ -297,11 +296,7 @@ Wake Schedules::wake() const {
   wake.working = !running_.empty();
   // What is due while enough runs is begun by the end of a run.
   if (full()) return wake;
-  if (clock_has_jumped()) {
-    wake.at_ms = now_ms();
-  } else if (!waiting_.empty()) {
-    wake.at_ms = waiting_.begin()->first;
-  }
+  wake.at_ms = clock_has_jumped() ? now_ms() : next_moment();
   return wake;
 }
 
@@ -310,7 +305,7 @@ std::size_t Schedules::running() const {
 }
 
 std::size_t Schedules::size() const {
-  return entries_.size() - children_;
+  return size_;
 }
 
 std::vector<Schedules::Note> Schedules::take_notes() {

@@ -14,10 +14,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,8 +45,8 @@ namespace hearth::durable {
 //            delivered, with the turn for the others (which is also when begin_due() gave nothing: it may have put off a row,
 //            or followed the clock).
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
-// Bounded    In memory some 100 bytes a row, whatever its payload; on disk nothing until the first is made. No call but load(),
-//            list() and the first after a jump of the clock looks at all rows.
+// Bounded    In memory: what runs. On disk nothing until the first is made. No call but load() and the first after a jump of the
+//            clock looks at all rows.
 class Schedules {
  public:
   Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
@@ -100,11 +98,6 @@ class Schedules {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  // What is known of a row without reading it.
-  struct Entry {
-    std::optional<std::int64_t> begins_at;  // none: it is not up to begin_due() to begin it
-    bool is_child = false;                  // one run of a schedule whose runs may overlap
-  };
   struct Run {
     std::int64_t seq = 0;
     std::string row_id;
@@ -117,9 +110,9 @@ class Schedules {
 
   // ---- the rows and what is known of them ----
   void store(ScheduleRow& row);
-  void index(const ScheduleRow& row);
-  void unqueue(std::int64_t seq, Entry& entry);
-  void remove(std::int64_t seq);
+  void insert(ScheduleRow& row, std::string_view payload);
+  void remove(const ScheduleRow& row);
+  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
   std::string record_of(const ScheduleRow& row);
   void note(const ScheduleRow& row, Note::What what, std::uint64_t count, std::string reason = {});
   void die(ScheduleRow& row, std::string reason);
@@ -147,14 +140,15 @@ class Schedules {
   ScheduleEnd end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
                         std::string_view error);
 
-  ScheduleTable table_;
+  mutable ScheduleTable table_;
   const Clock& clock_;
   Random& random_;
   const ScheduleSettings settings_;
 
-  std::unordered_map<std::int64_t, Entry> entries_;          // by seq
-  std::set<std::pair<std::int64_t, std::int64_t>> waiting_;  // begins_at, seq
-  std::size_t children_ = 0;
+  std::size_t size_ = 0;      // schedules
+  std::size_t children_ = 0;  // runs beside each other
+  // When the first that waits is due, if that is known.
+  mutable std::optional<std::optional<std::int64_t>> moment_;
   std::map<std::uint64_t, Run> running_;
   std::uint64_t last_run_ = 0;
   std::int64_t wall_less_steady_ = 0;  // ms, when the clocks were last compared

@@ -1,7 +1,7 @@
 #include "runtime/durable_work.hpp"
 
+#include "durable/jobs.hpp"
 #include "json/json_scanner.hpp"
-#include "storage/statement.hpp"
 
 #include <algorithm>
 #include <array>
@@ -55,28 +55,12 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 void DurableWork::load() {
   if (!database_.exists()) return;
-  bool has_fibers = false;
-  bool has_managed = false;
-  bool has_schedules = false;
-  bool has_queue = false;
-  {
-    // One question for all of them: most agents have none.
-    storage::Statement find(database_.connection(),
-                            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN "
-                            "('cf_agents_runs', 'cf_agents_fibers', 'cf_agents_schedules', "
-                            "'cf_agents_queues')");
-    for (storage::Rows rows = find.query(); rows.next();) {
-      const std::string_view name = rows.text(0);
-      has_fibers = has_fibers || name == "cf_agents_runs";
-      has_managed = has_managed || name == "cf_agents_fibers";
-      has_schedules = has_schedules || name == "cf_agents_schedules";
-      has_queue = has_queue || name == "cf_agents_queues";
-    }
-  }
-  if (has_fibers) fibers_.load();
-  if (has_managed) managed();
-  if (has_schedules) schedules();
-  if (has_queue) queue();
+  durable::Jobs jobs(database_);
+  if (!jobs.exists()) return;
+  fibers_.load();
+  if (jobs.has_any(durable::JobKind::kManaged)) managed();
+  if (jobs.has_any(durable::JobKind::kSchedule)) schedules();
+  if (jobs.has_any(durable::JobKind::kItem)) queue();
   report_notes();
 }
 

@@ -23,8 +23,8 @@ std::optional<Interrupted> DurableWork::next_interrupted() {
   const std::string held_id = held_->id;
   // The one that was claimed before the plan was known has its place in it like the others.
   const auto place = [this](std::string_view id) { return std::ranges::find(order_, id); };
-  const std::vector<Interrupted> due = fibers_.due_list();
-  if (!due.empty() && place(due.front().id) < place(held_id)) return fibers_.begin_recovery();
+  const std::string next_id = fibers_.next_due_id();
+  if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.begin_recovery();
   order_ = {};
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
   const auto standing = fibers_.find(held_id);

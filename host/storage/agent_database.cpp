@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "storage/agent_schema.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
 
@@ -237,6 +238,25 @@ void AgentDatabase::check_identity() {
   if (class_schema < 0 || class_schema > std::numeric_limits<std::uint32_t>::max())
     throw StorageError(path_.string() + " has a damaged class_schema");
   class_schema_ = static_cast<std::uint32_t>(class_schema);
+  if (schema < kAgentSchemaVersion) upgrade_schema(schema);
+}
+
+void AgentDatabase::upgrade_schema(std::int64_t version) {
+  if (version < 1) throw StorageError(path_.string() + " has a damaged schema version");
+  const auto set_max_pages = [this](std::int64_t pages) {
+    connection_->execute(("PRAGMA max_page_count=" + std::to_string(pages)).c_str());
+  };
+  // For a moment what is moved is there twice.
+  constexpr std::int64_t kNoBound = 1'073'741'823;
+  if (options_.max_pages > 0) set_max_pages(kNoBound);
+  begin_write();
+  migrate_jobs_from_version_1(connection_->handle());
+  Statement raise(connection_->handle(),
+                  "UPDATE cf_agents_meta SET value = ? WHERE key = 'schema'");
+  const std::array params{Param(kAgentSchemaVersion)};
+  raise.execute(params);
+  commit();
+  if (options_.max_pages > 0) set_max_pages(options_.max_pages);
 }
 
 void AgentDatabase::check_not_lost() const {

@@ -16,8 +16,9 @@
 namespace hearth::storage {
 
 // The version of the tables that the host keeps in an agent's file. A file with a higher one was
-// written by a newer server and is refused.
-inline constexpr std::int64_t kAgentSchemaVersion = 1;
+// written by a newer server and is refused; one with a lower one is brought to this when it is opened.
+// 1: a table for each kind of durable work. 2: storage/agent_schema.hpp.
+inline constexpr std::int64_t kAgentSchemaVersion = 2;
 
 struct AgentDatabaseOptions {
   // Page cache, in pages of 4 KiB; taken as needed and given back by release_memory().
@@ -49,6 +50,8 @@ struct AgentDatabaseOptions {
 //                 or when the plugin prepares SQL, and removed at the end if nothing was written.
 //  P2 Identity    A file holds its agent's class and name. Opening it for another agent, or one
 //                 written by a newer server, is refused.
+//                 Tables of an earlier version are brought to this one in one transaction: the file
+//                 has the old ones or the new ones, whatever comes in between.
 //  P3 Atomic      Everything written between two commits is one transaction, whoever wrote it: host
 //                 tables and the plugin's tables live and die together.
 //  P4 Durable     When commit() has returned, its writes survive SIGKILL of this process
@@ -68,6 +71,7 @@ struct AgentDatabaseOptions {
 // The host's tables are made when first needed, in the transaction that needs them:
 //   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
 //   cf_agents_state(id, state)   at the first store_state()
+//   those of durable work        at its first piece (storage/agent_schema.hpp)
 //
 //  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device.
 //
@@ -177,6 +181,7 @@ class AgentDatabase {
   void open_file();
   void check_identity();
   void write_identity();
+  void upgrade_schema(std::int64_t version);
   void write_class_schema(std::uint32_t version);
   bool has_state_table();
   void check_usable() const;

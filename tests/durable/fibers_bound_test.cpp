@@ -117,13 +117,13 @@ TEST_F(FibersBoundTest, P7_AThousandRecoveriesAreTheDefaultAndZeroIsNoBound) {
   crash();
   begin();
   EXPECT_EQ(recoveries(30), 30);
-  sql("UPDATE cf_agents_runs SET recoveries = 990");
+  sql("UPDATE cf_agents_jobs SET claims = 990");
   EXPECT_EQ(recoveries(30), 10);
   fiber_settings_.max_recoveries = 0;
   ASSERT_TRUE(fibers_->retry(fibers_->take_passed_over().at(0).id));
   database_->commit();
   ASSERT_TRUE(offer());
-  sql("UPDATE cf_agents_runs SET recoveries = 5000");
+  sql("UPDATE cf_agents_jobs SET claims = 5000");
   clock_.advance(hours(1));
   EXPECT_EQ(recoveries(30), 30);
 }
@@ -232,6 +232,7 @@ TEST_F(FibersBoundTest, ADatabaseOfAnEarlierVersionGoesOn) {
       "NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, last_error TEXT) WITHOUT ROWID");
   sql("INSERT INTO cf_agents_runs VALUES('alive', 'work', '0', 10, 2, 30, 0, NULL)");
   sql("INSERT INTO cf_agents_runs VALUES('dead', 'work', '0', 10, 9, 30, 1, 'no')");
+  sql("UPDATE cf_agents_meta SET value = 1 WHERE key = 'schema'");
   crash();
   database_->commit();
   const auto fiber = offer();

@@ -26,6 +26,8 @@
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sqlite3.h>
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -58,6 +60,14 @@ class FibersTest : public ::testing::Test {
     EXPECT_TRUE(started.has_value());
     database_->commit();
     return *started;
+  }
+  Result<FiberHandle> start_managed(std::string_view name, std::string_view id) {
+    if (const auto may = fibers_->may_start(name, id); may.has_error()) return may.error();
+    Job job;
+    job.id = id;
+    job.name = name;
+    job.created_at_ms = unix_millis(clock_.wall_now());
+    return fibers_->start_managed(job);
   }
   std::optional<Interrupted> recover() {
     auto found = fibers_->begin_recovery();
@@ -96,6 +106,24 @@ TEST_F(FibersTest, TheLastCheckpointIsOfferedWhole) {
   database_->commit();
   crash();
   EXPECT_EQ(recover()->snapshot, R"({"step":2})");
+}
+
+TEST_F(FibersTest, ACheckpointRewritesItsDocumentAndNotTheRow) {
+  const auto started = start("research");
+  int rows = 0;
+  sqlite3_update_hook(
+      &database_->connection(),
+      [](void* count, int, const char*, const char*, sqlite3_int64) {
+        ++*static_cast<int*>(count);
+      },
+      &rows);
+  ASSERT_TRUE(fibers_->stash(started.handle, "1"));
+  ASSERT_TRUE(fibers_->stash(started.handle, "2"));
+  database_->commit();
+  EXPECT_EQ(rows, 0);
+  ASSERT_TRUE(fibers_->finish(started.handle));
+  EXPECT_EQ(rows, 1);
+  sqlite3_update_hook(&database_->connection(), nullptr, nullptr);
 }
 
 TEST_F(FibersTest, P2_FinishedWorkIsNotOfferedAndUncommittedFinishIs) {
@@ -369,7 +397,7 @@ TEST_F(FibersTest, P5_APlanSaysWhoComesFirstAndTheOthersFollowOldestFirst) {
 }
 
 TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileItsLastHookGoesOn) {
-  const auto fiber = fibers_->start_managed("work", "x");
+  const auto fiber = start_managed("work", "x");
   ASSERT_TRUE(fiber);
   database_->commit();
   crash();
@@ -386,18 +414,23 @@ TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileItsLastHookGoesOn) {
 }
 
 TEST_F(FibersTest, AnErasedFiberHasNoHandleAndNoRow) {
-  const auto fiber = fibers_->start_managed("work", "x");
-  EXPECT_EQ(fibers_->start_managed("work", "x").error().code, Errc::kConflict);
+  const auto fiber = start_managed("work", "x");
+  EXPECT_EQ(start_managed("work", "x").error().code, Errc::kConflict);
   EXPECT_EQ(fibers_->find("x")->running, *fiber);
   EXPECT_EQ(*fibers_->managed_id(*fiber), "x");
+  const auto other = start("plain");
   fibers_->erase("x");
+  fibers_->erase(other.id);
   database_->commit();
   EXPECT_EQ(fibers_->stash(*fiber, "1").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->managed_id(*fiber), nullptr);
-  EXPECT_FALSE(fibers_->find("x"));
+  EXPECT_EQ(fibers_->find("x")->running, 0U)
+      << "its row is a record, which says what becomes of it";
+  EXPECT_EQ(fibers_->finish(other.handle).error().code, Errc::kNotFound);
+  EXPECT_FALSE(fibers_->find(other.id));
   EXPECT_EQ(fibers_->managed_id(start("plain").handle), nullptr);
   crash();
-  EXPECT_EQ(fibers_->waiting_ids().size(), 1U);
+  EXPECT_EQ(fibers_->counts().interrupted, 2U);
 }
 
 TEST_F(FibersTest, DeadFibersAreListedInPagesOldestFirst) {
@@ -442,15 +475,17 @@ TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
     EXPECT_TRUE(fibers_->due());
     EXPECT_EQ(fibers_->due_list().size(), 1U);
     EXPECT_TRUE(fibers_->finish(fiber->handle));
-    EXPECT_EQ(fibers_->waiting_ids(), std::vector<std::string>{interrupted});
+    EXPECT_EQ(fibers_->next_due_id(), interrupted);
     return steps.count();
   };
   const auto alone = effort();
   database_->begin_write();
-  storage::Statement(database_->connection(),
-                     "INSERT INTO cf_agents_runs(id, name, snapshot, created_at, attempts, dead) "
-                     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000) "
-                     "SELECT 'dead ' || i, 'x', '{}', i, 10, 1 FROM n")
+  storage::Statement(
+      database_->connection(),
+      "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, next_at, attempts, dead, "
+      "ended_at, keep) "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000) "
+      "SELECT 1, 2, 'dead ' || i, 'x', i, 0, 10, 1, i, 'dead' FROM n")
       .execute();
   database_->commit();
   EXPECT_EQ(fibers_->counts().dead, 30'000U);

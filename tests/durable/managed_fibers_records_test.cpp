@@ -126,6 +126,7 @@ TEST_F(ManagedFiberRecordsTest, EverySettledRecordIsToldOnce) {
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kError, "no");
+  clock_.advance(std::chrono::milliseconds(1));
   ASSERT_TRUE(managed_->cancel("a", "", "stop"));
   (void)a;
   EXPECT_TRUE(managed_->wake().working);

@@ -236,35 +236,6 @@ TEST_F(ManagedFiberRecoveryTest, AJoinDuringRecoverySeesIt) {
   EXPECT_EQ(parse_json(joined.record)->at("status"), "recovering");
 }
 
-TEST_F(ManagedFiberRecoveryTest, P1_AnOpenRecordWithoutARowIsRecovered) {
-  start("ran");
-  start("waits");
-  sql("UPDATE cf_agents_fibers SET status = 'pending' WHERE fiber_id = 'waits'");
-  sql("DELETE FROM cf_agents_runs");
-  crash();
-  EXPECT_EQ(status("ran"), "recovering");
-  EXPECT_EQ(status("waits"), "recovering");
-  const auto first = recover();
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->at("reason"), "interrupted");
-  ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("ran", R"({"status":"completed","result":1})"));
-  ASSERT_TRUE(managed_->recovered("waits", R"({"status":"aborted","error":"late"})"));
-  EXPECT_EQ(inspect("ran")["result"], 1);
-  EXPECT_EQ(inspect("waits")["error"], "late");
-}
-
-TEST_F(ManagedFiberRecoveryTest, P1_ARowOfASettledRecordGoesWithoutAHook) {
-  settle(start("x").fiber, FiberStatus::kCompleted, "1");
-  sql("INSERT INTO cf_agents_runs(id, name, created_at) VALUES('x', 'report', 1)");
-  crash();
-  EXPECT_TRUE(fibers_->take_left_over().empty());
-  EXPECT_FALSE(fibers_->due());
-  database_->commit();
-  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_runs"), 0);
-  EXPECT_EQ(status("x"), "completed");
-}
-
 TEST_F(ManagedFiberRecoveryTest, UnmanagedFibersBesideThemAreLeftAlone) {
   const auto plain = fibers_->start("plain", "");
   database_->commit();

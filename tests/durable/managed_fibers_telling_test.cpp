@@ -99,13 +99,5 @@ TEST_F(ManagedFibersTellingTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgai
   EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kError);
 }
 
-TEST_F(ManagedFibersTellingTest, ATableOfAnEarlierVersionIsGivenItsColumn) {
-  managed_.reset();
-  sql("ALTER TABLE cf_agents_fibers DROP COLUMN tell_interruptions");
-  crash();
-  EXPECT_TRUE(tell_and_crash());
-  EXPECT_EQ(count("SELECT tell_interruptions FROM cf_agents_fibers"), 1);
-}
-
 }  // namespace
 }  // namespace hearth::durable

@@ -431,8 +431,7 @@ TEST_F(ScheduleRunsTest, AScheduleWhoseZoneIsGoneIsDeadAndKept) {
   clock_.advance(minutes(1));
   const auto run = begin();
   database_->begin_write();
-  storage::Statement(database_->connection(),
-                     "UPDATE cf_agents_schedules SET time_zone = 'Gone/Land'")
+  storage::Statement(database_->connection(), "UPDATE cf_agents_jobs SET time_zone = 'Gone/Land'")
       .execute();
   EXPECT_EQ(end(*run).next_ms, 0) << "never";
   clock_.advance(hours(1));
@@ -451,8 +450,7 @@ TEST_F(ScheduleRunsTest, ARowThatIsTakenAwayBeneathIsPassedOver) {
   create(delay(0, "stays"));
   const auto run = begin();
   database_->begin_write();
-  storage::Statement(database_->connection(),
-                     "DELETE FROM cf_agents_schedules WHERE callback = 'gone'")
+  storage::Statement(database_->connection(), "DELETE FROM cf_agents_jobs WHERE name = 'gone'")
       .execute();
   EXPECT_EQ(end(*run).next, Next::kCancelled);
   EXPECT_EQ(run_all(), "stays ");

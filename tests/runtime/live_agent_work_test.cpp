@@ -296,10 +296,13 @@ TEST_F(LiveAgentWorkTest, ThePluginsSqlCannotWriteTheTables) {
     EXPECT_TRUE(host.create_schedule(after(60'000, "tick")));
     EXPECT_TRUE(host.push_item(item("x")));
     EXPECT_TRUE(host.start_managed(managed("x", "x")));
-    for (const char* table :
-         {"cf_agents_schedules", "cf_agents_queues", "cf_agents_fibers", "cf_agents_runs"}) {
+    for (const char* table : {"cf_agents_schedules", "cf_agents_queues", "cf_agents_fibers",
+                              "cf_agents_runs", "cf_agents_jobs", "cf_agents_job_documents"}) {
       EXPECT_TRUE(host.sql().prepare("SELECT count(*) FROM " + std::string(table))) << table;
       EXPECT_FALSE(host.sql().prepare("DELETE FROM " + std::string(table))) << table;
+      EXPECT_FALSE(host.sql().prepare("CREATE TRIGGER mine INSTEAD OF DELETE ON " +
+                                      std::string(table) + " BEGIN SELECT 1; END"))
+          << table;
     }
   });
 }

@@ -1,0 +1,297 @@
+#include "durable/jobs.hpp"
+
+#include "storage/agent_schema.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth::durable {
+
+using storage::integer_or_none;
+using storage::nullable;
+using storage::Param;
+using storage::Rows;
+using storage::Statement;
+using storage::text_or_none;
+
+namespace {
+
+#define HEARTH_JOB_COLUMNS                                                                         \
+  "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, attempts, " \
+  "claims, failures, interruptions, max_attempts, retry_base, retry_cap, dead, has_failed, "       \
+  "status, tell_failures, keep"
+
+template <class Number>
+Param number_of(Number value) {
+  return Param(static_cast<std::int64_t>(value));
+}
+
+Job job_of(const Rows& rows) {
+  Job job;
+  int column = 0;
+  const auto small = [&] { return static_cast<int>(rows.integer(column++)); };
+  job.seq = rows.integer(column++);
+  job.kind = static_cast<JobKind>(rows.integer(column++));
+  job.state = static_cast<JobState>(rows.integer(column++));
+  job.due_at_ms = integer_or_none(rows, column++);
+  job.id = rows.text(column++);
+  job.name = rows.text(column++);
+  job.key = text_or_none(rows, column++);
+  job.created_at_ms = rows.integer(column++);
+  job.started_at_ms = integer_or_none(rows, column++);
+  job.ended_at_ms = integer_or_none(rows, column++);
+  job.next_at_ms = rows.integer(column++);
+  job.attempts = small();
+  job.claims = small();
+  job.failures = small();
+  job.interruptions = small();
+  job.retry.max_attempts = small();
+  job.retry.base = std::chrono::milliseconds(rows.integer(column++));
+  job.retry.cap = std::chrono::milliseconds(rows.integer(column++));
+  job.dead = small() != 0;
+  job.has_failed = small() != 0;
+  job.status = text_or_none(rows, column++);
+  job.tell_failures = small();
+  job.keep = text_or_none(rows, column++);
+  return job;
+}
+
+}  // namespace
+
+bool Jobs::exists() {
+  if (exists_ || !database_.exists()) return exists_;
+  Statement find(database_.connection(),
+                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_jobs'");
+  exists_ = find.query().next();
+  return exists_;
+}
+
+void Jobs::prepare_write() {
+  database_.begin_write();
+  if (exists()) return;
+  storage::create_job_tables(database_.connection());
+  // Not remembered: a savepoint that the plugin rolls back could take them away again. The next look finds them.
+}
+
+Statement& Jobs::kept(std::string_view sql) {
+  auto& statement = statements_[sql.data()];
+  if (!statement) statement = std::make_unique<Statement>(database_.connection(), sql);
+  return *statement;
+}
+
+// ---- rows -------------------------------------------------------------------------------------------------
+
+std::optional<Job> Jobs::first(std::string_view where, Params params) {
+  std::optional<Job> found;
+  each(where, params, [&](Job& job) {
+    found = std::move(job);
+    return false;
+  });
+  return found;
+}
+
+void Jobs::each(std::string_view where, Params params, const std::function<bool(Job&)>& see) {
+  if (!exists()) return;
+  auto& statement = statements_[where.data()];
+  if (!statement) {
+    statement = std::make_unique<Statement>(database_.connection(), "SELECT " HEARTH_JOB_COLUMNS
+                                                                    " FROM cf_agents_jobs " +
+                                                                        std::string(where));
+  }
+  for (Rows rows = statement->query(params); rows.next();) {
+    Job job = job_of(rows);
+    if (!see(job)) return;
+  }
+}
+
+std::optional<Job> Jobs::find(std::int64_t seq) {
+  return first("WHERE seq = ?", std::array{Param(seq)});
+}
+
+std::optional<Job> Jobs::find(JobKind kind, std::string_view id) {
+  return first("WHERE id = ?1 AND kind = ?2", std::array{Param(id), number_of(kind)});
+}
+
+std::optional<std::int64_t> Jobs::number(std::string_view sql, Params params) {
+  if (!exists()) return std::nullopt;
+  Rows rows = kept(sql).query(params);
+  if (!rows.next()) return std::nullopt;
+  return integer_or_none(rows, 0);
+}
+
+std::int64_t Jobs::run(std::string_view sql, Params params) {
+  prepare_write();
+  return kept(sql).execute(params);
+}
+
+void Jobs::insert(Job& job) {
+  prepare_write();
+  const std::array params{number_of(job.kind),
+                          number_of(job.state),
+                          nullable(job.due_at_ms),
+                          Param(std::string_view(job.id)),
+                          Param(std::string_view(job.name)),
+                          nullable(job.key),
+                          Param(job.created_at_ms),
+                          nullable(job.started_at_ms),
+                          Param(job.next_at_ms),
+                          number_of(job.attempts),
+                          number_of(job.claims),
+                          number_of(job.retry.max_attempts),
+                          number_of(job.retry.base.count()),
+                          number_of(job.retry.cap.count()),
+                          nullable(job.status)};
+  Rows rows = kept(
+                  "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
+                  "started_at, next_at, attempts, claims, max_attempts, retry_base, retry_cap, "
+                  "status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+                  .query(params);
+  if (rows.next()) job.seq = rows.integer(0);
+  while (rows.next()) {  // to its end, or the insert is not done
+  }
+}
+
+void Jobs::update(const Job& job) {
+  prepare_write();
+  const std::array params{Param(job.seq),
+                          number_of(job.state),
+                          nullable(job.due_at_ms),
+                          nullable(job.started_at_ms),
+                          nullable(job.ended_at_ms),
+                          Param(job.next_at_ms),
+                          number_of(job.attempts),
+                          number_of(job.claims),
+                          number_of(job.failures),
+                          number_of(job.interruptions),
+                          number_of(job.dead),
+                          number_of(job.has_failed),
+                          nullable(job.status),
+                          number_of(job.tell_failures),
+                          nullable(job.keep)};
+  kept(
+      "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
+      "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = ?11, "
+      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15 WHERE seq = ?1")
+      .execute(params);
+}
+
+void Jobs::erase(std::int64_t seq) {
+  run("DELETE FROM cf_agents_jobs WHERE seq = ?", std::array{Param(seq)});
+}
+
+// ---- lines ------------------------------------------------------------------------------------------------
+
+std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
+                                   const std::function<bool(const Job&)>& fits) {
+  std::optional<Job> found;
+  each("WHERE kind = ?1 AND state = ?2 AND due_at IS NOT NULL ORDER BY due_at, seq",
+       std::array{number_of(kind), number_of(state)}, [&](Job& job) {
+         if (!fits(job)) return true;
+         found = std::move(job);
+         return false;
+       });
+  return found;
+}
+
+bool Jobs::has_any(JobKind kind) {
+  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = ? LIMIT 1", std::array{number_of(kind)})
+      .has_value();
+}
+
+bool Jobs::has_any(JobKind kind, JobState state) {
+  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = ? AND state = ? LIMIT 1",
+                std::array{number_of(kind), number_of(state)})
+      .has_value();
+}
+
+void Jobs::release(JobKind kind, bool settled, std::int64_t now_ms) {
+  if (!has_any(kind, JobState::kClaimed)) return;
+  run("UPDATE cf_agents_jobs SET state = iif(?2, 3, 0), "
+      "due_at = iif(next_at > 0, next_at, min(created_at, ?3)) "
+      "WHERE kind = ?1 AND state = 1 AND (ended_at IS NOT NULL) = ?2",
+      std::array{number_of(kind), number_of(settled), Param(now_ms)});
+}
+
+void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {
+  if (!has_any(kind, state)) return;
+  run("UPDATE cf_agents_jobs SET due_at = due_at + ?3, next_at = iif(next_at > 0, next_at + ?3, 0) "
+      "WHERE kind = ?1 AND state = ?2 AND due_at IS NOT NULL",
+      std::array{number_of(kind), number_of(state), Param(by_ms)});
+}
+
+void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
+                       std::chrono::milliseconds cap) {
+  const std::array params{number_of(kind), number_of(state), Param(now_ms),
+                          Param((cap + cap / 4).count())};
+  constexpr std::string_view kLate =
+      "SELECT 1 FROM cf_agents_jobs WHERE kind = ?1 AND state = ?2 AND due_at > ?3 AND "
+      "(next_at = 0 OR due_at > ?3 + max(?4, retry_cap * 5 / 4)) LIMIT 1";
+  if (!number(kLate, params)) return;
+  run("UPDATE cf_agents_jobs SET "
+      "due_at = iif(next_at = 0, ?3, min(due_at, ?3 + max(?4, retry_cap * 5 / 4))), "
+      "next_at = min(next_at, ?3 + max(?4, retry_cap * 5 / 4)) "
+      "WHERE kind = ?1 AND state = ?2 AND due_at > ?3",
+      params);
+}
+
+// ---- numbers and retention --------------------------------------------------------------------------------
+
+std::size_t Jobs::count_bound(JobKind kind) {
+  // Each by itself: SQLite looks up a minimum or a maximum only when it is alone.
+  const auto bound = number(
+      "SELECT (SELECT max(seq) FROM cf_agents_jobs WHERE kind = ?1) - "
+      "(SELECT min(seq) FROM cf_agents_jobs WHERE kind = ?1) + 1",
+      std::array{number_of(kind)});
+  return static_cast<std::size_t>(bound.value_or(0));
+}
+
+std::size_t Jobs::count(JobKind kind) {
+  return static_cast<std::size_t>(
+      number("SELECT count(*) FROM cf_agents_jobs WHERE kind = ? AND parent IS NULL",
+             std::array{number_of(kind)})
+          .value_or(0));
+}
+
+std::vector<Job> Jobs::expired(std::string_view keep, std::int64_t before_ms, std::size_t limit) {
+  std::vector<Job> found;
+  each("WHERE keep = ? AND ended_at <= ? ORDER BY ended_at LIMIT ?",
+       std::array{Param(keep), Param(before_ms), number_of(limit)}, [&](Job& job) {
+         found.push_back(std::move(job));
+         return true;
+       });
+  return found;
+}
+
+// ---- documents --------------------------------------------------------------------------------------------
+
+std::optional<std::string> Jobs::document(std::int64_t seq, JobPart part) {
+  if (!exists()) return std::nullopt;
+  const std::array params{Param(seq), number_of(part)};
+  Rows rows =
+      kept("SELECT body FROM cf_agents_job_documents WHERE job = ? AND part = ?").query(params);
+  if (!rows.next()) return std::nullopt;
+  return text_or_none(rows, 0);
+}
+
+void Jobs::each_document(std::int64_t seq,
+                         const std::function<void(JobPart, std::string_view body)>& see) {
+  if (!exists()) return;
+  const std::array params{Param(seq)};
+  for (Rows rows =
+           kept("SELECT part, body FROM cf_agents_job_documents WHERE job = ?").query(params);
+       rows.next();)
+    see(static_cast<JobPart>(rows.integer(0)), rows.text(1));
+}
+
+void Jobs::put(std::int64_t seq, JobPart part, std::optional<std::string_view> body) {
+  if (!body) {
+    run("DELETE FROM cf_agents_job_documents WHERE job = ? AND part = ?",
+        std::array{Param(seq), number_of(part)});
+    return;
+  }
+  run("INSERT INTO cf_agents_job_documents(job, part, body) VALUES(?, ?, ?) "
+      "ON CONFLICT(job, part) DO UPDATE SET body = excluded.body",
+      std::array{Param(seq), number_of(part), Param(*body)});
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,115 @@
+// What an agent's work costs with 10 and with 10,000 jobs that wait, in instructions of the database.
+#include "durable/managed_fibers.hpp"
+#include "durable/queue.hpp"
+#include "durable/schedules.hpp"
+#include "support/counted_steps.hpp"
+#include "support/manual_clock.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hearth::durable {
+namespace {
+
+struct Cost {
+  const char* what;
+  std::uint64_t steps;
+};
+
+// Claims, lists and computes the wake time of each kind, with `jobs` of each that wait.
+std::vector<Cost> costs_with(int jobs) {
+  const hearth::testing::TempDirectory directory;
+  hearth::testing::ManualClock clock;
+  hearth::testing::SeededRandom random{7};
+  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
+  const FiberSettings fiber_settings{.max_running = 20'000};
+  ManagedSettings managed_settings;
+  managed_settings.max_records = 20'000;
+  ScheduleSettings schedule_settings;
+  schedule_settings.max_schedules = 20'000;
+  {
+    Fibers fibers(database, clock, random, fiber_settings);
+    ManagedFibers managed(database, fibers, clock, random, managed_settings);
+    Schedules schedules(database, clock, random, schedule_settings);
+    Queue queue(database, clock, random, {});
+    for (int i = 0; i < jobs; ++i) {
+      EXPECT_TRUE(fibers.start("work", ""));
+      EXPECT_TRUE(managed.start(ManagedRequest{.name = "report", .input = "[1]"}));
+      ScheduleRequest delay;
+      delay.type = ScheduleType::kDelay;
+      delay.callback = "tick";
+      delay.when_ms = 60'000 + i;
+      EXPECT_TRUE(schedules.create(delay));
+      EXPECT_TRUE(queue.push(QueueRequest{.callback = "mail", .payload = "[1]"}));
+    }
+    database.commit();
+  }
+  // Another instance finds them.
+  Fibers fibers(database, clock, random, fiber_settings);
+  fibers.load();
+  ManagedFibers managed(database, fibers, clock, random, managed_settings);
+  managed.load();
+  Schedules schedules(database, clock, random, schedule_settings);
+  schedules.load();
+  Queue queue(database, clock, random, {});
+  queue.load();
+  database.commit();
+  clock.advance(std::chrono::milliseconds(60'000));
+
+  std::vector<Cost> costs;
+  const auto measure = [&](const char* what, const std::function<bool()>& run) {
+    const hearth::testing::CountedSteps steps(database);
+    EXPECT_TRUE(run()) << what;
+    costs.push_back({what, steps.count()});
+    database.commit();
+  };
+  measure("wake time", [&] {
+    return fibers.wake().at_ms && schedules.wake().at_ms && queue.wake().working &&
+           managed.wake().none();
+  });
+  measure("claim a fiber", [&] { return fibers.begin_recovery().has_value(); });
+  measure("wake time after it", [&] { return fibers.wake().at_ms.has_value(); });
+  measure("claim an item", [&] { return queue.begin_next().has_value(); });
+  measure("end of an item",
+          [&] { return queue.ended(true, false, "").next == QueueEnd::Next::kDone; });
+  measure("claim a run", [&] { return schedules.begin_due().has_value(); });
+  measure("wake time of schedules", [&] { return schedules.wake().at_ms.has_value(); });
+  measure("list 5 records", [&] { return managed.list({.limit = 5}).has_value(); });
+  measure("list 5 open records",
+          [&] { return managed.list({.statuses = 7, .limit = 5}).has_value(); });
+  measure("list 5 schedules", [&] {
+    ScheduleFilter filter;
+    filter.limit = 5;
+    return schedules.list(filter).size() > 10;
+  });
+  measure("list 5 items", [&] { return queue.list({.limit = 5}).has_value(); });
+  measure("list dead fibers", [&] { return fibers.list_dead("", 5).has_value(); });
+  measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
+  measure("start a fiber", [&] { return fibers.start("work", "").has_value(); });
+  schedules.close();
+  queue.close();
+  managed.close();
+  fibers.close();
+  return costs;
+}
+
+TEST(JobsCostTest, TenThousandJobsThatWaitCostNoMoreThanTwiceWhatTenDo) {
+  const std::vector<Cost> few = costs_with(10);
+  const std::vector<Cost> many = costs_with(10'000);
+  ASSERT_EQ(few.size(), many.size());
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    std::printf("%-24s %6llu with 10 jobs of each kind, %6llu with 10,000\n", few[i].what,
+                static_cast<unsigned long long>(few[i].steps),
+                static_cast<unsigned long long>(many[i].steps));
+    EXPECT_LE(many[i].steps, 2 * few[i].steps) << few[i].what;
+  }
+}
+
+}  // namespace
+}  // namespace hearth::durable

@@ -1,0 +1,254 @@
+#include "durable/jobs.hpp"
+
+#include "storage/statement.hpp"
+#include "support/counted_steps.hpp"
+#include "support/manual_clock.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::milliseconds;
+using storage::Param;
+
+class JobsTest : public ::testing::Test {
+ protected:
+  Job insert(std::string id, JobKind kind = JobKind::kFiber, std::int64_t created_at_ms = 1) {
+    Job job;
+    job.kind = kind;
+    job.id = std::move(id);
+    job.name = "n";
+    job.created_at_ms = created_at_ms;
+    job.wait();
+    jobs_.insert(job);
+    return job;
+  }
+  std::string seen(std::string_view where) {
+    std::string ids;
+    jobs_.each(where, {}, [&](const Job& job) {
+      ids += job.id;
+      return true;
+    });
+    return ids;
+  }
+  std::string first_due(JobKind kind, JobState state = JobState::kWaiting) {
+    const auto job = jobs_.first_due(kind, state, [](const Job&) { return true; });
+    return job ? job->id : "";
+  }
+
+  hearth::testing::TempDirectory directory_;
+  storage::AgentDatabase database_{directory_.path() / "a.db", {"Worker", "a"}};
+  Jobs jobs_{database_};
+};
+
+TEST_F(JobsTest, P2_ReadingMakesNothing) {
+  EXPECT_FALSE(jobs_.exists());
+  EXPECT_FALSE(jobs_.find(1));
+  EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
+  EXPECT_EQ(first_due(JobKind::kItem), "");
+  EXPECT_EQ(jobs_.count_bound(JobKind::kItem), 0U);
+  EXPECT_FALSE(jobs_.document(1, JobPart::kInput));
+  jobs_.release(JobKind::kFiber, false, 1);
+  jobs_.shift(JobKind::kFiber, JobState::kWaiting, 1);
+  EXPECT_FALSE(database_.exists());
+}
+
+TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
+  Job in;
+  in.kind = JobKind::kManaged;
+  in.id = "x";
+  in.name = "report";
+  in.key = "k";
+  in.created_at_ms = 10;
+  in.started_at_ms = 11;
+  in.retry = RetryPolicy{3, milliseconds(5), milliseconds(6)};
+  in.status = "running";
+  in.claim();
+  jobs_.insert(in);
+  in.state = JobState::kUntold;
+  in.due_at_ms = 99;
+  in.ended_at_ms = 12;
+  in.next_at_ms = 99;
+  in.attempts = 4;
+  in.claims = 7;
+  in.failures = 2;
+  in.interruptions = 1;
+  in.dead = true;
+  in.has_failed = true;
+  in.status = "error";
+  in.tell_failures = 5;
+  in.keep = "failed";
+  jobs_.update(in);
+  database_.commit();
+  const auto out = jobs_.find(JobKind::kManaged, "x");
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->seq, in.seq);
+  EXPECT_EQ(out->name, "report");
+  EXPECT_EQ(out->key, "k");
+  EXPECT_EQ(out->state, JobState::kUntold);
+  EXPECT_EQ(out->due_at_ms, 99);
+  EXPECT_EQ(out->created_at_ms, 10);
+  EXPECT_EQ(out->started_at_ms, 11);
+  EXPECT_EQ(out->ended_at_ms, 12);
+  EXPECT_EQ(out->next_at_ms, 99);
+  EXPECT_EQ(out->attempts, 4);
+  EXPECT_EQ(out->claims, 7);
+  EXPECT_EQ(out->failures, 2);
+  EXPECT_EQ(out->interruptions, 1);
+  EXPECT_EQ(out->retry, in.retry);
+  EXPECT_TRUE(out->dead);
+  EXPECT_TRUE(out->has_failed);
+  EXPECT_EQ(out->status, "error");
+  EXPECT_EQ(out->tell_failures, 5);
+  EXPECT_EQ(out->keep, "failed");
+  EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
+  jobs_.erase(in.seq);
+  EXPECT_FALSE(jobs_.find(in.seq));
+}
+
+TEST_F(JobsTest, ADocumentIsWrittenWithoutItsRow) {
+  const Job job = insert("x");
+  jobs_.put(job.seq, JobPart::kSnapshot, "1");
+  jobs_.put(job.seq, JobPart::kSnapshot, "2");
+  jobs_.put(job.seq, JobPart::kInput, "in");
+  jobs_.put(job.seq, JobPart::kResult, std::nullopt);
+  EXPECT_EQ(jobs_.document(job.seq, JobPart::kSnapshot), "2");
+  std::string all;
+  jobs_.each_document(job.seq, [&](JobPart, std::string_view body) { all += body; });
+  EXPECT_EQ(all, "in2");
+  jobs_.put(job.seq, JobPart::kSnapshot, std::nullopt);
+  EXPECT_FALSE(jobs_.document(job.seq, JobPart::kSnapshot));
+}
+
+TEST_F(JobsTest, ALineIsByTimeAndThenByAge) {
+  insert("c", JobKind::kFiber, 5);
+  insert("a", JobKind::kFiber, 2);
+  insert("b", JobKind::kFiber, 5);
+  insert("other", JobKind::kItem, 1);
+  EXPECT_EQ(first_due(JobKind::kFiber), "a");
+  const auto other = jobs_.first_due(JobKind::kFiber, JobState::kWaiting,
+                                     [](const Job& job) { return job.id != "a"; });
+  EXPECT_EQ(other->id, "c");
+  Job claimed = *jobs_.find(JobKind::kFiber, "a");
+  claimed.claim();
+  jobs_.update(claimed);
+  EXPECT_EQ(first_due(JobKind::kFiber), "c");
+}
+
+TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
+  Job running = insert("running", JobKind::kManaged, 3);
+  running.claim();
+  jobs_.update(running);
+  Job telling = insert("telling", JobKind::kManaged, 4);
+  telling.claim();
+  telling.ended_at_ms = 5;
+  telling.next_at_ms = 70;
+  jobs_.update(telling);
+  jobs_.release(JobKind::kManaged, false, 100);
+  EXPECT_EQ(first_due(JobKind::kManaged), "running");
+  EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "");
+  jobs_.release(JobKind::kManaged, true, 100);
+  EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "telling");
+  EXPECT_EQ(jobs_.find(telling.seq)->due_at_ms, 70);
+}
+
+TEST_F(JobsTest, WaitsFollowTheClockAndAreNoLongerThanTheirBound) {
+  Job job = insert("x");
+  job.next_at_ms = 1'000;
+  job.wait();
+  jobs_.update(job);
+  insert("due");
+  jobs_.shift(JobKind::kFiber, JobState::kWaiting, -300);
+  EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 700);
+  EXPECT_EQ(jobs_.find(job.seq)->next_at_ms, 700);
+  jobs_.bound_waits(JobKind::kFiber, JobState::kWaiting, 10, milliseconds(80));
+  EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 110) << "a quarter more than the longest wait";
+  EXPECT_EQ(jobs_.find(JobKind::kFiber, "due")->next_at_ms, 0);
+}
+
+TEST_F(JobsTest, OnlyWhatIsUnderARetentionExpires) {
+  for (const char* id : {"a", "b", "c"}) {
+    Job job = insert(id);
+    job.ended_at_ms = id[0];
+    if (id[0] != 'c') job.keep = "dead";
+    jobs_.update(job);
+  }
+  EXPECT_TRUE(jobs_.expired("dead", 'a' - 1, 10).empty());
+  EXPECT_EQ(jobs_.expired("dead", 'a', 10).size(), 1U);
+  EXPECT_EQ(jobs_.expired("dead", 'z', 10).size(), 2U);
+  EXPECT_EQ(jobs_.expired("dead", 'z', 1).at(0).id, "a");
+  EXPECT_TRUE(jobs_.expired("failed", 'z', 10).empty());
+}
+
+TEST_F(JobsTest, JobsAreCountedByTheirKind) {
+  insert("a", JobKind::kItem);
+  insert("b");
+  const Job last = insert("c", JobKind::kItem);
+  EXPECT_EQ(jobs_.count(JobKind::kItem), 2U);
+  EXPECT_GE(jobs_.count_bound(JobKind::kItem), 2U);
+  EXPECT_TRUE(jobs_.has_any(JobKind::kItem));
+  EXPECT_FALSE(jobs_.has_any(JobKind::kSchedule));
+  jobs_.erase(last.seq);
+  EXPECT_EQ(jobs_.count_bound(JobKind::kItem), 1U);
+}
+
+TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
+  insert("alive");
+  storage::Statement(
+      database_.connection(),
+      "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, keep) "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) "
+      "SELECT 1, 2, 'dead ' || i, 'x', 1, 30000 - i, 'dead' FROM n")
+      .execute();
+  const hearth::testing::CountedSteps steps(database_);
+  const auto expired = jobs_.expired("dead", 10'001, 10);
+  ASSERT_EQ(expired.size(), 2U);
+  EXPECT_EQ(expired[0].id, "dead 20000");
+  EXPECT_TRUE(jobs_.has_any(JobKind::kFiber, JobState::kDead));
+  EXPECT_EQ(first_due(JobKind::kFiber), "alive");
+  EXPECT_LT(steps.count(), 500U);
+}
+
+TEST_F(JobsTest, OpenRecordsAreSeenWithoutALookAtTheSettledOnes) {
+  insert("a", JobKind::kManaged);
+  storage::Statement(database_.connection(),
+                     "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at) "
+                     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
+                     "SELECT 2, 4, 's' || i, 'n', i, i FROM n")
+      .execute();
+  insert("b", JobKind::kManaged);
+  const hearth::testing::CountedSteps steps(database_);
+  EXPECT_EQ(seen("INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL "
+                 "ORDER BY seq DESC"),
+            "ba");
+  EXPECT_LT(steps.count(), 1'000U);
+}
+
+TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {
+  database_.begin_write();
+  storage::Statement(database_.connection(), "SAVEPOINT plugin").execute();
+  insert("lost");
+  storage::Statement(database_.connection(), "ROLLBACK TO plugin").execute();
+  storage::Statement(database_.connection(), "RELEASE plugin").execute();
+  insert("kept");
+  database_.commit();
+  EXPECT_EQ(seen("WHERE kind = 1"), "kept");
+}
+
+TEST(ClockJumpTest, ItSaysByHowMuchTheWallsClockWasSet) {
+  hearth::testing::ManualClock clock;
+  ClockJump jump(clock);
+  clock.advance(milliseconds(500));
+  EXPECT_EQ(jump.ms(), 0);
+  clock.set_wall(clock.wall_now() - milliseconds(3'000));
+  EXPECT_EQ(jump.ms(), -3'000);
+  jump.followed();
+  EXPECT_EQ(jump.ms(), 0);
+}
+
+}  // namespace
+}  // namespace hearth::durable
