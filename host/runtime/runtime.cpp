@@ -16,7 +16,7 @@ constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 storage::Directory open_directory(const storage::DataDirectory& data) {
   data.check_directory_not_lost();
   storage::write_wal_again(data.directory_path(), {});
-  return storage::Directory(data.directory_path());
+  return storage::Directory(data.directory_path(), data.directory_vfs());
 }
 
 }  // namespace
@@ -33,9 +33,12 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       sync_(options_.sync_calls != nullptr ? *options_.sync_calls : system_sync_calls_,
             data.path()),
       directory_(open_directory(data)),
-      directory_checkpointer_(data.directory_path(), [&logger](const std::string& failure) {
-        logger.write(LogLevel::kError, "directory.checkpoint_failed", {{"error", failure}});
-      }) {
+      directory_checkpointer_(
+          data.directory_path(),
+          [&logger](const std::string& failure) {
+            logger.write(LogLevel::kError, "directory.checkpoint_failed", {{"error", failure}});
+          },
+          data.directory_vfs()) {
   HEARTH_ASSERT(!loops_.empty() && loops_.size() <= 256, "a handle has eight bits for the shard");
   directory_wal_ = sync_.open(data.directory_path().native() + "-wal");
   // Before anything is written behind what a crash has left, and before the first checkpoint.

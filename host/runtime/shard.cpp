@@ -35,7 +35,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       metrics_(environment.metrics),
       durable_events_(environment.logger, environment.metrics),
       connections_(metrics_.connections),
-      directory_(environment.data.directory_path()),
+      directory_(environment.data.directory_path(), environment.data.directory_vfs()),
       files_(environment.data, directory_, loop.clock(), environment.logger),
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),

@@ -165,7 +165,7 @@ void AdminDesk::ask(Answer<T> answer, std::function<Result<T>()> work) {
 }
 
 storage::Directory& AdminDesk::directory() {
-  if (!directory_) directory_.emplace(data_.directory_path());
+  if (!directory_) directory_.emplace(data_.directory_path(), data_.directory_vfs());
   return *directory_;
 }
 

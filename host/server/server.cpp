@@ -220,7 +220,8 @@ Result<void> Server::Parts::start_loops() {
 // Those that have agents or settings, whatever libraries there are: clients of one whose library is missing or refused must come
 // back, not stop.
 void Server::Parts::expect_classes() {
-  for (const std::string& name : storage::Directory(data->directory_path()).classes())
+  for (const std::string& name :
+       storage::Directory(data->directory_path(), data->directory_vfs()).classes())
     runtime->classes().expect(protocol::kebab_case(name));
   for (const auto& [name, settings] : config.classes)
     runtime->classes().expect(protocol::kebab_case(name));

@@ -85,6 +85,20 @@ void sync_directory(const std::filesystem::path& path) {
   if (error != 0) fail_to("sync directory", path, error);
 }
 
+// Whether SQLite could make the index of host.db's WAL, a file of 32 KiB.
+bool has_room_for_index(const std::filesystem::path& directory) {
+  constexpr std::size_t kIndexBytes = std::size_t{32} << 10;
+  const std::filesystem::path path = directory / ".room";
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return !is_out_of_room(errno);
+  const std::string bytes(kIndexBytes, '\0');
+  const ssize_t written = ::write(file, bytes.data(), bytes.size());
+  const bool is_full = written < 0 ? is_out_of_room(errno) : std::cmp_less(written, kIndexBytes);
+  ::close(file);
+  ::unlink(path.c_str());
+  return !is_full;
+}
+
 }  // namespace
 
 Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
@@ -113,6 +127,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   if (error != 0 && !is_out_of_room(error))
     return unusable(path, "write to the file `lock` in it", error);
   directory.names_holder_ = error == 0;
+  if (!has_room_for_index(path)) directory.directory_vfs_ = "unix-excl";
   if (const int failed = sync_names(path); failed != 0)
     return unusable(path, "bring it to the device", failed);
   return directory;
@@ -126,6 +141,7 @@ DataDirectory::DataDirectory(DataDirectory&& other) noexcept
       lock_(std::exchange(other.lock_, -1)),
       open_to_others_(other.open_to_others_),
       names_holder_(other.names_holder_),
+      directory_vfs_(std::move(other.directory_vfs_)),
       watch_(std::move(other.watch_)) {}
 
 DataDirectory::~DataDirectory() {

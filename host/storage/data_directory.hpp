@@ -86,6 +86,10 @@ class DataDirectory {
 
   // Where the directory of agents is.
   [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }
+  // The SQLite VFS with which all connections to it are opened. The system's, unless there was no
+  // room for the index of its WAL when this was opened: then one that keeps the index in memory, and
+  // no other process can read the directory.
+  [[nodiscard]] const std::string& directory_vfs() const { return directory_vfs_; }
 
  private:
   DataDirectory(std::filesystem::path path, int lock, bool open_to_others) noexcept;
@@ -96,6 +100,7 @@ class DataDirectory {
   int lock_;  // file descriptor of data/lock; -1 after being moved from
   bool open_to_others_;
   bool names_holder_ = true;
+  std::string directory_vfs_;
 
   // What is_lost() knows. Of its own, so that the directory can be moved.
   struct Watch {

@@ -121,9 +121,7 @@ sqlite3& prepare_file(Connection& connection) {
 
 Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
     : boot_(this_boot()),
-      connection_(
-          path,
-          {.create = true, .vfs = vfs.empty() ? kDirectoryVfs : vfs, .busy_timeout = kBusyTimeout}),
+      connection_(path, {.create = true, .vfs = vfs, .busy_timeout = kBusyTimeout}),
       insert_(prepare_file(connection_),
               "INSERT INTO agents(class, name, created_at) VALUES(?, ?, ?) ON CONFLICT DO NOTHING"),
       erase_(connection_.handle(), "DELETE FROM agents WHERE class = ? AND name = ?"),

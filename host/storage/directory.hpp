@@ -18,10 +18,6 @@
 
 namespace hearth::storage {
 
-// How product code opens host.db: SQLite's own VFS that keeps the index of the WAL in memory, where all connections of this process
-// share it, and no -shm file. So a start needs no room on the disk for it.
-inline constexpr char kDirectoryVfs[] = "unix-excl";
-
 struct DirectoryEntry {
   AgentKey key;
   std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
@@ -40,7 +36,6 @@ struct WakeEntry {
 //  P1 Shared      Any number of Directory objects, one a thread, may be open on the same file. A
 //                 writer waits up to 5 s for another one; readers wait for nobody.
 //  P2 Durable     When a call that writes has returned, it survives SIGKILL of the process.
-//                 No other process reads or writes the file meanwhile.
 //  P3 Ordered     list() is in byte order of the names, so that paging neither skips nor repeats an
 //                 agent that exists throughout.
 //
@@ -53,7 +48,7 @@ struct WakeEntry {
 class Directory {
  public:
   // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
-  // empty: kDirectoryVfs.
+  // empty: the system's. A server passes DataDirectory::directory_vfs().
   explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
   ~Directory();
   Directory(const Directory&) = delete;

@@ -1,7 +1,5 @@
 #include "storage/directory_checkpointer.hpp"
 
-#include "storage/directory.hpp"
-
 #include <sqlite3.h>
 
 #include <utility>
@@ -34,8 +32,7 @@ constexpr int kPassiveRounds = 4;
 DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
                                              std::function<void(const std::string&)> on_failure,
                                              const std::string& vfs)
-    : connection_(path, {.create = false, .vfs = vfs.empty() ? kDirectoryVfs : vfs}),
-      on_failure_(std::move(on_failure)) {
+    : connection_(path, {.create = false, .vfs = vfs}), on_failure_(std::move(on_failure)) {
   connection_.execute("PRAGMA synchronous=NORMAL");
   // A connection knows that the file has a WAL when it has read it once; one that does not know moves nothing.
   (void)connection_.query_integer("SELECT count(*) FROM sqlite_schema");

@@ -108,7 +108,7 @@ TEST_F(AbiSqlTest, MistakesAreToldApart) {
   EXPECT_EQ(sql_.prepare(host_, kAgent, slice(kNotUtf8), &statement), HEARTH_E_INVALID);
   EXPECT_EQ(sql_.prepare(host_, kAgent, kNullWithLength, &statement), HEARTH_E_INVALID);
   EXPECT_EQ(sql_.prepare(host_, kAgent, slice("SELECT 1"), nullptr), HEARTH_E_INVALID);
-  EXPECT_EQ(sql_.prepare(host_, kAgent, slice(std::string(200'000, ' ')), &statement),
+  EXPECT_EQ(sql_.prepare(host_, kAgent, slice(std::string(300'000, ' ')), &statement),
             HEARTH_E_LIMIT);
 
   statement = prepare("SELECT ?");
