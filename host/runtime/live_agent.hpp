@@ -95,7 +95,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
 
-  // Before shut(), once: commits. With durability `power` it is lent afterwards if answers wait for the device, until they have left.
+  // Before shut(), once: commits. With durability `power` it is lent afterwards if answers wait for
+  // the device, until they have left. After 10 s without an answer its storage has failed.
   void finish_turns(EvictReason reason);
   // Answers every call in progress with `why` but those that come again, cancels everything and destroys the instance.
   // After it only take_interrupted(), close_database() and the destructor may be called.

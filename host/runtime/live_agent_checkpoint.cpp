@@ -5,10 +5,15 @@
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
+#include <chrono>
+#include <memory>
 #include <utility>
 
 namespace hearth::runtime {
 namespace {
+
+// How long a leaving agent waits for the device.
+constexpr std::chrono::seconds kLastSync{10};
 
 // The operator's reasons and the host's: an interruption by one of them says nothing against the
 // work. (An idle agent has none under way.)
@@ -36,11 +41,17 @@ void LiveAgent::finish_turns(EvictReason reason) {
   }
   flush();
   if (broken_ || !awaits_durability()) return;
-  // Lent, so that it writes nothing more. The gate answers in order: by then it has said of all that is held whether it leaves.
+  // Lent, so that it writes nothing more. The gate answers in order: by then it has said of all
+  // that is held whether it leaves. A device that hangs does not keep the agent for ever.
   lent_ = true;
-  gate_->request([self = self_](bool) {
-    if (*self != nullptr) (*self)->take_back({});
-  });
+  const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
+    if (*self == nullptr || std::exchange(*is_back, true)) return;
+    if (!answered) (*self)->storage_failed("the device did not sync its last answers within 10 s");
+    (*self)->take_back({});
+  };
+  gate_->request([come_back](bool) { come_back(true); });
+  ShardLoop& loop = services_.loop();
+  loop.call_at(loop.clock().steady_now() + kLastSync, [come_back] { come_back(false); });
 }
 
 bool LiveAgent::postpone(std::function<void()> step) {

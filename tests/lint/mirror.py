@@ -46,7 +46,6 @@ TESTED_ELSEWHERE = {
     "plugins/generation/plugin_library": "tests/plugins/generation/plugin_generation_test.cpp",
     "plugins/generation/probe_child": "tests/plugins/admission/probe_test.cpp",
     "plugins/versions/loader_thread": "tests/plugins/versions/plugin_loader_test.cpp",
-    "plugins/versions/plugin_loader_trials": "tests/process/rollback_test.cpp",
     "plugins/versions/plugin_reloader": "tests/process/reload_test.cpp",
     "plugins/versions/plugin_reloader_trials": "tests/process/rollback_test.cpp",
     "plugins/versions/version_files": "tests/plugins/versions/version_ledger_test.cpp",

@@ -174,6 +174,34 @@ TEST_F(LiveAgentPowerTest, WhileAnAgentsLastAnswersWaitItsShardGoesOn) {
   }
 }
 
+TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
+  hearth::testing::FakeSyncCalls calls;
+  ShardFixture fixture({}, power(), &calls, 1);
+  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kMessage) {
+      EXPECT_TRUE(host.set_state(0, "2"));
+      EXPECT_TRUE(host.evict());
+      EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "did leave"));
+    }
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  const auto client = fixture.connect();
+  fixture.settle();
+  calls.hold();
+  fixture.shard().message(client.id, "leave", FrameKind::kText);
+  fixture.settle();
+  calls.wait_until_somebody_waits();
+  fixture.loop.advance(milliseconds(9'000));
+  EXPECT_EQ(fixture.script.alive, 1);
+  fixture.loop.advance(milliseconds(2'000));
+  EXPECT_EQ(fixture.script.alive, 0);
+  EXPECT_EQ(fixture.logger.count("error agent.storage_failed"), 1U);
+  calls.let_go();
+  ASSERT_TRUE(fixture.loop.settle_until(
+      [&] { return fixture.shard().standing({"Counter", "a"}).state == AgentState::kCold; }));
+  EXPECT_EQ(std::ranges::count(*client.sight, "text did leave"), 0) << "it was told that it failed";
+}
+
 TEST_F(LiveAgentPowerTest, LastAnswersThatCannotBeSyncedDoNotLeave) {
   calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
   say("leave");

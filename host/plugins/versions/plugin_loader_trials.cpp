@@ -11,17 +11,17 @@ Place::NotServed not_served(const Candidate& candidate, const Finding& why) {
   return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
 
-// A version that ends the process must not be what the next one serves: what cannot be written down does not run. Other reasons
-// lie with the name of one file.
+// A version that ends the process must not be what the next process serves: a version that cannot
+// be noted does not run. But one whose name alone is the reason (not UTF-8, one too many) runs.
 bool must_not_run(const Error& not_noted) {
-  return not_noted.code == Errc::kUnavailable;
+  return not_noted.code != Errc::kInvalidArgument && not_noted.code != Errc::kLimitExceeded;
 }
 
 Finding no_way_back(const Error& not_noted) {
   return finding("S2",
                  "the version before it goes on, since the way back to that cannot be "
                  "written down: " +
-                     not_noted.message + ". Make room, and run `hearth reload`");
+                     not_noted.message + ". Mend that, and run `hearth reload`");
 }
 
 }  // namespace

@@ -3,22 +3,15 @@
 #include "base/sha256.hpp"
 #include "plugins/admission/required_check.hpp"
 #include "plugins/check/check_record.hpp"
-#include "plugins/generation/fake_agent_host.hpp"
-#include "plugins/test_libraries.hpp"
-#include "support/built.hpp"
-#include "support/recording_logger.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
+#include "plugins/versions/plugin_loader_fixture.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hearth::plugins {
@@ -27,57 +20,6 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 using hearth::testing::TempDirectory;
-
-class PluginLoaderTest : public ::testing::Test {
- protected:
-  PluginLoaderTest() {
-    options_.staging_directory = directory_.path() / "staged";
-    options_.trusted_user = ::geteuid();
-    options_.settle_time = 0ms;
-    options_.probe = {.program = hearth::testing::built::probe(), .time_limit = 30s};
-    // What the server passes is the rule of the npm clients; for these names it comes to this.
-    options_.class_segment = [](std::string_view name) {
-      std::string segment(name);
-      std::ranges::transform(segment, segment.begin(),
-                             [](unsigned char c) { return std::tolower(c); });
-      return segment;
-    };
-    std::filesystem::create_directory(plugins());
-  }
-
-  [[nodiscard]] std::filesystem::path plugins() const { return directory_.path() / "plugins"; }
-  void install(std::string_view library, std::string_view as) {
-    write_bytes(plugins() / as, library_bytes(library));
-  }
-  PluginLoader& loader() {
-    if (!loader_) loader_ = std::make_unique<PluginLoader>(services_, ledger_, options_);
-    return *loader_;
-  }
-  LoadReport load() {
-    auto report = loader().load_directories({plugins()});
-    EXPECT_TRUE(report) << report.error().message;
-    return *std::move(report);
-  }
-  static const Refusal* refusal_of(const LoadReport& report, std::string_view file) {
-    const auto found = std::ranges::find_if(
-        report.refusals, [file](const Refusal& each) { return each.file.filename() == file; });
-    return found == report.refusals.end() ? nullptr : &*found;
-  }
-  [[nodiscard]] std::size_t staged_files() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(options_.staging_directory), {}));
-  }
-
-  TempDirectory directory_;
-  FakeAgentDirectory agents_;
-  SystemClock clock_;
-  hearth::testing::SeededRandom random_;
-  hearth::testing::RecordingLogger logger_;
-  AbiServices services_{.agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
-  VersionLedger ledger_{directory_.path(), "1.0.0"};
-  LoaderOptions options_{};
-  std::unique_ptr<PluginLoader> loader_;
-};
 
 TEST_F(PluginLoaderTest, K1_AServerThatAsksForACheckLoadsOnlyWhatHasPassed) {
   options_.checked_directory = directory_.path() / "data" / kCheckedDirectory;
@@ -432,178 +374,6 @@ TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
     report.plugins.clear();
     EXPECT_EQ(loader().unload_all().unloaded, 1U);
   }
-}
-
-// ---- later versions ----
-
-class PluginVersionsTest : public PluginLoaderTest {
- protected:
-  PluginVersionsTest() {
-    install("plain", "plain.so");
-    first_ = load();
-    EXPECT_EQ(first_.plugins.size(), 1U);
-  }
-  [[nodiscard]] std::filesystem::path file() const { return plugins() / "plain.so"; }
-  VersionReport install_version(std::string_view library) {
-    install(library, "plain.so");
-    return loader().load_version(file());
-  }
-  [[nodiscard]] std::string states() {
-    std::string text;
-    for (const GenerationInfo& each : loader().generations()) {
-      text += each.version + " " + std::string(to_string(each.state)) + "; ";
-    }
-    return text;
-  }
-
-  LoadReport first_;
-};
-
-TEST_F(PluginVersionsTest, ANewVersionIsLoadedBesideTheOldOne) {
-  const VersionReport report = install_version("plain_v2");
-  ASSERT_TRUE(report.plugin);
-  EXPECT_EQ(report.plugin->version, "2.0.0");
-  EXPECT_EQ(report.plugin->generation, 2U);
-  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
-  FakeAgentHost agent(1);
-  EXPECT_TRUE(first_.plugins[0].classes[0]->create(agent, "x", "{}")) << "the old one still works";
-  EXPECT_TRUE(report.plugin->classes[0]->create(agent, "x", "{}"));
-}
-
-TEST_F(PluginVersionsTest, TheSameBytesAreNoNewVersion) {
-  const VersionReport report = install_version("plain");
-  EXPECT_TRUE(report.unchanged);
-  EXPECT_FALSE(report.plugin);
-  EXPECT_EQ(states(), "1.0.0 current; ");
-}
-
-TEST_F(PluginVersionsTest, ABadFileLeavesTheVersionThatIsServed) {
-  const VersionReport report = install_version("crash_in_init");
-  EXPECT_FALSE(report.plugin);
-  ASSERT_TRUE(report.refusal);
-  EXPECT_EQ(report.refusal->rule, "P1");
-  EXPECT_EQ(states(), "1.0.0 current; ");
-}
-
-TEST_F(PluginVersionsTest, AnOldVersionIsUnmappedOnceNoAgentOfItLives) {
-  VersionReport report = install_version("plain_v2");
-  EXPECT_EQ(loader().retire_unused().unloaded, 0U) << "the first report still holds its class";
-  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
-  first_.plugins.clear();
-  EXPECT_EQ(states(), "1.0.0 retired; 2.0.0 current; ");
-  EXPECT_EQ(loader().retire_unused().unloaded, 1U);
-  EXPECT_EQ(states(), "2.0.0 current; ");
-  EXPECT_EQ(staged_files(), 1U);
-}
-
-TEST_F(PluginVersionsTest, AVersionThatWillNotGoIsPinnedWithTheReason) {
-  install("busy", "busy.so");
-  VersionReport busy = loader().load_version(plugins() / "busy.so");
-  ASSERT_TRUE(busy.plugin);
-  busy.plugin.reset();
-  loader().forget_file(plugins() / "busy.so");
-  const UnloadReport report = loader().retire_unused();
-  ASSERT_EQ(report.pinned.size(), 1U);
-  EXPECT_NE(states().find("pinned"), std::string::npos) << states();
-  EXPECT_TRUE(loader().retire_unused().pinned.empty()) << "it is told once";
-}
-
-TEST_F(PluginVersionsTest, R3_WhatWouldStayInMemoryIsNotReplacedOnceTooManyStay) {
-  options_.max_pinned = 2;
-  loader_.reset();  // made with other options
-  install("no_delete", "plain.so");
-  first_ = load();
-  const auto replace = [this](std::string_view library) {
-    first_.plugins.clear();
-    VersionReport report = install_version(library);
-    const bool is_replaced = report.plugin.has_value();
-    report.plugin.reset();
-    loader().retire_unused();
-    return is_replaced;
-  };
-  EXPECT_EQ(loader().pinned(), 0U);
-  EXPECT_TRUE(replace("plain"));
-  EXPECT_EQ(loader().pinned(), 1U);
-  EXPECT_TRUE(replace("no_delete"));
-  EXPECT_EQ(loader().pinned(), 1U) << "the version between them has gone";
-  EXPECT_TRUE(replace("plain"));
-  EXPECT_EQ(loader().pinned(), 2U);
-
-  const VersionReport refused = install_version("no_delete");
-  ASSERT_TRUE(refused.refusal);
-  EXPECT_EQ(refused.refusal->rule, "R3");
-  EXPECT_NE(refused.refusal->reason.find("restart"), std::string::npos) << refused.refusal->reason;
-  EXPECT_EQ(loader().pinned(), 2U);
-  // A library of which nothing has stayed is replaced as ever, and a new one served.
-  install("busy", "busy.so");
-  EXPECT_TRUE(loader().load_version(plugins() / "busy.so").plugin);
-}
-
-TEST_F(PluginVersionsTest, AVersionThatIsTakenBackGivesWayToTheOneBefore) {
-  VersionReport report = install_version("plain_v2");
-  ASSERT_TRUE(report.plugin);
-  loader().take_back(file(), report.plugin->generation, "it failed to start");
-  report.plugin.reset();
-  EXPECT_EQ(states(), "1.0.0 current; 2.0.0 retired; ");
-  const VersionReport again = loader().load_version(file());
-  ASSERT_TRUE(again.refusal);
-  EXPECT_EQ(again.refusal->rule, "R1");
-  EXPECT_NE(again.refusal->reason.find("it failed to start"), std::string::npos);
-}
-
-TEST_F(PluginVersionsTest, WhatIsTakenBackLeavesClassesToWhoeverHasThemByThen) {
-  VersionReport report = install_version("plain_v2");
-  ASSERT_TRUE(report.plugin);
-  loader().forget_file(file());
-  install("plain_v2", "other.so");
-  ASSERT_TRUE(loader().load_version(plugins() / "other.so").plugin);
-  loader().take_back(file(), report.plugin->generation, "it failed to start");
-  EXPECT_TRUE(loader().load_version(plugins() / "other.so").unchanged);
-}
-
-TEST_F(PluginVersionsTest, TheClassesOfAFileThatIsGoneAreFreeForAnother) {
-  install("plain_v2", "other.so");
-  EXPECT_EQ(loader().load_version(plugins() / "other.so").refusal->rule, "C1");
-  loader().forget_file(file());
-  EXPECT_TRUE(loader().load_version(plugins() / "other.so").plugin);
-}
-
-TEST_F(PluginVersionsTest, AFileThatComesBackIsLoadedAnew) {
-  loader().forget_file(file());
-  const VersionReport report = loader().load_version(file());
-  ASSERT_TRUE(report.plugin);
-  EXPECT_EQ(report.plugin->generation, 2U);
-}
-
-TEST(LoaderThreadTest, RunsEverythingOnOneOtherThread) {
-  LoaderThread thread;
-  std::thread::id first;
-  std::thread::id second;
-  thread.run([&first] { first = std::this_thread::get_id(); });
-  thread.run([&second] { second = std::this_thread::get_id(); });
-  EXPECT_EQ(first, second);
-  EXPECT_NE(first, std::this_thread::get_id());
-}
-
-TEST(LoaderThreadTest, AnExceptionComesOutOfRun) {
-  LoaderThread thread;
-  EXPECT_THROW(thread.run([] { throw StorageError("x"); }), StorageError);
-  bool ran = false;
-  thread.run([&ran] { ran = true; });
-  EXPECT_TRUE(ran);
-}
-
-TEST(LoaderThreadTest, CallersTakeTurns) {
-  LoaderThread thread;
-  int count = 0;  // touched on the loader's thread only
-  std::vector<std::thread> callers;
-  for (int caller = 0; caller < 4; ++caller) {
-    callers.emplace_back([&thread, &count] {
-      for (int round = 0; round < 100; ++round) thread.run([&count] { ++count; });
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(count, 400);
 }
 
 }  // namespace
