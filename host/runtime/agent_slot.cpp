@@ -380,6 +380,7 @@ void AgentSlot::idle_timer_fired() {
   } else if (!trimmed_ && now - last_activity_ >= kTrimAfter) {
     live_->trim();
     trimmed_ = true;
+    if (live_->checkpoint_due(true)) shard_.checkpoint_elsewhere(*live_);
   }
   arm_idle_timer(last_activity_ + (trimmed_ ? timeout : std::min(kTrimAfter, timeout)));
 }

@@ -114,12 +114,12 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
 
   // ---- the WAL ----
-  // It has grown so long that the agent should be lent: no event is delivered before.
-  [[nodiscard]] bool checkpoint_due() const {
-    return !shutting_ && !migrating_ && !broken_ && database_.checkpoint_due();
+  // It has grown so long that the agent should be lent: no event is delivered before. `idle`: as AgentDatabase says.
+  [[nodiscard]] bool checkpoint_due(bool idle = false) const {
+    return !shutting_ && !migrating_ && !broken_ && database_.checkpoint_due(idle);
   }
   [[nodiscard]] bool lent() const { return lent_; }
-  // Only when checkpoint_due() and nothing of it is on the stack.
+  // Only when checkpoint_due(), of an idle one at least, and nothing of it is on the stack.
   void lend();
   // Any thread, between lend() and take_back(). Gives what went wrong, or "".
   std::string checkpoint() { return database_.checkpoint(); }

@@ -26,7 +26,7 @@ bool is_on_purpose(EvictReason reason) {
 }  // namespace
 
 void LiveAgent::lend() {
-  HEARTH_ASSERT(!entered_ && !lent_ && checkpoint_due(), "lent while it is in use");
+  HEARTH_ASSERT(!entered_ && !lent_ && checkpoint_due(true), "lent while it is in use");
   lent_ = true;
 }
 

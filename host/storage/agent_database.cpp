@@ -460,9 +460,10 @@ int AgentDatabase::after_commit(void* self, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
-bool AgentDatabase::checkpoint_due() const {
-  return wal_pages_ >= checkpoint_at_ && connection_ != nullptr && !in_transaction_ && !broken_ &&
-         sqlite3_txn_state(&connection_->handle(), nullptr) == SQLITE_TXN_NONE;
+bool AgentDatabase::checkpoint_due(bool idle) const {
+  const int early = idle ? options_.checkpoint_pages * 3 / 4 : 0;
+  return wal_pages_ >= checkpoint_at_ - early && connection_ != nullptr && !in_transaction_ &&
+         !broken_ && sqlite3_txn_state(&connection_->handle(), nullptr) == SQLITE_TXN_NONE;
 }
 
 // Syncs the WAL, writes its pages into the file and syncs that. What went wrong, or "".

@@ -113,9 +113,9 @@ class AgentDatabase {
   // go on.
   void commit();
 
-  // Whether the WAL has grown so long that the owner should call checkpoint(). False while something is uncommitted, or a
-  // statement is in the middle of reading.
-  [[nodiscard]] bool checkpoint_due() const;
+  // Whether the WAL has grown so long that the owner should call checkpoint(); with `idle` a quarter of that is enough, since
+  // nobody waits for it. False while something is uncommitted, or a statement is in the middle of reading.
+  [[nodiscard]] bool checkpoint_due(bool idle = false) const;
 
   // Moves the WAL into the file and empties it. Waits for the device. Returns what went wrong; empty: nothing. Then the commits are in
   // the WAL as before, and it is due again once the WAL has grown by as much; unless the database is broken: always so

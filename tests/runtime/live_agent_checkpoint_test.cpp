@@ -175,6 +175,18 @@ TEST_F(LiveAgentCheckpointTest, TheWalOfAnAgentThatIsNeverIdleIsBounded) {
   EXPECT_GT(longest, kCheckpointPages * kFrame / 2);
 }
 
+// Before it is busy again, and nobody waits for it.
+TEST_F(LiveAgentCheckpointTest, AnAgentThatHasFallenIdleHasItsWalMovedEarly) {
+  const std::filesystem::path wal = fixture_.data().agent_path(kUsualAgent).native() + "-wal";
+  for (int i = 0; i < kCheckpointPages / 4; ++i) say("write");
+  ASSERT_EQ(device_.elsewhere, 0) << "it is not due while the agent is busy";
+  fixture_.loop.advance(milliseconds(1100));
+  EXPECT_TRUE(until([&] { return std::filesystem::file_size(wal) == 0; }));
+  EXPECT_EQ(device_.on_shard, 0);
+  say("a");
+  EXPECT_TRUE(until([&] { return seen("a") == 1; }));
+}
+
 // What reaches an agent while another thread has its database: none of it is lost, and all of it waits.
 TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
   say("sleep");
