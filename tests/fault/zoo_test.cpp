@@ -34,18 +34,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HEARTH_SANITIZED
-#endif
-#endif
-#ifdef HEARTH_SANITIZED
-constexpr bool kSanitized = true;
-constexpr milliseconds kLongestWait{3000};
-#else
-constexpr bool kSanitized = false;
-constexpr milliseconds kLongestWait{1000};
-#endif
+constexpr milliseconds kLongestWait{kSanitized ? 3000 : 1000};
 constexpr milliseconds kHardHang{1000};
 
 enum class Fate { kServed, kCrashes, kHangs };

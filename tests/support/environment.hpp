@@ -7,6 +7,13 @@
 
 namespace hearth::testing {
 
+// Built with a sanitizer, whose time and memory are its own.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::stoull(text);
