@@ -13,6 +13,7 @@
 #include "fault/gcc_libraries.hpp"
 #include "fault/zoo_fixture.hpp"
 #include "support/built.hpp"
+#include "support/environment.hpp"
 
 #include <unistd.h>
 
