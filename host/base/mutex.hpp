@@ -1,6 +1,6 @@
 #pragma once
-// std::mutex with annotations: a member that is GUARDED_BY one is touched only by who holds it, or
-// the build fails. libstdc++'s own has none.
+// std::mutex with annotations, which libstdc++'s own has not: where code touches a member that is
+// GUARDED_BY a mutex without holding it, the build fails.
 
 #include "base/thread_annotations.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 // What clang's -Wthread-safety (an error here) checks about locks. base/mutex.hpp has the mutex.
 //
-//   bool is_over_ GUARDED_BY(mutex_) = false;       read and written by who holds it
-//   void end_locked() REQUIRES(mutex_);             called by who holds it
+//   bool is_over_ GUARDED_BY(mutex_) = false;       only a thread that holds mutex_ touches it
+//   void end_locked() REQUIRES(mutex_);             only a thread that holds mutex_ calls it
 
 #if defined(__clang__)
 #define HEARTH_THREAD_ANNOTATION(attribute) __attribute__((attribute))

@@ -82,7 +82,7 @@ constexpr const char* kConfigNotes =
     "  hearth config --config hearth.yaml --json | jq '.server.settings[] | select(.from != "
     "\"default\")'\n"
     "\n"
-    "Exit status: 0 printed, 2 there are mistakes in the files, each of which is told with its "
+    "Exit status: 0 printed, 2 the files have mistakes, each of which is printed with its "
     "line.";
 
 constexpr const char* kNewNotes =

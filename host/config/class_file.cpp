@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 using runtime::ClassSettings;
 
-// An object; null stands for an empty one. What is wrong is told without the value: it may be secret.
+// An object; null stands for an empty one. An error does not show the value, which may be secret.
 void read_options(const Reading& in, std::string& out) {
   const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kNull) return;

@@ -44,8 +44,8 @@ struct ServerLimits {
   // Others' agents wait meanwhile.
   std::chrono::milliseconds soft_hang{1'000};
 
-  // ... until the server ends, to be started again by whoever supervises it; 0: never. Longer than
-  // any honest call.
+  // How long until the server ends, so that the service manager starts it again; 0: never. Longer
+  // than any honest call.
   std::chrono::milliseconds hard_hang{60'000};
 };
 

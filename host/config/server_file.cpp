@@ -162,7 +162,7 @@ Settings<ServerConfig> make_server_settings() {
            {1U << 20U, std::size_t{1} << 40U},
            "what is held for all clients together: unfinished bodies and messages, what "
            "waits for agents, what is not read yet. Past it, a client that needs more than "
-           "8 KiB is told 503 or 1013; what is under way goes on"),
+           "8 KiB gets 503 or 1013; what is under way goes on"),
       size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},
            "a second, over each 10 s: a client that sends less of an unfinished body or "
            "message, or takes less of what waits for it, is disconnected (408, 1013)"),

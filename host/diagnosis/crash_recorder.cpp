@@ -34,6 +34,7 @@ constinit std::atomic<int> record_descriptor{-1};
 constinit std::atomic<bool> is_recording{false};
 constinit std::atomic<pid_t> recorded_process{0};  // a child that a library has forked is not ours
 constinit std::atomic<bool> is_recorded{false};
+constinit std::atomic<pid_t> recording_thread{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 // For a record that another thread is writing.
@@ -69,6 +70,7 @@ bool is_wanted() {
 // Async-signal-safe. False: another thread is at it, or has been.
 bool record(std::string_view reason, const RunningCall* call, std::string_view stack = {}) {
   if (!is_wanted() || is_recorded.exchange(true)) return false;
+  recording_thread = ::gettid();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   CrashReport report{.reason = reason,
@@ -179,8 +181,10 @@ void on_crash(int signal, siginfo_t* info, void* context) {
       find_running_call(call) || find_owner(*static_cast<const ucontext_t*>(context), call);
   if (record(name_of(signal), in_call ? &call : nullptr)) {
     record_stack(static_cast<const ucontext_t*>(context));
-  } else if (is_wanted()) {
-    // Another thread crashes at this moment: it ends the process when it has written.
+  } else if (is_wanted() && recording_thread != ::gettid()) {
+    // Another thread crashes at this moment: it ends the process when it has written. But if this
+    // is that thread, then somebody has put our handler back since (plugins/admission/
+    // process_guard.hpp does when a library goes), and the process ends now.
     for (;;) ::pause();
   }
   struct sigaction standard{};

@@ -136,5 +136,34 @@ TEST_F(CrashRecorderTest, WhoHangsDoesNotWaitForEver) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kExitHung) << status;
 }
 
+// A library that goes at this moment has the process's handlers put back.
+TEST(CrashRecorderHandlerTest, AHandlerThatIsPutBackMeanwhileDoesNotKeepTheProcess) {
+  const hearth::testing::TempDirectory directory;
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit none{};
+      ::setrlimit(RLIMIT_CORE, &none);
+      ::close(STDERR_FILENO);
+      ::alarm(20);
+      const CrashRecorder recorder(directory.path() / "pending");
+      struct sigaction ours{};
+      ::sigaction(SIGSEGV, nullptr, &ours);
+      const std::thread other([&ours] {
+        struct sigaction now = ours;
+        while (now.sa_handler != SIG_DFL) ::sigaction(SIGSEGV, nullptr, &now);
+        ::sigaction(SIGSEGV, &ours, nullptr);
+      });
+      volatile int* const nowhere = nullptr;
+      *nowhere = 1;  // NOLINT(clang-analyzer-core.NullDereference): so that it comes again
+      ::_exit(99);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << round;
+    EXPECT_EQ(WTERMSIG(status), SIGSEGV) << round;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::diagnosis
