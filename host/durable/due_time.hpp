@@ -31,9 +31,6 @@ class DueTime {
         clock.steady_now() + std::chrono::milliseconds(std::clamp<std::int64_t>(wait, 0, kFar));
   }
 
-  // Unix milliseconds, as stored.
-  [[nodiscard]] std::int64_t stored_ms() const { return at_ms_; }
-
   [[nodiscard]] bool reached(const Now& now) const {
     return at_ms_ <= now.wall_ms || steady_ <= now.steady;
   }

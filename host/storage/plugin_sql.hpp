@@ -92,8 +92,6 @@ class PluginSql {
   Result<void> bind_text(StatementHandle handle, int index, std::string_view value);
   Result<void> bind_blob(StatementHandle handle, int index, std::span<const std::byte> value);
   Result<int> parameter_count(StatementHandle handle);
-  // The index of ":name", "@name" or "$name" (with its sign), or kNotFound.
-  Result<int> parameter_index(StatementHandle handle, std::string_view name);
 
   // Runs to the next row or to the end.
   Result<StepOutcome> step(StatementHandle handle);

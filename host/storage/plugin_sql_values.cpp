@@ -75,14 +75,6 @@ Result<int> PluginSql::parameter_count(StatementHandle handle) {
   return sqlite3_bind_parameter_count((*found)->stmt.get());
 }
 
-Result<int> PluginSql::parameter_index(StatementHandle handle, std::string_view name) {
-  const Result<Compiled*> found = find(handle);
-  if (!found) return found.error();
-  const int index = sqlite3_bind_parameter_index((*found)->stmt.get(), std::string(name).c_str());
-  if (index == 0) return Error{Errc::kNotFound, "the statement has no parameter of that name"};
-  return index;
-}
-
 // ---- columns -----------------------------------------------------------------------------------
 
 Result<sqlite3_stmt*> PluginSql::find_value(StatementHandle handle, int column) {

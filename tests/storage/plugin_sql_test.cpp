@@ -74,12 +74,9 @@ TEST_F(PluginSqlTest, RunsAgainWithTheSameBindingsAfterTheLastRow) {
   EXPECT_EQ(ask("SELECT sum(a) FROM t"), 11);
 }
 
-TEST_F(PluginSqlTest, ParametersHaveNamesAndACount) {
+TEST_F(PluginSqlTest, ParametersAreCounted) {
   const StatementHandle handle = prepare("SELECT :a, @b, $c, ?7");
   EXPECT_EQ(*sql_->parameter_count(handle), 7);
-  EXPECT_EQ(*sql_->parameter_index(handle, ":a"), 1);
-  EXPECT_EQ(*sql_->parameter_index(handle, "$c"), 3);
-  EXPECT_EQ(sql_->parameter_index(handle, "a").error().code, Errc::kNotFound);
 }
 
 TEST_F(PluginSqlTest, ToleratesWhatFollowsAStatement) {
@@ -113,17 +110,16 @@ TEST_F(PluginSqlTest, P4_AStaleHandleIsAnErrorInEveryCall) {
   const StatementHandle fresh = prepare("SELECT ?");  // takes the same place
   EXPECT_NE(stale, fresh);
   for (const StatementHandle handle : {stale, kNoHandle, StatementHandle{}}) {
-    const std::array<std::optional<Errc>, 16> errors = [&] {
+    const std::array<std::optional<Errc>, 15> errors = [&] {
       const auto code = [](const auto& result) {
         return result ? std::nullopt : std::optional(result.error().code);
       };
-      return std::array<std::optional<Errc>, 16>{code(sql_->bind_null(handle, 1)),
+      return std::array<std::optional<Errc>, 15>{code(sql_->bind_null(handle, 1)),
                                                  code(sql_->bind_int64(handle, 1, 1)),
                                                  code(sql_->bind_double(handle, 1, 1)),
                                                  code(sql_->bind_text(handle, 1, "")),
                                                  code(sql_->bind_blob(handle, 1, {})),
                                                  code(sql_->parameter_count(handle)),
-                                                 code(sql_->parameter_index(handle, ":a")),
                                                  code(sql_->step(handle)),
                                                  code(sql_->column_count(handle)),
                                                  code(sql_->column_name(handle, 0)),
