@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -92,6 +93,16 @@ void make_parents(const std::filesystem::path& path) {
     throw StorageError("make directory " + path.parent_path().string() + ": " + error.message());
 }
 
+// An empty WAL may be one that was emptied and whose sync has failed, so that the device still has
+// the old content. Were it written to, a loss of power could leave the beginning of that content,
+// and SQLite would play it over newer pages. SQLite makes a new file instead. If the old one comes
+// back, it is whole, and all of it is in the database.
+void remove_empty_wal(const std::filesystem::path& path) {
+  const std::string wal = path.native() + "-wal";
+  if (has_bytes(wal) || ::unlink(wal.c_str()) == 0 || errno == ENOENT) return;
+  throw StorageError("remove " + wal + ": " + std::generic_category().message(errno));
+}
+
 // Resets statements that are in the middle of writing: SQLite refuses to commit beneath them. They
 // have written all they will before their first row came; only rows are lost.
 void reset_busy_writers(sqlite3& connection) {
@@ -165,6 +176,7 @@ AgentDatabase::~AgentDatabase() {
 void AgentDatabase::open_file() {
   make_parents(path_);
   const bool is_new = !has_bytes(path_);
+  remove_empty_wal(path_);
   if (options_.sync != nullptr) prepare_for_power(is_new);
   // The product's VFS excludes other connections by itself, and cheaper.
   const bool own_vfs = options_.vfs.empty();

@@ -97,14 +97,13 @@ void SyncService::work() {
 // ---- one batch -----------------------------------------------------------------------------------
 
 void SyncService::sync_and_answer(std::vector<Request> batch) {
-  SyncTargets targets;
+  SyncTargets targets;  // in the order of the requests, each once
+  std::set<const SyncTarget*> known;
   for (const Request& request : batch) {
     for (const auto& target : request.targets) {
-      if (!target->failed()) targets.push_back(target);
+      if (!target->failed() && known.insert(target.get()).second) targets.push_back(target);
     }
   }
-  std::ranges::sort(targets);
-  targets.erase(std::ranges::unique(targets).begin(), targets.end());
   sync(targets);
   hangs_ = false;
 
