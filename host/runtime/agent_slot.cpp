@@ -246,7 +246,7 @@ void AgentSlot::started(const Completion& completion) {
   if (state_ != AgentState::kWaking) return;
   state_ = AgentState::kLive;
   shard_.metrics_.of_class(key_.agent_class).starts.add();
-  ++served_->starts->started;
+  served_->starts->count_start();
   shard_.alarms_.forget_failures(key_);
   shard_.logger().write(LogLevel::kDebug, "agent.started",
                         {{"class", key_.agent_class}, {"agent", key_.name}});

@@ -136,7 +136,7 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   note_kept(destroyed);
   live_.reset();
   if (start_failure_) served_->starts->count_failure(key_.name);
-  --served_->starts->agents;
+  served_->starts->count_leave();
   const std::shared_ptr<StartCounts> version = std::exchange(served_, nullptr)->starts;
   leave_trial();
   leave_for_.reset();

@@ -58,7 +58,7 @@ void AgentSlot::leave_while_idle() {
 }
 
 void AgentSlot::leave_trial() {
-  if (trial_) --std::exchange(trial_, nullptr)->candidates;
+  if (trial_) std::exchange(trial_, nullptr)->lose_candidate();
 }
 
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {

@@ -4,15 +4,28 @@
 
 namespace hearth::runtime {
 
+void StartCounts::count_start() {
+  ++started;
+  if (news) news->ring();
+}
+
+void StartCounts::count_leave() {
+  if (--agents == 0 && news) news->ring();
+}
+
 void StartCounts::count_failure(const std::string& agent) {
-  const MutexLock lock(mutex_);
-  if (names_.size() < kMaxNames && !names_.insert(agent).second) return;
-  ++failed;
+  {
+    const MutexLock lock(mutex_);
+    if (names_.size() < kMaxNames && !names_.insert(agent).second) return;
+    ++failed;
+  }
+  if (news) news->ring();
 }
 
 bool ClassRegistry::add(ServedClass served) {
   const MutexLock lock(mutex_);
   std::string segment = served.segment;
+  if (!served.starts->news) served.starts->news = news_;
   expected_.insert(segment);
   return classes_
       .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
@@ -21,6 +34,7 @@ bool ClassRegistry::add(ServedClass served) {
 
 std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
   const MutexLock lock(mutex_);
+  if (!next->starts->news) next->starts->news = news_;
   awaited_.erase(next->segment);
   expected_.insert(next->segment);
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];

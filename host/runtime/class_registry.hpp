@@ -5,6 +5,7 @@
 #include "base/mutex.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/class_settings.hpp"
+#include "runtime/version_news.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -17,8 +18,13 @@
 
 namespace hearth::runtime {
 
-// Agents of one version of a class: how they have started, and how many are in memory. Threads  Any.
+// Agents of one version of a class: how they have started, and how many are in memory.
+//
+// Threads  Any.
 struct StartCounts {
+  // Rings with each change that may bring a rollout further. The registry that serves this version
+  // sets it before any agent starts; null: nothing rings.
+  std::shared_ptr<VersionNews> news;
   std::atomic<std::uint32_t> started{0};
   std::atomic<std::uint32_t> failed{0};  // agents: one that tries again and again counts once
   std::atomic<std::uint32_t> agents{0};  // not cold
@@ -26,6 +32,9 @@ struct StartCounts {
   // beginning of time: it has been decided.
   std::atomic<SteadyTime> undecided_until{SteadyTime{}};
 
+  void count_start();
+  // An agent is not in memory any more.
+  void count_leave();
   // The agent of this name could not start. Beyond kMaxNames each time counts.
   void count_failure(const std::string& agent);
   static constexpr std::size_t kMaxNames = 100;
@@ -80,7 +89,11 @@ class ClassRegistry {
 
   void clear();
 
+  // Rings when an agent has started, or could not, and when the last agent of a version has left.
+  [[nodiscard]] const std::shared_ptr<VersionNews>& news() const { return news_; }
+
  private:
+  const std::shared_ptr<VersionNews> news_ = std::make_shared<VersionNews>();
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
       GUARDED_BY(mutex_);

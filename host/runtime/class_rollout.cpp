@@ -93,6 +93,18 @@ RolloutState ClassRollout::look() {
   return state_;
 }
 
+std::optional<SteadyTime> ClassRollout::next_deadline() const {
+  if (state_ == RolloutState::kTrying) {
+    const bool drains = settings_.drain && !trial_forced_;
+    const auto first =
+        drains ? std::min(settings_.trial_time, settings_.drain_deadline) : settings_.trial_time;
+    return began_ + first;
+  }
+  if (state_ == RolloutState::kMoving && settings_.drain && !forced_)
+    return moving_since_ + settings_.drain_deadline;
+  return std::nullopt;
+}
+
 void ClassRollout::judge() {
   const std::size_t failed = next_->starts->failed;
   const std::size_t seen = next_->starts->started + failed;

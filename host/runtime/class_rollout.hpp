@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,8 @@ std::string_view to_string(RolloutState state) noexcept;
 //  P5 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
 //                  It is kept until this object goes, for roll_back().
 //
-// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called again and again. The constructor
+// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called when the
+//            registry's news ring, and at next_deadline(). The constructor
 //            waits for the shards at most settings.patience; one that is held up takes part in the trial if it comes in time, and
 //            the rollout is not done before it has answered.
 // Lifetime   The runtime outlives it. Dropped before its end it leaves the agents where they are.
@@ -64,6 +66,8 @@ class ClassRollout {
 
   // What has happened since; drives it on.
   RolloutState look();
+  // When look() would do something without any news. Absent: never.
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   [[nodiscard]] RolloutState state() const { return state_; }
 
   // A still newer version waits: nobody is waited for. Agents that could not start on this one wait on until this object goes, which

@@ -17,9 +17,15 @@ namespace hearth::runtime {
 // A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.
 // Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that may still try.
 struct VersionTrial {
-  VersionTrial(unsigned shards, std::size_t at_most, bool when_idle)
-      : places(at_most), only_idle(when_idle), answers(shards) {}
+  // `ringing` rings when there is less to wait for; null: nothing does.
+  VersionTrial(unsigned shards, std::size_t at_most, bool when_idle,
+               std::shared_ptr<VersionNews> ringing = nullptr)
+      : places(at_most), only_idle(when_idle), news(std::move(ringing)), answers(shards, news) {}
 
+  void lose_candidate() {
+    --candidates;
+    if (news) news->ring();
+  }
   // False: there is none.
   bool take_place() {
     std::size_t left = places.load();
@@ -33,7 +39,8 @@ struct VersionTrial {
   std::atomic<std::size_t> tried{0};
   std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
   std::atomic<std::size_t> candidates{0};  // who are busy, and have no place yet
-  ShardAnswers answers;                    // who has looked for agents that may try
+  const std::shared_ptr<VersionNews> news;
+  ShardAnswers answers;  // who has looked for agents that may try
 };
 
 // An agent, as migration sees it.

@@ -106,7 +106,7 @@ unsigned Runtime::shard_index(const storage::AgentKey& key) const {
 
 std::shared_ptr<const ShardAnswers> Runtime::leave_version(
     const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle) {
-  auto answers = std::make_shared<ShardAnswers>(shard_count());
+  auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, version, reason, when_idle, answers] {
       shard->migration().leave_version(version, reason, when_idle);
@@ -118,7 +118,7 @@ std::shared_ptr<const ShardAnswers> Runtime::leave_version(
 
 std::shared_ptr<const ShardAnswers> Runtime::expel_version(
     const std::shared_ptr<const ServedClass>& version, EvictReason reason) {
-  auto answers = std::make_shared<ShardAnswers>(shard_count());
+  auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, version, reason, answers] {
       shard->migration().expel_version(*version, reason);
@@ -130,7 +130,7 @@ std::shared_ptr<const ShardAnswers> Runtime::expel_version(
 
 std::shared_ptr<VersionTrial> Runtime::try_version(const std::shared_ptr<const ServedClass>& before,
                                                    std::size_t at_most, bool when_idle) {
-  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most, when_idle);
+  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most, when_idle, classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, before, trial] {
       shard->migration().try_version(*before, trial);

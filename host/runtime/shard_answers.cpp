@@ -5,10 +5,14 @@
 namespace hearth::runtime {
 
 void ShardAnswers::add(unsigned shard) {
-  const MutexLock lock(mutex_);
-  HEARTH_ASSERT(!answered_.at(shard), "a shard answers once");
-  answered_[shard] = true;
-  if (--open_ == 0) all_.notify_all();
+  {
+    const MutexLock lock(mutex_);
+    HEARTH_ASSERT(!answered_.at(shard), "a shard answers once");
+    answered_[shard] = true;
+    if (--open_ > 0) return;
+    all_.notify_all();
+  }
+  if (news_) news_->ring();
 }
 
 bool ShardAnswers::complete() const {

@@ -2,9 +2,12 @@
 // Which shards have done what all of them were asked to do.
 
 #include "base/mutex.hpp"
+#include "runtime/version_news.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace hearth::runtime {
@@ -15,7 +18,9 @@ namespace hearth::runtime {
 // Lifetime   Shared by who asks and by what was posted to the shards.
 class ShardAnswers {
  public:
-  explicit ShardAnswers(unsigned shards) : answered_(shards, false), open_(shards) {}
+  // `news` rings when all have answered; null: it does not.
+  explicit ShardAnswers(unsigned shards, std::shared_ptr<VersionNews> news = nullptr)
+      : news_(std::move(news)), answered_(shards, false), open_(shards) {}
 
   // The shard has done it. Once each.
   void add(unsigned shard);
@@ -27,6 +32,7 @@ class ShardAnswers {
   [[nodiscard]] std::vector<unsigned> missing() const;
 
  private:
+  const std::shared_ptr<VersionNews> news_;
   mutable Mutex mutex_;
   mutable Condition all_;
   std::vector<bool> answered_ GUARDED_BY(mutex_);

@@ -234,6 +234,7 @@ Result<void> Server::Parts::load_plugins() {
   if (config.server.require_checked)
     options.checked_directory = data->path() / plugins::kCheckedDirectory;
   options.max_pinned = config.server.reload.max_pinned;
+  options.news = runtime->classes().news();
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   const plugins::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<plugins::PluginLoader>(services, *ledger, std::move(options));

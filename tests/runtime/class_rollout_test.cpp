@@ -21,7 +21,12 @@ using namespace testing;
 
 class ClassRolloutTest : public ::testing::Test {
  protected:
-  ClassRolloutTest() { answer_as("old", shard_.script); }
+  ClassRolloutTest() {
+    answer_as("old", shard_.script);
+    shard_.runtime().classes().news()->listen([this] { has_news_ = true; });
+    shard_.runtime().classes().news()->want(true);
+  }
+  ~ClassRolloutTest() override { shard_.runtime().classes().news()->listen(nullptr); }
 
   // Its agents answer calls with `text`.
   static void answer_as(const std::string& text, Script& script) {
@@ -82,10 +87,17 @@ class ClassRolloutTest : public ::testing::Test {
       rollout_ = std::make_unique<ClassRollout>(shard_.runtime(), served(), next, settings_,
                                                 shard_.loop.clock());
     });
+    has_news_ = true;  // who begins a rollout looks at it
   }
+  // Without news, and before its deadline, a look finds nothing: that is why nothing polls.
   RolloutState look() {
+    const auto deadline = rollout_->next_deadline();
+    const bool is_due = deadline && *deadline <= shard_.loop.clock().steady_now();
+    const bool may_change = has_news_.exchange(false) || is_due;
+    const RolloutState before = rollout_->state();
     RolloutState state{};
     meanwhile([&] { state = rollout_->look(); });
+    EXPECT_TRUE(may_change || state == before) << to_string(before) << " " << to_string(state);
     return state;
   }
   std::string ask(const ShardFixture::Client& client) {
@@ -98,6 +110,7 @@ class ClassRolloutTest : public ::testing::Test {
   ShardFixture shard_;
   RolloutSettings settings_{.trial_agents = 0};
   std::unique_ptr<ClassRollout> rollout_;
+  std::atomic<bool> has_news_ = false;
 };
 
 TEST_F(ClassRolloutTest, LiveAgentsMoveAndTheirClientsStay) {

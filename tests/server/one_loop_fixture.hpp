@@ -37,9 +37,10 @@ class OneLoopTest : public ::testing::Test {
   }
 
   static std::vector<runtime::ShardLoop*> only(runtime::AsioLoop& loop) { return {&loop}; }
-  static plugins::LoaderOptions staging(const std::filesystem::path& below) {
+  [[nodiscard]] plugins::LoaderOptions loader_options() {
     plugins::LoaderOptions options;
-    options.staging_directory = below / "staged";
+    options.staging_directory = temporary_.path() / "staged";
+    options.news = runtime_.classes().news();
     options.trusted_user = ::geteuid();
     return options;
   }
@@ -54,7 +55,7 @@ class OneLoopTest : public ::testing::Test {
   runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
   plugins::VersionLedger ledger_{data_.path(), "1.0.0"};
   plugins::PluginLoader loader_{plugins::AbiServices{runtime_, clock_, random_, logger_}, ledger_,
-                                staging(temporary_.path())};
+                                loader_options()};
 };
 
 }  // namespace hearth::server

@@ -7,6 +7,7 @@
 #include "plugins/generation/abi_host.hpp"
 #include "plugins/generation/plugin_entry.hpp"
 #include "runtime/agent_class.hpp"
+#include "runtime/version_news.hpp"
 
 #include <array>
 #include <atomic>
@@ -88,7 +89,11 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
 
   // Counts the AbiClass objects; theirs to call.
   void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
-  void remove_user() noexcept { users_.fetch_sub(1, std::memory_order_release); }
+  void remove_user() noexcept {
+    if (users_.fetch_sub(1, std::memory_order_release) == 1 && unused_) unused_->ring();
+  }
+  // Rings when no AbiClass of it lives any more. Before make_classes().
+  void tell_unused(std::shared_ptr<runtime::VersionNews> news) { unused_ = std::move(news); }
 
  private:
   struct Mapped;  // the library and the table it was given: they go together or stay together
@@ -101,6 +106,7 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   std::unique_ptr<Mapped> mapped_;  // null once unloaded
   std::vector<EntryClass> classes_;
   std::atomic<std::size_t> users_{0};
+  std::shared_ptr<runtime::VersionNews> unused_;  // null: nothing rings
 };
 
 }  // namespace hearth::plugins

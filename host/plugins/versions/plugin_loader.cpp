@@ -351,6 +351,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
                              [&restore](const diagnosis::CodeRange& /*library*/) { restore(); },
                              {.sha256 = candidate.sha256, .number = copy.generation()});
   restore();
+  if (generation) (*generation)->tell_unused(options_.news);
   return generation;
 }
 

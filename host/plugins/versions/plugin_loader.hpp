@@ -13,6 +13,7 @@
 #include "plugins/versions/loader_thread.hpp"
 #include "plugins/versions/version_ledger.hpp"
 #include "runtime/agent_class.hpp"
+#include "runtime/version_news.hpp"
 
 #include <sys/types.h>
 
@@ -39,6 +40,8 @@ struct LoaderOptions {
   std::filesystem::path checked_directory;
   // When so many versions stay in memory that should have gone, what would add to them does not replace what is served (R3).
   std::size_t max_pinned = 8;
+  // Rings when a version has no agent any more, so that retire_unused() has something to do. May be null.
+  std::shared_ptr<runtime::VersionNews> news;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };

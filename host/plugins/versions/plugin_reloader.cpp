@@ -12,14 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How often what is under way is looked at, and how often versions that nobody may use any more.
-constexpr milliseconds kBusyTick{20};
-constexpr milliseconds kRetireTick{500};
-// The same for agents that wake on a version that nobody could try.
-constexpr milliseconds kWatchTick{50};
-// The same for agents that must have left before a version comes.
-constexpr milliseconds kLeavingTick{1};
-
 // Each is somebody who waits for an answer.
 constexpr std::size_t kMaxErrands = 64;
 
@@ -77,6 +69,7 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
     adopt_trial(plugin, report.refusals);
   }
   for (const Refusal& refusal : report.refusals) refused_[refusal.file] = refusal;
+  runtime_.classes().news()->listen([this] { stir(); });
   thread_ = std::thread([this] { serve(); });
   if (!settings_.watch) return;
   watcher_ = std::make_unique<DirectoryWatcher>(
@@ -86,6 +79,7 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
 
 PluginReloader::~PluginReloader() {
   watcher_.reset();
+  runtime_.classes().news()->listen(nullptr);
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -171,13 +165,17 @@ void PluginReloader::serve() {
     Errand errand;
     {
       std::unique_lock lock(mutex_);
-      const auto is_news = [this] { return stopping_ || !errands_.empty() || !noticed_.none(); };
-      if (const auto time = idle_time()) {
-        news_.wait_for(lock, *time, is_news);
+      const auto is_news = [this] {
+        return stopping_ || is_stirred_ || !errands_.empty() || !noticed_.none();
+      };
+      if (const auto deadline = next_deadline()) {
+        const auto time = std::chrono::ceil<milliseconds>(*deadline - clock_.steady_now());
+        news_.wait_for(lock, std::max(time, milliseconds(0)), is_news);
       } else {
         news_.wait(lock, is_news);
       }
       if (stopping_) return;
+      is_stirred_ = false;
       if (!errands_.empty()) {
         errand = std::move(errands_.front());
         errands_.pop_front();
@@ -187,20 +185,45 @@ void PluginReloader::serve() {
       if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
     }
     run(errand);
+    runtime_.classes().news()->want(true);  // first: what happens while drive() looks is told
     drive();
+    runtime_.classes().news()->want(expects_news());
     publish();
   }
 }
 
-std::optional<milliseconds> PluginReloader::idle_time() const {
-  if (busy()) return kBusyTick;
-  const bool is_watching = std::ranges::any_of(
-      libraries_, [](const auto& each) { return !each.second.untried.empty(); });
-  if (is_watching) return kWatchTick;
-  if (retiring_) return kRetireTick;
-  const auto next = probation_.next();
-  if (!next) return std::nullopt;
-  return std::max(std::chrono::ceil<milliseconds>(*next - clock_.steady_now()), milliseconds(0));
+void PluginReloader::stir() {
+  const std::scoped_lock lock(mutex_);
+  is_stirred_ = true;
+  news_.notify_one();
+}
+
+bool PluginReloader::wait_for_news(SteadyTime until) {
+  std::unique_lock lock(mutex_);
+  const auto time = std::chrono::ceil<milliseconds>(until - clock_.steady_now());
+  if (time <= milliseconds(0)) return false;
+  news_.wait_for(lock, time, [this] { return stopping_ || is_stirred_; });
+  is_stirred_ = false;  // drive() comes after each wait
+  return !stopping_;
+}
+
+bool PluginReloader::expects_news() const {
+  return busy() || retiring_ || !earlier_.empty() ||
+         std::ranges::any_of(libraries_,
+                             [](const auto& each) { return !each.second.untried.empty(); });
+}
+
+std::optional<SteadyTime> PluginReloader::next_deadline() const {
+  std::optional<SteadyTime> next = probation_.next();
+  const auto add = [&next](std::optional<SteadyTime> other) {
+    if (other && (!next || *other < *next)) next = other;
+  };
+  for (const auto& [file, library] : libraries_) {
+    for (const auto& rollout : library.rollouts) add(rollout->next_deadline());
+  }
+  for (const auto& [segment, move] : moves_) add(move.rollout->next_deadline());
+  for (const auto& [file, removed] : removed_) add(removed.give_up_at);
+  return next;
 }
 
 bool PluginReloader::busy() const {
@@ -421,12 +444,12 @@ void PluginReloader::expel_earlier(const std::filesystem::path& file, const Libr
     if (!is_same_code)
       going.emplace_back(served, runtime_.expel_version(served, runtime::EvictReason::kCodeUpdate));
   }
+  runtime_.classes().news()->want(true);
   const SteadyTime patience_ends = clock_.steady_now() + settings_.rollout.patience;
   for (const auto& [served, answers] : going) {
     // Their databases may be closed a moment later, elsewhere.
-    while ((!answers->complete() || served->starts->agents > 0) &&
-           clock_.steady_now() < patience_ends)
-      std::this_thread::sleep_for(kLeavingTick);
+    while ((!answers->complete() || served->starts->agents > 0) && wait_for_news(patience_ends)) {
+    }
   }
 }
 
@@ -479,6 +502,7 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
   }
   library.awaited.clear();
   if (!left_out.empty()) remove(file, left_out);
+  stir();
 }
 
 // ---- a file is gone ---------------------------------------------------------------------------------------
@@ -569,6 +593,7 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   library.rollouts.clear();
   library.classes_before.clear();
   retiring_ = true;
+  stir();  // for goes_back(), and for settings that have waited
 }
 
 }  // namespace hearth::plugins

@@ -79,7 +79,8 @@ struct ReloadSettings {
 //                  What is served in place of what a file holds is told as if it had been taken back now, and is tried again as such. One with a
 //                  newer schema of a class is proven once it is judged: when agents have migrated, those before it could not serve them.
 //
-// Threads    The constructor starts one of its own. The rest from any thread.
+// Threads    The constructor starts one of its own, which sleeps until something happens: an order, a change of files, news of
+//            agents (runtime/version_news.hpp), or a deadline. The rest from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
 class PluginReloader {
  public:
@@ -203,10 +204,16 @@ class PluginReloader {
   void expel_earlier(const std::filesystem::path& file, const Library& library);
   void remove(const std::filesystem::path& file, const Versions& classes);
   void drive();  // what is under way
+  // Has drive() look at everything once more. Any thread.
+  void stir();
+  // False: that time has come, or the reloader is being destroyed.
+  bool wait_for_news(SteadyTime until);
   void drive(const std::filesystem::path& file, Library& library);
   [[nodiscard]] bool busy() const;
-  // How long nothing happens by itself. Absent: for ever.
-  [[nodiscard]] std::optional<std::chrono::milliseconds> idle_time() const;
+  // Whether what agents do may bring something further.
+  [[nodiscard]] bool expects_news() const;
+  // When something is to be done without any news. Absent: never.
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   void publish();
 
   // ---- the way back (plugin_reloader_trials.cpp) ----
@@ -269,9 +276,10 @@ class PluginReloader {
 
   std::mutex mutex_;
   std::condition_variable news_;
-  FileChanges noticed_;                               // guarded by mutex_: since it looked last
-  std::deque<Errand> errands_;                        // guarded by mutex_
-  bool stopping_ = false;                             // guarded by mutex_
+  FileChanges noticed_;         // guarded by mutex_: since it looked last
+  std::deque<Errand> errands_;  // guarded by mutex_
+  bool is_stirred_ = true;      // guarded by mutex_: since drive() looked last
+  bool stopping_ = false;       // guarded by mutex_
   std::map<std::filesystem::path, Refusal> refused_;  // guarded by mutex_
   std::vector<Refusal> mistakes_;                     // guarded by mutex_: of class files
   std::vector<Refusal> settings_taken_back_;          // guarded by mutex_

@@ -115,6 +115,7 @@ void PluginReloader::begin_move(const std::filesystem::path& file, const std::st
   for (Outcome& outcome : outcomes) {
     if (outcome.agent_class == agent_class->name()) outcome.note = note;
   }
+  stir();
 }
 
 void PluginReloader::drive_moves() {

@@ -139,6 +139,7 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
   });
   if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
+  stir();
 }
 
 }  // namespace hearth::plugins
