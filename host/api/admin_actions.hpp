@@ -1,5 +1,6 @@
 #pragma once
-// What an administrator can ask of a server, as the admin API needs it. It knows neither files nor libraries: app does.
+// What an administrator can ask of a server, as the admin API needs it. It knows neither files nor
+// libraries: app does.
 
 #include "base/error.hpp"
 
@@ -20,8 +21,8 @@ struct PluginVersion {
   std::string sha256;
   std::uint64_t generation = 0;
   bool current = false;  // new agents get it
-  // "current", "on_trial" (new agents get it, and it is not proven yet), "quarantined" (a class of it
-  // is), "draining", "retired" or "pinned"
+  // "current", "on_trial" (new agents get it, and it is not proven yet), "quarantined" (a class of
+  // it is), "draining", "retired" or "pinned"
   std::string state;
   std::string pinned_because;  // empty: it is not
   std::vector<std::string> classes;
@@ -44,7 +45,8 @@ struct PluginList {
 // What came of one file when the directories were looked at.
 struct ReloadedFile {
   std::string file;
-  // "unchanged", "new_version" or "new_settings" (agents are on their way to it, since now or since an earlier change), "refused" or "removed"
+  // "unchanged", "new_version" or "new_settings" (agents are on their way to it, since now or since
+  // an earlier change), "refused" or "removed"
   std::string outcome;
   std::string version = {};            // of new_version
   std::uint64_t generation = 0;        // of new_version
@@ -64,7 +66,8 @@ struct ClassView {
   std::uint64_t live = 0;    // in memory
 };
 
-// A class of one version of a library that is not served, because its code has ended the server too often.
+// A class of one version of a library that is not served, because its code has ended the server too
+// often.
 struct QuarantinedView {
   std::string agent_class;
   std::string sha256;         // of the library
@@ -110,8 +113,8 @@ struct AgentPage {
 };
 
 // Promises   Each answer is called exactly once, maybe before the member returns.
-// Failure    kNotFound: no such class or agent. kUnavailable: too much is asked at once, or an event loop does not answer.
-//            kClosing: the server stops.
+// Failure    kNotFound: no such class or agent. kUnavailable: too much is asked at once, or an
+//            event loop does not answer. kClosing: the server stops.
 // Threads    All members from any thread; answers come on any.
 class AdminActions {
  public:
@@ -125,21 +128,23 @@ class AdminActions {
 
   virtual void plugins(Answer<PluginList> answer) = 0;
 
-  // Looks at the plugin directories and the class files, or, if a class is named, at the file that serves it and at its settings.
-  // Answers when the files were read and tried; agents may still be on their way to a new version then.
+  // Looks at the plugin directories and the class files, or, if a class is named, at the file that
+  // serves it and at its settings. Answers when the files were read and tried; agents may still be
+  // on their way to a new version then.
   virtual void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) = 0;
 
   virtual void quarantined(Answer<std::vector<QuarantinedView>> answer) = 0;  // oldest first
 
-  // The class is served again, at once, as if it had never crashed. kNotFound: it is not in quarantine.
+  // The class is served again, at once, as if it had never crashed. kNotFound: it is not in
+  // quarantine.
   virtual void release(std::string agent_class, Answer<ReleasedClass> answer) = 0;
 
   virtual void classes(Answer<std::vector<ClassView>> answer) = 0;
   virtual void agents(AgentPageRequest request, Answer<AgentPage> answer) = 0;
   virtual void agent(AgentName name, Answer<AgentView> answer) = 0;
 
-  // The agent leaves memory as soon as its on_evict has returned; its clients stay. Answers with the state that it was in: one that
-  // was cold, or on its way out, is left alone.
+  // The agent leaves memory as soon as its on_evict has returned; its clients stay. Answers with
+  // the state that it was in: one that was cold, or on its way out, is left alone.
   virtual void evict(AgentName name, Answer<std::string> answer) = 0;
 
   // Nothing of the agent is left, and its clients are closed. That is certain when it answers.

@@ -20,7 +20,7 @@ constexpr std::string_view kAgents = "/admin/agents";
 // Of class and name in a query: longer ones do not exist.
 constexpr std::size_t kMaxValueBytes = 4096;
 
-// ---- answers ----------------------------------------------------------------------------------------------
+// ---- answers ------------------------------------------------------------------------------------
 
 void seal(net::HttpResponse& response) {
   response.headers.push_back({"Cache-Control", "no-store"});
@@ -74,7 +74,7 @@ AdminActions::Answer<T> answer_to(const std::shared_ptr<net::HttpExchange>& exch
   };
 }
 
-// ---- values -----------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);

@@ -13,30 +13,38 @@
 
 namespace hearth::api {
 
-//  GET    /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served, and which files are not
+//  GET    /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served,
+//                                              and which files are not
 //  POST   /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
 //  GET    /admin/generations                   {"generations":[...]}: all versions that are loaded
 //  GET    /admin/classes                       {"classes":[...]}
-//  GET    /admin/quarantine                    {"quarantined":[...]}: classes that are not served because they ended the server too often
-//  POST   /admin/quarantine/release            {"released":"...","files":[...]}; body: {"class":"..."}
-//  GET    /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page; `next` is the `after` of the next one
+//  GET    /admin/quarantine                    {"quarantined":[...]}: classes that are not served
+//                                              because they ended the server too often
+//  POST   /admin/quarantine/release            {"released":"...","files":[...]}; body:
+//                                              {"class":"..."}
+//  GET    /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a
+//                                              page; `next` is the `after` of the next one
 //  GET    /admin/agents/{class}/{name}         one agent
 //  POST   /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
 //  DELETE /admin/agents/{class}/{name}         {"destroyed":true}: nothing of the agent is left
 //
-// A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that was encoded once more. HEAD is
-// answered like GET. Errors are {"error":{"code","message"}}.
+// A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that
+// was encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
 //
 // Promises
-//  P1 Closed      Nothing is answered but 401 to who does not send `Authorization: Bearer TOKEN`; also not whether a path exists.
-//                 How long the comparison takes tells nothing about the token.
-//  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no answer has a header that would let
-//                 it read one.
-//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused unread.
-//  P4 Logged      What changes something is logged (admin.reload, admin.release, admin.evict, admin.destroy), the token never.
+//  P1 Closed      Nothing is answered but 401 to who does not send `Authorization: Bearer TOKEN`;
+//                 also not whether a path exists. How long the comparison takes tells nothing about
+//                 the token.
+//  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no
+//                 answer has a header that would let it read one.
+//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused
+//                 unread.
+//  P4 Logged      What changes something is logged (admin.reload, admin.release, admin.evict,
+//                 admin.destroy), the token never.
 //
 // Threads    As net::HttpHandler: any loop, concurrently.
-// Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's connections.
+// Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's
+//            connections.
 class AdminApi {
  public:
   static constexpr std::size_t kMaxPage = 1000;

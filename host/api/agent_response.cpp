@@ -31,7 +31,8 @@ class AgentResponse final : public runtime::CallSink {
   }
 
   void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {
-    // The exchange goes with this call: when a streamed answer has failed, that cuts the connection.
+    // The exchange goes with this call: when a streamed answer has failed, that cuts the
+    // connection.
     const std::shared_ptr<net::HttpExchange> exchange = std::move(exchange_);
     if (outcome.has_error()) {
       fail(*exchange, outcome.error());
@@ -72,7 +73,8 @@ class AgentResponse final : public runtime::CallSink {
   std::shared_ptr<net::HttpExchange> exchange_;
   const storage::AgentKey agent_;
   Logger& logger_;
-  // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are gone.
+  // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are
+  // gone.
   std::shared_ptr<std::atomic<bool>> client_left_;
   bool streaming_ = false;
 };

@@ -15,8 +15,8 @@ using runtime::ResponseHead;
 
 constexpr bool kIsText = true;
 
-// The answer to one call. A sink is never used after the port of its connection is gone, and the port holds the
-// socket: a plain reference is enough.
+// The answer to one call. A sink is never used after the port of its connection is gone, and the
+// port holds the socket: a plain reference is enough.
 class RpcAnswer final : public runtime::CallSink {
  public:
   RpcAnswer(net::WebSocket& socket, std::string_view id_json) : socket_(socket), id_(id_json) {}
@@ -40,7 +40,8 @@ class RpcAnswer final : public runtime::CallSink {
   const std::string id_;  // JSON
 };
 
-// The answer to a write of the state. Clients have taken the new state for granted: only a refusal is news.
+// The answer to a write of the state. Clients have taken the new state for granted: only a refusal
+// is news.
 class StateAnswer final : public runtime::CallSink {
  public:
   explicit StateAnswer(net::WebSocket& socket) : socket_(socket) {}
@@ -155,7 +156,8 @@ std::shared_ptr<net::WebSocketListener> open_agent_socket(
     runtime::Shard& shard, const std::shared_ptr<net::WebSocket>& socket,
     const storage::AgentKey& key, std::string_view segment, runtime::ConnectRequest request) {
   auto listener = std::make_shared<AgentSocket>(shard, *socket);
-  // The agent may greet or close the client within this call; nothing comes from the socket before we return.
+  // The agent may greet or close the client within this call; nothing comes from the socket before
+  // we return.
   listener->let_in(
       shard.connect(key, segment, std::move(request), std::make_unique<SocketPort>(socket)));
   return listener;

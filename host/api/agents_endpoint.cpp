@@ -13,8 +13,8 @@
 namespace hearth::api {
 namespace {
 
-// Of the class in an error message: enough to recognise it, and together with the sentence less than
-// a close frame can carry.
+// Of the class in an error message: enough to recognise it, and together with the sentence less
+// than a close frame can carry.
 constexpr std::size_t kMaxShownClassBytes = 64;
 
 constexpr std::string_view kOtherTransport = "this transport is not supported";
@@ -26,8 +26,8 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
-// On the loop of `shard`. The exchange is held here because the agent may answer, which ends its sink, and go on reading
-// what the event has lent it.
+// On the loop of `shard`. The exchange is held here because the agent may answer, which ends its
+// sink, and go on reading what the event has lent it.
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_view segment,
              const std::shared_ptr<net::HttpExchange>& exchange, Logger& logger) {
   const net::HttpRequest& request = exchange->request();
@@ -143,7 +143,8 @@ bool AgentsEndpoint::is_known(std::string_view segment) const {
 AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {
   const std::string shown = quote_text(segment, kMaxShownClassBytes);
   if (runtime_.classes().is_expected(segment)) {
-    // No close code: the clients keep what they have to say through a connection that fails, and give it up at a close.
+    // No close code: the clients keep what they have to say through a connection that fails, and
+    // give it up at a close.
     return Refusal{503, 0, "unavailable", "agent class " + shown + " is not loaded now: try again"};
   }
   return Refusal{400, kCloseUnknownClass, "unknown_class",

@@ -1,6 +1,6 @@
 #pragma once
-// /agents/{class}/{name}: which agent a client means, on which loop it lives, and how the client is told when there
-// is none.
+// /agents/{class}/{name}: which agent a client means, on which loop it lives, and how the client is
+// told when there is none.
 
 #include "api/readiness.hpp"
 #include "base/close_codes.hpp"
@@ -28,23 +28,25 @@ namespace hearth::api {
 //            class not known              400 unknown_class          101, then close 4404
 //            an agent below an agent      404 not_found              101, then close 4404
 //            another transport wanted     -                          101, then close 1008
-//            A client that must stop is told so by a close code, because it retries an HTTP error for ever.
-//            Expected (runtime/class_registry.hpp) is a class that was served before, has settings or has agents: its
-//            library was removed, or refused at the start, and may come back at any time. That is so during the grace
-//            after a removal as well; only clients that were connected then stay, and wait.
-//            There are no agents below agents. A path .../sub/{class}/{name} with a class that is known or expected means one,
-//            and must not lead to the agent above it, whose state the client would take for that of another agent. Any other
-//            path below an agent is the agent's own.
+//            A client that must stop is told so by a close code, because it retries an HTTP error
+//            for ever. Expected (runtime/class_registry.hpp) is a class that was served before, has
+//            settings or has agents: its library was removed, or refused at the start, and may come
+//            back at any time. That is so during the grace after a removal as well; only clients
+//            that were connected then stay, and wait. There are no agents below agents. A path
+//            .../sub/{class}/{name} with a class that is known or expected means one, and must not
+//            lead to the agent above it, whose state the client would take for that of another
+//            agent. Any other path below an agent is the agent's own.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
-//  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new UUID.
+//  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new
+//               UUID.
 //  P3 Closed    A refusal names no class but the one that was asked for.
 //  P4 Hope      A client of a class that may come back is never told to stop.
 //
 // Threads    Both members from any loop of the runtime.
-// Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the runtime the
-//            sockets. The runtime's loops must be the server's, in the same order.
+// Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the
+//            runtime the sockets. The runtime's loops must be the server's, in the same order.
 class AgentsEndpoint {
  public:
   AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness, Random& random,

@@ -20,8 +20,8 @@
 namespace hearth::api {
 
 struct HttpApiOptions {
-  // Bytes of an agent's name, as it stands in the URL. The network's limit on a target must leave room for names
-  // that are too long: only who gets here can be told to stop trying.
+  // Bytes of an agent's name, as it stands in the URL. The network's limit on a target must leave
+  // room for names that are too long: only who gets here can be told to stop trying.
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
@@ -29,8 +29,8 @@ struct HttpApiOptions {
 
 //  GET /                 what this is, as text
 //  GET /healthz          200 {"status":"ok"} for as long as the loop answers
-//  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or "stopping"};
-//                        classes as they are spelled in URLs, in alphabetical order
+//  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or
+//                        "stopping"}; classes as they are spelled in URLs, in alphabetical order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
 //  /agents/...           agents, any method; see AgentsEndpoint
 //  /admin/...            for administrators; see AdminApi

@@ -1,6 +1,6 @@
 #pragma once
-// Whom a request or a page names: host and port, as in `Host: example.com:8787` and `Origin: http://[::1]:5173`.
-// Pure functions.
+// Whom a request or a page names: host and port, as in `Host: example.com:8787` and `Origin:
+// http://[::1]:5173`. Pure functions.
 
 #include <optional>
 #include <string>
@@ -16,8 +16,8 @@ struct Authority {
   bool operator==(const Authority&) const = default;
 };
 
-// Nothing if the text is no authority: other characters, a port that is no number up to 65535, an address in
-// brackets that is none.
+// Nothing if the text is no authority: other characters, a port that is no number up to 65535, an
+// address in brackets that is none.
 [[nodiscard]] std::optional<Authority> parse_authority(std::string_view text);
 
 // Where a page comes from (RFC 6454).

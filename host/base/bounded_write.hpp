@@ -12,11 +12,11 @@ struct Written {
   bool refused = false;  // the system takes no more: the disk is full, or the reader is gone
 };
 
-// Writes `text`, waiting at most `patience` in all for the other end. Less than all was written when the time was over, or
-// when the system refused.
+// Writes `text`, waiting at most `patience` in all for the other end. Less than all was written
+// when the time was over, or when the system refused.
 //
-// Promises  Pieces of at most kAtomicWrite bytes are written when the descriptor says that it has room for one. So a write
-//           blocks only if another process takes that room first.
+// Promises  Pieces of at most kAtomicWrite bytes are written when the descriptor says that it has
+//           room for one. So a write blocks only if another process takes that room first.
 // Threads   All; also in a signal handler and in a forked child.
 Written write_within(int descriptor, std::string_view text,
                      std::chrono::milliseconds patience) noexcept;

@@ -1,6 +1,6 @@
 #pragma once
-// One account for the memory that the server holds for its clients: what they have sent in part, what waits
-// for an agent, and what they have not read yet.
+// One account for the memory that the server holds for its clients: what they have sent in part,
+// what waits for an agent, and what they have not read yet.
 
 #include <atomic>
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace hearth {
 
-// Holders enter what they hold, and ask whether it is too much before they hold more: a holder that asks while the
-// account is overdrawn is the one that is refused, and what is held already goes on.
+// Holders enter what they hold, and ask whether it is too much before they hold more: a holder that
+// asks while the account is overdrawn is the one that is refused, and what is held already goes on.
 //
-// Bounded   Overdrawn by what its holders take between two looks: a few KiB a connection (kFree), and one
-//           message.
+// Bounded   Overdrawn by what its holders take between two looks: a few KiB a connection (kFree),
+//           and one message.
 // Threads   Any.
 // Lifetime  Outlives its holders.
 class ClientMemory {
@@ -69,7 +69,8 @@ class HeldBytes {
   std::size_t bytes_ = 0;
 };
 
-// Bytes that any number of holders share: held, and on the account, once, until the last of them lets go.
+// Bytes that any number of holders share: held, and on the account, once, until the last of them
+// lets go.
 //
 // Threads   Any: the bytes do not change.
 class SharedBytes {

@@ -9,12 +9,14 @@ namespace hearth {
 // CLOCK_BOOTTIME: it goes on while the machine is suspended, which std::chrono::steady_clock does
 // not. A type of its own, so that readings of the two are not compared.
 struct BootClock {
+  // NOLINTBEGIN(readability-identifier-naming): the names that std::chrono asks for
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<BootClock>;
   static constexpr bool is_steady = true;
   static time_point now() noexcept;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 using SteadyTime = BootClock::time_point;

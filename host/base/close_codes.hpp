@@ -38,8 +38,8 @@ inline constexpr CloseCode kCloseDestroyed = 4410;
 inline constexpr CloseCode kCloseNoCode = 1005;    // the peer's close frame had none
 inline constexpr CloseCode kCloseAbnormal = 1006;  // lost without a close frame
 
-// The longest reason that a close frame can carry, in bytes of UTF-8 (RFC 6455, 5.5: a control frame
-// has at most 125 bytes).
+// The longest reason that a close frame can carry, in bytes of UTF-8 (RFC 6455, 5.5: a control
+// frame has at most 125 bytes).
 inline constexpr std::size_t kMaxCloseReason = 123;
 
 // May stand in a close frame (RFC 6455, 7.4): the others are for reporting only or not assigned.

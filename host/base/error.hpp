@@ -43,7 +43,8 @@ struct Error {
 // What the system says of an errno: "Permission denied".
 [[nodiscard]] std::string system_text(int error);
 
-// Whether an errno says that the disk is full, or a quota or a file's limit is reached: a state that may pass.
+// Whether an errno says that the disk is full, or a quota or a file's limit is reached: a state
+// that may pass.
 [[nodiscard]] bool is_out_of_room(int error);
 
 // The disk or the database failed. `what()` says what was attempted, on what, and what the system
@@ -53,13 +54,15 @@ class StorageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The same, because this process may open no more files: a state that passes once others have been closed.
+// The same, because this process may open no more files: a state that passes once others have been
+// closed.
 class OutOfDescriptors : public StorageError {
  public:
   using StorageError::StorageError;
 };
 
-// The same, because the disk has no room: what was read is as good as ever, and writing may work again later.
+// The same, because the disk has no room: what was read is as good as ever, and writing may work
+// again later.
 class DiskFull : public StorageError {
  public:
   using StorageError::StorageError;

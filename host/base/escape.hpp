@@ -26,8 +26,8 @@ void append_escaped(std::string& out, std::string_view text, EscapeStyle style);
 // A path is shown whole, as no system call takes a longer one.
 inline constexpr std::size_t kMaxShownPath = 4096;
 
-// A path or a name in a sentence, escaped for people: as it is, or in quotes where a space would hide its end. So a line of a log, where
-// quotes are escaped, can be read.
+// A path or a name in a sentence, escaped for people: as it is, or in quotes where a space would
+// hide its end. So a line of a log, where quotes are escaped, can be read.
 [[nodiscard]] std::string show_name(std::string_view name);
 
 // "text" in quotes, escaped for people and cut to `max_bytes` with "..." after the cut.

@@ -1,5 +1,6 @@
 #pragma once
-// The small words of HTTP (RFC 9110): one answer to what a name is, for all layers that meet one. Pure functions.
+// The small words of HTTP (RFC 9110): one answer to what a name is, for all layers that meet one.
+// Pure functions.
 
 #include <string_view>
 
@@ -8,8 +9,8 @@ namespace hearth {
 // A method or a header's name (RFC 9110 section 5.6.2): not empty, no separators.
 [[nodiscard]] bool is_http_token(std::string_view text) noexcept;
 
-// What may stand as a header's value (RFC 9110 section 5.5); empty is fine. No control character but the
-// tab: a line feed would let a value be another header.
+// What may stand as a header's value (RFC 9110 section 5.5); empty is fine. No control character
+// but the tab: a line feed would let a value be another header.
 [[nodiscard]] bool is_http_field_value(std::string_view text) noexcept;
 
 // ASCII only, as HTTP wants it.

@@ -23,7 +23,8 @@ namespace {
 // How long the writer waits for room before it looks whether it is to stop.
 constexpr std::chrono::milliseconds kLook{100};
 
-// Bytes that wait, of all queues of the process: what await_log_written() reads, which may run in a signal handler.
+// Bytes that wait, of all queues of the process: what await_log_written() reads, which may run in a
+// signal handler.
 constinit std::atomic<std::size_t> waiting_bytes{0};
 static_assert(std::atomic<std::size_t>::is_always_lock_free);
 
@@ -84,12 +85,14 @@ LogQueue::LogQueue(int descriptor, Report report)
 
 LogQueue::~LogQueue() {
   if (::getpid() != state_->process) {
-    // Only the parent has the writer: here it can be neither joined nor detached. So what holds it stays.
+    // Only the parent has the writer: here it can be neither joined nor detached. So what holds it
+    // stays.
     const auto* const kept = std::make_unique<std::shared_ptr<State>>(std::move(state_)).release();
     HEARTH_FORGIVE_LEAK(kept);
     return;
   }
-  // A writer that stands still in the system, for a device, may do so for ever. It ends with the process.
+  // A writer that stands still in the system, for a device, may do so for ever. It ends with the
+  // process.
   if (state_->stop()) {
     state_->writer.join();
   } else {
@@ -137,7 +140,7 @@ bool LogQueue::State::ends_within(std::chrono::milliseconds limit) {
   return has_ended;
 }
 
-// ---- the writer -----------------------------------------------------------------------------------
+// ---- the writer ---------------------------------------------------------------------------------
 
 void LogQueue::State::write_lines() {
   for (;;) {

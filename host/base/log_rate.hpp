@@ -20,14 +20,16 @@ struct LogLimit {
   double per_second;
 };
 
-// Promises  Each line of a kind is either admitted or counted, and the next one admitted is told the count.
+// Promises  Each line of a kind is either admitted or counted, and the next one admitted is told
+//           the count.
 // Bounded   kMaxKinds kinds are told apart; all others count as one.
 // Threads   All.
 class LogRate {
  public:
   static constexpr std::size_t kMaxKinds = 1024;
 
-  // How many lines of this kind were suppressed since the last that was admitted. None: this one is suppressed, too.
+  // How many lines of this kind were suppressed since the last that was admitted. None: this one is
+  // suppressed, too.
   [[nodiscard]] std::optional<std::uint64_t> admit(std::string_view kind, LogLimit limit,
                                                    SteadyTime now);
 

@@ -78,8 +78,8 @@ class LineLogger : public Logger {
   const bool json_;
 };
 
-// spdlog does the locking and the writing; the text is ours, because only then is it known to be one
-// line. The level is checked here, so spdlog's own stays open.
+// spdlog does the locking and the writing; the text is ours, because only then is it known to be
+// one line. The level is checked here, so spdlog's own stays open.
 class StderrLogger final : public LineLogger {
  public:
   StderrLogger(LogLevel level, LogFormat format)

@@ -58,9 +58,10 @@ class Logger {
     if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));
   }
 
-  // For lines that clients can cause as often as they like: written no more often than the limit says for their kind, which is
-  // the level, the event and `kind` (a class, a class and an error's code ...; never what a client chooses). Those left out
-  // are counted by the next one of the kind: `suppressed=N`.
+  // For lines that clients can cause as often as they like: written no more often than the limit
+  // says for their kind, which is the level, the event and `kind` (a class, a class and an error's
+  // code ...; never what a client chooses). Those left out are counted by the next one of the kind:
+  // `suppressed=N`.
   void write_limited(LogLevel level, std::string_view event,
                      std::initializer_list<std::string_view> kind, std::span<const LogField> fields,
                      LogLimit limit = kClientLimit);
@@ -88,7 +89,8 @@ enum class LogFormat {
 // Writes to stderr (stdout carries only what commands answer), and waits for it. For commands.
 std::unique_ptr<Logger> make_stderr_logger(LogLevel level, LogFormat format);
 
-// Writes to stderr through a LogQueue: no caller waits for it. For what must go on when nothing reads it: a server, and a supervisor.
+// Writes to stderr through a LogQueue: no caller waits for it. For what must go on when nothing
+// reads it: a server, and a supervisor.
 std::unique_ptr<Logger> make_queued_stderr_logger(LogLevel level, LogFormat format);
 
 // For tests and tools that want silence.

@@ -205,7 +205,7 @@ std::string Metrics::text() const {
   return prometheus::TextSerializer().Serialize(collected);
 }
 
-// ---- Watch ------------------------------------------------------------------------------------------------
+// ---- Watch --------------------------------------------------------------------------------------
 
 Metrics::Watch::Watch(Watch&& other) noexcept
     : metrics_(std::exchange(other.metrics_, nullptr)), id_(other.id_) {}

@@ -18,8 +18,9 @@
 
 namespace hearth {
 
-// Where one figure is kept. Writing takes no lock and makes nothing: look the cell up once, keep the reference.
-// Each cell has a cache line of its own, so that threads with cells of their own do not slow each other down.
+// Where one figure is kept. Writing takes no lock and makes nothing: look the cell up once, keep
+// the reference. Each cell has a cache line of its own, so that threads with cells of their own do
+// not slow each other down.
 //
 // Threads   Any, for all three kinds.
 class alignas(64) Counter {
@@ -58,7 +59,8 @@ class alignas(64) Histogram {
   [[nodiscard]] std::span<const double> bounds() const noexcept {
     return std::span(bounds_).first(size_);
   }
-  // Values in (bounds()[place - 1], bounds()[place]]; place == bounds().size(): those beyond the last.
+  // Values in (bounds()[place - 1], bounds()[place]]; place == bounds().size(): those beyond the
+  // last.
   [[nodiscard]] std::uint64_t in_bucket(std::size_t place) const noexcept {
     return counts_[place].load(std::memory_order_relaxed);
   }
@@ -71,21 +73,26 @@ class alignas(64) Histogram {
   std::atomic<double> sum_ = 0;
 };
 
-// Names and values that tell the series of one family apart. Values must come from a bounded set: classes, reasons,
-// kinds; never an agent's name, an id, an address or a text of a client's.
+// Names and values that tell the series of one family apart. Values must come from a bounded set:
+// classes, reasons, kinds; never an agent's name, an id, an address or a text of a client's.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 // Promises
-//  P1 Cells      Each call of counter(), gauge() or histogram() makes a new cell. Cells of one name and the same labels
-//                are one series: text() shows their sum. So each thread may have its own.
-//  P2 Text       text() is the Prometheus text exposition format 0.0.4: families in the order of their names, each once,
-//                with HELP and TYPE. A counter's name ends in _total; seconds and bytes are named as such.
-//  P3 Bounded    A family has at most kMaxSeries series. What would be more is added up in one whose labels all say "other".
-//                Values of labels are cut at kMaxLabelBytes; one that is not UTF-8 becomes "invalid".
+//  P1 Cells      Each call of counter(), gauge() or histogram() makes a new cell. Cells of one name
+//                and the same labels are one series: text() shows their sum. So each thread may
+//                have its own.
+//  P2 Text       text() is the Prometheus text exposition format 0.0.4: families in the order of
+//                their names, each once, with HELP and TYPE. A counter's name ends in _total;
+//                seconds and bytes are named as such.
+//  P3 Bounded    A family has at most kMaxSeries series. What would be more is added up in one
+//                whose labels all say "other". Values of labels are cut at kMaxLabelBytes; one that
+//                is not UTF-8 becomes "invalid".
 //
 // Threads    Any. Only making cells and text() take the lock.
-// Lifetime   Cells live as long as the Metrics. Callbacks: until their Watch is destroyed, which waits for one that runs.
-// Failure    A bad name, a family used with two types, labels that differ in their names: bugs, asserted.
+// Lifetime   Cells live as long as the Metrics. Callbacks: until their Watch is destroyed, which
+//            waits for one that runs.
+// Failure    A bad name, a family used with two types, labels that differ in their names: bugs,
+//            asserted.
 class Metrics {
  public:
   static constexpr std::size_t kMaxSeries = 10'000;  // some 300 classes with each event of each
@@ -116,8 +123,9 @@ class Metrics {
     std::uint64_t id_ = 0;
   };
 
-  // A figure that is asked for when somebody looks: `read` runs inside text(), on its thread, under the lock. It must be
-  // quick, must not throw, and must not use these Metrics. Adds up with other cells of the same labels.
+  // A figure that is asked for when somebody looks: `read` runs inside text(), on its thread, under
+  // the lock. It must be quick, must not throw, and must not use these Metrics. Adds up with other
+  // cells of the same labels.
   Watch watch_gauge(std::string_view name, std::string_view help, std::function<double()> read,
                     const MetricLabels& labels = {});
   // The same for a figure that only grows.

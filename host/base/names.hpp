@@ -10,7 +10,8 @@ namespace hearth {
 // The longest class name. It is a directory's name on disk and a word in logs and metrics.
 inline constexpr std::size_t kMaxClassNameBytes = 64;
 
-// True for [A-Za-z_][A-Za-z0-9_-]{0,63}: a class becomes part of a path, so nothing else may reach storage.
+// True for [A-Za-z_][A-Za-z0-9_-]{0,63}: a class becomes part of a path, so nothing else may reach
+// storage.
 [[nodiscard]] constexpr bool is_class_name(std::string_view text) noexcept {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// Whether both are the same text, in a time that depends on their lengths alone: whoever guesses learns nothing from it about how
-// much of a guess is right.
+// Whether both are the same text, in a time that depends on their lengths alone: whoever guesses
+// learns nothing from it about how much of a guess is right.
 [[nodiscard]] bool is_same_secret(std::string_view a, std::string_view b) noexcept;
 
 // 64 hexadecimal digits that stand for 32 bytes of `random`: more than anybody can guess.

@@ -11,10 +11,12 @@
 
 namespace hearth {
 
-// A set of T, each under an id that is never 0. An id of an erased value finds nothing, also when its place was taken
-// again: the id's upper half counts the uses of the place (24 bits; a place that was used up is retired).
+// A set of T, each under an id that is never 0. An id of an erased value finds nothing, also when
+// its place was taken again: the id's upper half counts the uses of the place (24 bits; a place
+// that was used up is retired).
 //
-// Promises   P1 find() of an erased id is null.  P2 Values do not move: pointers stay valid until erase().
+// Promises   P1 find() of an erased id is null.  P2 Values do not move: pointers stay valid until
+//            erase().
 //            P3 All operations are O(1), but for_each, which is O(places).
 // Threads    None of its own; like a std::vector.
 template <class T>

@@ -1,17 +1,20 @@
 #pragma once
-// Named places in the server where a test can make the process stand still, to kill it exactly there.
+// Named places in the server where a test can make the process stand still, to kill it exactly
+// there.
 //
 //     HEARTH_STOP_AT=fiber.stash.committed      the first time that this place is reached
 //     HEARTH_STOP_AT=fiber.stash.committed:3    the third time
 //
-// For tests only: tests/fault kills servers so. Nobody sets the variable on a server that serves, and no other way leads
-// here. When the place is reached the process writes the line "stopped at NAME" to standard error and stops all of its
-// threads (SIGSTOP). Whoever waits for the line may look at the files, and then kill it (SIGKILL) or let it go on (SIGCONT).
+// For tests only: tests/fault kills servers so. Nobody sets the variable on a server that serves,
+// and no other way leads here. When the place is reached the process writes the line "stopped at
+// NAME" to standard error and stops all of its threads (SIGSTOP). Whoever waits for the line may
+// look at the files, and then kill it (SIGKILL) or let it go on (SIGCONT).
 //
 // Cost       One load and one branch that is never taken, when the variable is not set.
-// State      The variable is read once, into a constant, before main(): a place is reached deep inside an agent, and to hand
-//            a switch for tests through every constructor on the way there would cost every reader of those more than
-//            the constant does. The only thing that changes is the count of visits, which is private to stop_here().
+// State      The variable is read once, into a constant, before main(): a place is reached deep
+//            inside an agent, and to hand a switch for tests through every constructor on the way
+//            there would cost every reader of those more than the constant does. The only thing
+//            that changes is the count of visits, which is private to stop_here().
 // Threads    Any. Visits of all threads are counted together.
 
 #include "base/error.hpp"
@@ -25,11 +28,14 @@
 
 namespace hearth {
 
-// Every place. "written": the rows are in the agent's open transaction, and nowhere else. "committed": they are on disk, and
-// nobody has been told. Where the effect waits for the end of its turn, "committed" is right after that turn's commit.
+// Every place. "written": the rows are in the agent's open transaction, and nowhere else.
+// "committed": they are on disk, and nobody has been told. Where the effect waits for the end of
+// its turn, "committed" is right after that turn's commit.
 inline constexpr auto kStopPoints = std::to_array<std::string_view>({
-    "commit.index_written",  // the wake index knows of a nearer wake, the agent's rows are not committed
-    "commit.index_late",  // the agent's rows are committed, the wake index still knows the earlier wake
+    // the wake index knows of a nearer wake, the agent's rows are not committed
+    "commit.index_written",
+    // the agent's rows are committed, the wake index still knows the earlier wake
+    "commit.index_late",
     "fiber.start.written",       // the new row
     "fiber.start.committed",     //
     "fiber.stash.written",       // the checkpoint, and what the turn wrote before it
@@ -40,7 +46,8 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "fiber.attempt.committed",   // and the hook was not called yet
     "fiber.continue.written",    // a continuation is in the place of the row that is recovered
     "fiber.continue.committed",  //
-    "fiber.recovered.written",  // the hook has succeeded, and the row has gone if it was not continued
+    // the hook has succeeded, and the row has gone if it was not continued
+    "fiber.recovered.written",
     "fiber.recovered.committed",  //
     "fiber.failed.written",       // the hook has failed: its error and the next moment are noted
     "fiber.failed.committed",     //
@@ -58,7 +65,8 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "managed.start.committed",  //
     "managed.resume.written",   // the record runs again
     "managed.resume.committed",  //
-    "managed.settle.written",  // the record is settled, or waits for its next try; the row has gone, or waits
+    // the record is settled, or waits for its next try; the row has gone, or waits
+    "managed.settle.written",
     "managed.settle.committed",  //
     "managed.tell.written",      // that the agent is told of a settled record is claimed
     "managed.tell.committed",    // and was not delivered yet
@@ -84,10 +92,12 @@ struct StopRequest {
   unsigned visit = 1;  // counts from 1
 };
 
-// "name" or "name:visit". The error lists the names: a test with a name that is not there would prove nothing.
+// "name" or "name:visit". The error lists the names: a test with a name that is not there would
+// prove nothing.
 Result<StopRequest> parse_stop_request(std::string_view text);
 
-// Whether the variable asks for something that there is; success if it is not set. A server refuses to start otherwise.
+// Whether the variable asks for something that there is; success if it is not set. A server refuses
+// to start otherwise.
 Result<void> check_stop_request();
 
 namespace detail {

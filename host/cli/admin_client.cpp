@@ -43,7 +43,8 @@ Error unreachable(const std::string& address, const std::string& why) {
   return Error{Errc::kUnavailable, "the server at " + address + " cannot be reached: " + why};
 }
 
-// Where to connect to a server that listens there: one that listens everywhere is on this machine, too.
+// Where to connect to a server that listens there: one that listens everywhere is on this machine,
+// too.
 config::ListenAddress to_connect(config::ListenAddress address) {
   if (address.host == "0.0.0.0") address.host = "127.0.0.1";
   if (address.host == "::") address.host = "::1";

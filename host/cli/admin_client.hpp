@@ -13,7 +13,8 @@ namespace hearth::cli {
 
 // One request after the other, each on a connection of its own.
 //
-// Bounded    An answer of at most 64 MiB; a few seconds to connect, and a few minutes for the answer: libraries are tried meanwhile.
+// Bounded    An answer of at most 64 MiB; a few seconds to connect, and a few minutes for the
+//            answer: libraries are tried meanwhile.
 // Threads    One. Blocks.
 class AdminClient {
  public:
@@ -22,8 +23,8 @@ class AdminClient {
   [[nodiscard]] static Result<AdminClient> on(const std::filesystem::path& data);
 
   // `target`: path and query, encoded. `body`: JSON, or nothing.
-  //   Failure   A sentence for a person: the server cannot be reached, or what it says against the request. The code is the
-  //             server's if it has answered, and kUnavailable if not.
+  //   Failure   A sentence for a person: the server cannot be reached, or what it says against the
+  //             request. The code is the server's if it has answered, and kUnavailable if not.
   [[nodiscard]] Result<Json> ask(std::string_view method, std::string_view target,
                                  std::string_view body = {}) const;
 
@@ -34,10 +35,12 @@ class AdminClient {
   std::string token_;
 };
 
-// What stands for a text within a path or a query: everything but letters, digits and `-._~` is encoded.
+// What stands for a text within a path or a query: everything but letters, digits and `-._~` is
+// encoded.
 [[nodiscard]] std::string url_encoded(std::string_view text);
 
-// An agent's name as it stands in its URL. Whoever writes it may have encoded it: what may stand there stays, `%` included.
+// An agent's name as it stands in its URL. Whoever writes it may have encoded it: what may stand
+// there stays, `%` included.
 [[nodiscard]] std::string name_in_url(std::string_view name);
 
 }  // namespace hearth::cli

@@ -70,7 +70,7 @@ std::string sentence(const std::string& text) {
   return shown;
 }
 
-// ---- the commands -------------------------------------------------------------------------------------------
+// ---- the commands -------------------------------------------------------------------------------
 
 std::string refused_file(const Json& file) {
   const std::string reason = text_in(file, "reason");

@@ -13,9 +13,11 @@ struct AdminOutput {
   std::string err;  // to stderr
 };
 
-// Asks, and says it; before an agent is destroyed it asks the person, unless that was told not to be needed: a table, or with --json what the server has answered.
-//   Failure   kExitFailed: no server runs, or it refuses, or the person does; of a reload also when a file was refused, with the reason. kExitBadUsage: a
-//             mistake in the configuration file.
+// Asks, and says it; before an agent is destroyed it asks the person, unless that was told not to
+// be needed: a table, or with --json what the server has answered.
+//   Failure   kExitFailed: no server runs, or it refuses, or the person does; of a reload also when
+//             a file was refused, with the reason. kExitBadUsage: a mistake in the configuration
+//             file.
 [[nodiscard]] AdminOutput ask_server(const AdminCommand& command);
 
 }  // namespace hearth::cli

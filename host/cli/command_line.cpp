@@ -135,7 +135,8 @@ constexpr const char* kRepairNotes =
     "Exit status: 0 all is in order now, 1 something is left that only you can decide, or it could "
     "not be done.";
 
-// Takes the text of an option through a parser of the configuration, so that both are spelled alike.
+// Takes the text of an option through a parser of the configuration, so that both are spelled
+// alike.
 template <class Target, class Parse>
 auto into(Target& target, const char* option, Parse parse) {
   return [&target, option, parse = std::move(parse)](const std::string& text) {

@@ -9,7 +9,8 @@
 namespace hearth::cli {
 
 // The data directory that `--data` names, or else the server file; it exists.
-//   Failure  The answer of the command: a mistake in the server file, or there is no such directory.
+//   Failure  The answer of the command: a mistake in the server file, or there is no such
+//            directory.
 struct FoundData {
   std::filesystem::path data;
   std::optional<Answer> mistake;

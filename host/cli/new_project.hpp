@@ -21,17 +21,19 @@ struct TemplateFile {
 // The files of plugin-api/template, compiled into this program.
 [[nodiscard]] std::span<const TemplateFile> template_files();
 
-// Whether a project can be called that: 1 to 40 lower-case letters, digits and hyphens, the first a letter, no
-// hyphen at the end or beside another. Such a name is a file name, a URL segment and a CMake target as it is.
+// Whether a project can be called that: 1 to 40 lower-case letters, digits and hyphens, the first a
+// letter, no hyphen at the end or beside another. Such a name is a file name, a URL segment and a
+// CMake target as it is.
 [[nodiscard]] bool is_project_name(std::string_view name);
 
-// `text` with the names for `name` in the place of its placeholders. What stands between other @ signs stays.
+// `text` with the names for `name` in the place of its placeholders. What stands between other @
+// signs stays.
 [[nodiscard]] std::string fill_in(std::string_view text, std::string_view name);
 
 // Writes the project and answers with the next steps.
 //   Promises  Nothing that exists is changed: the directory must be absent or empty.
-//   Failure   kExitBadUsage for a name that cannot be and a directory that is in use; kExitFailed when the disk
-//             refuses, after which what was written stays.
+//   Failure   kExitBadUsage for a name that cannot be and a directory that is in use; kExitFailed
+//             when the disk refuses, after which what was written stays.
 [[nodiscard]] Answer make_project(const NewCommand& command);
 
 }  // namespace hearth::cli

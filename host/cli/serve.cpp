@@ -26,10 +26,12 @@
 namespace hearth::cli {
 namespace {
 
-// An honest reader takes the lines of a start at once; for one that does not read the server does not wait longer.
+// An honest reader takes the lines of a start at once; for one that does not read the server does
+// not wait longer.
 constexpr std::chrono::milliseconds kLogBeforeReady{500};
 
-// What stopping may take beyond the grace of running work: closing handshakes, closing databases, deinit.
+// What stopping may take beyond the grace of running work: closing handshakes, closing databases,
+// deinit.
 constexpr std::chrono::seconds kStopSlack{20};
 
 void print_line(std::FILE* stream, const std::string& text) {
@@ -64,8 +66,8 @@ void tell_who_runs(Logger& logger) {
   });
 }
 
-// Ends the process if stopping does not: a library whose code never returns must not hold it for ever.
-// What is durable is safe; that is what the kill -9 tests are for.
+// Ends the process if stopping does not: a library whose code never returns must not hold it for
+// ever. What is durable is safe; that is what the kill -9 tests are for.
 class StopDeadline {
  public:
   StopDeadline(std::chrono::milliseconds limit, Logger& logger)

@@ -7,8 +7,9 @@
 
 namespace hearth::cli {
 
-// Promises   Each row is one line, whatever its cells hold: they are escaped. Columns are as wide as their widest cell; a column without
-//            any text in its cells is left out; nothing is cut.
+// Promises   Each row is one line, whatever its cells hold: they are escaped. Columns are as wide
+//            as their widest cell; a column without any text in its cells is left out; nothing is
+//            cut.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> heads);

@@ -5,8 +5,8 @@
 
 namespace hearth::cli {
 
-// Three lines without a last line feed: the version; the version of the plugin ABI, by which a library can tell
-// whether it will be served; what it was built with.
+// Three lines without a last line feed: the version; the version of the plugin ABI, by which a
+// library can tell whether it will be served; what it was built with.
 [[nodiscard]] std::string version_text();
 
 }  // namespace hearth::cli

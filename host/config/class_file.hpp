@@ -19,8 +19,8 @@ struct ClassFile {
   ClassConfig config;
 };
 
-// The values of a tree, with the default for each key that is missing or wrong; what is wrong goes to
-// `report`.
+// The values of a tree, with the default for each key that is missing or wrong; what is wrong goes
+// to `report`.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);
 
 // The rows of a class file, but for `class`. Immutable, made at the first call.

@@ -56,7 +56,8 @@ enum class ReloadPolicy {
 
 // What happens when a library is replaced while the server runs.
 struct ReloadConfig {
-  // Whether the plugin directories and the class files are watched; else the server looks only when it is told to.
+  // Whether the plugin directories and the class files are watched; else the server looks only when
+  // it is told to.
   bool watch = true;
 
   // How long all must have been quiet in a directory before a change counts: copying takes steps.
@@ -64,10 +65,12 @@ struct ReloadConfig {
 
   ReloadPolicy policy = ReloadPolicy::kEvict;
 
-  // Under kDrain: when the agents that were never idle move all the same. A minute is longer than most answers take.
+  // Under kDrain: when the agents that were never idle move all the same. A minute is longer than
+  // most answers take.
   std::chrono::milliseconds drain_deadline{60'000};
 
-  // Agents that move to a new version before all others do; 0: none. Few enough to hurt few, enough to tell.
+  // Agents that move to a new version before all others do; 0: none. Few enough to hurt few, enough
+  // to tell.
   std::uint32_t trial_agents = 5;
 
   // Percent of them that may fail to start on it; if more do, the old version goes on.
@@ -76,11 +79,13 @@ struct ReloadConfig {
   // How long their starts are waited for.
   std::chrono::milliseconds trial_time{30'000};
 
-  // How long a version that has taken the place of another one must run after that until it counts as proven; 0: not at all. If it ends the
-  // server before, the one before it is served after the restart. Long enough for agents to be used once.
+  // How long a version that has taken the place of another one must run after that until it counts
+  // as proven; 0: not at all. If it ends the server before, the one before it is served after the
+  // restart. Long enough for agents to be used once.
   std::chrono::milliseconds probation{60'000};
 
-  // Versions whose code should have gone and cannot be unloaded: when there are so many, a library that would add to them is not replaced.
+  // Versions whose code should have gone and cannot be unloaded: when there are so many, a library
+  // that would add to them is not replaced.
   std::uint32_t max_pinned = 8;
 
   // How long the clients of a library that was removed wait for it to come back.
@@ -89,7 +94,8 @@ struct ReloadConfig {
 
 // Who may ask for /admin.
 struct AdminConfig {
-  // The file with the token; absolute once loaded. Empty: "admin.token" in the data directory, which the server makes.
+  // The file with the token; absolute once loaded. Empty: "admin.token" in the data directory,
+  // which the server makes.
   std::filesystem::path token_file;
 };
 
@@ -104,13 +110,14 @@ struct ServerConfig {
   runtime::RuntimeLimits runtime;
   std::filesystem::path data = "data";                       // absolute once loaded
   std::vector<std::filesystem::path> plugins = {"plugins"};  // directories; absolute once loaded
-  // Whether a library is refused until it has passed `hearth check --data <data>`. Off: whoever may write the plugin
-  // directories is trusted to have done so.
+  // Whether a library is refused until it has passed `hearth check --data <data>`. Off: whoever may
+  // write the plugin directories is trusted to have done so.
   bool require_checked = false;
   std::filesystem::path classes = "classes";  // directory of class files; absolute once loaded
   std::optional<unsigned> shards;             // event loops; absent: one a core
-  // Pages that may use the server beside its own, as "https://app.example", "null" or "*"; and names that it may be
-  // asked by, as "app.example" with or without a port, or "*". api/origin_rules.hpp says what holds without them.
+  // Pages that may use the server beside its own, as "https://app.example", "null" or "*"; and
+  // names that it may be asked by, as "app.example" with or without a port, or "*".
+  // api/origin_rules.hpp says what holds without them.
   std::vector<std::string> allowed_origins;
   std::vector<std::string> allowed_hosts;
   ServerLimits limits;

@@ -26,8 +26,8 @@ struct Bounds {
 template <class T>
 using Words = std::vector<std::pair<std::string_view, T>>;
 
-// A path of a file, taken from `directory` when it is relative. Dots are resolved in the text alone:
-// "../data" beside a linked file is beside the link, as whoever wrote it sees it.
+// A path of a file, taken from `directory` when it is relative. Dots are resolved in the text
+// alone: "../data" beside a linked file is beside the link, as whoever wrote it sees it.
 [[nodiscard]] std::filesystem::path resolved_path(const std::filesystem::path& directory,
                                                   const std::filesystem::path& path);
 

@@ -12,8 +12,8 @@ namespace hearth::config {
 
 // The value of a scalar without quotes, by YAML 1.2's core schema: null and ~, true and false (also
 // True and TRUE), decimal, 0o and 0x integers, decimal fractions; anything else is text, `yes` and
-// `on` included. Integers beyond 64 bits, .inf and .nan, which JSON cannot hold, are kInvalidArgument;
-// the message does not repeat the text.
+// `on` included. Integers beyond 64 bits, .inf and .nan, which JSON cannot hold, are
+// kInvalidArgument; the message does not repeat the text.
 [[nodiscard]] Result<Json> core_schema_value(std::string_view text);
 
 // The whole tree. A scalar in quotes is text, whatever it looks like. What cannot be is reported

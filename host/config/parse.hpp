@@ -19,29 +19,33 @@ inline constexpr std::size_t kMaxConfigFileBytes = 1U << 20U;
 // Files in the directory of class files.
 inline constexpr std::size_t kMaxClassFiles = 4096;
 
-// How a class name is spelled in URLs. Names with one spelling are one class, which has one file. Empty: as they are.
+// How a class name is spelled in URLs. Names with one spelling are one class, which has one file.
+// Empty: as they are.
 using ClassSegment = std::function<std::string(std::string_view)>;
 
 // All that the files say, or all that is wrong with them.
 using LoadResult = boost::system::result<Config, Diagnostics>;
 
-// Reads the server file, if there is one, and each *.yaml and *.yml file in its directory of classes
-// (not below it; not those whose names begin with a dot).
-//   Promises  Reports every mistake of every file in one go: the server file's first, then those of the
-//             class files by name, each in the order of its lines. Relative paths in the server file
-//             are taken from the directory that it stands in; without one, the defaults are taken
-//             from `current_directory`. A directory of classes that does not exist is a mistake only
-//             when the server file names it. Diagnostics name files as `server_file` does.
+// Reads the server file, if there is one, and each *.yaml and *.yml file in its directory of
+// classes (not below it; not those whose names begin with a dot).
+//   Promises  Reports every mistake of every file in one go: the server file's first, then those of
+//             the class files by name, each in the order of its lines. Relative paths in the server
+//             file are taken from the directory that it stands in; without one, the defaults are
+//             taken from `current_directory`. A directory of classes that does not exist is a
+//             mistake only when the server file names it. Diagnostics name files as `server_file`
+//             does.
 //   Failure   A file that cannot be read is a diagnostic at line 0. Of text that is no YAML only
 //             that is reported, and the other files are still looked at; in the server file it ends
 //             the search, because the file would say where the others are.
-//   Bounded   kMaxConfigFileBytes a file, kMaxClassFiles, kMaxYamlDepth, Report::kMaxDiagnostics a file.
+//   Bounded   kMaxConfigFileBytes a file, kMaxClassFiles, kMaxYamlDepth, Report::kMaxDiagnostics a
+//             file.
 //   Threads   Blocks on the disk.
 [[nodiscard]] LoadResult load_config(const std::optional<std::filesystem::path>& server_file,
                                      const std::filesystem::path& current_directory = ".",
                                      const ClassSegment& segment = {});
 
-// Reads the server file alone, for those who want to know where a server is: a mistake in a class file must not keep them from it.
+// Reads the server file alone, for those who want to know where a server is: a mistake in a class
+// file must not keep them from it.
 using ServerFileResult = boost::system::result<ServerConfig, Diagnostics>;
 [[nodiscard]] ServerFileResult load_server_file(
     const std::optional<std::filesystem::path>& server_file,
@@ -50,8 +54,8 @@ using ServerFileResult = boost::system::result<ServerConfig, Diagnostics>;
 // What all class files say, or all that is wrong with them.
 using ClassFilesResult = boost::system::result<ClassConfigs, Diagnostics>;
 
-// Reads the class files of a directory alone: as load_config() does, and with the same limits. A directory that does not exist has
-// none, unless it `must_exist`.
+// Reads the class files of a directory alone: as load_config() does, and with the same limits. A
+// directory that does not exist has none, unless it `must_exist`.
 [[nodiscard]] ClassFilesResult load_class_files(const std::filesystem::path& directory,
                                                 bool must_exist, const ClassSegment& segment = {});
 

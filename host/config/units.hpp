@@ -22,11 +22,12 @@ inline constexpr std::string_view kCountForm = "a whole number";
 //   Failure   kInvalidArgument; the message begins with "expected", quotes what was found, and
 //             has no full stop, so that a key's name can stand before it.
 
-// A whole number and its unit: "500ms", "30s", "5m", "1h". A bare "0" needs no unit; any other number
-// does, because a forgotten one would be wrong by a factor of a thousand.
+// A whole number and its unit: "500ms", "30s", "5m", "1h". A bare "0" needs no unit; any other
+// number does, because a forgotten one would be wrong by a factor of a thousand.
 [[nodiscard]] Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// Bytes: "4096", "64KiB", "1MiB", "2GiB". KB and MB are refused, because people disagree about them.
+// Bytes: "4096", "64KiB", "1MiB", "2GiB". KB and MB are refused, because people disagree about
+// them.
 [[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
 
 // Decimal digits only.

@@ -89,7 +89,8 @@ class TreeBuilder final : public YAML::EventHandler {
       return false;
     }
     if (!tag.empty() && tag != "?" && tag != "!") {
-      // Neither this nor the name of an alias is repeated: it may be a secret that nobody has quoted.
+      // Neither this nor the name of an alias is repeated: it may be a secret that nobody has
+      // quoted.
       refuse(at, "tags (!name) are not supported; quote a value that is text");
       return false;
     }
@@ -177,7 +178,8 @@ Position position_in(std::string_view text, std::size_t offset) {
           .column = 1 + static_cast<int>(offset - line_start)};
 }
 
-// YAML is text; and yaml-cpp guesses UTF-16 and UTF-32 from the first bytes, which is refused here too.
+// YAML is text; and yaml-cpp guesses UTF-16 and UTF-32 from the first bytes, which is refused here
+// too.
 bool is_text(std::string_view text, Report& report) {
   if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
     report.add(position_in(text, valid), "not UTF-8 text");

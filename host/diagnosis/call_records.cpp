@@ -20,14 +20,16 @@ namespace {
 // As many shards as there can be, and as many threads for jobs.
 constexpr std::size_t kMaxThreads = 512;
 
-// A handler that finds its way around in the records, and a stack overflow that comes at the wrong moment.
+// A handler that finds its way around in the records, and a stack overflow that comes at the wrong
+// moment.
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-// Written by its thread, read by a handler on that thread or by any other thread. `number` is odd while a call runs; a reader that finds the
-// same odd number before and after has read the fields of one call. Release stores keep the fields between the two changes of
-// it, acquire loads keep the reading between the two looks.
+// Written by its thread, read by a handler on that thread or by any other thread. `number` is odd
+// while a call runs; a reader that finds the same odd number before and after has read the fields
+// of one call. Release stores keep the fields between the two changes of it, acquire loads keep the
+// reading between the two looks.
 struct alignas(64) CallSlot {
   std::atomic<std::uint64_t> number{0};
   std::atomic<pid_t> system_thread{0};
@@ -52,7 +54,8 @@ Mutex& owners_mutex() {
   return mutex;
 }
 
-// What a thread has from its first call on: a slot, and a stack on which a handler can run when the thread's own is used up.
+// What a thread has from its first call on: a slot, and a stack on which a handler can run when the
+// thread's own is used up.
 class ThreadRecord {
  public:
   ThreadRecord() : stack_(std::make_unique<std::byte[]>(kSignalStackBytes)) {
@@ -69,7 +72,8 @@ class ThreadRecord {
   }
   ~ThreadRecord() {
     if (slot_of_thread != nullptr && slot_of_thread->number.load() % 2 != 0) {
-      // The call has ended its thread: exit() runs this first. Whoever comes after it still finds the call.
+      // The call has ended its thread: exit() runs this first. Whoever comes after it still finds
+      // the call.
       const std::byte* const kept = stack_.release();
       HEARTH_FORGIVE_LEAK(kept);
       return;
@@ -196,7 +200,8 @@ bool has_call_record() noexcept {
 }
 
 void for_each_call(const std::function<void(const RunningCall&)>& look) {
-  // A call that was running when its slot was read keeps its owner, and the owner cannot go while we hold this.
+  // A call that was running when its slot was read keeps its owner, and the owner cannot go while
+  // we hold this.
   const MutexLock keep(owners_mutex());
   for (const CallSlot& slot : slots) {
     if (!slot.taken.load(std::memory_order_acquire)) continue;

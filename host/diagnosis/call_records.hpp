@@ -1,10 +1,12 @@
 #pragma once
-// Which call into a library each thread is in right now: for the handler of a crash, and for who looks for calls that do not
-// return.
+// Which call into a library each thread is in right now: for the handler of a crash, and for who
+// looks for calls that do not return.
 //
-// State    The records are the process's own: a signal handler can be handed nothing, and reaches only what has static storage. They
-//          are private to call_records.cpp. A thread has a record from its first call until it ends.
-// Cost     Some ten nanoseconds a call, on a cache line of the thread's own: no lock, and nothing is made.
+// State    The records are the process's own: a signal handler can be handed nothing, and reaches
+//          only what has static storage. They are private to call_records.cpp. A thread has a
+//          record from its first call until it ends.
+// Cost     Some ten nanoseconds a call, on a cache line of the thread's own: no lock, and nothing
+//          is made.
 // Bounded  512 threads at once. A thread beyond that is not seen.
 
 #include <sys/types.h>
@@ -52,8 +54,10 @@ class AgentLabel {
 
 struct CallSlot;
 
-// Publishes that this thread is in a call, until it is destroyed. One inside another is not seen: the outer one is.
-//   Threads   Any. The characters of `call` live for ever; the owner outlives the object, the labels need not.
+// Publishes that this thread is in a call, until it is destroyed. One inside another is not seen:
+// the outer one is.
+//   Threads   Any. The characters of `call` live for ever; the owner outlives the object, the
+//             labels need not.
 class CallScope {
  public:
   CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
@@ -86,8 +90,8 @@ struct RunningCall {
 //   Safety    Async-signal-safe. The owner is valid until the call returns.
 bool find_running_call(RunningCall& into) noexcept;
 
-// Whether this thread has ever called into a library on the host's behalf. One that has not is no thread on which the host runs
-// libraries' code.
+// Whether this thread has ever called into a library on the host's behalf. One that has not is no
+// thread on which the host runs libraries' code.
 //   Safety    Async-signal-safe.
 [[nodiscard]] bool has_call_record() noexcept;
 

@@ -91,7 +91,8 @@ void on_question(int /*signal*/, siginfo_t* /*info*/, void* context) {
   const int kept_errno = errno;
   std::uint64_t state = question.state;
   RunningCall call;
-  // The call may have returned by now, and the thread may even be another one with the number of one that has ended.
+  // The call may have returned by now, and the thread may even be another one with the number of
+  // one that has ended.
   const bool is_meant = state % kStepCount == kWanted && find_running_call(call) &&
                         call.thread == question.thread.load() &&
                         call.number == question.number.load();
@@ -181,7 +182,8 @@ std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
 
 void leave_stack_walk(const siginfo_t& fault) noexcept {
   if (way_out == nullptr) return;
-  // A fault comes from the kernel; and the unwinder may abort(), which sends the signal to its own thread.
+  // A fault comes from the kernel; and the unwinder may abort(), which sends the signal to its own
+  // thread.
   const bool is_ours =
       fault.si_code > 0 || (fault.si_code == SI_TKILL && fault.si_pid == ::getpid());
   if (is_ours) ::siglongjmp(*way_out, 1);

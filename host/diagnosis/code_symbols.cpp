@@ -37,7 +37,8 @@ struct Place {
   bool has_function = false;
 };
 
-// dladdr() would do, but waits for whoever is loading a library; and dl_iterate_phdr() does not wait for constructors.
+// dladdr() would do, but waits for whoever is loading a library; and dl_iterate_phdr() does not
+// wait for constructors.
 int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   auto& places = *static_cast<std::vector<Place>*>(given);
   for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {
@@ -144,7 +145,8 @@ std::string hex(std::uint64_t number) {
   return "0x" + text;
 }
 
-// The file's own name, if it can be had, of what is opened through the system's: this program, and a private copy in memory.
+// The file's own name, if it can be had, of what is opened through the system's: this program, and
+// a private copy in memory.
 std::string readable_file(const std::string& opened) {
   std::filesystem::path file = opened;
   std::error_code failure;

@@ -52,7 +52,8 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
   return found;
 }
 
-// While the private copies of the libraries that the server had loaded are still there: it had no time to remove them.
+// While the private copies of the libraries that the server had loaded are still there: it had no
+// time to remove them.
 void CrashHistory::name_stack(const std::string& text, CrashRecord& record) const {
   const std::vector<CodePlace> frames = parse_frames(text);
   if (frames.empty()) return;

@@ -1,5 +1,6 @@
 #pragma once
-// What a process leaves behind when it crashes: a few lines of text that a signal handler can write.
+// What a process leaves behind when it crashes: a few lines of text that a signal handler can
+// write.
 
 #include "base/error.hpp"
 #include "diagnosis/code_symbols.hpp"
@@ -14,8 +15,9 @@
 
 namespace hearth::diagnosis {
 
-// What there is to say about a crash. Texts are empty where nothing is known: outside of calls into libraries. In what concerns the whole
-// library (while it is loaded or unloaded, or on a thread of its own) there is no agent.
+// What there is to say about a crash. Texts are empty where nothing is known: outside of calls into
+// libraries. In what concerns the whole library (while it is loaded or unloaded, or on a thread of
+// its own) there is no agent.
 // Text: std::string_view for who writes, std::string for who reads.
 template <class Text>
 struct CrashFacts {
@@ -35,7 +37,8 @@ struct CrashFacts {
 using CrashReport = CrashFacts<std::string_view>;
 using CrashRecord = CrashFacts<std::string>;
 
-// The call of a crash outside of any call, in code of the library: on a thread that it has started, as a rule.
+// The call of a crash outside of any call, in code of the library: on a thread that it has started,
+// as a rule.
 inline constexpr std::string_view kOwnThread = "own_thread";
 
 // The reason of a call that did not return.
@@ -51,15 +54,16 @@ inline constexpr std::size_t kMaxCrashStack = 4096;
 inline constexpr std::size_t kMaxCrashFile =
     kMaxCrashRecord + kMaxCrashFrames * kMaxCrashFrame + 2 * kMaxCrashStack;
 
-// Puts the text into `buffer`, and returns the part of it that it fills. What does not fit is cut: texts at kMaxCrashText bytes.
-// Control characters become '?'.
+// Puts the text into `buffer`, and returns the part of it that it fills. What does not fit is cut:
+// texts at kMaxCrashText bytes. Control characters become '?'.
 //   Safety   Async-signal-safe.
 [[nodiscard]] std::string_view format_crash(const CrashReport& report,
                                             std::span<char, kMaxCrashRecord> buffer) noexcept;
 inline constexpr std::size_t kMaxCrashText = 1024;
 
-// One frame of the stack, with a line feed: what stands behind the text of format_crash, once for each frame. A handler writes
-// these, because it cannot find the names that make the text of CrashFacts::stack.
+// One frame of the stack, with a line feed: what stands behind the text of format_crash, once for
+// each frame. A handler writes these, because it cannot find the names that make the text of
+// CrashFacts::stack.
 //   Safety   Async-signal-safe.
 [[nodiscard]] std::string_view format_frame(const CodePlaceView& frame,
                                             std::span<char, kMaxCrashFrame> buffer) noexcept;
@@ -72,7 +76,8 @@ inline constexpr std::size_t kMaxCrashText = 1024;
 [[nodiscard]] std::string_view describe_crash(const CrashReport& report,
                                               std::span<char, kMaxCrashRecord> buffer) noexcept;
 
-// Reads what format_crash has made. Lines that it does not know are left alone; what is missing stays empty.
+// Reads what format_crash has made. Lines that it does not know are left alone; what is missing
+// stays empty.
 //   Failure  kInvalidArgument: this is no such text, or it ends before the reason.
 [[nodiscard]] Result<CrashRecord> parse_crash(std::string_view text);
 

@@ -40,7 +40,8 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 // For a record that another thread is writing.
 constexpr time_t kPatienceSeconds = 2;
 
-// For a standard error that nothing may read: twice as long is less than the time above, so that the crash stays the verdict.
+// For a standard error that nothing may read: twice as long is less than the time above, so that
+// the crash stays the verdict.
 constexpr std::chrono::milliseconds kLogPatience{400};
 
 std::string_view name_of(int signal) {
@@ -103,8 +104,8 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
   return true;
 }
 
-// Async-signal-safe. Last of all: the stack may be broken, and to walk it the end. Our own functions, which called the library, are
-// left out.
+// Async-signal-safe. Last of all: the stack may be broken, and to walk it the end. Our own
+// functions, which called the library, are left out.
 void record_stack(const ucontext_t* context) {
   std::array<std::uintptr_t, kMaxCrashFrames> buffer;
   const std::span<const std::uintptr_t> frames = walk_crashed_stack(context, buffer);
@@ -116,8 +117,8 @@ void record_stack(const ucontext_t* context) {
     write_all(record_descriptor.load(), format_frame(find_place(address), line));
 }
 
-// Another thread is at its record: it ends the process when it has written. Not waited for much longer than writing takes, as that thread
-// may be stuck.
+// Another thread is at its record: it ends the process when it has written. Not waited for much
+// longer than writing takes, as that thread may be stuck.
 void wait_for_end() {
   const timespec patience{.tv_sec = kPatienceSeconds, .tv_nsec = 0};
   timespec left = patience;
@@ -140,8 +141,8 @@ Registers registers_of(const ucontext_t& context) {
 #endif
 }
 
-// The library to whose code the stack leads back: the first word that is an address in one. Read through the system, which
-// answers with an error where there is no memory.
+// The library to whose code the stack leads back: the first word that is an address in one. Read
+// through the system, which answers with an error where there is no memory.
 const CallOwner* owner_of_stack(std::uintptr_t stack) {
   constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
   std::array<std::uintptr_t, 64> words{};
@@ -164,7 +165,8 @@ const CallOwner* owner_of_stack(std::uintptr_t stack) {
 bool find_owner(const ucontext_t& context, RunningCall& into) {
   const Registers registers = registers_of(context);
   const CallOwner* owner = find_code_owner(registers.code);
-  // What has returned leaves its addresses behind on the stacks of our own threads: only those of a library say something.
+  // What has returned leaves its addresses behind on the stacks of our own threads: only those of a
+  // library say something.
   if (owner == nullptr && !has_call_record()) owner = owner_of_stack(registers.stack);
   if (owner == nullptr) return false;
   into.owner = owner;
@@ -190,13 +192,14 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   ::sigaction(signal, &standard, nullptr);
-  // A fault comes again when we return to the instruction. A signal that was sent (abort() sends one) must be sent again; it is
-  // delivered when we return.
+  // A fault comes again when we return to the instruction. A signal that was sent (abort() sends
+  // one) must be sent again; it is delivered when we return.
   if (info->si_code <= 0) ::raise(signal);
   errno = kept_errno;
 }
 
-// exit() from a library's code runs destructors of ours below the feet of other threads; and it looks like success.
+// exit() from a library's code runs destructors of ours below the feet of other threads; and it
+// looks like success.
 void on_exit_of_process() {
   RunningCall call;
   if (!is_wanted() || !find_running_call(call)) return;

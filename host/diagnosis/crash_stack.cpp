@@ -60,7 +60,8 @@ CodePlaceView find_place(std::uintptr_t address) noexcept {
     return {.file = {}, .offset = address};
   const link_map& map = *object.dlfo_link_map;
   std::string_view file = map.l_name;
-  // A private copy in memory (staging.hpp): the name is this process's own, and the next one must not look for functions behind it.
+  // A private copy in memory (staging.hpp): the name is this process's own, and the next one must
+  // not look for functions behind it.
   if (file.starts_with("/proc/self/")) {
     const CallOwner* const owner = find_code_owner(address);
     file = owner == nullptr ? std::string_view("memory") : std::string_view(owner->library);

@@ -1,5 +1,6 @@
 #pragma once
-// What a process of ours tells the one that started it. Scripts depend on these: they do not change.
+// What a process of ours tells the one that started it. Scripts depend on these: they do not
+// change.
 
 namespace hearth {
 

@@ -22,14 +22,16 @@ struct HangLimits {
   std::chrono::milliseconds hard{60'000};  // 0: none
 };
 
-// What to say and do about the calls that run now. A call stands still while its shard does: that is what is wrong with one that takes long,
-// while jobs ("offload") may take as long as they like, and are left alone.
+// What to say and do about the calls that run now. A call stands still while its shard does: that
+// is what is wrong with one that takes long, while jobs ("offload") may take as long as they like,
+// and are left alone.
 //
-// past soft    agent.call_slow is logged, once, with the stack of the call, and hearth_slow_calls_total{class} counts it
+// past soft    agent.call_slow is logged, once, with the stack of the call, and
+//              hearth_slow_calls_total{class} counts it
 // past hard    `give_up` is called, which need not return
 //
-// A call's time is what passed between looks, at most kMaxStep of each: a process that was stopped, by a debugger or by the
-// system, was not slow.
+// A call's time is what passed between looks, at most kMaxStep of each: a process that was stopped,
+// by a debugger or by the system, was not slow.
 //
 // Threads    One.
 class SlowCalls {

@@ -210,7 +210,7 @@ int at_least(std::uint64_t set, int from) {
 
 }  // namespace
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 Result<Cron> Cron::parse(std::string_view text) {
   if (text.size() > kMaxBytes) return bad_expression("the expression is longer than 512 bytes");
@@ -267,7 +267,7 @@ bool Cron::can_ever_match() const {
   return false;
 }
 
-// ---- searching --------------------------------------------------------------------------------------------
+// ---- searching ----------------------------------------------------------------------------------
 
 bool Cron::matches(sys_days day) const {
   const bool on_day = has(days_, static_cast<unsigned>(year_month_day(day).day()));
@@ -337,7 +337,8 @@ std::optional<std::int64_t> Cron::next_fixed(std::int64_t after, const TimeZone&
     if (!found) return std::nullopt;
     const std::int64_t instant = zone.instant(*found);
     if (instant > after) return instant;
-    // The second coming of a local time: what is left of it counted at the first. On to the time after the clock was set back.
+    // The second coming of a local time: what is left of it counted at the first. On to the time
+    // after the clock was set back.
     const TimeZone::Stretch before = zone.stretch(instant);
     local = std::max(*found, before.until + before.offset - 1);
   }

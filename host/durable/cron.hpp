@@ -13,26 +13,31 @@ namespace hearth::durable {
 
 // A parsed expression. Small, copied freely.
 //
-//   expression   [second] minute hour day month weekday, or @yearly @annually @monthly @weekly @daily @midnight @hourly @minutely
+//   expression   [second] minute hour day month weekday, or @yearly @annually @monthly @weekly
+//                @daily @midnight @hourly @minutely
 //   field        item{,item}
 //   item         * | ? | value | value-value, the first and the last two with an optional /step
-//   value        a number; jan to dec and sun to sat where they belong, in any case; weekday 0 and 7 are Sunday
+//   value        a number; jan to dec and sun to sat where they belong, in any case; weekday 0 and
+//                7 are Sunday
 //
-// A field is *restricted* if it leaves out a value. A day matches when its month does, and its day and weekday: both if at most one
-// of the two is restricted, either if both are.
+// A field is *restricted* if it leaves out a value. A day matches when its month does, and its day
+// and weekday: both if at most one of the two is restricted, either if both are.
 //
-// Daylight saving, for expressions whose hour is a * or a step of it: they follow real time. A local time that is skipped is
-// left out, one that comes twice counts twice. For all others: one that is skipped is moved to the first instant
-// after the gap, one that comes twice counts at its first coming. In either case an instant is named at most once.
+// Daylight saving, for expressions whose hour is a * or a step of it: they follow real time. A
+// local time that is skipped is left out, one that comes twice counts twice. For all others: one
+// that is skipped is moved to the first instant after the gap, one that comes twice counts at its
+// first coming. In either case an instant is named at most once.
 //
 // Threads   Immutable.
 class Cron {
  public:
-  // Failure: kInvalidArgument, naming the field and what is wrong in it. Refused: more than 512 bytes, reversed
-  // ranges, 5/15 (a step without a range), step 0, L, W and #, and dates that never come (30 February).
+  // Failure: kInvalidArgument, naming the field and what is wrong in it. Refused: more than 512
+  // bytes, reversed ranges, 5/15 (a step without a range), step 0, L, W and #, and dates that never
+  // come (30 February).
   static Result<Cron> parse(std::string_view text);
 
-  // The first named instant strictly after `after_ms`; nothing if there is none before the year 10000. Both are Unix milliseconds.
+  // The first named instant strictly after `after_ms`; nothing if there is none before the year
+  // 10000. Both are Unix milliseconds.
   // Bounded: some thousand steps, whatever the expression.
   [[nodiscard]] std::optional<std::int64_t> next(std::int64_t after_ms, const TimeZone& zone) const;
 

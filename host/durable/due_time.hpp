@@ -18,8 +18,9 @@ struct Now {
   SteadyTime steady;
 };
 
-// While an instance lives, the length of a wait is kept whatever becomes of the wall's clock: one that is set back by an hour does not
-// make it an hour longer, and one that is set ahead ends it as the disk says.
+// While an instance lives, the length of a wait is kept whatever becomes of the wall's clock: one
+// that is set back by an hour does not make it an hour longer, and one that is set ahead ends it as
+// the disk says.
 class DueTime {
  public:
   DueTime() = default;  // due
@@ -35,14 +36,14 @@ class DueTime {
     return at_ms_ <= now.wall_ms || steady_ <= now.steady;
   }
 
-  // In the wall's time as it is now. The stored moment as long as the clocks agree to a second: what is in the wake index then
-  // stays as it is.
+  // In the wall's time as it is now. The stored moment as long as the clocks agree to a second:
+  // what is in the wake index then stays as it is.
   [[nodiscard]] std::int64_t wall_ms(const Now& now) const {
     const std::int64_t left =
         std::chrono::ceil<std::chrono::milliseconds>(steady_ - now.steady).count();
     if (at_ms_ <= now.wall_ms + std::max<std::int64_t>(left, 0) + 1000) return at_ms_;
-    // The wall's clock was set back. In whole seconds, so that one look after the other says the same; and not too early, so
-    // that whoever wakes then finds it reached.
+    // The wall's clock was set back. In whole seconds, so that one look after the other says the
+    // same; and not too early, so that whoever wakes then finds it reached.
     return (now.wall_ms + left + 999) / 1000 * 1000;
   }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The record of a managed fiber: its fields, its statuses, its JSON, and the outcomes that settle it by hand.
+// The record of a managed fiber: its fields, its statuses, its JSON, and the outcomes that settle
+// it by hand.
 
 #include "base/error.hpp"
 
@@ -35,8 +36,8 @@ struct FiberRecord {
   std::optional<std::string> key;
   std::string name;
 
-  // While it is not settled: what was last written. A crash changes nothing on disk, so what runs and what is recovered is known to
-  // Fibers alone, and put in here before the record is shown.
+  // While it is not settled: what was last written. A crash changes nothing on disk, so what runs
+  // and what is recovered is known to Fibers alone, and put in here before the record is shown.
   FiberStatus status = FiberStatus::kRunning;
   bool dead = false;
   std::int64_t created_at_ms = 0;
@@ -64,8 +65,8 @@ struct FiberRecord {
 // As hearth/ext/managed_fibers.h has it.
 std::string record_json(const FiberRecord& record);
 
-// How a fiber was settled by its hook or by hand. What is absent stays as it is in the record, but for result and error, which
-// are then null.
+// How a fiber was settled by its hook or by hand. What is absent stays as it is in the record, but
+// for result and error, which are then null.
 struct FiberOutcome {
   FiberStatus status{};
   std::optional<std::string> result;    // JSON
@@ -74,11 +75,13 @@ struct FiberOutcome {
   std::optional<std::string> metadata;  // JSON
 };
 
-// Nothing at all is the outcome `interrupted`. Unknown members are left aside. kInvalidArgument: no JSON object, no settled status,
-// an error that is no text; kLimitExceeded: result, metadata or snapshot larger than `max_json_bytes`.
+// Nothing at all is the outcome `interrupted`. Unknown members are left aside. kInvalidArgument: no
+// JSON object, no settled status, an error that is no text; kLimitExceeded: result, metadata or
+// snapshot larger than `max_json_bytes`.
 Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_bytes);
 
-// Whether both texts are the same JSON value, however it is spelled. Texts that are no JSON are never the same.
+// Whether both texts are the same JSON value, however it is spelled. Texts that are no JSON are
+// never the same.
 bool same_json(std::string_view a, std::string_view b);
 
 }  // namespace hearth::durable

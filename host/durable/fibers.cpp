@@ -103,7 +103,7 @@ void Fibers::write(const Job& job) {
   forget_moment();
 }
 
-// ---- work -------------------------------------------------------------------------------------------------
+// ---- work ---------------------------------------------------------------------------------------
 
 Result<void> Fibers::check_start(std::string_view name) const {
   if (name.empty() || name.size() > kMaxFiberNameBytes || !is_valid_utf8(name)) {
@@ -132,7 +132,8 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
     if (old->second.kind == JobKind::kManaged)
       return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
     const std::optional<std::string> snapshot = jobs_.document(old->second.seq, JobPart::kSnapshot);
-    // A continuation that dies before its first checkpoint has made no progress: its attempts go on counting.
+    // A continuation that dies before its first checkpoint has made no progress: its attempts go on
+    // counting.
     job.attempts = old->second.attempts;
     job.claims = old->second.claims;
     job.next_at_ms = old->second.next_at_ms;
@@ -153,7 +154,8 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
   Job& job = found->second;
-  // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it would be tried for ever.
+  // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it
+  // would be tried for ever.
   if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return {};
   jobs_.put(job.seq, JobPart::kSnapshot, json);
   if (job.attempts == 0 && job.next_at_ms == 0 && !job.has_failed) return {};
@@ -186,9 +188,10 @@ void Fibers::interrupt_on_purpose() {
   for (auto& [id, job] : recovering_) give_back(job);
 }
 
-// ---- recovery ---------------------------------------------------------------------------------------------
+// ---- recovery -----------------------------------------------------------------------------------
 
-// While an instance lives, the length of a wait is kept when the clock is set back; when it is set ahead, the disk is right.
+// While an instance lives, the length of a wait is kept when the clock is set back; when it is set
+// ahead, the disk is right.
 void Fibers::follow_clock() {
   const std::int64_t by = jump_.set_back_ms();
   jump_.followed();
@@ -303,6 +306,7 @@ std::vector<Interrupted> Fibers::due_list() const {
   };
   std::ranges::sort(due, {}, order);
   std::vector<Interrupted> listed;
+  listed.reserve(due.size());
   for (Job& job : due)
     listed.push_back({std::move(job.id), std::move(job.name), std::nullopt, job.created_at_ms,
                       job.attempts + 1});
@@ -430,7 +434,7 @@ Wake Fibers::wake() const {
   return wake;
 }
 
-// ---- for ManagedFibers ------------------------------------------------------------------------------------
+// ---- for ManagedFibers --------------------------------------------------------------------------
 
 Result<void> Fibers::may_start(std::string_view name, std::string_view id) {
   if (auto checked = check_start(name); checked.has_error()) return checked.error();

@@ -74,38 +74,50 @@ struct FiberStanding {
 };
 
 // state          what is on disk                          leaves it by
-// running        the row                                  finish() -> no row; the end of this instance -> interrupted
+// running        the row                                  finish() -> no row; the end of this
+//                instance -> interrupted
 //                                                         postpone() -> interrupted
 // interrupted    the row, due at next_at                  begin_recovery() once next_at has come
-// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row; start(replaces) -> no row, a new one runs;
-//                                                         resume() -> running; failed() -> interrupted, or dead after max_attempts;
-//                                                         a crash -> interrupted, with the attempt counted
-// dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after keep_dead -> no row
+// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row; start(replaces) ->
+//                no row, a new one runs;
+//                                                         resume() -> running; failed() ->
+//                                                         interrupted, or dead after max_attempts;
+//                                                         a crash -> interrupted, with the attempt
+//                                                         counted
+// dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after
+//                keep_dead -> no row
 // erase() ends any of them.
 //
 // Promises
 //  P1 Row first    start() writes the row before the first instruction of the work runs.
-//  P2 Finished     finish() removes the row in the running turn: with the last writes of the work, or not at all. Finished
-//                  work is never offered again.
+//  P2 Finished     finish() removes the row in the running turn: with the last writes of the work,
+//                  or not at all. Finished work is never offered again.
 //  P3 One row      A continuation takes its predecessor's place in one transaction.
-//  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the process counts.
-//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan() says otherwise; one whose recovery
+//  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the
+//                  process counts.
+//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan()
+//  says otherwise; one whose recovery
 //                  has failed comes when its time has come, and after those that were due before.
-//  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in there.
-//  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after max_attempts recoveries without a new checkpoint
-//                  in between, and after max_recoveries with as many as it likes (a checkpoint may say the time, which is always new). A
-//                  continuation inherits both counts; retry() begins both anew. What was interrupted on purpose, or postponed, gets the
-//                  recovery that follows for nothing; the first one of its life is counted anyway.
+//  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in
+//                  there.
+//  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after
+//                  max_attempts recoveries without a new checkpoint in between, and after
+//                  max_recoveries with as many as it likes (a checkpoint may say the time, which is
+//                  always new). A continuation inherits both counts; retry() begins both anew. What
+//                  was interrupted on purpose, or postponed, gets the recovery that follows for
+//                  nothing; the first one of its life is counted anyway.
 //
-// Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's business: start(replaces), finish(),
-//            recovered() and erase() leave such a row alone.
+// Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's
+//            business: start(replaces), finish(), recovered() and erase() leave such a row alone.
 //
-// Bounded    Dead fibers cost nothing but their rows until somebody asks for them or they have had their time: neither memory nor time at
-//            a wake or in a turn grows with their number.
+// Bounded    Dead fibers cost nothing but their rows until somebody asks for them or they have had
+//            their time: neither memory nor time at a wake or in a turn grows with their number.
 //
-// Durable    Methods write into the agent's implicit transaction. The caller commits: before start(), stash() and
-//            begin_recovery() take effect outside, with the turn for the others.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
+// Durable    Methods write into the agent's implicit transaction. The caller commits: before
+//            start(), stash() and begin_recovery() take effect outside, with the turn for the
+//            others.
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
+//                                         disk.
 class Fibers {
  public:
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
@@ -127,21 +139,24 @@ class Fibers {
   Result<void> stash(FiberHandle fiber, std::string_view json);
   // The id of the fiber that is over. kInvalidArgument for a managed one.
   Result<std::string> finish(FiberHandle fiber);
-  // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work: what runs or
-  // is being recovered is interrupted, and that counts for nothing. Writes only if an attempt or a recovery is given back.
+  // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work:
+  // what runs or is being recovered is interrupted, and that counts for nothing. Writes only if an
+  // attempt or a recovery is given back.
   void interrupt_on_purpose();
   [[nodiscard]] std::size_t running() const { return running_.size(); }
 
   // ---- recovery ----
-  // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that has used up its attempts or its
-  // recoveries is dead from now on, and passed over.
+  // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that
+  // has used up its attempts or its recoveries is dead from now on, and passed over.
   std::optional<Interrupted> begin_recovery();
-  // The due ones, in the order in which they will be offered; without their snapshots. Costs what all of them cost.
+  // The due ones, in the order in which they will be offered; without their snapshots. Costs what
+  // all of them cost.
   [[nodiscard]] std::vector<Interrupted> due_list() const;
   // The one that begin_recovery() would give now, unless it is dead by then; empty: none.
   [[nodiscard]] std::string next_due_id() const;
-  // From now on those that are due are offered in the order of `ids`, once; those that it does not name after them, oldest first. An
-  // id that nothing due has is passed over, of one named twice the first place counts.
+  // From now on those that are due are offered in the order of `ids`, once; those that it does not
+  // name after them, oldest first. An id that nothing due has is passed over, of one named twice
+  // the first place counts.
   void plan(std::span<const std::string> ids);
   // What load() has found and is not dead, once.
   std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
@@ -154,27 +169,30 @@ class Fibers {
   };
   Failure failed(std::string_view id, std::string_view error);
   Result<void> retry(std::string_view id);
-  // A page of the dead ones, oldest first: a JSON array of {"id", "name", "snapshot", "created_at", "attempts", "last_error"}.
-  // `after`: the id that the last page ended with, or empty. `limit`: 1 to 100, 0: 50; a page of more than 4 MiB ends before,
-  // and only an empty one is the last. kInvalidArgument; kNotFound: `after` is not dead any more.
+  // A page of the dead ones, oldest first: a JSON array of {"id", "name", "snapshot", "created_at",
+  // "attempts", "last_error"}. `after`: the id that the last page ended with, or empty. `limit`: 1
+  // to 100, 0: 50; a page of more than 4 MiB ends before, and only an empty one is the last.
+  // kInvalidArgument; kNotFound: `after` is not dead any more.
   Result<std::string> list_dead(std::string_view after, std::size_t limit);
-  // Removes dead ones that died keep_dead ago or earlier, a few at a time: their ids; empty: no more have had their time. Cheap
-  // when there are none.
+  // Removes dead ones that died keep_dead ago or earlier, a few at a time: their ids; empty: no
+  // more have had their time. Cheap when there are none.
   std::vector<std::string> sweep();
   // True if there is a dead one, or was a while ago.
   [[nodiscard]] bool may_have_dead() const { return may_have_dead_; }
 
   // ---- for ManagedFibers ----
-  // Whether a fiber of this name and id may begin. kInvalidArgument, kLimitExceeded; kConflict: a fiber that is not over has the id.
+  // Whether a fiber of this name and id may begin. kInvalidArgument, kLimitExceeded; kConflict: a
+  // fiber that is not over has the id.
   [[nodiscard]] Result<void> may_start(std::string_view name, std::string_view id);
   // As start(), for a record that may_start(); the job gets its seq.
   FiberHandle start_managed(Job& job);
-  // What is being recovered runs again, under its id. Its attempts go on counting until the next checkpoint, its recoveries for ever.
-  // Writes nothing.
+  // What is being recovered runs again, under its id. Its attempts go on counting until the next
+  // checkpoint, its recoveries for ever. Writes nothing.
   // kNotFound, kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
-  // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That is no crash: its attempts begin
-  // anew, and the recovery that follows is no more than the one before.
+  // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That
+  // is no crash: its attempts begin anew, and the recovery that follows is no more than the one
+  // before.
   void postpone(std::string_view id, std::int64_t next_at_ms);
   // The row goes, unless it is a record, and what runs under it has lost its handle.
   void erase(std::string_view id);
@@ -187,7 +205,8 @@ class Fibers {
 
   // True if begin_recovery() would find something now.
   [[nodiscard]] bool due() const;
-  // Running or recovering: work that ends with this instance. And when the next interrupted one is due.
+  // Running or recovering: work that ends with this instance. And when the next interrupted one is
+  // due.
   [[nodiscard]] Wake wake() const;
 
   struct Counts {
@@ -222,7 +241,8 @@ class Fibers {
   Random& random_;
   const FiberSettings settings_;
   ClockJump jump_;
-  // Of these the attempts, the claims and the progress are as on disk, for the rest the row says it.
+  // Of these the attempts, the claims and the progress are as on disk, for the rest the row says
+  // it.
   std::map<FiberHandle, Job> running_;
   std::map<std::string, FiberHandle, std::less<>> handles_;  // of running_, by id
   std::map<std::string, Job, std::less<>> recovering_;       // by id

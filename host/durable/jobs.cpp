@@ -70,7 +70,8 @@ void Jobs::prepare_write() {
   database_.begin_write();
   if (exists()) return;
   storage::create_job_tables(database_.connection());
-  // Not remembered: a savepoint that the plugin rolls back could take them away again. The next look finds them.
+  // Not remembered: a savepoint that the plugin rolls back could take them away again. The next
+  // look finds them.
 }
 
 Statement& Jobs::kept(std::string_view sql) {
@@ -79,7 +80,7 @@ Statement& Jobs::kept(std::string_view sql) {
   return *statement;
 }
 
-// ---- rows -------------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<Job> Jobs::first(std::string_view where, Params params) {
   std::optional<Job> found;
@@ -179,7 +180,7 @@ void Jobs::erase(std::int64_t seq) {
   run("DELETE FROM cf_agents_jobs WHERE seq = ?", std::array{Param(seq)});
 }
 
-// ---- lines ------------------------------------------------------------------------------------------------
+// ---- lines --------------------------------------------------------------------------------------
 
 std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
                                    const std::function<bool(const Job&)>& fits) {
@@ -234,7 +235,7 @@ void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
       params);
 }
 
-// ---- numbers and retention --------------------------------------------------------------------------------
+// ---- numbers and retention ----------------------------------------------------------------------
 
 std::size_t Jobs::count_bound(JobKind kind) {
   // Each by itself: SQLite looks up a minimum or a maximum only when it is alone.
@@ -262,7 +263,7 @@ std::vector<Job> Jobs::expired(std::string_view keep, std::int64_t before_ms, st
   return found;
 }
 
-// ---- documents --------------------------------------------------------------------------------------------
+// ---- documents ----------------------------------------------------------------------------------
 
 std::optional<std::string> Jobs::document(std::int64_t seq, JobPart part) {
   if (!exists()) return std::nullopt;

@@ -29,7 +29,8 @@ enum class JobState : std::int64_t {
   kSettled = 4,
 };
 
-// What may be large lies beside the row, so that writing one rewrites neither the row nor the others.
+// What may be large lies beside the row, so that writing one rewrites neither the row nor the
+// others.
 enum class JobPart : std::int64_t {
   kInput = 1,  // or the payload
   kMetadata = 2,
@@ -39,8 +40,8 @@ enum class JobPart : std::int64_t {
   kLastError = 6,  // of the host's last try
 };
 
-// A row without its documents. The columns are described in storage/agent_schema.hpp; those of schedules alone are in
-// schedule_table.hpp. Times are Unix milliseconds.
+// A row without its documents. The columns are described in storage/agent_schema.hpp; those of
+// schedules alone are in schedule_table.hpp. Times are Unix milliseconds.
 struct Job {
   std::int64_t seq = 0;
   JobKind kind = JobKind::kFiber;
@@ -76,8 +77,9 @@ struct Job {
 };
 
 // Promises
-//  P1 One index   What is due, what is dead and what is behind the head are neighbours in one index: neither claiming nor looking for
-//                 the next moment costs more with 10,000 jobs than with 10.
+//  P1 One index   What is due, what is dead and what is behind the head are neighbours in one
+//                 index: neither claiming nor looking for the next moment costs more with 10,000
+//                 jobs than with 10.
 //  P2 Lazy        Reading makes nothing: an agent without work has no tables.
 //
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
@@ -94,7 +96,8 @@ class Jobs {
   [[nodiscard]] bool exists();
 
   // ---- rows ----
-  // Texts of SQL are literals: each is prepared once and kept. `where` is what follows the table's name, up to the ORDER BY.
+  // Texts of SQL are literals: each is prepared once and kept. `where` is what follows the table's
+  // name, up to the ORDER BY.
   [[nodiscard]] std::optional<Job> first(std::string_view where, Params params);
   // Until `see` returns false. `see` may read by other texts than this one, but not write.
   void each(std::string_view where, Params params, const std::function<bool(Job&)>& see);
@@ -117,11 +120,13 @@ class Jobs {
                                              const std::function<bool(const Job&)>& fits);
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
-  // What an instance that is gone had claimed, and was about to do (`settled` false) or tell (true), waits again.
+  // What an instance that is gone had claimed, and was about to do (`settled` false) or tell
+  // (true), waits again.
   void release(JobKind kind, bool settled, std::int64_t now_ms);
   // A line moves by so much: the wall's clock was set.
   void shift(JobKind kind, JobState state, std::int64_t by_ms);
-  // No wait is longer than this: one that is was written by a clock that has been set back since. One that has no wait is due.
+  // No wait is longer than this: one that is was written by a clock that has been set back since.
+  // One that has no wait is due.
   void bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
                    std::chrono::milliseconds cap);
 
@@ -129,7 +134,8 @@ class Jobs {
   // An upper bound of count(), at the cost of two looks into an index.
   [[nodiscard]] std::size_t count_bound(JobKind kind);
   [[nodiscard]] std::size_t count(JobKind kind);
-  // Those under this retention that ended at `before_ms` or earlier, longest ago first; at most `limit`.
+  // Those under this retention that ended at `before_ms` or earlier, longest ago first; at most
+  // `limit`.
   [[nodiscard]] std::vector<Job> expired(std::string_view keep, std::int64_t before_ms,
                                          std::size_t limit);
 

@@ -95,7 +95,7 @@ ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, c
       settings_(settings),
       jump_(clock) {}
 
-// ---- what an earlier instance left ------------------------------------------------------------------------
+// ---- what an earlier instance left --------------------------------------------------------------
 
 void ManagedFibers::load() {
   if (!jobs_.exists()) return;
@@ -114,7 +114,7 @@ void ManagedFibers::close() {
   jobs_.close();
 }
 
-// ---- records and rows -------------------------------------------------------------------------------------
+// ---- records and rows ---------------------------------------------------------------------------
 
 FiberRecord ManagedFibers::record_of(const Job& job) {
   FiberRecord record;
@@ -122,7 +122,8 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   record.id = job.id;
   record.key = job.key;
   record.name = job.name;
-  // A word that we do not know was written by a foreign hand: the fiber is then as good as interrupted.
+  // A word that we do not know was written by a foreign hand: the fiber is then as good as
+  // interrupted.
   record.status = fiber_status(job.status.value_or("")).value_or(FiberStatus::kInterrupted);
   record.dead = job.dead;
   record.created_at_ms = job.created_at_ms;
@@ -170,7 +171,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   fibers_.forget_moment();
 }
 
-// ---- start ------------------------------------------------------------------------------------------------
+// ---- start --------------------------------------------------------------------------------------
 
 Result<std::optional<FiberRecord>> ManagedFibers::find_named(const ManagedRequest& request) {
   std::optional<FiberRecord> by_id;
@@ -203,7 +204,8 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (!same) {
     return Error{Errc::kConflict, "a managed fiber of this id or key has another name or input"};
   }
-  // Else whoever asks for the key alone would start it a second time. (A new id with a known key is one that was made for this try.)
+  // Else whoever asks for the key alone would start it a second time. (A new id with a known key is
+  // one that was made for this try.)
   if (!request.key.empty() && request.key != record->key)
     return Error{Errc::kConflict, "the managed fiber of this id has another key, or none"};
   if (record->settled() && request.policy == SettledKey::kReject) {
@@ -273,7 +275,7 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
   return handle;
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus status,
                                             std::string_view body) {
@@ -381,7 +383,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   return {};
 }
 
-// ---- recovery ---------------------------------------------------------------------------------------------
+// ---- recovery -----------------------------------------------------------------------------------
 
 bool ManagedFibers::is_managed(std::string_view id) {
   if (const auto standing = fibers_.find(id); standing && !standing->dead) return standing->managed;

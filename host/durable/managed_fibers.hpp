@@ -1,6 +1,6 @@
 #pragma once
-// The records of one agent's managed fibers. What they mean to an agent's author, and the table of their statuses, are in
-// hearth/ext/managed_fibers.h.
+// The records of one agent's managed fibers. What they mean to an agent's author, and the table of
+// their statuses, are in hearth/ext/managed_fibers.h.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -66,19 +66,25 @@ struct ManagedChange {
   std::string record;  // JSON
 };
 
-// Layered over Fibers: a managed fiber is one row, which Fibers works on until it is settled, and this class from then on.
+// Layered over Fibers: a managed fiber is one row, which Fibers works on until it is settled, and
+// this class from then on.
 //
 // Promises
-//  P1 One unit     A record and the progress of its work are one row. load() settles what recovery had given up.
+//  P1 One unit     A record and the progress of its work are one row. load() settles what recovery
+//                  had given up.
 //  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
-//  P3 Told         A settled record stays to be told (next_untold()) until told() has been called for it, or it was replaced, retried
-//                  or removed on purpose. Retention does not touch it before. Telling is claimed before: what kills the process
-//                  again and again is told after growing waits, and given up after max_tell_interruptions. The record then stays until it is removed.
-//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so is an id whose
-//                  record has another key, or none.
+//  P3 Told         A settled record stays to be told (next_untold()) until told() has been called
+//                  for it, or it was replaced, retried or removed on purpose. Retention does not
+//                  touch it before. Telling is claimed before: what kills the process again and
+//                  again is told after growing waits, and given up after max_tell_interruptions.
+//                  The record then stays until it is removed.
+//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so
+//                  is an id whose record has another key, or none.
 //
-// Savepoints      None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
-// Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only when they were committed.
+// Savepoints      None of it may be called while a savepoint of the agent's own is open: what that
+//                 rolls back is in memory here.
+// Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only
+//                             when they were committed.
 // Bounded         In memory: what is being told. A list ends at 4 MiB.
 class ManagedFibers {
  public:
@@ -99,41 +105,47 @@ class ManagedFibers {
   Result<Started> start(const ManagedRequest& request);
   // kNotFound: not being offered now; kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
-  // kNotFound: settled before. kInvalidArgument: not a status to settle with, or a result that is no JSON; kLimitExceeded: a result too
-  // large; then it still runs. The change says kPending if the work has failed and is to begin again.
+  // kNotFound: settled before. kInvalidArgument: not a status to settle with, or a result that is
+  // no JSON; kLimitExceeded: a result too large; then it still runs. The change says kPending if
+  // the work has failed and is to begin again.
   Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body);
 
   // By id or by key; the other is empty. kNotFound, kInvalidArgument.
   Result<std::string> inspect(std::string_view id, std::string_view key);
-  // A JSON array, newest first. kNotFound: no record has the id `after`. A page of more than 4 MiB ends before its limit: only an
-  // empty page is the last.
+  // A JSON array, newest first. kNotFound: no record has the id `after`. A page of more than 4 MiB
+  // ends before its limit: only an empty page is the last.
   Result<std::string> list(const ManagedFilter& filter);
   // The handle of what ran is of no use afterwards, and what was being recovered cannot be resumed.
   Result<ManagedChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<ManagedChange> resolve(std::string_view id, std::string_view outcome_json);
   Result<void> retry(std::string_view id);
-  // How many have gone. Without `statuses` and `dead`: completed, aborted, and with an error but not dead.
+  // How many have gone. Without `statuses` and `dead`: completed, aborted, and with an error but
+  // not dead.
   Result<std::uint64_t> remove(const ManagedFilter& filter);
 
   // ---- recovery: LiveAgent calls these around Fibers' own ----
   //
-  //   Fibers::begin_recovery() gives one                  is_managed(id): begin_recovery(id), for the event's body
-  //   Fibers::take_passed_over() gives its id             is_managed(id): died(id, why), in the same turn
-  //   the hook ends well, or is not there                 is_managed(id): recovered(id, body), not Fibers::recovered()
-  //   the hook fails, Fibers::failed() says dead          is_managed(id): died(id, why), in the same turn
+  //   Fibers::begin_recovery() gives one                  is_managed(id): begin_recovery(id), for
+  //   the event's body Fibers::take_passed_over() gives its id             is_managed(id): died(id,
+  //   why), in the same turn the hook ends well, or is not there                 is_managed(id):
+  //   recovered(id, body), not Fibers::recovered() the hook fails, Fibers::failed() says dead
+  //   is_managed(id): died(id, why), in the same turn
   [[nodiscard]] bool is_managed(std::string_view id);
-  // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as
+  // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the
+  // two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as
   // JSON text (`"managed":{...},"reason":"..."`).
   std::string begin_recovery(std::string_view id);
-  // The hook has ended well. `outcome_json`: what the event was completed with, or empty. kNotFound: it was resumed or
-  // settled in the meantime, all is well. Anything else: this is no outcome; treat it as a failed hook.
+  // The hook has ended well. `outcome_json`: what the event was completed with, or empty.
+  // kNotFound: it was resumed or settled in the meantime, all is well. Anything else: this is no
+  // outcome; treat it as a failed hook.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
 
   // ---- telling ----
-  // The oldest settled record that has not been told, and is not being told, claimed; nothing if none is, or all must wait. One whose
-  // telling was interrupted too often is never told any more, and passed over.
+  // The oldest settled record that has not been told, and is not being told, claimed; nothing if
+  // none is, or all must wait. One whose telling was interrupted too often is never told any more,
+  // and passed over.
   std::optional<ManagedChange> next_untold();
   // heard false: again, after growing waits that survive restarts.
   void told(std::string_view id, bool heard);
@@ -142,12 +154,14 @@ class ManagedFibers {
   // Those that next_untold() has passed over so since the last call.
   std::vector<std::string> take_never_told() { return std::exchange(never_told_, {}); }
 
-  // Removes what retention says, a few at a time. True if something went. Cheap when nothing is due.
+  // Removes what retention says, a few at a time. True if something went. Cheap when nothing is
+  // due.
   bool sweep();
 
   // True if next_untold() would find something now.
   [[nodiscard]] bool due() const;
-  // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in Fibers::wake().
+  // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in
+  // Fibers::wake().
   [[nodiscard]] Wake wake() const;
 
  private:

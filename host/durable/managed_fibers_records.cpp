@@ -47,7 +47,7 @@ Error bad_query(const char* why) {
 
 }  // namespace
 
-// ---- looking ----------------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 void ManagedFibers::complete(FiberRecord& record) {
   if (record.settled()) return;
@@ -139,7 +139,7 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   return gone.size();
 }
 
-// ---- telling ----------------------------------------------------------------------------------------------
+// ---- telling ------------------------------------------------------------------------------------
 
 void ManagedFibers::follow_clock() {
   const std::int64_t by = jump_.set_back_ms();

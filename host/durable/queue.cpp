@@ -24,7 +24,8 @@ constexpr std::size_t kItemsListedByDefault = 100;
 constexpr std::size_t kMaxItemPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kRemovedAtOnce = 1'000;
 
-// After the second interruption in a row and each further one. The first may be anybody's fault: it is delivered again at once.
+// After the second interruption in a row and each further one. The first may be anybody's fault: it
+// is delivered again at once.
 constexpr std::chrono::milliseconds kInterruptedBase{1'000};
 constexpr std::chrono::milliseconds kInterruptedCap{300'000};
 
@@ -43,7 +44,8 @@ bool has_member(std::string_view payload, const QueueFilter& filter) {
   return same_json(wanted[0].json, filter.value);
 }
 
-// In the order of delivery. ?1 callback, ?2 dead or null, ?3 only or null, ?4 except or null, ?5 after.
+// In the order of delivery. ?1 callback, ?2 dead or null, ?3 only or null, ?4 except or null, ?5
+// after.
 #define HEARTH_QUEUE_CONDITION                                                            \
   "WHERE kind = 4 AND seq > ?5 AND (?1 = '' OR name = ?1) AND (?2 IS NULL OR dead = ?2) " \
   "AND (?3 IS NULL OR seq = ?3) AND (?4 IS NULL OR seq <> ?4)"
@@ -82,7 +84,8 @@ void Queue::find_head() {
     job->wait();
     jobs_.update(*job);
   }
-  // No wait that we would set is longer: one that is was written by a clock that has been set back since.
+  // No wait that we would set is longer: one that is was written by a clock that has been set back
+  // since.
   const std::int64_t longest = std::max<std::int64_t>(
       job->retry.cap.count(), (kInterruptedCap + kInterruptedCap / 4).count());
   head_ = Head{job->seq, DueTime(clock_, std::min(job->next_at_ms, now_ms() + longest))};
@@ -96,7 +99,7 @@ std::string Queue::payload_of(const Job& job) {
   return jobs_.document(job.seq, JobPart::kInput).value_or("null");
 }
 
-// ---- for the agent's code ---------------------------------------------------------------------------------
+// ---- for the agent's code -----------------------------------------------------------------------
 
 Result<void> Queue::make_room() {
   if (!size_) size_ = jobs_.count_bound(JobKind::kItem);
@@ -243,7 +246,7 @@ Result<std::uint64_t> Queue::remove_all(const QueueFilter& filter) {
 std::uint64_t Queue::remove_all_of(const Query& query) {
   const auto count =
       jobs_.number("SELECT count(*) FROM cf_agents_jobs " HEARTH_QUEUE_CONDITION, params_of(query));
-  if (count.value_or(0) == 0) return 0;
+  if (!count || *count == 0) return 0;
   jobs_.run("DELETE FROM cf_agents_jobs " HEARTH_QUEUE_CONDITION, params_of(query));
   return static_cast<std::uint64_t>(*count);
 }
@@ -279,7 +282,7 @@ Result<void> Queue::retry(std::string_view id) {
   return {};
 }
 
-// ---- delivery ---------------------------------------------------------------------------------------------
+// ---- delivery -----------------------------------------------------------------------------------
 
 void Queue::bury(Job& job, std::string_view why) {
   job.state = JobState::kDead;
@@ -380,7 +383,8 @@ bool Queue::due() const {
 
 Wake Queue::wake() const {
   Wake wake;
-  // What is due is begun in this turn: from the first item to the last the index is written to once.
+  // What is due is begun in this turn: from the first item to the last the index is written to
+  // once.
   wake.working = running_ || due();
   if (head_ && !wake.working) wake.at_ms = head_->due.wall_ms(Now(clock_));
   return wake;

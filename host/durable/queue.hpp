@@ -59,22 +59,29 @@ struct QueueEnd {
 };
 
 // state      what is on disk                    leaves it by
-// waiting    the row, next_at                   begin_next() when it is the first and its time has come
-// running    the row, claimed                   ended(); a crash -> waiting, interruption counted, dead after too many; the end of the
-//                                               instance on purpose -> waiting
+// waiting    the row, next_at                   begin_next() when it is the first and its time has
+//                                               come
+// running    the row, claimed                   ended(); a crash -> waiting, interruption counted,
+//                                               dead after too many; the end of the instance on
+//                                               purpose -> waiting
 // dead       the row, last_error                retry() -> waiting, at the end
 //
 // Promises
-//  P1 Order        Items are delivered in the order of push(), one at a time; one that waits to be tried again holds back those behind
-//                  it, a dead one does not.
-//  P2 At least once  The row goes in the transaction that reports its end; never because of the host's own failure.
-//  P3 Claim first  A delivery is claimed on disk before it happens, so that one that kills the process counts.
-//  P4 Kept         An item that cannot be done (no such callback, attempts used up) becomes a dead letter, with its reason.
+//  P1 Order        Items are delivered in the order of push(), one at a time; one that waits to be
+//                  tried again holds back those behind it, a dead one does not.
+//  P2 At least once  The row goes in the transaction that reports its end; never because of the
+//                    host's own failure.
+//  P3 Claim first  A delivery is claimed on disk before it happens, so that one that kills the
+//                  process counts.
+//  P4 Kept         An item that cannot be done (no such callback, attempts used up) becomes a dead
+//                  letter, with its reason.
 //
-// Durable    Methods write into the agent's implicit transaction. The caller commits: after begin_next() before the delivery,
-//            with the turn for the others.
-// Savepoints None of it may be called while a savepoint of the agent's own is open: what that rolls back is in memory here.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
+// Durable    Methods write into the agent's implicit transaction. The caller commits: after
+//            begin_next() before the delivery, with the turn for the others.
+// Savepoints None of it may be called while a savepoint of the agent's own is open: what that rolls
+// back is in memory here.
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
+//                                         disk.
 // Bounded    In memory: the head of the queue only, whatever its length. A list ends at 4 MiB.
 class Queue {
  public:
@@ -93,8 +100,8 @@ class Queue {
   // kInvalidArgument, kLimitExceeded.
   Result<Pushed> push(const QueueRequest& request);
   Result<std::string> get(std::string_view id);  // kNotFound
-  // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page of more than 4 MiB ends before its limit: only
-  // an empty page is the last.
+  // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page of more
+  // than 4 MiB ends before its limit: only an empty page is the last.
   Result<std::string> list(const QueueFilter& filter);
   // What runs goes on to its end, which is then kRemoved. kNotFound.
   Result<void> remove(std::string_view id);
@@ -103,10 +110,11 @@ class Queue {
   // A dead letter goes to the end of the queue. kNotFound: no dead letter has this id.
   Result<void> retry(std::string_view id);
 
-  // The item to deliver now, claimed; nothing if one is running, none waits, or the first one's time has not come. An item that was
-  // interrupted too often is dead from now on, and passed over.
+  // The item to deliver now, claimed; nothing if one is running, none waits, or the first one's
+  // time has not come. An item that was interrupted too often is dead from now on, and passed over.
   std::optional<QueueDelivery> begin_next();
-  // The delivery has ended. `missing`: the class has no such callback. `error` is a text for people, empty when done.
+  // The delivery has ended. `missing`: the class has no such callback. `error` is a text for
+  // people, empty when done.
   QueueEnd ended(bool done, bool missing, std::string_view error);
   // The instance goes on purpose: what runs is interrupted, and that counts for nothing.
   void interrupt_on_purpose();

@@ -54,7 +54,8 @@ std::uint32_t Recurrence::count(std::int64_t after, std::int64_t until) const {
 std::optional<std::int64_t> Recurrence::first_of_last(std::uint32_t n, std::int64_t after,
                                                       std::int64_t until) const {
   if (n == 0 || count_up_to(1, after, until) == 0) return std::nullopt;
-  // The latest moment after which there are still n of them, by halves: an expression is only ever read forwards.
+  // The latest moment after which there are still n of them, by halves: an expression is only ever
+  // read forwards.
   std::int64_t enough = after;
   std::int64_t too_few = until;
   if (count_up_to(n, enough, until) < n) return next(after);

@@ -15,11 +15,11 @@ namespace hearth::durable {
 // More missed occurrences than these are not counted: 1,000 stands for 1,000 or more.
 inline constexpr std::uint32_t kMostCounted = 1'000;
 
-// The occurrences of one schedule: those of a cron expression in its time zone, or every so many milliseconds. Times are
-// Unix milliseconds. Cheap to make, immutable.
+// The occurrences of one schedule: those of a cron expression in its time zone, or every so many
+// milliseconds. Times are Unix milliseconds. Cheap to make, immutable.
 //
-// Bounded   No member's cost grows with the length of the time that it is asked about, beyond kMostCounted steps of a cron
-//           expression (some tens of thousand for first_of_last).
+// Bounded   No member's cost grows with the length of the time that it is asked about, beyond
+//           kMostCounted steps of a cron expression (some tens of thousand for first_of_last).
 class Recurrence {
  public:
   // Failure: as Cron::parse() and `find_zone`.
@@ -37,9 +37,10 @@ class Recurrence {
   [[nodiscard]] std::optional<std::int64_t> first_of_last(std::uint32_t n, std::int64_t after,
                                                           std::int64_t until) const;
 
-  // Where to look for the occurrence that follows the one at `last`, when it is `now`: after both of them. If the clock was set
-  // back since, what the clock shows a second time comes a second time only for cron expressions that follow real
-  // time, and for all if it was set back by more than three hours: then it was wrong before.
+  // Where to look for the occurrence that follows the one at `last`, when it is `now`: after both
+  // of them. If the clock was set back since, what the clock shows a second time comes a second
+  // time only for cron expressions that follow real time, and for all if it was set back by more
+  // than three hours: then it was wrong before.
   [[nodiscard]] std::int64_t search_from(std::int64_t last, std::int64_t now) const;
 
  private:

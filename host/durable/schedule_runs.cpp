@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
 constexpr std::size_t kMaxRunErrorBytes = 4'096;
 constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
-// Until a class that lacks a callback is asked again, or time zones that cannot be read are looked up again.
+// Until a class that lacks a callback is asked again, or time zones that cannot be read are looked
+// up again.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
 constexpr std::chrono::milliseconds kMissingCap{3'600'000};
 
@@ -44,7 +45,7 @@ void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t coun
       Note{row.parent.empty() ? row.id : row.parent, row.callback, what, count, std::move(reason)});
 }
 
-// ---- what begins ------------------------------------------------------------------------------------------
+// ---- what begins --------------------------------------------------------------------------------
 
 std::optional<ScheduleRun> Schedules::begin_due() {
   if (going_) return std::nullopt;
@@ -96,8 +97,8 @@ void Schedules::note_crowds(std::int64_t now) {
   }
 }
 
-// Whether an occurrence that was never begun runs now, as the misfire policy says. If not, the row has its next
-// time, or is gone. Of those that do, row.missed tells for how many others they stand.
+// Whether an occurrence that was never begun runs now, as the misfire policy says. If not, the row
+// has its next time, or is gone. Of those that do, row.missed tells for how many others they stand.
 bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
   const bool too_late = row.misfire == Misfire::kSkip && now - row.scheduled_for > kTooLate;
   if (row.is_one_shot()) {
@@ -136,8 +137,8 @@ bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
   return true;
 }
 
-// A run of its own for a schedule whose runs may be beside each other; the schedule goes on to its next time. Nothing if too
-// many of its runs are not over: then this one is left out.
+// A run of its own for a schedule whose runs may be beside each other; the schedule goes on to its
+// next time. Nothing if too many of its runs are not over: then this one is left out.
 std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
@@ -191,7 +192,7 @@ ScheduleRun Schedules::claim(ScheduleRow& row, std::int64_t now) {
   return run;
 }
 
-// ---- what comes after -------------------------------------------------------------------------------------
+// ---- what comes after ---------------------------------------------------------------------------
 
 void Schedules::die(ScheduleRow& row, std::string reason) {
   note(row, Note::What::kDead, 1, reason);
@@ -208,7 +209,8 @@ void Schedules::die(ScheduleRow& row, std::string reason) {
   store(row);
 }
 
-// This machine cannot say now when the row is due. It is kept as it is and looked at again, like one whose callback is missing.
+// This machine cannot say now when the row is due. It is kept as it is and looked at again, like
+// one whose callback is missing.
 void Schedules::put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
   note(row, Note::What::kPutOff, 1, why.message);
   ++row.missing;
@@ -251,8 +253,8 @@ bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::in
   return true;
 }
 
-// The run ended at `ended_at`, and the next time is as it was then, also if it is found out only now: what has passed by then is
-// missed like any other.
+// The run ended at `ended_at`, and the next time is as it was then, also if it is found out only
+// now: what has passed by then is missed like any other.
 void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
@@ -270,7 +272,8 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
     set_next(row, ended_at + row.length_ms, ended_at);
     return store(row);
   }
-  // Up to there the misfire policy has spoken: until its beginning, or, of those that were run one by one, until the first began.
+  // Up to there the misfire policy has spoken: until its beginning, or, of those that were run one
+  // by one, until the first began.
   const bool was_caught_up = row.catch_up_until >= row.scheduled_for;
   const std::int64_t from =
       was_caught_up ? row.catch_up_until : std::max(row.scheduled_for, row.begun_at);

@@ -128,7 +128,7 @@ void ScheduleTable::close() {
   jobs_.close();
 }
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 std::vector<ScheduleRow> ScheduleTable::load() {
   std::vector<ScheduleRow> result;
@@ -269,7 +269,7 @@ std::vector<ScheduleTable::Crowd> ScheduleTable::crowds(std::int64_t now_ms, std
   return result;
 }
 
-// ---- writing ----------------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
 void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
   prepare_write();

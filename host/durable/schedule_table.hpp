@@ -16,26 +16,32 @@
 
 namespace hearth::durable {
 
-// One row: a schedule, or one run of a schedule whose runs may overlap (it has a parent then, and is over after this run). All times
-// are Unix milliseconds.
+// One row: a schedule, or one run of a schedule whose runs may overlap (it has a parent then, and
+// is over after this run). All times are Unix milliseconds.
 //
 // In cf_agents_jobs (storage/agent_schema.hpp) it has kind 3, and these columns of its own:
 //
-//     parent TEXT, type TEXT ('delay', 'at', 'cron', 'interval'), length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER,
-//     misfire, misfire_limit, overlap, paused INTEGER,
-//     missing INTEGER,                how often in a row the class had no such callback, or this machine no time zones
-//     running INTEGER,                runs that were begun and are not over, by this instance or by one that is gone
-//     scheduled_for INTEGER,          the occurrence that `next_at` is about (a try of it may be later)
-//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run, and when the next one is could not be
-//                                     found out at `set_at`, when it ended
-//     missed INTEGER,                 occurrences that it stands for, or that were skipped before it
+//     parent TEXT, type TEXT ('delay', 'at', 'cron', 'interval'), length_ms INTEGER, cron TEXT,
+//     time_zone TEXT, fixed_rate INTEGER, misfire, misfire_limit, overlap, paused INTEGER,
+//     missing INTEGER,                how often in a row the class had no such callback, or this
+//                                     machine no time zones
+//     running INTEGER,                runs that were begun and are not over, by this instance or by
+//                                     one that is gone
+//     scheduled_for INTEGER,          the occurrence that `next_at` is about (a try of it may be
+//                                     later)
+//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run,
+//                                     and when the next one is could not be found out at `set_at`,
+//                                     when it ended
+//     missed INTEGER,                 occurrences that it stands for, or that were skipped before
+//                                     it
 //     begun_at INTEGER,               when that occurrence was begun first; 0: not yet
 //     catch_up_until INTEGER,         occurrences up to here were missed and run one by one
 //     set_at INTEGER,                 when `next_at` was decided on
 //     last_run INTEGER
 //
-// Of the common ones: name is the callback, key the likeness, next_at the time (NULL: never), attempts the tries of the occurrence that
-// have failed, interruptions times in a row that a begun run came to no end, claims the runs.
+// Of the common ones: name is the callback, key the likeness, next_at the time (NULL: never),
+// attempts the tries of the occurrence that have failed, interruptions times in a row that a begun
+// run came to no end, claims the runs.
 struct ScheduleRow {
   std::int64_t seq = 0;
   std::string id;
@@ -104,7 +110,8 @@ class ScheduleTable {
   [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // no run of a parent
   [[nodiscard]] std::string payload(std::int64_t seq);  // JSON; "null" if there is no row
   [[nodiscard]] std::vector<std::int64_t> children(std::string_view parent);
-  // The oldest schedule that is like it and waits, is paused or missing, or comes again after its run. A dead one is none.
+  // The oldest schedule that is like it and waits, is paused or missing, or comes again after its
+  // run. A dead one is none.
   [[nodiscard]] std::optional<std::int64_t> find_alike(std::string_view likeness);
   // The oldest dead one that is like it.
   [[nodiscard]] std::optional<std::int64_t> find_dead(std::string_view likeness);

@@ -1,4 +1,5 @@
-// What an agent asks of its schedules, and how they follow the clock. Their runs: schedule_runs.cpp.
+// What an agent asks of its schedules, and how they follow the clock. Their runs:
+// schedule_runs.cpp.
 #include "durable/schedules.hpp"
 
 #include "durable/schedule_record.hpp"
@@ -47,7 +48,7 @@ void Schedules::close() {
   table_.close();
 }
 
-// ---- the rows and what is known of them -------------------------------------------------------------------
+// ---- the rows and what is known of them ---------------------------------------------------------
 
 void Schedules::store(ScheduleRow& row) {
   table_.update(row);
@@ -77,7 +78,7 @@ std::string Schedules::record_of(const ScheduleRow& row) {
   return schedule_record(row, table_.payload(row.seq));
 }
 
-// ---- the wall's clock -------------------------------------------------------------------------------------
+// ---- the wall's clock ---------------------------------------------------------------------------
 
 std::int64_t Schedules::clock_jump() const {
   return wall_less_steady(clock_) - wall_less_steady_;
@@ -104,7 +105,8 @@ void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t no
   row.time = row.scheduled_for = *at;
 }
 
-// An occurrence is owed, and nothing could run it from `from` to `now`: what came meanwhile is missed like any other.
+// An occurrence is owed, and nothing could run it from `from` to `now`: what came meanwhile is
+// missed like any other.
 // Failure: kUnavailable, and nothing is changed: it must be reckoned later.
 Result<void> Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
@@ -154,7 +156,8 @@ void Schedules::take_up(ScheduleRow& row) {
   if (changed) store(row);
 }
 
-// While the instance lives it knows by how much the clock was moved, from the clock that nobody moves.
+// While the instance lives it knows by how much the clock was moved, from the clock that nobody
+// moves.
 void Schedules::follow_clock() {
   const std::int64_t jump = clock_jump();
   wall_less_steady_ += jump;
@@ -172,7 +175,7 @@ void Schedules::follow_clock() {
   moment_.reset();
 }
 
-// ---- what an agent asks for -------------------------------------------------------------------------------
+// ---- what an agent asks for ---------------------------------------------------------------------
 
 Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
   follow_clock();
@@ -282,7 +285,7 @@ Result<void> Schedules::retry(std::string_view id) {
   return {};
 }
 
-// ---- what is due ------------------------------------------------------------------------------------------
+// ---- what is due --------------------------------------------------------------------------------
 
 bool Schedules::due() const {
   if (going_ || full()) return false;

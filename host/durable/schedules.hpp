@@ -1,5 +1,6 @@
 #pragma once
-// The schedules of one live agent. What they mean to an agent's author is said in hearth/ext/schedule.h.
+// The schedules of one live agent. What they mean to an agent's author is said in
+// hearth/ext/schedule.h.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -23,36 +24,48 @@ namespace hearth::durable {
 
 // state      what is on disk                              leaves it by
 // waiting    the row, its time                            begin_due() once the time has come
-// running    the row, claimed                             ended(); a crash -> waiting, due at once, interruption counted, dead after
-//                                                         too many; the end of the instance on purpose -> waiting, due at once
+// running    the row, claimed                             ended(); a crash -> waiting, due at once,
+//            interruption counted, dead after
+//                                                         too many; the end of the instance on
+//                                                         purpose -> waiting, due at once
 // paused     the row, paused                              pause(false)
-// missing    the row, a time after growing waits          begin_due(); load() makes it due at once. Also when this machine cannot say
-//                                                         when a cron row is due, for want of its time zones
-// dead       the row, no time                             retry(); create(), if it is idempotent and like it: the new row takes its place
+// missing    the row, a time after growing waits          begin_due(); load() makes it due at once.
+//            Also when this machine cannot say
+//                                                         when a cron row is due, for want of its
+//                                                         time zones
+// dead       the row, no time                             retry(); create(), if it is idempotent
+//            and like it: the new row takes its place
 //
 // Promises
-//  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the process counts.
-//  P2 At least once A one-shot row goes in the transaction that reports its run, or when it is too late for misfire kSkip; never
+//  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the
+//                   process counts.
+//  P2 At least once A one-shot row goes in the transaction that reports its run, or when it is too
+//  late for misfire kSkip; never
 //                   because of the host's own failure.
 //  P3 Next          A recurring row gets its next time in the transaction that reports the run.
-//  P4 Clock         When the wall's clock is set back or ahead, intervals and delays that wait keep their length as well as they can:
-//                   none waits longer than its own length from now, and none runs more than once for the jump.
-//                   While an instance lives it measures a jump by the steady clock and moves them by it; a row that another
-//                   instance left is bounded by its length from now. What follows the wall is said in hearth/ext/schedule.h.
-//  P5 Fair          Due rows begin in the order of their times; one that runs holds nobody else up, up to max_running.
+//  P4 Clock         When the wall's clock is set back or ahead, intervals and delays that wait keep
+//                   their length as well as they can: none waits longer than its own length from
+//                   now, and none runs more than once for the jump. While an instance lives it
+//                   measures a jump by the steady clock and moves them by it; a row that another
+//                   instance left is bounded by its length from now. What follows the wall is said
+//                   in hearth/ext/schedule.h.
+//  P5 Fair          Due rows begin in the order of their times; one that runs holds nobody else up,
+//                   up to max_running.
 //
-// Durable    Methods write into the agent's implicit transaction. The caller commits: after begin_due() before the run is
-//            delivered, with the turn for the others (which is also when begin_due() gave nothing: it may have put off a row,
-//            or followed the clock).
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the disk.
-// Bounded    In memory: what runs. On disk nothing until the first is made. No call but load() and the first after a jump of the
-//            clock looks at all rows.
+// Durable    Methods write into the agent's implicit transaction. The caller commits: after
+//            begin_due() before the run is delivered, with the turn for the others (which is also
+//            when begin_due() gave nothing: it may have put off a row, or followed the clock).
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
+//                                         disk.
+// Bounded    In memory: what runs. On disk nothing until the first is made. No call but load() and
+//            the first after a jump of the clock looks at all rows.
 class Schedules {
  public:
   Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
             ScheduleSettings settings);
 
-  // What an earlier instance left. Once, before anything else. Writes where a run was left or the clock was set back.
+  // What an earlier instance left. Once, before anything else. Writes where a run was left or the
+  // clock was set back.
   void load();
   // Gives up what holds the database; only wake() and the counts may be called afterwards.
   void close();
@@ -62,8 +75,8 @@ class Schedules {
     std::string id;
     bool created = true;
   };
-  // An idempotent request like a row that is not dead gives that row. A like row that is dead goes in the same transaction as the
-  // new one is made, which takes over what runs of it are not over.
+  // An idempotent request like a row that is not dead gives that row. A like row that is dead goes
+  // in the same transaction as the new one is made, which takes over what runs of it are not over.
   Result<Created> create(const ScheduleRequest& request);
   Result<std::string> get(std::string_view id);
   // JSON array of at most 1,000 records and 8 MiB; empty if `after` names none.
@@ -74,14 +87,15 @@ class Schedules {
 
   // The next run that is due, claimed; nothing if none is or enough run.
   std::optional<ScheduleRun> begin_due();
-  // A run that begin_due() gave has ended. `error` is a text for people; up to 4 KiB of it are kept.
+  // A run that begin_due() gave has ended. `error` is a text for people; up to 4 KiB of it are
+  // kept.
   ScheduleEnd ended(std::uint64_t run, RunOutcome outcome, std::string_view error);
-  // The instance goes on purpose: what runs is interrupted, and that counts for nothing. Nothing begins any more, and
-  // wake() is what is to be done after it.
+  // The instance goes on purpose: what runs is interrupted, and that counts for nothing. Nothing
+  // begins any more, and wake() is what is to be done after it.
   void interrupt_on_purpose();
 
-  // Occurrences that were skipped or left out since the last call (misfire, overlap), rows that died, and rows that were
-  // looked at in vain because there are no time zones now: for logs.
+  // Occurrences that were skipped or left out since the last call (misfire, overlap), rows that
+  // died, and rows that were looked at in vain because there are no time zones now: for logs.
   struct Note {
     std::string id;
     std::string callback;

@@ -30,7 +30,8 @@ year year_of(std::int64_t second) {
   return std::chrono::year_month_day(day).year();
 }
 
-// The last listed year whose days fall on the same weekdays: rules such as "the last Sunday in March" give the same dates.
+// The last listed year whose days fall on the same weekdays: rules such as "the last Sunday in
+// March" give the same dates.
 year model_of(year late) {
   const std::chrono::weekday first{sys_days(late / 1 / 1)};
   for (year model = kLastListedYear; model > kFirstModelYear; --model) {
@@ -53,15 +54,16 @@ date::sys_info info_at(const date::time_zone& zone, std::int64_t instant) {
 std::int64_t seconds_to_model(const date::time_zone& zone, std::int64_t second) {
   const year late = year_of(second);
   if (late <= kLastListedYear) return 0;
-  // A zone whose clock rests goes on resting: an earlier model year might know changes that were abolished.
+  // A zone whose clock rests goes on resting: an earlier model year might know changes that were
+  // abolished.
   const date::sys_info last = info_at(zone, first_second(kLastListedYear) + 24 * 3600);
   const bool rests =
       last.end.time_since_epoch().count() >= first_second(kLastListedYear + std::chrono::years(1));
   return first_second(late) - first_second(rests ? kLastListedYear : model_of(late));
 }
 
-// The database, read once. That it is read before anybody looks is said here and not left to the library: a ThreadSanitizer sees
-// only what this code does.
+// The database, read once. That it is read before anybody looks is said here and not left to the
+// library: a ThreadSanitizer sees only what this code does.
 const date::tzdb& database() {
   static const date::tzdb& read = date::get_tzdb();
   return read;

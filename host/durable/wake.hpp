@@ -7,11 +7,11 @@
 
 namespace hearth::durable {
 
-// Everything that an agent must do later, as one value. It is a pure function of the agent's rows and of what it holds
-// in memory; the host keeps the last one in its wake index.
+// Everything that an agent must do later, as one value. It is a pure function of the agent's rows
+// and of what it holds in memory; the host keeps the last one in its wake index.
 struct Wake {
-  // Work is under way in memory. While the process lives nothing needs to wake it; after the process was
-  // replaced its work was interrupted, and the agent is woken at once.
+  // Work is under way in memory. While the process lives nothing needs to wake it; after the
+  // process was replaced its work was interrupted, and the agent is woken at once.
   bool working = false;
 
   // The earliest moment at which a row is due, Unix milliseconds.
@@ -19,7 +19,8 @@ struct Wake {
 
   [[nodiscard]] bool none() const { return !working && !at_ms; }
 
-  // True if the index must know this wake before the agent commits: with `known` in its place it would come too late.
+  // True if the index must know this wake before the agent commits: with `known` in its place it
+  // would come too late.
   [[nodiscard]] bool earlier_than(const Wake& known) const {
     if (working && !known.working) return true;
     return at_ms && (!known.at_ms || *at_ms < *known.at_ms);

@@ -98,8 +98,8 @@ void Acceptor::go_on() {
   });
 }
 
-// Exactly one of a wait, a pause, the post of start() or waiting_ is pending while the acceptor is open; its
-// handler sees closing_ and ends.
+// Exactly one of a wait, a pause, the post of start() or waiting_ is pending while the acceptor is
+// open; its handler sees closing_ and ends.
 void Acceptor::close() {
   asio::post(loop_, [this] {
     closing_ = true;

@@ -21,16 +21,18 @@
 
 namespace hearth::net {
 
-// Listens on one address. A loop that stands still takes nothing from the others: the connections are theirs
-// from the moment they are accepted, and which loop gets one is decided then.
+// Listens on one address. A loop that stands still takes nothing from the others: the connections
+// are theirs from the moment they are accepted, and which loop gets one is decided then.
 //
-// Promises  A connection too many is told so: 503, and closed. So is one that finds no descriptor left.
-// Bounded   At most kMostRefused connections that were refused linger, so that their clients can read why;
-//           for one more the oldest of them is cut.
-// Threads   All members from any thread, in the order of their lifetime. The owner's functions are called on
-//           the acceptor's thread.
-// Lifetime  listen(), start(), close(), and destroy after `closed` was called. One that was never started may
-//           just be destroyed. `closed` is the last call to the owner, who must not destroy the acceptor within.
+// Promises  A connection too many is told so: 503, and closed. So is one that finds no descriptor
+//           left.
+// Bounded   At most kMostRefused connections that were refused linger, so that their clients can
+//           read why; for one more the oldest of them is cut.
+// Threads   All members from any thread, in the order of their lifetime. The owner's functions are
+//           called on the acceptor's thread.
+// Lifetime  listen(), start(), close(), and destroy after `closed` was called. One that was never
+//           started may just be destroyed. `closed` is the last call to the owner, who must not
+//           destroy the acceptor within.
 class Acceptor {
  public:
   // What becomes of the connection that comes next.

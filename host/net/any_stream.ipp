@@ -19,8 +19,8 @@ namespace hearth::net {
 
 inline constexpr std::string_view kTooBig = "message too big";
 
-// Beast closes by itself when a message is too long, with a frame that gives no reason (RFC 6455 5.5.1): this
-// one, and the one that is sent in its place.
+// Beast closes by itself when a message is too long, with a frame that gives no reason (RFC 6455
+// 5.5.1): this one, and the one that is sent in its place.
 inline constexpr std::string_view kBareTooBig = "\x88\x02\x03\xF1";
 inline constexpr std::string_view kTooBigHead = "\x88\x11\x03\xF1";
 static_assert(kTooBigHead[1] == static_cast<char>(2 + kTooBig.size()));

@@ -36,7 +36,8 @@ constexpr std::size_t kKeptRead = 4096;
 // Answers to at most this many messages of one burst wait for each other. A burst is what one read
 // from the socket brought in.
 constexpr int kMostAnswersGathered = 128;
-// Below this a copy takes no more memory than a reference does, and leaves in one piece with what is before it.
+// Below this a copy takes no more memory than a reference does, and leaves in one piece with what
+// is before it.
 constexpr std::size_t kSmallestShared = 256;
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
@@ -155,7 +156,7 @@ class BeastWebSocket final : public WebSocket,
   bool pinged_ = false;      // a ping was sent at heard_at_ and nothing was heard since
 };
 
-// ---- opening --------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
 bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol) {
   namespace http = beast::http;
@@ -193,7 +194,7 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
   stream_->flush_soon();
 }
 
-// ---- reading --------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 void BeastWebSocket::read() {
   reading_ = true;
@@ -282,9 +283,10 @@ void BeastWebSocket::on_read_failed(error_code error) {
   end(code, reason, false);
 }
 
-// ---- writing --------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
-// Beside Beast: a whole message is appended at once, and Beast's own frames (pong, close) are as well.
+// Beside Beast: a whole message is appended at once, and Beast's own frames (pong, close) are as
+// well.
 void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
@@ -318,8 +320,8 @@ void BeastWebSocket::queued(bool others_waited) {
 // Ends it with 1013, for a peer that need not be heard any more.
 void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
   share_.note_drop(why);
-  // The close frame stands behind everything that is queued: it arrives only if the peer reads after
-  // all, so it gets less time than a close that the peer takes part in.
+  // The close frame stands behind everything that is queued: it arrives only if the peer reads
+  // after all, so it gets less time than a close that the peer takes part in.
   start_close(
       kCloseTryAgainLater, reason,
       std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
@@ -351,7 +353,7 @@ void BeastWebSocket::on_close_done(error_code error) {
   end(code, {peers.reason.data(), peers.reason.size()}, true);
 }
 
-// ---- the end --------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void BeastWebSocket::abort() {
   if (state_ == State::kGone || state_ == State::kEnding) return;
@@ -439,16 +441,16 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
   return true;
 }
 
-// Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the end
-// of a peer that leaves would go unnoticed.
+// Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the
+// end of a peer that leaves would go unnoticed.
 void BeastWebSocket::watch_paused(SocketTime now) {
   pinged_ = false;
   if (!stream_->peer_has_left()) {
     heard_at_ = now;
     return;
   }
-  // Reading finds what it still said, or its end. One message is held back as in any pause; for a peer
-  // that is gone the rest is not waited for longer than for a silent one.
+  // Reading finds what it still said, or its end. One message is held back as in any pause; for a
+  // peer that is gone the rest is not waited for longer than for a silent one.
   if (!held_ && !reading_) return read();
   if (now - heard_at_ >= share_.options.ping_interval + share_.options.ping_timeout) {
     end(kCloseAbnormal, "connection lost", false);

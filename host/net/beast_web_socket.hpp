@@ -10,8 +10,8 @@
 namespace hearth::net {
 
 // Answers the handshake `request` (upgrade_fault() found nothing wrong with it) with 101, hands the
-// open socket to `plan.opened` and starts to read. The connection is in `share.table` from then on and
-// reports its end to `share.connection_ended`.
+// open socket to `plan.opened` and starts to read. The connection is in `share.table` from then on
+// and reports its end to `share.connection_ended`.
 //
 // Failure   A handshake that is not right after all is answered 400 and the connection is closed;
 //           `plan.opened` is not called.

@@ -36,7 +36,8 @@ class BufferPool {
     return buffer;
   }
 
-  // Takes back a buffer, or frees it when there are enough, or it has grown large, or it is none of the pool's.
+  // Takes back a buffer, or frees it when there are enough, or it has grown large, or it is none of
+  // the pool's.
   void give(std::string buffer) {
     if (kept_.size() == kKept || buffer.capacity() > kLargestKept) return;
     if (buffer.capacity() < kFirstSize) return;

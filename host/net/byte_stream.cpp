@@ -9,7 +9,7 @@
 
 namespace hearth::net {
 
-// ---- reading --------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 void ByteStream::async_read_some(ReadBuffers into, ReadHandler handler) {
   HEARTH_DEBUG_ASSERT(!reading_, "two reads at a time");
@@ -84,7 +84,7 @@ void ByteStream::read_done(ReadHandler handler, error_code error, std::size_t by
   if (finishing_ && open_ && !reading_ && !peer_ended_) drain();
 }
 
-// ---- writing --------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
 void ByteStream::append(std::string_view bytes) {
   if (!open_ || finishing_) return;
@@ -159,12 +159,13 @@ void ByteStream::everything_sent() {
 }
 
 void ByteStream::writable(error_code) {
-  // An error shows again at the next send, where it is dealt with; a cancelled wait is started anew.
+  // An error shows again at the next send, where it is dealt with; a cancelled wait is started
+  // anew.
   waiting_for_room_ = false;
   if (open_) flush();
 }
 
-// ---- the end --------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void ByteStream::finish(Linger linger, std::function<void()> closed) {
   HEARTH_ASSERT(!finishing_, "finish() called twice");

@@ -41,18 +41,18 @@ struct LooseSocket {
   std::string unsent;  // what the stream had gathered and not sent
 };
 
-// A stream that gathers what is written. append() puts it into a queue, and what is in the queue leaves
-// with one send: at the end of the loop's turn (flush_soon()), or before the stream waits for
-// bytes that the peer has still to send, whichever comes first. So answers to a burst of requests leave together,
-// and a single answer leaves at once.
+// A stream that gathers what is written. append() puts it into a queue, and what is in the queue
+// leaves with one send: at the end of the loop's turn (flush_soon()), or before the stream waits
+// for bytes that the peer has still to send, whichever comes first. So answers to a burst of
+// requests leave together, and a single answer leaves at once.
 //
 // Order     Bytes leave in the order appended, each append() in one piece.
 // Failure   A send that fails closes the stream: a pending read completes with an error, is_open()
 //           is false, and what is appended from then on is dropped.
-// Bounded   While more than the bound of hold_reads_above() has not left, nothing is read: a peer that asks
-//           without taking the answers is not heard until it does. Beyond that by the caller, who looks at
-//           buffered(); the stream itself refuses nothing. What waits because the system takes no more
-//           is on the account of client memory.
+// Bounded   While more than the bound of hold_reads_above() has not left, nothing is read: a peer
+//           that asks without taking the answers is not heard until it does. Beyond that by the
+//           caller, who looks at buffered(); the stream itself refuses nothing. What waits because
+//           the system takes no more is on the account of client memory.
 // Threads   One loop's thread only, completions included.
 // Lifetime  Shared by its owner and its own operations in flight. Whoever opens one ends it with
 //           finish(), abort() or release(); then no operation is left soon after.
@@ -70,7 +70,7 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] const Executor& executor() const { return executor_; }
   [[nodiscard]] bool is_open() const { return open_; }
 
-  // ---- reading ------------------------------------------------------------------------------------
+  // ---- reading ----------------------------------------------------------------------------------
   // Reads at least one byte, or completes with the error (asio::error::eof when the peer has ended
   // its side). Never completes inside the call. One read at a time. What was appended leaves first,
   // unless the peer has sent so much already that more answers will follow.
@@ -82,8 +82,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // From now on no read begins while more than `bytes` wait to leave; at first there is no bound.
   void hold_reads_above(std::size_t bytes) { most_unread_ = bytes; }
   [[nodiscard]] bool backed_up() const { return buffered() > most_unread_; }
-  // Calls `ready` once, as soon as the stream is not backed up any more, or is closed. One at a time, and
-  // not beside a read. Never inside the call.
+  // Calls `ready` once, as soon as the stream is not backed up any more, or is closed. One at a
+  // time, and not beside a read. Never inside the call.
   void when_room(std::function<void()> ready);
   // Whether the peer has ended its side or the connection is broken, for whoever does not read just
   // now. What it said before may still be there to be read.
@@ -91,7 +91,7 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // Whether bytes have come in since the last call: cheaper than a time stamp for each read.
   [[nodiscard]] bool take_heard() { return std::exchange(heard_, false); }
 
-  // ---- writing ------------------------------------------------------------------------------------
+  // ---- writing ----------------------------------------------------------------------------------
   // Copies the bytes, or shares them, and arranges nothing: flush_soon() or flush() must follow.
   void append(std::string_view bytes);
   void append(std::string_view head, SharedBytes bytes);
@@ -113,15 +113,15 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // Bytes that have reached the peer, for noticing one that takes too few.
   [[nodiscard]] std::uint64_t bytes_taken() { return bytes_sent_ - (open_ ? on_the_way() : 0); }
 
-  // ---- the end ------------------------------------------------------------------------------------
-  // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read completes
-  // with an error. There is no time limit in here: whoever wants one calls abort(), and `closed` is
-  // called then too.
+  // ---- the end ----------------------------------------------------------------------------------
+  // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read
+  // completes with an error. There is no time limit in here: whoever wants one calls abort(), and
+  // `closed` is called then too.
   void finish(Linger linger, std::function<void()> closed);
   // Closes now and drops what is left. A pending read completes with an error.
   void abort();
-  // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot (TLS
-  // has state that does not move). Only while no read is pending.
+  // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot
+  // (TLS has state that does not move). Only while no read is pending.
   [[nodiscard]] virtual std::optional<LooseSocket> release() { return std::nullopt; }
 
   static constexpr std::size_t kMostGathered = 64 * 1024;
@@ -131,7 +131,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   ByteStream(Executor executor, BufferPool& pool)
       : executor_(std::move(executor)), pool_(pool), outgoing_(pool), held_(pool.memory()) {}
 
-  // The seam. A read or wait that has completed calls read_done() or writable() on the loop's thread.
+  // The seam. A read or wait that has completed calls read_done() or writable() on the loop's
+  // thread.
   virtual void start_read(ReadBuffers into, ReadHandler handler) = 0;
   // Without blocking; zero when there is nothing, or an error.
   virtual std::size_t read_now(ReadBuffers into, error_code& error) = 0;

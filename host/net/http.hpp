@@ -26,8 +26,8 @@ using HttpHeaders = std::vector<HttpHeader>;
 [[nodiscard]] bool header_has_token(const HttpHeaders& headers, std::string_view name,
                                     std::string_view token);
 
-// A request whose head and body have arrived whole, within the limits of NetOptions. Names and values
-// are syntactically valid; nothing else was looked at. Headers that only a host may set
+// A request whose head and body have arrived whole, within the limits of NetOptions. Names and
+// values are syntactically valid; nothing else was looked at. Headers that only a host may set
 // (x-agents-lifecycle-props, x-cf-agents-subagent-url) are removed.
 struct HttpRequest {
   std::string method;  // as sent: "GET"
@@ -39,13 +39,14 @@ struct HttpRequest {
 
 struct HttpResponse {
   int status = 200;
-  // Headers that are the server's alone (is_host_owned_header() in base/http_token.hpp) are ignored here,
-  // except that `Connection: close` closes after the response.
+  // Headers that are the server's alone (is_host_owned_header() in base/http_token.hpp) are ignored
+  // here, except that `Connection: close` closes after the response.
   HttpHeaders headers;
   std::string body;
 };
 
-// A response whose body is {"error":{"code":...,"message":...}}. Both must need no escaping in JSON.
+// A response whose body is {"error":{"code":...,"message":...}}. Both must need no escaping in
+// JSON.
 [[nodiscard]] HttpResponse error_response(int status, std::string_view code,
                                           std::string_view message);
 
@@ -58,9 +59,9 @@ struct HttpResponse {
 // Failure   Dropped without an answer it answers 500; dropped in the middle of a streamed answer it
 //           cuts the connection, so that the client sees that something is missing. A response with
 //           an invalid status, header name or header value is replaced by a 500.
-// Bounded   When more than NetOptions::send_queue bytes of a streamed answer wait for the client, or an
-//           answer does not fit into the memory for clients, the connection is cut and the abort notice
-//           given.
+// Bounded   When more than NetOptions::send_queue bytes of a streamed answer wait for the client,
+//           or an answer does not fit into the memory for clients, the connection is cut and the
+//           abort notice given.
 // Threads   All members from any thread, one at a time. Off the connection's loop they post to it,
 //           so the exchange must be gone before the loops are destroyed.
 class HttpExchange {
@@ -75,8 +76,8 @@ class HttpExchange {
   // The whole answer. For HEAD the body is not sent, but its length is.
   virtual void respond(HttpResponse response) = 0;
 
-  // A streamed answer (`response.body` is its first part): chunked, or to the end of the connection for
-  // an HTTP/1.0 client. For HEAD nothing but the head is sent.
+  // A streamed answer (`response.body` is its first part): chunked, or to the end of the connection
+  // for an HTTP/1.0 client. For HEAD nothing but the head is sent.
   virtual void start(HttpResponse response) = 0;
   virtual void write(std::string part) = 0;
   virtual void finish() = 0;
@@ -88,8 +89,8 @@ class HttpExchange {
 
 // Where an upgrade goes. The connection moves to that loop and is answered 101 there.
 struct UpgradePlan {
-  // Answered instead of upgrading. Browsers' clients retry such a refusal for ever: to make a client stop,
-  // upgrade and close with a code.
+  // Answered instead of upgrading. Browsers' clients retry such a refusal for ever: to make a
+  // client stop, upgrade and close with a code.
   std::optional<HttpResponse> refusal;
 
   // Index into the loops that the server was given.

@@ -1,6 +1,6 @@
 #pragma once
-// The two sides of an answer: the exchange that a handler holds, on any thread, and the session that
-// sends, on its loop.
+// The two sides of an answer: the exchange that a handler holds, on any thread, and the session
+// that sends, on its loop.
 
 #include "net/http.hpp"
 
@@ -35,7 +35,8 @@ class AnswerSink {
   virtual void on_abort(std::uint64_t number, std::function<void()> notice) = 0;
 };
 
-// An exchange that carries its calls to `sink`: directly on the loop's thread, by a post from others.
+// An exchange that carries its calls to `sink`: directly on the loop's thread, by a post from
+// others.
 [[nodiscard]] std::shared_ptr<HttpExchange> make_exchange(std::shared_ptr<AnswerSink> sink,
                                                           asio::io_context::executor_type executor,
                                                           std::uint64_t number,

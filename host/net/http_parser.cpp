@@ -41,7 +41,8 @@ bool has_bare_line_feed(std::string_view bytes) {
   return false;
 }
 
-// RFC 9112 section 3.2.2: a target may be absolute; then the authority in it counts, and Host does not.
+// RFC 9112 section 3.2.2: a target may be absolute; then the authority in it counts, and Host does
+// not.
 struct SplitTarget {
   bool is_absolute = false;
   std::string_view authority;  // of an absolute one
@@ -57,7 +58,8 @@ SplitTarget split_target(std::string_view target) {
   return {false, {}, target};
 }
 
-// As a client that keeps to RFC 3986 would have sent it: bytes that are not ASCII are percent-encoded.
+// As a client that keeps to RFC 3986 would have sent it: bytes that are not ASCII are
+// percent-encoded.
 std::string ascii_target(std::string_view target) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string text;
@@ -83,9 +85,9 @@ std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-// How long a body is must be beyond doubt: a proxy in front of us that reads the length otherwise would
-// take the rest of one request for the next (RFC 9112 section 11.2). So there is one way to say
-// "chunked", and everything that needs a choice between two answers is refused.
+// How long a body is must be beyond doubt: a proxy in front of us that reads the length otherwise
+// would take the rest of one request for the next (RFC 9112 section 11.2). So there is one way to
+// say "chunked", and everything that needs a choice between two answers is refused.
 std::string_view framing_fault(const http::request<http::string_body>& head) {
   const auto codings = head.count(http::field::transfer_encoding);
   if (codings == 0) return {};
@@ -106,8 +108,8 @@ struct HttpParser::Parts {
   http::request_parser<http::string_body> parser;
   HttpResponse refusal;
   bool head_reported = false;
-  // As they were when the head was complete: trailer fields come into the parser's message later, and
-  // must not pass for headers.
+  // As they were when the head was complete: trailer fields come into the parser's message later,
+  // and must not pass for headers.
   HttpHeaders headers;
   bool keep_alive = false;
   bool expects_continue = false;

@@ -16,8 +16,9 @@ namespace hearth::net {
 // Promises  What a request's length is, is beyond doubt: any Transfer-Encoding but one "chunked" in
 //           HTTP/1.1 without a Content-Length is refused. Trailer fields are dropped: headers are
 //           those of the head.
-//           The target is in origin form, or "*", and ASCII; Host is a valid authority, that of the target if
-//           it has one. CONNECT and TRACE are refused, and lines of the head that end with a bare LF.
+//           The target is in origin form, or "*", and ASCII; Host is a valid authority, that of the
+//           target if it has one. CONNECT and TRACE are refused, and lines of the head that end
+//           with a bare LF.
 // Bounded   Refuses a head, target or body over the limits of NetOptions as soon as the excess is
 //           known: a declared Content-Length before a byte of the body is kept. A chunk's line and
 //           the trailer may be as long as a head.

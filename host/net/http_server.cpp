@@ -20,8 +20,8 @@ namespace {
 
 using tcp = asio::ip::tcp;
 
-// WebSockets that stop() ends in one moment. Their clients connect again at once, and with more of them that
-// would be a wave for whoever serves next.
+// WebSockets that stop() ends in one moment. Their clients connect again at once, and with more of
+// them that would be a wave for whoever serves next.
 constexpr std::size_t kMostEndedTogether = 100;
 
 // For those who want no pings: a connection does not live for a year.
@@ -37,8 +37,8 @@ std::chrono::milliseconds sweep_period(const NetOptions& options) {
 
 }  // namespace
 
-// Fields by thread: `turn_` and `chosen_` belong to the acceptor's; each share to its own; the counters are
-// atomic; the rest never changes after construction.
+// Fields by thread: `turn_` and `chosen_` belong to the acceptor's; each share to its own; the
+// counters are atomic; the rest never changes after construction.
 class HttpServer::Door {
  public:
   Door(NetOptions options, std::span<asio::io_context* const> loops, HttpHandler& handler,
@@ -99,8 +99,8 @@ class HttpServer::Door {
     std::atomic<bool> is_given = false;
   };
 
-  // In turn, but for loops that have not taken what they were given: they are busy, or stand still. When all
-  // are, the next connection waits in the system's queue.
+  // In turn, but for loops that have not taken what they were given: they are busy, or stand still.
+  // When all are, the next connection waits in the system's queue.
   Acceptor::Choice choose() {
     using Kind = Acceptor::Choice::Kind;
     if (connections_.load() >= options_.max_connections) {
@@ -110,7 +110,8 @@ class HttpServer::Door {
     }
     all_given_.store(false);
     if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
-    // Who takes a connection from now on tells; who has done so in between is found by a second look.
+    // Who takes a connection from now on tells; who has done so in between is found by a second
+    // look.
     all_given_.store(true);
     if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
     return {.kind = Kind::kWait};

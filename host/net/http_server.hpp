@@ -20,19 +20,21 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// Accepts on a thread of its own and deals the connections out to the loops in turn, leaving out those that
-// are behind; a WebSocket moves to the loop that its UpgradePlan names.
+// Accepts on a thread of its own and deals the connections out to the loops in turn, leaving out
+// those that are behind; a WebSocket moves to the loop that its UpgradePlan names.
 //
-// Bounded   By NetOptions and the account of client memory, in every dimension that a client controls.
-// Failure   A connection too many, and one for which there is no descriptor, are answered 503; nothing that
-//           a client does ends the server or another client's connection.
+// Bounded   By NetOptions and the account of client memory, in every dimension that a client
+//           controls.
+// Failure   A connection too many, and one for which there is no descriptor, are answered 503;
+//           nothing that a client does ends the server or another client's connection.
 // Threads   All members from any thread. Each loop is run by exactly one thread, by someone else.
-// Lifetime  start() once, stop() once, and destroy after `stopped` was called, which must be before the
-//           loops are destroyed (asserted). A server that was never started may just be destroyed.
+// Lifetime  start() once, stop() once, and destroy after `stopped` was called, which must be before
+//           the loops are destroyed (asserted). A server that was never started may just be
+//           destroyed.
 class HttpServer {
  public:
-  // Binds and listens. The error says which address and why: in use, not allowed, not this machine's,
-  // a name that does not resolve. `loops` must not be empty.
+  // Binds and listens. The error says which address and why: in use, not allowed, not this
+  // machine's, a name that does not resolve. `loops` must not be empty.
   static Result<std::unique_ptr<HttpServer>> listen(NetOptions options,
                                                     std::span<asio::io_context* const> loops,
                                                     HttpHandler& handler,
@@ -52,10 +54,10 @@ class HttpServer {
   void start();
 
   // Ends everything: accepts no more, closes idle HTTP connections, lets running exchanges finish,
-  // closes WebSockets with 1001; what is left after `grace` is cut. Up to 100 WebSockets are closed at
-  // once, more of them bit by bit over the first half of `grace`, so that their clients do not all
-  // connect elsewhere in one moment. Then, on one of the loops, calls `stopped`; no connection and no
-  // handler of the server is left at that moment.
+  // closes WebSockets with 1001; what is left after `grace` is cut. Up to 100 WebSockets are closed
+  // at once, more of them bit by bit over the first half of `grace`, so that their clients do not
+  // all connect elsewhere in one moment. Then, on one of the loops, calls `stopped`; no connection
+  // and no handler of the server is left at that moment.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
   // Open connections of every kind.

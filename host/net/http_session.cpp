@@ -114,7 +114,7 @@ class HttpSession final : public Session,
   bool continued_ = false;  // 100 Continue was sent for this request
 };
 
-// ---- requests in ----------------------------------------------------------------------------------
+// ---- requests in --------------------------------------------------------------------------------
 
 void HttpSession::run() {
   if (is_ending()) return;  // the server stops
@@ -273,7 +273,7 @@ void HttpSession::upgrade(HttpRequest request) {
                       std::move(request), std::move(plan));
 }
 
-// ---- answers out ----------------------------------------------------------------------------------
+// ---- answers out --------------------------------------------------------------------------------
 
 void HttpSession::respond(std::uint64_t number, HttpResponse response) {
   if (state_ == State::kAnswering && answering(number)) answer(std::move(response));
@@ -367,8 +367,8 @@ void HttpSession::answered() {
   }
   stream_->flush_soon();
   wait_for_request(share_.options.http_idle_timeout);
-  // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper in
-  // this stack. A pending read will parse by itself.
+  // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper
+  // in this stack. A pending read will parse by itself.
   asio::post(stream_->executor(), [self = shared_from_this()] {
     if (self->state_ == State::kIdle && !self->reading_) self->parse();
   });
@@ -384,7 +384,7 @@ void HttpSession::refuse(const HttpResponse& response) {
   answer(std::move(copy));
 }
 
-// ---- the end --------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void HttpSession::end(Linger linger) {
   if (is_ending()) return;

@@ -19,16 +19,16 @@ namespace hearth::net {
 struct HttpServices {
   HttpHandler& handler;
   Logger& logger;
-  // Takes the connection to the loop that the plan names and opens the WebSocket there. Bytes that the
-  // client has sent after its handshake are `leftover`. From here on the connection is not the
+  // Takes the connection to the loop that the plan names and opens the WebSocket there. Bytes that
+  // the client has sent after its handshake are `leftover`. From here on the connection is not the
   // session's: whoever takes it reports its end.
   std::function<void(LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
                      HttpRequest request, UpgradePlan plan)>
       hand_over;
 };
 
-// Starts a session on a fresh connection. It is in `share.table` from then on, and reports its end to
-// `share.connection_ended` unless it is handed over.
+// Starts a session on a fresh connection. It is in `share.table` from then on, and reports its end
+// to `share.connection_ended` unless it is handed over.
 //
 // Order     Requests are answered one after the other, however many the client sends ahead.
 // Threads   On the share's loop.

@@ -25,8 +25,8 @@ struct ResponseHead {
   std::string_view date = {};  // for the Date header; empty: without one
 };
 
-// Appends the status line, the headers and the empty line to `out`. False, and `out` as it was, if the
-// status or a header could not be sent without breaking the protocol.
+// Appends the status line, the headers and the empty line to `out`. False, and `out` as it was, if
+// the status or a header could not be sent without breaking the protocol.
 [[nodiscard]] bool append_head(std::string& out, const HttpResponse& response,
                                const ResponseHead& head);
 
@@ -42,8 +42,8 @@ inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 // "Not Found"; empty for a status without a registered phrase.
 [[nodiscard]] std::string_view reason_phrase(int status);
 
-// What is wrong with a request that asks for an upgrade to WebSocket (RFC 6455 4.2.1), as the answer to
-// give; nothing if it is right.
+// What is wrong with a request that asks for an upgrade to WebSocket (RFC 6455 4.2.1), as the
+// answer to give; nothing if it is right.
 [[nodiscard]] std::optional<HttpResponse> upgrade_fault(const HttpRequest& request);
 
 }  // namespace hearth::net

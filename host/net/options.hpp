@@ -22,7 +22,7 @@ struct NetOptions {
   // some 16 KiB.
   std::size_t max_connections = 10'000;
 
-  // ---- HTTP ---------------------------------------------------------------------------------------
+  // ---- HTTP -------------------------------------------------------------------------------------
   // Request line and header fields together, and the request target alone. A name that is too long
   // must get as far as the endpoint that refuses it, because only a client that is upgraded can be
   // told to stop trying. So a target has room for ten times the longest name, percent-encoded.
@@ -36,7 +36,7 @@ struct NetOptions {
   // How long a connection may stay open between two requests.
   std::chrono::milliseconds http_idle_timeout{60'000};
 
-  // ---- WebSocket ----------------------------------------------------------------------------------
+  // ---- WebSocket --------------------------------------------------------------------------------
   // One message, all its fragments together. A longer one ends the connection with 1009. 4 MiB is
   // past any sensible message of an agent, and what a hundred hostile clients hold fits in memory.
   std::size_t max_frame = 4 * 1024 * 1024;
@@ -45,14 +45,15 @@ struct NetOptions {
   // Silence after a ping, after which the peer is taken for dead.
   std::chrono::milliseconds ping_timeout{10'000};
 
-  // ---- both ---------------------------------------------------------------------------------------
-  // Bytes that may wait for a peer that reads slowly. Past half of it nothing more is read from the peer,
-  // past the whole the connection is ended.
+  // ---- both -------------------------------------------------------------------------------------
+  // Bytes that may wait for a peer that reads slowly. Past half of it nothing more is read from the
+  // peer, past the whole the connection is ended.
   std::size_t send_queue = 4 * 1024 * 1024;
   // How long a closing connection may take to say goodbye before it is cut.
   std::chrono::milliseconds close_timeout{5'000};
-  // Bytes a second that a peer must move, either way, while a body or message of its is incomplete or bytes
-  // wait for it; looked at over each span of `rate_window`. Slower than any network that people use.
+  // Bytes a second that a peer must move, either way, while a body or message of its is incomplete
+  // or bytes wait for it; looked at over each span of `rate_window`. Slower than any network that
+  // people use.
   std::size_t min_rate = 1024;
   std::chrono::milliseconds rate_window{10'000};
 };

@@ -18,8 +18,8 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// Pieces of two kinds: bytes of its own, in a buffer that the pool lends, and bytes that it shares with
-// other queues and does not copy. Empty, it holds next to no memory.
+// Pieces of two kinds: bytes of its own, in a buffer that the pool lends, and bytes that it shares
+// with other queues and does not copy. Empty, it holds next to no memory.
 //
 // Threads   One loop's thread only.
 class OutgoingQueue {

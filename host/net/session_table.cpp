@@ -64,7 +64,8 @@ void SessionTable::stop(SocketTime deadline, std::size_t most_at_once) {
   if (armed_ && untold_ != sessions_.end()) timer_.cancel();
 }
 
-// Time that was missed is made up for, so that the last one is told in time however late the loop is.
+// Time that was missed is made up for, so that the last one is told in time however late the loop
+// is.
 void SessionTable::wind_down_slices(SocketTime now) {
   while (untold_ != sessions_.end() && now >= next_slice_at_) {
     for (std::size_t i = 0; i < slice_size_ && untold_ != sessions_.end(); ++i) {

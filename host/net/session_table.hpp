@@ -24,7 +24,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Time has passed: look at your deadlines. May end the session, but not remove any from the table.
+  // Time has passed: look at your deadlines. May end the session, but not remove any from the
+  // table.
   virtual void on_sweep(SocketTime now) = 0;
   // End in good order, soon: finish what is running, take nothing new.
   virtual void wind_down() = 0;
@@ -38,11 +39,12 @@ class Session {
   std::list<std::shared_ptr<Session>>::iterator place_;
 };
 
-// Owns the sessions of one loop until they remove themselves. A timer a connection would cost memory
-// and a heap operation for each message; one sweep over the table costs a glance a connection.
+// Owns the sessions of one loop until they remove themselves. A timer a connection would cost
+// memory and a heap operation for each message; one sweep over the table costs a glance a
+// connection.
 //
-// Order     Sweeps come `period` apart while there is a session (sooner while stop() has sessions to
-//           tell), and not at all while there is none.
+// Order     Sweeps come `period` apart while there is a session (sooner while stop() has sessions
+//           to tell), and not at all while there is none.
 // Threads   The loop's thread only.
 // Lifetime  stop() first, then destroy; a table with sessions must not be destroyed (asserted).
 class SessionTable {
@@ -57,9 +59,9 @@ class SessionTable {
   void remove(Session& session);
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
 
-  // From now on each session is told to wind down, and those that are added later too. What is left at
-  // `deadline` is cut. If there are more than `most_at_once` sessions that come back, those are told in
-  // kSlices parts, spread evenly over the first half of the time; all others at once.
+  // From now on each session is told to wind down, and those that are added later too. What is left
+  // at `deadline` is cut. If there are more than `most_at_once` sessions that come back, those are
+  // told in kSlices parts, spread evenly over the first half of the time; all others at once.
   void stop(SocketTime deadline, std::size_t most_at_once);
   static constexpr std::size_t kSlices = 20;
   [[nodiscard]] bool stopping() const { return stopping_; }

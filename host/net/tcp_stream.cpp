@@ -69,7 +69,8 @@ class TcpStream final : public ByteStream {
   }
 
   bool wire_has_ended() override {
-    // A peek would see the end only behind the last byte that nobody has read yet; this sees it at once.
+    // A peek would see the end only behind the last byte that nobody has read yet; this sees it at
+    // once.
     pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
     return ::poll(&look, 1, 0) > 0;
   }

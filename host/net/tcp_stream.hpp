@@ -19,8 +19,9 @@ using TcpSocket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::exe
 // Lifetime  `pool` outlives the stream's last operation.
 std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool);
 
-// The same for a socket that another loop has released: it is the new stream's from here on, and what the old one
-// had not sent leaves first. Nothing if the loop cannot take it; the descriptor is closed then.
+// The same for a socket that another loop has released: it is the new stream's from here on, and
+// what the old one had not sent leaves first. Nothing if the loop cannot take it; the descriptor is
+// closed then.
 std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& socket, asio::io_context& loop,
                                              BufferPool& pool);
 

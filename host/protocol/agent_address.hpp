@@ -33,8 +33,8 @@ inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 
 // Parses a request target as it stands in the request line (origin form). Any bytes are fine.
 //
-// Empty segments count for nothing: //agents//counter///a is /agents/counter/a. The prefix is compared
-// byte by byte.
+// Empty segments count for nothing: //agents//counter///a is /agents/counter/a. The prefix is
+// compared byte by byte.
 //
 // Rules for class and name, on the bytes as written and on the bytes that percent-decoding gives:
 //   1 to 128 bytes for the class, 1 to `max_name_bytes` for the name, as written;
@@ -44,13 +44,14 @@ inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 std::variant<AgentAddress, AddressError> parse_agent_address(
     std::string_view target, std::size_t max_name_bytes = kDefaultMaxNameBytes);
 
-// Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the name of the one above. Gives the
-// class of the first such piece whose class `is_class` knows, as written; empty if there is none. `rest`: AgentAddress::rest.
+// Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the
+// name of the one above. Gives the class of the first such piece whose class `is_class` knows, as
+// written; empty if there is none. `rest`: AgentAddress::rest.
 std::string_view sub_agent_class(std::string_view rest,
                                  const std::function<bool(std::string_view)>& is_class);
 
-// The rules for a name alone, for callers that get one by another way. Empty when it is acceptable, else
-// the sentence that says what is wrong.
+// The rules for a name alone, for callers that get one by another way. Empty when it is acceptable,
+// else the sentence that says what is wrong.
 std::string_view name_problem(std::string_view name, std::size_t max_name_bytes);
 
 }  // namespace hearth::protocol

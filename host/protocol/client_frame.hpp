@@ -1,14 +1,16 @@
 #pragma once
-// What a text frame from a client is: a method call, a write of the state, or a message for the agent.
+// What a text frame from a client is: a method call, a write of the state, or a message for the
+// agent.
 //
 //   {"type":"rpc","id":"<any string>","method":"add","args":[1,2]}
 //   {"type":"cf_agent_state","state":<any JSON>}
 //
-// Members may come in any order and others are ignored. All that JavaScript's JSON.parse takes is recognised: a caller waits for an
-// answer, and must get one although Hearth has bounds of its own. A lone surrogate, half of a character that was cut in two, is U+FFFD
-// in what is handed on: no UTF-8 text can hold it. A frame that fails a guard by one hair (args
-// that is no list, a state write without `state`) is a message: that is how the clients' own
-// server treats it, and agents rely on it. Binary frames are messages always and never come here.
+// Members may come in any order and others are ignored. All that JavaScript's JSON.parse takes is
+// recognised: a caller waits for an answer, and must get one although Hearth has bounds of its own.
+// A lone surrogate, half of a character that was cut in two, is U+FFFD in what is handed on: no
+// UTF-8 text can hold it. A frame that fails a guard by one hair (args that is no list, a state
+// write without `state`) is a message: that is how the clients' own server treats it, and agents
+// rely on it. Binary frames are messages always and never come here.
 
 #include <string>
 #include <string_view>
@@ -35,12 +37,14 @@ struct UnknownFrame {};
 
 using ClientFrame = std::variant<UnknownFrame, StateWrite, RpcCall>;
 
-// Classifies one text frame. Any bytes are fine. `mended` is used if something in it must be replaced.
+// Classifies one text frame. Any bytes are fine. `mended` is used if something in it must be
+// replaced.
 //
 // Promises  parse_json accepts args_json and state_json, unless there is a problem.
 // Lifetime  the slices point into `text` or `mended`; the rest is owned.
-// Bounded   a few passes over the text at most, one if parse_json accepts it, and memory of its size. Text that cannot be a
-//           protocol frame is recognised by a search for the two type names. The caller bounds the size of a frame.
+// Bounded   a few passes over the text at most, one if parse_json accepts it, and memory of its
+//           size. Text that cannot be a protocol frame is recognised by a search for the two type
+//           names. The caller bounds the size of a frame.
 // Failure   none: what is not understood is an UnknownFrame.
 ClientFrame classify_client_frame(std::string_view text, std::string& mended);
 

@@ -48,7 +48,8 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 
     const std::size_t name_end = std::min(pair.find('='), pair.size());
     const std::string_view name = pair.substr(0, name_end);
-    // Three written bytes decode to one at least: longer names need no decoding to be known as others.
+    // Three written bytes decode to one at least: longer names need no decoding to be known as
+    // others.
     if (name.size() > key.size() * 3 || form_decode(name) != key) continue;
     const std::string_view value = pair.substr(std::min(name_end + 1, pair.size()));
     if (value.size() > max_bytes) return std::nullopt;

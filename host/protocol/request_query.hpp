@@ -12,7 +12,8 @@ namespace hearth::protocol {
 // it does for browsers. The result may hold any byte, NUL included, and need not be UTF-8.
 std::string percent_decode(std::string_view text);
 
-// The value of the first pair named `key`, with `+` and %XX resolved; `query` comes without its `?`.
+// The value of the first pair named `key`, with `+` and %XX resolved; `query` comes without its
+// `?`.
 //
 // Promises  nothing when there is no such pair, or its value is longer than `max_bytes` as written.
 //           A pair without `=` has the empty value. The bytes need not be UTF-8.
@@ -20,13 +21,14 @@ std::string percent_decode(std::string_view text);
 std::optional<std::string> query_value(std::string_view query, std::string_view key,
                                        std::size_t max_bytes);
 
-// The id that the client chose for its connection (`_pk`): 1 to 128 printable ASCII bytes. Nothing when
-// it is absent or not of that form; the caller then makes one up. Not unique, and not a proof of anything.
+// The id that the client chose for its connection (`_pk`): 1 to 128 printable ASCII bytes. Nothing
+// when it is absent or not of that form; the caller then makes one up. Not unique, and not a proof
+// of anything.
 inline constexpr std::size_t kMaxConnectionIdBytes = 128;
 std::optional<std::string> connection_id(std::string_view query);
 
-// The client wants another transport than this one (`__agents_transport`). Such a client must be told to
-// stop with kClosePolicyViolation, since it cannot understand our frames.
+// The client wants another transport than this one (`__agents_transport`). Such a client must be
+// told to stop with kClosePolicyViolation, since it cannot understand our frames.
 bool asks_for_other_transport(std::string_view query);
 
 }  // namespace hearth::protocol

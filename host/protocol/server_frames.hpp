@@ -1,20 +1,20 @@
 #pragma once
 // The text frames that the server sends to clients of the agents protocol.
 //
-// Order on a new connection: identity, then the state (when there is one), then the MCP servers, then
-// whatever the agent sends. Later frames may interleave in any way, but the state that a call
+// Order on a new connection: identity, then the state (when there is one), then the MCP servers,
+// then whatever the agent sends. Later frames may interleave in any way, but the state that a call
 // has set goes out before the call's answer.
 //
-// Parameters that end in `_json` must be valid JSON text: they are copied as they are. All others are
-// plain text and are escaped; bytes that are no UTF-8 become U+FFFD. Member `type` comes first.
+// Parameters that end in `_json` must be valid JSON text: they are copied as they are. All others
+// are plain text and are escaped; bytes that are no UTF-8 become U+FFFD. Member `type` comes first.
 
 #include <string>
 #include <string_view>
 
 namespace hearth::protocol {
 
-// Whether the very next frame is the state. A client that is told so holds back its `ready` until the
-// state comes, and hangs when it never does.
+// Whether the very next frame is the state. A client that is told so holds back its `ready` until
+// the state comes, and hangs when it never does.
 enum class StateFollows { kNo, kYes };
 
 // `name` as it stands in the URL, not decoded: clients compare it across reconnects.

@@ -5,8 +5,9 @@
 namespace hearth::runtime {
 namespace {
 
-// An agent has up to three (its file, the WAL, the WAL again for syncing). The others are for those who come in meanwhile, and
-// so that clients find one for their socket: without clients nobody would ask for an agent.
+// An agent has up to three (its file, the WAL, the WAL again for syncing). The others are for those
+// who come in meanwhile, and so that clients find one for their socket: without clients nobody
+// would ask for an agent.
 constexpr unsigned kWantedFiles = 8;
 
 // Each of those that end gives back two or more.
@@ -15,7 +16,8 @@ constexpr std::size_t kEnoughEnd = kWantedFiles / 2;
 // Sockets and other shards give back descriptors too, and do not say so.
 constexpr std::chrono::milliseconds kLookAgainAfter{10};
 
-// An agent that becomes idle says so at the end of its turn; this is for what becomes idle without one.
+// An agent that becomes idle says so at the end of its turn; this is for what becomes idle without
+// one.
 constexpr std::chrono::milliseconds kNoneIdleFor{100};
 
 }  // namespace
@@ -48,11 +50,16 @@ void Admission::join(Applicant& agent, bool is_first) {
   if (is_first || timer_ == 0) serve_in(kLookAgainAfter);
 }
 
+bool Admission::leave_line(Applicant& agent) {
+  if (!agent.room.waiting) return false;
+  line_.erase(*agent.room.waiting);
+  agent.room.waiting.reset();
+  return true;
+}
+
 bool Admission::drop_out(Applicant& agent) {
   agent.room.lacks_since.reset();
-  if (!agent.room.waiting) return false;
-  line_.erase(*std::exchange(agent.room.waiting, std::nullopt));
-  return true;
+  return leave_line(agent);
 }
 
 void Admission::enter(Applicant& agent) {
@@ -61,7 +68,9 @@ void Admission::enter(Applicant& agent) {
 }
 
 void Admission::left(Applicant& agent) {
-  residents_.erase(*std::exchange(agent.room.resident, std::nullopt));
+  HEARTH_ASSERT(agent.room.resident.has_value(), "an agent leaves that did not come in");
+  residents_.erase(*agent.room.resident);
+  agent.room.resident.reset();
   --leaving_;
   --ending_;
   if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
@@ -117,7 +126,7 @@ bool Admission::serve_first() {
   const RoomLack lack = find_room();
   if (lack == RoomLack::kNothing) {
     // Making room may have ended the wait of the first one.
-    if (agent.room.waiting) line_.erase(*std::exchange(agent.room.waiting, std::nullopt));
+    leave_line(agent);
     agent.room.has_room = true;
     agent.come_in();
     agent.room.has_room = false;

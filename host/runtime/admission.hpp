@@ -1,6 +1,8 @@
 #pragma once
-// Room for agents on one shard: how many are in memory, and whether the process has file descriptors for one more.
+// Room for agents on one shard: how many are in memory, and whether the process has file
+// descriptors for one more.
 
+#include "base/assert.hpp"
 #include "runtime/shard_loop.hpp"
 
 #include <chrono>
@@ -15,16 +17,19 @@ namespace hearth::runtime {
 // What keeps a cold agent from coming in.
 enum class RoomLack { kNothing, kAgents, kFiles };
 
-// Agents in memory are residents, kept in the order of their last use. A cold agent asks before it comes in; if
-// there is no room, idle residents are asked to leave, and it waits in one line until they have left.
+// Agents in memory are residents, kept in the order of their last use. A cold agent asks before it
+// comes in; if there is no room, idle residents are asked to leave, and it waits in one line until
+// they have left.
 //
 // Promises
-//  P1 Bounded    At most max_live residents, and one more for each that is leaving. None comes in while the
-//                process has hardly a descriptor left: those that remain are for clients' sockets.
-//  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is looked at:
-//                every few milliseconds, and whenever a resident has left.
+//  P1 Bounded    At most max_live residents, and one more for each that is leaving. None comes in
+//                while the process has hardly a descriptor left: those that remain are for clients'
+//                sockets.
+//  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is
+//                looked at: every few milliseconds, and whenever a resident has left.
 //  P3 Who goes   The least recently used resident that is idle.
-//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then it is refused.
+//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then
+//                it is refused.
 //
 // Threads    The shard's.
 // Lifetime   The loop and all agents that are residents or wait outlive it, until stop().
@@ -43,7 +48,8 @@ class Admission {
     bool has_room = false;                   // found for it; it comes in just now
   };
 
-  // An agent, as Admission sees it. No member is called from inside a call of the agent's own but ask().
+  // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
+  // ask().
   class Applicant {
    public:
     Applicant() = default;
@@ -58,7 +64,8 @@ class Admission {
     [[nodiscard]] virtual bool is_wanted() const = 0;
     // First in the line, and there is room: it becomes a resident, or wants to no longer.
     virtual void come_in() = 0;
-    // First in the line: it must not wait any longer, or is not wanted (kNothing). It leaves the line.
+    // First in the line: it must not wait any longer, or is not wanted (kNothing). It leaves the
+    // line.
     virtual void turn_away(RoomLack lack) = 0;
 
     Place room;
@@ -78,7 +85,8 @@ class Admission {
   };
   // It would come in. kWait: it stands in the line now, or did already.
   Verdict ask(Applicant& agent);
-  // It had its turn, and another taker got the descriptors: it is first again. False: it has waited too long.
+  // It had its turn, and another taker got the descriptors: it is first again. False: it has waited
+  // too long.
   [[nodiscard]] bool ask_again(Applicant& agent);
   // It waits no longer, for whatever reason. True if it stood in the line.
   bool drop_out(Applicant& agent);
@@ -86,6 +94,7 @@ class Admission {
   // ---- residents ----
   void enter(Applicant& agent);
   void used(Applicant& agent) {
+    HEARTH_ASSERT(agent.room.resident.has_value(), "an agent is used that did not come in");
     residents_.splice(residents_.end(), residents_, *agent.room.resident);
   }
   // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
@@ -108,6 +117,8 @@ class Admission {
   void serve();
   // True: the first of the line has had its turn.
   bool serve_first();
+  // False: it does not stand in the line.
+  bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
   void join(Applicant& agent, bool is_first);
 

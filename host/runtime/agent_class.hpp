@@ -1,6 +1,6 @@
 #pragma once
-// How the runtime sees a class of agents. The loader implements it over the plugin ABI; tests implement it
-// in plain C++, so that the whole runtime is tested without a shared library.
+// How the runtime sees a class of agents. The loader implements it over the plugin ABI; tests
+// implement it in plain C++, so that the whole runtime is tested without a shared library.
 
 #include "base/error.hpp"
 #include "runtime/event.hpp"
@@ -26,8 +26,8 @@ struct OperationResult {
 //
 // Threads    All members on the agent's shard, one at a time, never from inside an AgentHost call.
 // Failure    Members do not throw.
-// Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the host for
-//            nothing but logging and cancelling.
+// Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the
+//            host for nothing but logging and cancelling.
 class AgentInstance {
  public:
   AgentInstance() = default;
@@ -35,8 +35,8 @@ class AgentInstance {
   AgentInstance(const AgentInstance&) = delete;
   AgentInstance& operator=(const AgentInstance&) = delete;
 
-  // An error refuses the event: the instance will not complete it. An accepted event with a call id is
-  // completed exactly once through AgentHost::complete.
+  // An error refuses the event: the instance will not complete it. An accepted event with a call id
+  // is completed exactly once through AgentHost::complete.
   virtual Result<void> on_event(const AgentEvent& event) = 0;
 
   // The call is dead: nobody waits for it any more.
@@ -46,8 +46,8 @@ class AgentInstance {
 };
 
 // Threads    create() on the shard of the agent; all else from any thread.
-// Lifetime   Shared by the registry, every live agent of the class and every job it runs: the code stays
-//            mapped while one of them lives.
+// Lifetime   Shared by the registry, every live agent of the class and every job it runs: the code
+//            stays mapped while one of them lives.
 class AgentClass {
  public:
   AgentClass() = default;
@@ -63,16 +63,19 @@ class AgentClass {
   [[nodiscard]] virtual std::string_view origin() const = 0;
   // Of the library's content, which tells its versions apart; empty: unknown.
   [[nodiscard]] virtual std::string_view sha256() const { return {}; }
-  // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for EventKind::kMigrate.
+  // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for
+  // EventKind::kMigrate.
   [[nodiscard]] virtual std::uint32_t schema_version() const { return 0; }
-  // A call of `method` that an eviction cuts off may be begun again: its second run does what the first left undone, and no more.
+  // A call of `method` that an eviction cuts off may be begun again: its second run does what the
+  // first left undone, and no more.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.
   [[nodiscard]] virtual bool watches_state() const = 0;
 
-  // Makes the instance of the agent called `name`. `options`: JSON object. `host` outlives the instance.
+  // Makes the instance of the agent called `name`. `options`: JSON object. `host` outlives the
+  // instance.
   virtual Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view name,
                                                         std::string_view options) const = 0;
 

@@ -31,7 +31,8 @@ class AgentFiles {
 
   // What the directory knows of the agent's file.
   [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);
-  // Something was committed to it. A failure is logged: then a loss of the file will not be noticed.
+  // Something was committed to it. A failure is logged: then a loss of the file will not be
+  // noticed.
   void note_kept(const storage::AgentKey& key, storage::Kept kept);
   // Any thread: whether the names that lead to it are on the device. Waits for it.
   [[nodiscard]] bool sync_names(const storage::AgentKey& key) const;

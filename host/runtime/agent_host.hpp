@@ -1,6 +1,6 @@
 #pragma once
-// What an agent's code may ask of the host: the C++ form of the plugin ABI. LiveAgent implements it, the
-// loader translates hearth/abi.h to it, and a test of the loader may fake it.
+// What an agent's code may ask of the host: the C++ form of the plugin ABI. LiveAgent implements
+// it, the loader translates hearth/abi.h to it, and a test of the loader may fake it.
 
 #include "base/error.hpp"
 #include "base/logger.hpp"
@@ -36,8 +36,9 @@ struct StartedFiber {
 };
 
 // Threads    All members on the agent's shard, from inside a call into its AgentInstance.
-// Failure    Expected errors are Results. Members that touch storage may throw StorageError; the caller
-//            (the ABI's boundary) catches it, calls storage_failed() and answers with an error.
+// Failure    Expected errors are Results. Members that touch storage may throw StorageError; the
+//            caller (the ABI's boundary) catches it, calls storage_failed() and answers with an
+//            error.
 // Re-entry   No member calls the instance.
 class AgentHost {
  public:
@@ -49,8 +50,8 @@ class AgentHost {
   [[nodiscard]] virtual AgentHandle handle() const = 0;
 
   // ---- events and operations (hearth_host) ----
-  // kNotFound: completed before, cancelled or timed out. Call 0 with an error: the text of the error that create() or a
-  // synchronous event is about to return.
+  // kNotFound: completed before, cancelled or timed out. Call 0 with an error: the text of the
+  // error that create() or a synchronous event is about to return.
   virtual Result<void> complete(CallId call, const Result<std::string_view>& outcome) = 0;
   virtual Result<void> emit(CallId call, std::string_view part) = 0;
   virtual Result<OperationId> submit(std::uint32_t operation, std::string_view request,
@@ -75,9 +76,11 @@ class AgentHost {
   virtual void storage_failed(std::string_view what) = 0;
 
   // ---- hearth.connections/1 ----
-  // Null if there is no such client of this agent. Fields may be read; change them through the functions below.
+  // Null if there is no such client of this agent. Fields may be read; change them through the
+  // functions below.
   virtual Connection* find_connection(ConnectionId id) = 0;
-  // The open connection that arrived after `after` (0: the first), with `tag` unless that is empty; 0: no more.
+  // The open connection that arrived after `after` (0: the first), with `tag` unless that is empty;
+  // 0: no more.
   virtual ConnectionId next_connection(ConnectionId after, std::string_view tag) = 0;
   virtual Result<void> add_tag(ConnectionId id, std::string_view tag) = 0;
   virtual Result<void> set_flags(ConnectionId id, std::uint32_t flags) = 0;
@@ -137,10 +140,11 @@ class AgentHost {
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 
-  // Why the last call on behalf of this agent failed, for people. Written and read by the ABI's boundary only,
-  // and kept here because it lives exactly as long as the agent.
+  // Why the last call on behalf of this agent failed, for people. Written and read by the ABI's
+  // boundary only, and kept here because it lives exactly as long as the agent.
   std::string last_error;
-  // A text lent to the plugin by the last call that gave one (hearth/abi.h, "Memory"). Written by the ABI only.
+  // A text lent to the plugin by the last call that gave one (hearth/abi.h, "Memory"). Written by
+  // the ABI only.
   std::string lent_text;
 };
 
@@ -165,8 +169,8 @@ class AgentDirectory {
   // Any thread; kFound only on the agent's own, from inside a call into its instance.
   virtual Found find(AgentHandle handle) = 0;
 
-  // Any thread: on_result(post, token) soon, on the agent's thread. False if the handle cannot exist; an agent
-  // that is destroyed meanwhile is not reported.
+  // Any thread: on_result(post, token) soon, on the agent's thread. False if the handle cannot
+  // exist; an agent that is destroyed meanwhile is not reported.
   virtual bool post(AgentHandle handle, std::uint64_t token) = 0;
 };
 

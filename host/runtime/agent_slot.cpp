@@ -30,7 +30,7 @@ AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(!room.waiting, "slot destroyed while it waits for room");
 }
 
-// ---- events in ------------------------------------------------------------------------------------------
+// ---- events in ----------------------------------------------------------------------------------
 
 void AgentSlot::accept(Event incoming) {
   touch();
@@ -122,7 +122,7 @@ void AgentSlot::states_undone(std::uint64_t last_write) {
       [last_write](const OwnedEvent& event) { return event.state_write > last_write; });
 }
 
-// ---- clients --------------------------------------------------------------------------------------------
+// ---- clients ------------------------------------------------------------------------------------
 
 void AgentSlot::connect(ConnectionId id) {
   connections_.push_back(id);
@@ -159,7 +159,7 @@ void AgentSlot::forget(ConnectionId id) {
   shard_.remove_if_unused(*this);
 }
 
-// ---- the way in ---------------------------------------------------------------------------------------------
+// ---- the way in ---------------------------------------------------------------------------------
 
 void AgentSlot::wake() {
   HEARTH_ASSERT(state_ == AgentState::kCold, "wake() of an agent that is not cold");
@@ -203,7 +203,8 @@ void AgentSlot::wake() {
                                         served_->settings, handle_);
     starting = live_->start();
   } catch (const OutOfDescriptors& failure) {  // agent boundary
-    // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for others.
+    // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for
+    // others.
     shard_.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
                           {{"class", key_.agent_class},
                            {"agent", key_.name},
@@ -261,7 +262,8 @@ void AgentSlot::started(const Completion& completion) {
 
 void AgentSlot::look() {
   if (state_ != AgentState::kLive || std::exchange(pump_posted_, true)) return;
-  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its own.
+  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its
+  // own.
   if (permits_.any()) {
     PacedSteps& steps = permits_.recovery ? shard_.recoveries_ : shard_.steps_;
     steps.add([&shard = shard_, key = key_] { shard.pump(key); });
@@ -287,7 +289,7 @@ void AgentSlot::connected(const Completion& completion) {
   if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
 }
 
-// ---- turns ------------------------------------------------------------------------------------------------
+// ---- turns --------------------------------------------------------------------------------------
 
 void AgentSlot::after_turn() {
   if (settling_) return;  // the loop below goes on
@@ -309,7 +311,8 @@ void AgentSlot::settle() {
     if (!live_) return;
     touch();
     if (delivered == 0) began = last_activity_;
-    // One that destroys itself whenever it starts must not be made again and again for an event that waits.
+    // One that destroys itself whenever it starts must not be made again and again for an event
+    // that waits.
     if (live_->destruction_requested())
       schedule_end(EvictReason::kDestroyed, if_waking("the agent destroyed itself"));
     for (const Completion& completion : live_->take_completions()) completed(completion);
@@ -323,6 +326,11 @@ void AgentSlot::settle() {
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
   } while (deliver_next() || live_->has_completions());
+  after_settling();
+}
+
+// What it does once nothing can be delivered now.
+void AgentSlot::after_settling() {
   if (state_ == AgentState::kLive && !live_->lent() && !live_->entered() && live_->checkpoint_due())
     shard_.checkpoint_elsewhere(*live_);
   // While it leaves, its database may be another thread's.
@@ -352,7 +360,7 @@ std::optional<Error> AgentSlot::if_waking(const char* why) const {
   return Error{Errc::kInternal, why};
 }
 
-// ---- idleness -----------------------------------------------------------------------------------------------
+// ---- idleness -----------------------------------------------------------------------------------
 
 void AgentSlot::touch() {
   last_activity_ = shard_.loop().clock().steady_now();

@@ -1,4 +1,5 @@
-// The way out of an agent: its eviction, whatever the reason, and what is left when it has been destroyed.
+// The way out of an agent: its eviction, whatever the reason, and what is left when it has been
+// destroyed.
 #include "runtime/agent_slot.hpp"
 #include "runtime/shard.hpp"
 
@@ -91,7 +92,8 @@ void AgentSlot::finish_eviction() {
 }
 
 void AgentSlot::end_instance(Ending ending) {
-  // When storage failed, memory is ahead of the disk, and the wake index knows better; and trying again at once would only fail again.
+  // When storage failed, memory is ahead of the disk, and the wake index knows better; and trying
+  // again at once would only fail again.
   const bool failed = start_failure_ || lost_descriptors_ || !live_ || live_->broken();
   ending.destroyed = live_ && live_->destruction_requested();
   if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
@@ -160,8 +162,9 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   shard_.logger().write(
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
-  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its connection. Nor would the new
-  // instance know a client whose CONNECT the old one never finished, and which does not come again.
+  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its
+  // connection. Nor would the new instance know a client whose CONNECT the old one never finished,
+  // and which does not come again.
   for (const ConnectionId id : std::vector(connections_)) {
     Connection* client = shard_.find_connection(id);
     const bool closed = client->state == ConnectionState::kClosed;
@@ -189,7 +192,8 @@ void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
   shard_.check_stopped();
 }
 
-// The clients and the events of an agent that is destroyed. What came too late for it to know waits for the next one.
+// The clients and the events of an agent that is destroyed. What came too late for it to know waits
+// for the next one.
 void AgentSlot::part_with_the_known() {
   const Error gone = why_it_ended(EvictReason::kDestroyed);
   const auto is_known = [this](const OwnedEvent& event) {

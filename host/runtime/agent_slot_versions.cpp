@@ -36,7 +36,7 @@ void AgentSlot::leave_suddenly(EvictReason reason) {
   schedule_end(state_ == AgentState::kEvicting ? reason_ : reason, std::nullopt);
 }
 
-// ---- a version on trial -------------------------------------------------------------------------------------
+// ---- a version on trial -------------------------------------------------------------------------
 
 void AgentSlot::may_try(const std::shared_ptr<VersionTrial>& trial) {
   if (state_ != AgentState::kLive) return;
@@ -62,7 +62,8 @@ void AgentSlot::leave_trial() {
 }
 
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
-  // In this order: who takes a version back puts the other one first, then decides, then tells the shards.
+  // In this order: who takes a version back puts the other one first, then decides, then tells the
+  // shards.
   const SteadyTime until = version->undecided_until;
   const bool is_undecided = shard_.loop().clock().steady_now() < until;
   const auto served = shard_.environment_.classes.find(segment_);
@@ -102,9 +103,10 @@ void AgentSlot::trial_is_over() {
   }
 }
 
-// ---- a class that is away -----------------------------------------------------------------------------------
+// ---- a class that is away -----------------------------------------------------------------------
 
-// While its class is awaited, what the clients of the agent have sent waits with them, and that they have left. Nobody else does.
+// While its class is awaited, what the clients of the agent have sent waits with them, and that
+// they have left. Nobody else does.
 void AgentSlot::refuse_strangers() {
   const auto is_strange = [this](const OwnedEvent& event) {
     const Connection* client = shard_.find_connection(event.connection);

@@ -34,7 +34,7 @@ void AlarmClock::stop() {
   parts_.loop.cancel_timer(std::exchange(timer_, 0));
 }
 
-// ---- moments ----------------------------------------------------------------------------------------------
+// ---- moments ------------------------------------------------------------------------------------
 
 void AlarmClock::set_wake(const storage::AgentKey& key, const durable::Wake& wake) {
   parts_.wakes.set(key, wake);
@@ -56,7 +56,8 @@ void AlarmClock::rest(const storage::AgentKey& key, const durable::Wake& wake,
   const std::int64_t now = now_ms();
   // Work that was under way ended with the instance: it is interrupted now.
   std::int64_t at = wake.working ? now : wake.at_ms.value_or(now);
-  // Who stands in line to recover is woken when it is his turn. Sooner he would only take the place of another who waits, and so on.
+  // Who stands in line to recover is woken when it is his turn. Sooner he would only take the place
+  // of another who waits, and so on.
   if (!wake.working && recovery_.waits(key))
     at = next_look.value_or(now + kLongestAlarmWait.count());
   look_at(key, std::max(at, now + at_least.count()));
@@ -67,7 +68,7 @@ void AlarmClock::hurry(std::string_view agent_class) {
   run();
 }
 
-// ---- who is due -------------------------------------------------------------------------------------------
+// ---- who is due ---------------------------------------------------------------------------------
 
 void AlarmClock::run() {
   if (!is_running_) return;
@@ -137,8 +138,9 @@ void AlarmClock::wake_cold(const storage::AgentKey& key, bool HeldPermits::* kin
   parts_.agents.wake(key, kind);
 }
 
-// Rows are in the wall's time. What an interval or a delay waits for must not be an hour further away because the clock was
-// set back by one: everybody is looked at at the moment that was meant, and puts his rows right or goes on waiting.
+// Rows are in the wall's time. What an interval or a delay waits for must not be an hour further
+// away because the clock was set back by one: everybody is looked at at the moment that was meant,
+// and puts his rows right or goes on waiting.
 void AlarmClock::notice_clock() {
   const auto steady =
       std::chrono::duration_cast<milliseconds>(parts_.loop.clock().steady_now().time_since_epoch());
@@ -153,7 +155,8 @@ void AlarmClock::arm() {
   parts_.loop.cancel_timer(std::exchange(timer_, 0));
   const std::optional<std::int64_t> next = parts_.wakes.next_ms();
   if (!next || !is_running_) return;
-  // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can cost.
+  // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can
+  // cost.
   const auto bounded = milliseconds(
       std::clamp<std::int64_t>(*next - now_ms(), 0, milliseconds(kLongestAlarmWait).count()));
   timer_ = parts_.loop.call_at(parts_.loop.clock().steady_now() + bounded, [this] {
@@ -169,7 +172,7 @@ void AlarmClock::publish() {
   parts_.metrics.pending_wakes.set(std::ssize(parts_.wakes));
 }
 
-// ---- failures and permits ---------------------------------------------------------------------------------
+// ---- failures and permits -----------------------------------------------------------------------
 
 milliseconds AlarmClock::wait_after_failure(const storage::AgentKey& key) {
   return durable::back_off(++failures_[key], kFailureBase, kFailureCap, parts_.random);

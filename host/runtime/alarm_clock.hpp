@@ -43,11 +43,13 @@ class AlarmedAgents {
   ~AlarmedAgents() = default;
 };
 
-// One timer for the nearest moment of all agents. A live agent is told to look. A cold one waits for a permit, and is woken
-// in its turn: thousands may be due at once, so waking one is a step of the shard's PacedSteps.
+// One timer for the nearest moment of all agents. A live agent is told to look. A cold one waits
+// for a permit, and is woken in its turn: thousands may be due at once, so waking one is a step of
+// the shard's PacedSteps.
 //
-// Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold up the one of
-// another. Agents that failed together come back apart: durable/back_off.hpp adds a random part to each wait.
+// Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold
+// up the one of another. Agents that failed together come back apart: durable/back_off.hpp adds a
+// random part to each wait.
 //
 // Threads    The shard's.
 // Lifetime   All that the constructor is given outlives it.
@@ -75,18 +77,21 @@ class AlarmClock {
     return parts_.wakes.find(key);
   }
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake);
-  // Looks at this agent again at that moment (Unix milliseconds), also if nothing of it is known to be due.
+  // Looks at this agent again at that moment (Unix milliseconds), also if nothing of it is known to
+  // be due.
   void look_at(const storage::AgentKey& key, std::int64_t at_ms);
   // It could not be woken: again after `wait`, if it must be awake at all.
   void look_again(const storage::AgentKey& key, std::chrono::milliseconds wait);
-  // It is cold: when must it be awake next? Not before `at_least` from now. `next_look`: LiveAgent's, at its end.
+  // It is cold: when must it be awake next? Not before `at_least` from now. `next_look`:
+  // LiveAgent's, at its end.
   void rest(const storage::AgentKey& key, const durable::Wake& wake,
             std::optional<std::int64_t> next_look, std::chrono::milliseconds at_least);
   // Agents of this class need not wait for the next look.
   void hurry(std::string_view agent_class);
 
   // ---- failures ----
-  // How long an agent that has failed once more is left alone: longer each time, until it has started or is gone.
+  // How long an agent that has failed once more is left alone: longer each time, until it has
+  // started or is gone.
   std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
   void forget_failures(const storage::AgentKey& key) { failures_.erase(key); }
   // There was no room: no cold agent is woken before.

@@ -65,7 +65,7 @@ void AsioLoop::cancel_timer(TimerId timer) {
   if (timer != 0) timers_.cancel(timer);
 }
 
-// ---- turns ------------------------------------------------------------------------------------------------
+// ---- turns --------------------------------------------------------------------------------------
 
 // Not in call_at(): of the timers that are set until then only the earliest needs the alarm, and
 // those that are cancelled or due by then need none.

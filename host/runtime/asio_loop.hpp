@@ -14,19 +14,19 @@
 
 namespace hearth::runtime {
 
-// Its timers cost a system call only if the kernel has to wake the loop earlier than it would anyway:
-// all of them share one alarm, which is set once per turn of the loop at most, and not at all for
-// what is due already.
+// Its timers cost a system call only if the kernel has to wake the loop earlier than it would
+// anyway: all of them share one alarm, which is set once per turn of the loop at most, and not at
+// all for what is due already.
 //
 // Promises
 //  P1 Fair    Between two turns the loop sees to its sockets and to what is posted. A turn runs
-//             kMostPerTurn timers at most, and none that was set in it: a task that sets itself again
-//             with no delay holds up no client.
-//  P2 Real    Timers count the time in which the machine is suspended: when it wakes, what waited for
-//             a moment in between is due.
+//             kMostPerTurn timers at most, and none that was set in it: a task that sets itself
+//             again with no delay holds up no client.
+//  P2 Real    Timers count the time in which the machine is suspended: when it wakes, what waited
+//             for a moment in between is due.
 //
-// Lifetime   start() once, then stop() before destruction. What was posted and not yet run at stop()
-//            is dropped by the destructor, on the thread that destroys.
+// Lifetime   start() once, then stop() before destruction. What was posted and not yet run at
+//            stop() is dropped by the destructor, on the thread that destroys.
 // Failure    The constructor throws boost::system::system_error: the process is out of descriptors.
 class AsioLoop final : public ShardLoop {
  public:

@@ -15,9 +15,11 @@
 namespace hearth::runtime {
 
 // Promises
-//  P1 Once     Each accepted job is called exactly once, also when the pool stops first. Jobs of one owner start in the order given.
-//  P2 Shared   An owner whose jobs hang holds neither all threads (one is left, of several) nor all places to wait (a quarter is left):
-//              those of others go on. Jobs without an owner may have all.
+//  P1 Once     Each accepted job is called exactly once, also when the pool stops first. Jobs of
+//              one owner start in the order given.
+//  P2 Shared   An owner whose jobs hang holds neither all threads (one is left, of several) nor all
+//              places to wait (a quarter is left): those of others go on. Jobs without an owner may
+//              have all.
 // Bounded    At most `max_waiting` jobs wait; run() says no beyond that.
 // Threads    run() from any thread; stop() once, from none of the pool's own.
 class BlockingPool {
@@ -30,8 +32,8 @@ class BlockingPool {
 
   using Job = std::function<void(bool cancelled)>;
 
-  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only clean up. `owner`: whose code
-  // it is, told in any words; empty: nobody's.
+  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only
+  // clean up. `owner`: whose code it is, told in any words; empty: nobody's.
   bool run(Job job, const std::string& owner = {});
 
   // Waits for the jobs that run, cancels those that wait. run() refuses from now on.

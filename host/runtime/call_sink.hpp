@@ -8,11 +8,12 @@
 
 namespace hearth::runtime {
 
-// Contract   part() any number of times, then finish() exactly once, or neither if the caller has left.
-//            Both are called only when everything the agent wrote before is as durable as its class asks.
+// Contract   part() any number of times, then finish() exactly once, or neither if the caller has
+//            left. Both are called only when everything the agent wrote before is as durable as its
+//            class asks.
 // Threads    The agent's shard. Neither may call back into the runtime.
-// Lifetime   Owned by the runtime until finish(). A sink that belongs to a connection is never used after
-//            that connection's port was destroyed.
+// Lifetime   Owned by the runtime until finish(). A sink that belongs to a connection is never used
+//            after that connection's port was destroyed.
 class CallSink {
  public:
   CallSink() = default;
@@ -20,15 +21,16 @@ class CallSink {
   CallSink(const CallSink&) = delete;
   CallSink& operator=(const CallSink&) = delete;
 
-  // Nobody reads the answer any more, so that its parts need not be made. Advice: it may come late or never, and
-  // finish() is due all the same.
+  // Nobody reads the answer any more, so that its parts need not be made. Advice: it may come late
+  // or never, and finish() is due all the same.
   [[nodiscard]] virtual bool abandoned() const { return false; }
 
-  // One part of a streaming answer: a JSON value for a method call, bytes of the body for a request.
+  // One part of a streaming answer: a JSON value for a method call, bytes of the body for a
+  // request.
   virtual void part(const ResponseHead& head, std::string_view body) = 0;
 
-  // The end. For a method call the value is JSON text or empty for "no value"; for a request the rest of
-  // the body. `head` has meaning for requests only.
+  // The end. For a method call the value is JSON text or empty for "no value"; for a request the
+  // rest of the body. `head` has meaning for requests only.
   virtual void finish(const ResponseHead& head, const Result<std::string_view>& outcome) = 0;
 };
 

@@ -28,8 +28,8 @@ struct StartCounts {
   std::atomic<std::uint32_t> started{0};
   std::atomic<std::uint32_t> failed{0};  // agents: one that tries again and again counts once
   std::atomic<std::uint32_t> agents{0};  // not cold
-  // Until then, at the latest, somebody decides whether this version stays: agents that cannot start on it wait for that. The
-  // beginning of time: it has been decided.
+  // Until then, at the latest, somebody decides whether this version stays: agents that cannot
+  // start on it wait for that. The beginning of time: it has been decided.
   std::atomic<SteadyTime> undecided_until{SteadyTime{}};
 
   void count_start();
@@ -44,8 +44,9 @@ struct StartCounts {
   std::set<std::string> names_ GUARDED_BY(mutex_);
 };
 
-// One class that is served: its code and its settings. Each change of one of them is another version of it, and agents know
-// theirs by this object's address. Immutable but for the counts; whoever uses it holds it.
+// One class that is served: its code and its settings. Each change of one of them is another
+// version of it, and agents know theirs by this object's address. Immutable but for the counts;
+// whoever uses it holds it.
 struct ServedClass {
   std::string segment;  // "chat-room": how clients name it
   std::shared_ptr<const AgentClass> agent_class;
@@ -54,26 +55,31 @@ struct ServedClass {
   std::shared_ptr<StartCounts> starts = std::make_shared<StartCounts>();
 };
 
-// A segment is *expected* once a class has been served under it, or expect() was told of it: it stays so as long as the registry
-// lives, served or not. Whoever asks for an expected class that is not served is to come back; for any other name, never.
+// A segment is *expected* once a class has been served under it, or expect() was told of it: it
+// stays so as long as the registry lives, served or not. Whoever asks for an expected class that is
+// not served is to come back; for any other name, never.
 //
-// Threads   All members from any thread. Asked once for each connection and each wake, never for a message.
-// Bounded   One segment for each class that was ever served or configured, or has agents: clients cannot add any.
+// Threads   All members from any thread. Asked once for each connection and each wake, never for a
+//           message.
+// Bounded   One segment for each class that was ever served or configured, or has agents: clients
+//           cannot add any.
 class ClassRegistry {
  public:
   // False if the segment is taken.
   bool add(ServedClass served);
 
-  // From now on the segment is served by `next`, whatever served it before: that is returned, or null.
+  // From now on the segment is served by `next`, whatever served it before: that is returned, or
+  // null.
   std::shared_ptr<const ServedClass> put(std::shared_ptr<const ServedClass> next);
 
-  // The segment is served no more. It is *awaited* until put() brings it back or give_up() is called: the clients of its agents
-  // stay connected meanwhile. What served it, or null.
+  // The segment is served no more. It is *awaited* until put() brings it back or give_up() is
+  // called: the clients of its agents stay connected meanwhile. What served it, or null.
   std::shared_ptr<const ServedClass> remove(std::string_view segment);
   [[nodiscard]] bool is_awaited(std::string_view segment) const;
   void give_up(std::string_view segment);
 
-  // There is reason to think that the segment will be served: agents of the class are stored, or it has settings.
+  // There is reason to think that the segment will be served: agents of the class are stored, or it
+  // has settings.
   void expect(std::string segment);
   // For what find() does not find; served segments are expected as well.
   [[nodiscard]] bool is_expected(std::string_view segment) const;

@@ -8,7 +8,8 @@
 namespace hearth::runtime {
 namespace {
 
-// Who decides may be busy when the trial is over: agents that wait for the decision wait so much longer.
+// Who decides may be busy when the trial is over: agents that wait for the decision wait so much
+// longer.
 constexpr std::chrono::milliseconds kDecisionTakes{10'000};
 
 }  // namespace
@@ -56,7 +57,8 @@ void ClassRollout::begin_trial() {
   if (settings_.trial_agents == 0) return move_others();
   trial_ = runtime_.try_version(before_, settings_.trial_agents, settings_.drain);
   const bool all_answered = trial_->answers.wait_for(settings_.patience);
-  // Nobody lives who could try: the next ones that are woken have no other version to fall back from.
+  // Nobody lives who could try: the next ones that are woken have no other version to fall back
+  // from.
   if (all_answered && expected() == 0 && settings_.awaited == 0) keep();
 }
 
@@ -86,8 +88,9 @@ RolloutState ClassRollout::look() {
   if (state_ == RolloutState::kMoving) {
     const bool late = clock_.steady_now() - moving_since_ >= settings_.drain_deadline;
     if (settings_.drain && late && !std::exchange(forced_, true)) leave(false);
-    // The old version is kept until this is dropped: another class of the library may still fail, and take this one with it.
-    // Answers first: a shard that has not answered may just be waking an agent on the old version.
+    // The old version is kept until this is dropped: another class of the library may still fail,
+    // and take this one with it. Answers first: a shard that has not answered may just be waking an
+    // agent on the old version.
     if (leaving_->complete() && before_->starts->agents == 0) state_ = RolloutState::kDone;
   }
   return state_;

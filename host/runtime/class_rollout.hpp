@@ -20,20 +20,24 @@ struct VersionTrial;
 
 struct RolloutSettings {
   bool drain = false;  // agents move at their next idle moment; else at once
-  // ... and at the latest then: those that try so long after the beginning, the others so long after the trial.
+  // ... and at the latest then: those that try so long after the beginning, the others so long
+  // after the trial.
   std::chrono::milliseconds drain_deadline{60'000};
   std::size_t trial_agents = 5;      // so many try the new version before the others; 0: no trial
   unsigned max_failed_percent = 20;  // of those; more, and the new version is taken back
   std::chrono::milliseconds trial_time{30'000};  // at most; then what was seen decides
   std::chrono::milliseconds patience{1'000};     // how long the shards are waited for
-  // Agents that are on their way from yet another version: the trial is not over before so many have started, or failed.
+  // Agents that are on their way from yet another version: the trial is not over before so many
+  // have started, or failed.
   std::size_t awaited = 0;
 };
 
 // state        what is true                                                        leaves it by
-// kTrying      new wakes get the new version; a few agents were moved to it; the   enough of them have started, or failed, or
-//              others go on with the old one                                       trial_time is over
-// kMoving      the others are on their way                                         none of the old version is left
+// kTrying      new wakes get the new version; a few agents were moved to it; the   enough of them
+//              have started, or failed, or others go on with the old one
+//              trial_time is over
+// kMoving      the others are on their way                                         none of the old
+//              version is left
 // kDone        all agents have the new version                                     roll_back()
 // kRolledBack  the old version serves again, and the agents of the new one are on  -
 //              their way back
@@ -43,16 +47,19 @@ std::string_view to_string(RolloutState state) noexcept;
 // Promises
 //  P1 Never none   Some version serves the class all the time.
 //  P2 Clients      Sockets stay open; frames wait while an agent moves (AgentSlot).
-//  P3 No trial error  Agents that fail to start while the version is on trial, and their clients, are told nothing before the trial is over:
+//  P3 No trial error  Agents that fail to start while the version is on trial, and their clients,
+//                     are told nothing before the trial is over:
 //                  if the old version comes back they go on with it (P4 of AgentSlot).
-//  P4 Idle first   With `drain` nobody is moved who is busy before the deadline, for the trial neither.
-//  P5 Way back     Until the trial is over the old version is kept, and takes over again if too many agents fail to start on the new one.
-//                  It is kept until this object goes, for roll_back().
+//  P4 Idle first   With `drain` nobody is moved who is busy before the deadline, for the trial
+//                  neither.
+//  P5 Way back     Until the trial is over the old version is kept, and takes over again if too
+//                  many agents fail to start on the new one. It is kept until this object goes, for
+//                  roll_back().
 //
-// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called when the
-//            registry's news ring, and at next_deadline(). The constructor
-//            waits for the shards at most settings.patience; one that is held up takes part in the trial if it comes in time, and
-//            the rollout is not done before it has answered.
+// Threads    One, none of the loops'; the loops run. No member waits for long: look() is called
+//            when the registry's news ring, and at next_deadline(). The constructor waits for the
+//            shards at most settings.patience; one that is held up takes part in the trial if it
+//            comes in time, and the rollout is not done before it has answered.
 // Lifetime   The runtime outlives it. Dropped before its end it leaves the agents where they are.
 class ClassRollout {
  public:
@@ -70,8 +77,9 @@ class ClassRollout {
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   [[nodiscard]] RolloutState state() const { return state_; }
 
-  // A still newer version waits: nobody is waited for. Agents that could not start on this one wait on until this object goes, which
-  // is best when the newer one serves the class: then they meet that.
+  // A still newer version waits: nobody is waited for. Agents that could not start on this one wait
+  // on until this object goes, which is best when the newer one serves the class: then they meet
+  // that.
   void hurry();
   // Back to the old version, though this one has not failed: another class of the same library has.
   void roll_back(std::string why);
@@ -80,7 +88,8 @@ class ClassRollout {
   [[nodiscard]] const std::shared_ptr<const ServedClass>& before() const { return before_; }
   // Why it was taken back.
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  // Agents that were moved for the trial, and how many of those that started on the new version could not.
+  // Agents that were moved for the trial, and how many of those that started on the new version
+  // could not.
   [[nodiscard]] std::size_t tried() const;
   [[nodiscard]] std::size_t failed() const { return next_->starts->failed; }
   // Shards that have not answered what they were asked last: some agent's code holds them up.

@@ -24,7 +24,8 @@ enum class Durability {
 // For one class of agents.
 struct ClassSettings {
   // Bytes of any one value that an agent keeps: of SQL, its state, a snapshot, a payload. 2 MiB is
-  // what our users' platforms allow. The parts below have a limit each; an operator sets all as one.
+  // what our users' platforms allow. The parts below have a limit each; an operator sets all as
+  // one.
   static constexpr std::size_t kMaxValue = std::size_t{2} << 20;
 
   Durability durability = Durability::kProcess;

@@ -1,6 +1,6 @@
 #pragma once
-// One client of an agent. It belongs to the host: it stays, with id, tags, flags and attachment, while the
-// agent is evicted or its code replaced.
+// One client of an agent. It belongs to the host: it stays, with id, tags, flags and attachment,
+// while the agent is evicted or its code replaced.
 
 #include "runtime/connection_port.hpp"
 #include "runtime/types.hpp"
@@ -13,7 +13,7 @@
 
 namespace hearth::runtime {
 
-class AgentSlot;
+class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 // What a client says when it connects.
 struct ConnectRequest {

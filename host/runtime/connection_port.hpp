@@ -1,6 +1,6 @@
 #pragma once
-// How an agent sees a client. api/ implements it over a WebSocket; tests implement it in ten lines, so that
-// the runtime is tested without a socket.
+// How an agent sees a client. api/ implements it over a WebSocket; tests implement it in ten lines,
+// so that the runtime is tested without a socket.
 
 #include "base/client_memory.hpp"
 #include "base/close_codes.hpp"
@@ -20,8 +20,8 @@ struct Handshake {
 };
 
 // Threads    All members on the shard of the agent.
-// Re-entry   No member may call back into the runtime before it returns. News from the client (a message, its
-//            leaving) come through Shard::receive and friends, from the loop.
+// Re-entry   No member may call back into the runtime before it returns. News from the client (a
+//            message, its leaving) come through Shard::receive and friends, from the loop.
 // Lifetime   Owned by the runtime's Connection; destroyed after Shard::disconnected().
 class ConnectionPort {
  public:
@@ -43,7 +43,8 @@ class ConnectionPort {
   // Closes after what was queued. The port reports the end through Shard::disconnected() later.
   virtual void close(std::uint16_t code, std::string_view reason) = 0;
 
-  // false: take no more frames from the client (back-pressure). Frames already taken may still come.
+  // false: take no more frames from the client (back-pressure). Frames already taken may still
+  // come.
   virtual void set_reading(bool reading) = 0;
 };
 

@@ -10,7 +10,8 @@
 
 namespace hearth::runtime {
 
-// Promises   An id is used once: find() of a client that was removed gives null. A Connection does not move.
+// Promises   An id is used once: find() of a client that was removed gives null. A Connection does
+//            not move.
 // Threads    The shard's.
 // Lifetime   The gauge outlives it.
 class Connections {

@@ -1,5 +1,6 @@
 #pragma once
-// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each is a line of the log and a count.
+// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each is a line of
+// the log and a count.
 
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
@@ -15,13 +16,15 @@
 namespace hearth::runtime {
 
 // subject   steps
-// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told; recovery:dead -> expired
-//           run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled | recovery:skipped |
-//           recovery:failed (-> recovery:attempt, later) | recovery:dead
-// schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed while nobody could run
-//           it); missing_callback (it is kept); duplicate_warning
+// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told;
+//           recovery:dead -> expired run:interrupted -> recovery:detected -> recovery:attempt ->
+//           recovery:handled | recovery:skipped | recovery:failed (-> recovery:attempt, later) |
+//           recovery:dead
+// schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
+//           while nobody could run it); missing_callback (it is kept); duplicate_warning
 // queue     create -> retry -> error | dead
-// alarm     woken: an agent was woken because its time had come; class_missing, no_room: it could not be, and will be later
+// alarm     woken: an agent was woken because its time had come; class_missing, no_room: it could
+//           not be, and will be later
 enum class DurableEvent : std::uint8_t {
   kFiberRunStarted,
   kFiberRunCompleted,
@@ -97,10 +100,11 @@ static_assert(kDurableEventCount == static_cast<std::size_t>(DurableEvent::kAlar
   return kDurableEvents[static_cast<std::size_t>(event)];
 }
 
-// Promises   report() writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level (no field
-//            for an empty id or detail) and adds one to hearth_durable_events_total{class,event}, whatever the log's level.
-// Bounded    Labels are classes and kDurableEvents only; names of agents, ids and details reach the log alone, which cuts and
-//            escapes them.
+// Promises   report() writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at
+//            the event's level (no field for an empty id or detail) and adds one to
+//            hearth_durable_events_total{class,event}, whatever the log's level.
+// Bounded    Labels are classes and kDurableEvents only; names of agents, ids and details reach the
+//            log alone, which cuts and escapes them.
 // Threads    One a shard, on its thread.
 // Lifetime   The logger and the metrics outlive it.
 class DurableEvents {
@@ -109,8 +113,9 @@ class DurableEvents {
   DurableEvents(const DurableEvents&) = delete;
   DurableEvents& operator=(const DurableEvents&) = delete;
 
-  // `agent_class`: the class's own name ("ChatRoom"). A step that the caller commits is reported after its commit; one that
-  // joins the running turn is reported when it is made, and if that turn is lost, agent.storage_failed follows.
+  // `agent_class`: the class's own name ("ChatRoom"). A step that the caller commits is reported
+  // after its commit; one that joins the running turn is reported when it is made, and if that turn
+  // is lost, agent.storage_failed follows.
   void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
               std::string_view id, std::string_view detail = {});
 

@@ -51,7 +51,7 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
       stops_(stops),
       fibers_(database, clock, random, settings.fibers) {}
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 void DurableWork::load() {
   if (!database_.exists()) return;
@@ -119,7 +119,7 @@ void DurableWork::warn_of_duplicates(std::string_view callback) {
              "idempotent");
 }
 
-// ---- what is due --------------------------------------------------------------------------------------------
+// ---- what is due --------------------------------------------------------------------------------
 
 std::optional<DueWork> DurableWork::next(bool may_recover) {
   constexpr unsigned kKinds = 4;
@@ -222,7 +222,8 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   std::optional<std::int64_t> at = fibers_.wake().at_ms;
   if (at && *at <= now) {
     at.reset();
-    // The moment may be that of one whose hook goes on, and hide the later one of another that could begin beside it.
+    // The moment may be that of one whose hook goes on, and hide the later one of another that
+    // could begin beside it.
     if (!offers_.empty() && offers_.size() < parallel_) at = now + kLookAgain.count();
   }
   if (managed_) at = durable::earliest(at, soon(managed_->wake()));
@@ -231,7 +232,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   return at;
 }
 
-// ---- what becomes of it -------------------------------------------------------------------------------------
+// ---- what becomes of it -------------------------------------------------------------------------
 
 void DurableWork::ended(const DueWork& work, const Result<std::string_view>& outcome) {
   switch (work.kind) {
@@ -278,7 +279,7 @@ void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>
   }
 }
 
-// ---- reports --------------------------------------------------------------------------------------------------
+// ---- reports ------------------------------------------------------------------------------------
 
 void DurableWork::report_notes() {
   using What = durable::Schedules::Note::What;

@@ -1,6 +1,6 @@
 #pragma once
-// The durable work of one live agent as one thing: fibers, managed fibers, schedules and the queue. It says what is due next and
-// what becomes of it; LiveAgent delivers it.
+// The durable work of one live agent as one thing: fibers, managed fibers, schedules and the queue.
+// It says what is due next and what becomes of it; LiveAgent delivers it.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -39,20 +39,27 @@ struct DueWork {
 };
 
 // kind               at once                       ends as (outcome of the event)
-// kSchedule          schedules.max_running         OK, NOT_FOUND or UNSUPPORTED (no such callback), any other error
+// kSchedule          schedules.max_running         OK, NOT_FOUND or UNSUPPORTED (no such callback),
+//                    any other error
 // kQueueItem         1                             the same
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
 // kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
-// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed), UNSUPPORTED (refused), any other error;
+// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
+//                    UNSUPPORTED (refused), any other error;
 //                                                  or before, by continued()
 //
 // Promises
-//  P1 Fair       Of the kinds that are due each has its turn: one that is always due again holds back none of the others.
-//  P2 Claimed    What next() gives is claimed in the open transaction. It is delivered after the caller has committed that.
-//  P3 One turn   ended() writes into the open transaction: the end of a piece of work commits with its last writes.
-//  P4 Planned    When several fibers are to be recovered, the plan is asked for before the first is offered. The oldest is claimed
-//                before that, so that a plan that kills the process is followed by a wait, as a hook is.
-//  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if it has one.
+//  P1 Fair       Of the kinds that are due each has its turn: one that is always due again holds
+//                back none of the others.
+//  P2 Claimed    What next() gives is claimed in the open transaction. It is delivered after the
+//                caller has committed that.
+//  P3 One turn   ended() writes into the open transaction: the end of a piece of work commits with
+//                its last writes.
+//  P4 Planned    When several fibers are to be recovered, the plan is asked for before the first is
+//                offered. The oldest is claimed before that, so that a plan that kills the process
+//                is followed by a wait, as a hook is.
+//  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
+//                it has one.
 //
 // Threads    The agent's shard.  Lifetime  close() before the database is closed.
 // Failure    StorageError.
@@ -76,8 +83,9 @@ class DurableWork {
   durable::Schedules& schedules();
   durable::Queue& queue();
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
-  // A fiber that is being offered goes on in this instance (a managed one was resumed, another one replaced), which is on disk: its
-  // recovery is over. The end of its hook, whenever it comes, decides nothing any more.
+  // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
+  // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
+  // decides nothing any more.
   void continued(std::string_view fiber_id);
   // A schedule without a word on repetition was made while the agent started: told once a callback.
   void warn_of_duplicates(std::string_view callback);
@@ -96,12 +104,13 @@ class DurableWork {
   [[nodiscard]] bool recovering() const { return planning_ || !offers_.empty(); }
   // Nothing of it is there, and nothing ever was in this instance.
   [[nodiscard]] bool empty() const;
-  // No work is under way that only memory knows. (Runs and hooks are events in progress; their agent is not idle.)
+  // No work is under way that only memory knows. (Runs and hooks are events in progress; their
+  // agent is not idle.)
   [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
 
   [[nodiscard]] durable::Wake wake() const;
-  // When to look at next() again, though nothing happens meanwhile: work that is due and cannot begin is looked at now and
-  // then, recovery that is due is not: it waits for a permit.
+  // When to look at next() again, though nothing happens meanwhile: work that is due and cannot
+  // begin is looked at now and then, recovery that is due is not: it waits for a permit.
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const;
 
  private:

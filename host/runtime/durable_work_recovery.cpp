@@ -1,4 +1,5 @@
-// The recovery of an agent's fibers: the plan, the offers, and what becomes of them. The rest: durable_work.cpp.
+// The recovery of an agent's fibers: the plan, the offers, and what becomes of them. The rest:
+// durable_work.cpp.
 #include "json/json.hpp"
 #include "json/json_text.hpp"
 #include "runtime/durable_work.hpp"
@@ -16,7 +17,7 @@ constexpr std::size_t kMaxParallel = 100;
 
 }  // namespace
 
-// ---- what is offered ----------------------------------------------------------------------------------------
+// ---- what is offered ----------------------------------------------------------------------------
 
 std::optional<Interrupted> DurableWork::next_interrupted() {
   if (!held_) return fibers_.begin_recovery();
@@ -90,7 +91,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
                  DurableEvent::kFiberRecoveryAttempt};
 }
 
-// ---- what becomes of it -------------------------------------------------------------------------------------
+// ---- what becomes of it -------------------------------------------------------------------------
 
 void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
   planning_ = false;
@@ -125,7 +126,8 @@ void DurableWork::offer_ended(const std::string& id, const Result<std::string_vi
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);
   if (is_managed(id)) {
     const auto change = managed_->recovered(id, refused ? std::string_view() : *outcome);
-    // Not found: it was cancelled in its hook. The hook has no say any more, and has not failed either.
+    // Not found: it was cancelled in its hook. The hook has no say any more, and has not failed
+    // either.
     if (!change && change.error().code != Errc::kNotFound)
       return hook_failed(id, change.error().message);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// One event of an agent, on its whole way: from a client, the host or an earlier instance, through the queue, to the code.
+// One event of an agent, on its whole way: from a client, the host or an earlier instance, through
+// the queue, to the code.
 
 #include "base/clock.hpp"
 #include "runtime/types.hpp"

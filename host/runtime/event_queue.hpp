@@ -18,13 +18,15 @@ namespace hearth::runtime {
 // It says in which order events leave, never when: that is for its agent.
 //
 // Promises
-//  P1 Order     push() adds at the end, put_back() in front of all. What is taken out leaves the order of the
-//               others as it is.
-//  P2 Bounded   At most max_waiting calls and requests wait, with at most max_waiting_bytes in all names and
-//               bodies. More are answered kUnavailable. What only the host sends is never refused.
+//  P1 Order     push() adds at the end, put_back() in front of all. What is taken out leaves the
+//               order of the others as it is.
+//  P2 Bounded   At most max_waiting calls and requests wait, with at most max_waiting_bytes in all
+//               names and bodies. More are answered kUnavailable. What only the host sends is never
+//               refused.
 //  P3 Pause     A client with much waiting is not read from until little of it waits.
-//  P4 Account   The bytes are on the account of client memory. While that is overdrawn, large events of
-//               clients are refused: a call is answered, the client of a frame is ended with 1013.
+//  P4 Account   The bytes are on the account of client memory. While that is overdrawn, large
+//               events of clients are refused: a call is answered, the client of a frame is ended
+//               with 1013.
 //
 // Threads    The shard's.
 // Lifetime   The clients, the memory and the limits outlive it.
@@ -61,7 +63,8 @@ class EventQueue {
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   // Whether the end of this client waits to be told.
   [[nodiscard]] bool has_close_of(ConnectionId client) const;
-  // Events that were begun before, and when the time of the first of them is over (SteadyTime::max(): none).
+  // Events that were begun before, and when the time of the first of them is over
+  // (SteadyTime::max(): none).
   [[nodiscard]] std::size_t interrupted() const { return interrupted_; }
   [[nodiscard]] SteadyTime next_due() const;
 

@@ -1,6 +1,6 @@
 #pragma once
-// What is in progress and is delivered again if the agent is evicted in its middle, so that whoever waits for it notices
-// nothing but the wait.
+// What is in progress and is delivered again if the agent is evicted in its middle, so that whoever
+// waits for it notices nothing but the wait.
 
 #include "runtime/call_sink.hpp"
 #include "runtime/event.hpp"
@@ -16,8 +16,9 @@ namespace hearth::runtime {
 // Copies of such events, as long as they are in progress.
 //
 // Promises   P1 Order     take_interrupted() gives them in the order in which keep() was called.
-//            P2 Bounded   At most max_events calls, with at most max_bytes in their names and bodies. One that has no place is
-//                         not kept, which costs it nothing but the second delivery.
+//            P2 Bounded   At most max_events calls, with at most max_bytes in their names and
+//                         bodies. One that has no place is not kept, which costs it nothing but the
+//                         second delivery.
 // Threads    None of its own.
 class InterruptibleEvents {
  public:

@@ -12,11 +12,12 @@
 namespace hearth::runtime {
 namespace {
 
-// A burst of events that are ready together may share one commit; after so many hops of the loop it is
-// made in any case, so that a busy agent's answers are not held for long.
+// A burst of events that are ready together may share one commit; after so many hops of the loop it
+// is made in any case, so that a busy agent's answers are not held for long.
 constexpr int kMaxFlushHops = 16;
 
-// Frames and answers that wait for the device. Past it an agent gets no more events until some have left.
+// Frames and answers that wait for the device. Past it an agent gets no more events until some have
+// left.
 constexpr std::size_t kMaxHeldEffects = 4096;
 
 // Of a method in the log: clients choose it.
@@ -71,7 +72,8 @@ LiveAgent::~LiveAgent() {
 }
 
 Result<void> LiveAgent::start() {
-  // An earlier life was cut off, and of what it has left nothing may be told before it is on the device, nor that the directory lists it.
+  // An earlier life was cut off, and of what it has left nothing may be told before it is on the
+  // device, nor that the directory lists it.
   if (gate_ != nullptr && database_.sync_target() != nullptr) {
     gate_->directory_written();
     outbox_.hold_back();
@@ -163,7 +165,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event) {
     accepted = instance_->on_event(event);
   }
   state_chain_.reset();
-  // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no part of them.
+  // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no
+  // part of them.
   if (sql_ && sql_->has_savepoints()) flush();
   if (accepted.has_error()) return explained(accepted.error());
   refusal_text_.clear();
@@ -199,7 +202,8 @@ bool LiveAgent::admit(Connection& connection) {
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
         forbidden ? std::string_view(decision.error().message) : "connection set-up failed");
   }
-  // One who destroyed itself then gets no CONNECT. It knows this client, who is closed with the others.
+  // One who destroyed itself then gets no CONNECT. It knows this client, who is closed with the
+  // others.
   if (destroy_requested_) connection.state = ConnectionState::kConnecting;
   if (connection.closing || destroy_requested_) {
     leave();
@@ -306,7 +310,7 @@ void LiveAgent::trim() {
   database_.release_memory();
 }
 
-// ---- turns ------------------------------------------------------------------------------------------------
+// ---- turns --------------------------------------------------------------------------------------
 
 bool LiveAgent::is_crowded() const {
   return gate_ != nullptr && outbox_.held() >= kMaxHeldEffects;
@@ -325,8 +329,8 @@ void LiveAgent::commit() {
     recorded_ = true;
   }
   directory_dirty_ = false;
-  // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it are committed, and of
-  // a later one after.
+  // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it
+  // are committed, and of a later one after.
   if (wake().earlier_than(known_wake_)) {
     persist_wake(durable::either(wake(), known_wake_));
     if (gate_ != nullptr) gate_->directory_written();
@@ -428,7 +432,7 @@ void LiveAgent::durability_lost() {
   services_.after_turn(slot_);
 }
 
-// ---- calls ------------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout) {
   services_.loop().cancel_timer(call.deadline);

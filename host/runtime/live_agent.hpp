@@ -28,7 +28,7 @@
 
 namespace hearth::runtime {
 
-class AgentSlot;
+class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class ShardServices;
 
 // What became of internal events; the slot acts on it once no plugin code is on the stack.
@@ -41,19 +41,23 @@ struct Completion {
 
 // Promises
 //  P1 One at a time  The instance is never entered while it is on the stack.
-//  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its caller.
-//  P3 Turn           What the instance writes between entering and leaving it is committed before anything it
-//                    sends in that time leaves. Turns that follow one another at once may share a commit.
-//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which waits for the device; or the last
-//                    answers of an agent that leaves wait for it. The instance is not entered then: what would enter it waits, in
-//                    order, until take_back().
-//  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error, and the slot
-//                    evicts the agent.
-//  P6 Undone         A rollback of the instance's own takes the state back with the rows: state() gives what the file
-//                    holds, and no frame and no STATE_CHANGED tells of what was undone. Frames that the instance
-//                    itself has sent leave.
+//  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its
+//                    caller.
+//  P3 Turn           What the instance writes between entering and leaving it is committed before
+//                    anything it sends in that time leaves. Turns that follow one another at once
+//                    may share a commit.
+//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which
+//                    waits for the device; or the last answers of an agent that leaves wait for it.
+//                    The instance is not entered then: what would enter it waits, in order, until
+//                    take_back().
+//  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error,
+//                    and the slot evicts the agent.
+//  P6 Undone         A rollback of the instance's own takes the state back with the rows: state()
+//                    gives what the file holds, and no frame and no STATE_CHANGED tells of what was
+//                    undone. Frames that the instance itself has sent leave.
 //
-// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before destruction.
+// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before
+//                                   destruction.
 class LiveAgent final : public AgentHost, private OutboxOwner {
  public:
   // Opens the database. Throws StorageError.
@@ -61,13 +65,14 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
             const ClassSettings& settings, AgentHandle handle);
   ~LiveAgent() override;
 
-  // Makes the instance and delivers START; the outcome is a Completion of kind kStart. Data of an older schema version of the class
-  // come first: then it delivers MIGRATE, whose outcome is a Completion of kind kMigrate, for migrated(). Data of a newer one: kUnavailable.
+  // Makes the instance and delivers START; the outcome is a Completion of kind kStart. Data of an
+  // older schema version of the class come first: then it delivers MIGRATE, whose outcome is a
+  // Completion of kind kMigrate, for migrated(). Data of a newer one: kUnavailable.
   Result<void> start();
   // Whether the class knows the schema version of the agent's data. The error is for clients too.
   [[nodiscard]] Result<void> check_schema() const;
-  // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error: nothing of it is ever committed.
-  // Throws StorageError.
+  // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error:
+  // nothing of it is ever committed. Throws StorageError.
   Result<void> migrated(const std::optional<Error>& failure);
 
   // Delivers one event. The slot has checked that it may be delivered now.
@@ -79,9 +84,10 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
 
   // ---- durable work (durable_work.hpp) ----
-  // Claims and delivers one thing that is due; its end is a Completion of its kind. False: nothing begins now. A recovery
-  // begins only if it may. What is delivered so does not count against the limit of clients' events and does not wait for them,
-  // nor they for it: each has limits of its own, and they take turns on the loop.
+  // Claims and delivers one thing that is due; its end is a Completion of its kind. False: nothing
+  // begins now. A recovery begins only if it may. What is delivered so does not count against the
+  // limit of clients' events and does not wait for them, nor they for it: each has limits of its
+  // own, and they take turns on the loop.
   bool dispatch(bool may_recover);
   [[nodiscard]] bool work_due() const { return work_.due(); }
   [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
@@ -98,23 +104,28 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   // Before shut(), once: commits. With durability `power` it is lent afterwards if answers wait for
   // the device, until they have left. After 10 s without an answer its storage has failed.
   void finish_turns(EvictReason reason);
-  // Answers every call in progress with `why` but those that come again, cancels everything and destroys the instance.
-  // After it only take_interrupted(), close_database() and the destructor may be called.
+  // Answers every call in progress with `why` but those that come again, cancels everything and
+  // destroys the instance. After it only take_interrupted(), close_database() and the destructor
+  // may be called.
   void shut(EvictReason reason, const Error& why);
-  // After shut(): what was cut off and comes again, in the order in which it was delivered. CONNECT; and a call of a method that is
-  // idempotent (AgentClass::is_idempotent), if somebody waits for it and has seen no part of its answer. Nothing after kHung, kShutdown and
-  // kDestroyed, nor when storage has failed.
+  // After shut(): what was cut off and comes again, in the order in which it was delivered.
+  // CONNECT; and a call of a method that is idempotent (AgentClass::is_idempotent), if somebody
+  // waits for it and has seen no part of its answer. Nothing after kHung, kShutdown and kDestroyed,
+  // nor when storage has failed.
   [[nodiscard]] std::vector<OwnedEvent> take_interrupted() {
     return interruptible_.take_interrupted();
   }
-  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not twice. Any thread; nothing else
-  // may be called meanwhile but what a client's events come to. Gives what went wrong, or "".
+  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not
+  // twice. Any thread; nothing else may be called meanwhile but what a client's events come to.
+  // Gives what went wrong, or "".
   std::string close_database();
-  // After close_database(): what is stored is on the device, with the names that lead to it, and the directory does not know it yet.
+  // After close_database(): what is stored is on the device, with the names that lead to it, and
+  // the directory does not know it yet.
   [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
 
   // ---- the WAL ----
-  // It has grown so long that the agent should be lent: no event is delivered before. `idle`: as AgentDatabase says.
+  // It has grown so long that the agent should be lent: no event is delivered before. `idle`: as
+  // AgentDatabase says.
   [[nodiscard]] bool checkpoint_due(bool idle = false) const {
     return !shutting_ && !migrating_ && !broken_ && database_.checkpoint_due(idle);
   }
@@ -233,8 +244,8 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     TimerId timer = 0;                             // sleep
     std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
   };
-  // Marks the instance as being on the stack. Re-entry is the one thing that the plugin contract excludes by
-  // construction: no function that a plugin can call comes back to deliver an event.
+  // Marks the instance as being on the stack. Re-entry is the one thing that the plugin contract
+  // excludes by construction: no function that a plugin can call comes back to deliver an event.
   class Entry {
    public:
     explicit Entry(LiveAgent& agent) : agent_(agent) {

@@ -1,5 +1,5 @@
-// An agent that waits for the device while its shard does not: another thread has its database for a checkpoint, or it leaves and its
-// last answers are held back.
+// An agent that waits for the device while its shard does not: another thread has its database for
+// a checkpoint, or it leaves and its last answers are held back.
 #include "base/assert.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"

@@ -1,4 +1,5 @@
-// Keep-alive and fibers of a live agent. The rows are in durable/fibers.hpp; recovery is in live_agent_work.cpp.
+// Keep-alive and fibers of a live agent. The rows are in durable/fibers.hpp; recovery is in
+// live_agent_work.cpp.
 #include "base/stop_point.hpp"
 #include "json/json_scanner.hpp"
 #include "runtime/agent_slot.hpp"
@@ -10,7 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxKeepAlive = 1'000'000;  // a leak in a plugin, not a use
 
-// A commit would end the plugin's transaction under its hands, and a rollback would undo what memory takes for done.
+// A commit would end the plugin's transaction under its hands, and a rollback would undo what
+// memory takes for done.
 Error not_in_transaction() {
   return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
 }

@@ -25,13 +25,15 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   }
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
-  // The end of durable work is rows: a rollback would undo them, and memory would take the work for done.
+  // The end of durable work is rows: a rollback would undo them, and memory would take the work for
+  // done.
   if (call->work && in_transaction()) {
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }
   if (outcome.has_error()) {
     Error error = outcome.error();
-    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed is asked again.
+    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed
+    // is asked again.
     const bool tried =
         call->kind == EventKind::kFiberRecovered || call->kind == EventKind::kMigrate;
     if (tried && error.code == Errc::kUnsupported) error.code = Errc::kPlugin;
@@ -113,7 +115,7 @@ void LiveAgent::tell_failure(const Call& call, const Error& error) {
                                     {"error", error.message}});
 }
 
-// ---- state ------------------------------------------------------------------------------------------------
+// ---- state --------------------------------------------------------------------------------------
 
 std::optional<std::string_view> LiveAgent::state() {
   if (!state_loaded_) {
@@ -180,7 +182,7 @@ void LiveAgent::state_undone(std::uint64_t last_write) {
   slot_.states_undone(last_write);
 }
 
-// ---- storage ----------------------------------------------------------------------------------------------
+// ---- storage ------------------------------------------------------------------------------------
 
 storage::PluginSql& LiveAgent::sql() {
   if (!sql_) {
@@ -190,7 +192,7 @@ storage::PluginSql& LiveAgent::sql() {
   return *sql_;
 }
 
-// ---- connections ------------------------------------------------------------------------------------------
+// ---- connections --------------------------------------------------------------------------------
 
 Connection* LiveAgent::find_connection(ConnectionId id) {
   Connection* connection = services_.find_connection(id);
@@ -322,7 +324,7 @@ Result<void> LiveAgent::close(ConnectionId id, std::uint32_t code, std::string_v
   return {};
 }
 
-// ---- HTTP -------------------------------------------------------------------------------------------------
+// ---- HTTP ---------------------------------------------------------------------------------------
 
 Result<RequestView> LiveAgent::request(CallId id) {
   Call* call = calls_.find(id);

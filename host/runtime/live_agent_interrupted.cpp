@@ -1,4 +1,5 @@
-// What is delivered again, should the agent be evicted in its middle. See interruptible_events.hpp and AgentSlot's promise P6.
+// What is delivered again, should the agent be evicted in its middle. See interruptible_events.hpp
+// and AgentSlot's promise P6.
 #include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -9,7 +10,8 @@
 namespace hearth::runtime {
 namespace {
 
-// Afterwards the agent comes back for what waits. One that was hung is not given again what may have hung it.
+// Afterwards the agent comes back for what waits. One that was hung is not given again what may
+// have hung it.
 bool comes_back_after(EvictReason reason) {
   return reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
          reason != EvictReason::kHung;

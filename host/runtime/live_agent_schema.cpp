@@ -1,4 +1,5 @@
-// The schema version of an agent's data, and its way to the one of its class. See hearth/ext/schema.h.
+// The schema version of an agent's data, and its way to the one of its class. See
+// hearth/ext/schema.h.
 #include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -39,7 +40,8 @@ Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
   const std::uint32_t from = database_.class_schema();
   const std::uint32_t to = class_->schema_version();
   const bool ignored = failure && failure->code == Errc::kUnsupported;
-  // Data of a class that had no versions need not be changed; between two versions something must have been.
+  // Data of a class that had no versions need not be changed; between two versions something must
+  // have been.
   if (failure && !(ignored && from == 0)) {
     const std::string why = ignored ? "the class does not say how" : failure->message;
     return Error{ignored ? Errc::kPlugin : failure->code,

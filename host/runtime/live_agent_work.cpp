@@ -1,4 +1,5 @@
-// What is due in a live agent, and what its instance may ask about schedules, the queue and managed fibers.
+// What is due in a live agent, and what its instance may ask about schedules, the queue and managed
+// fibers.
 #include "base/stop_point.hpp"
 #include "json/json_scanner.hpp"
 #include "runtime/agent_slot.hpp"
@@ -7,7 +8,7 @@
 
 namespace hearth::runtime {
 
-// ---- delivery ---------------------------------------------------------------------------------------------
+// ---- delivery -----------------------------------------------------------------------------------
 
 bool LiveAgent::dispatch(bool may_recover) {
   std::optional<DueWork> due;
@@ -68,13 +69,14 @@ void LiveAgent::recovery_continued(std::string_view fiber_id) {
 std::optional<Error> LiveAgent::work_refusal() const {
   if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
   if (in_transaction()) {
-    // A commit would end the plugin's transaction under its hands, and a rollback would undo what memory takes for done.
+    // A commit would end the plugin's transaction under its hands, and a rollback would undo what
+    // memory takes for done.
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }
   return std::nullopt;
 }
 
-// ---- hearth.schedule/1 --------------------------------------------------------------------------------------
+// ---- hearth.schedule/1 --------------------------------------------------------------------------
 
 Result<durable::Schedules::Created> LiveAgent::create_schedule(
     const durable::ScheduleRequest& request) {
@@ -115,7 +117,7 @@ Result<void> LiveAgent::retry_schedule(std::string_view id) {
   return work_.schedules().retry(id);
 }
 
-// ---- hearth.queue/1 -----------------------------------------------------------------------------------------
+// ---- hearth.queue/1 -----------------------------------------------------------------------------
 
 Result<std::string> LiveAgent::push_item(const durable::QueueRequest& request) {
   if (auto refusal = work_refusal()) return std::move(*refusal);
@@ -148,7 +150,7 @@ Result<void> LiveAgent::retry_item(std::string_view id) {
   return work_.queue().retry(id);
 }
 
-// ---- hearth.managed_fibers/1 --------------------------------------------------------------------------------
+// ---- hearth.managed_fibers/1 --------------------------------------------------------------------
 
 Result<durable::ManagedFibers::Started> LiveAgent::start_managed(
     const durable::ManagedRequest& request) {

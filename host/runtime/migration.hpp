@@ -14,8 +14,10 @@
 
 namespace hearth::runtime {
 
-// A few agents try a version of their class before all others do. Places are taken by the shards as they come to it.
-// Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that may still try.
+// A few agents try a version of their class before all others do. Places are taken by the shards as
+// they come to it.
+// Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that
+//                         may still try.
 struct VersionTrial {
   // `ringing` rings when there is less to wait for; null: nothing does.
   VersionTrial(unsigned shards, std::size_t at_most, bool when_idle,
@@ -53,15 +55,18 @@ class MovingAgent {
   [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
   // The version of its code; null: it is cold.
   [[nodiscard]] virtual const ServedClass* version() const = 0;
-  // It is to leave its code, for `reason`: with its next event, when leave_here() is called, or, if it is starting, once it
-  // has started. With `when_idle` its next event does not count, but its next idle moment does.
+  // It is to leave its code, for `reason`: with its next event, when leave_here() is called, or, if
+  // it is starting, once it has started. With `when_idle` its next event does not count, but its
+  // next idle moment does.
   virtual void must_leave(EvictReason reason, bool when_idle) = 0;
-  // It goes now if it must: from a task of the loop's own, with nothing of the agent on the stack. A sudden eviction is
-  // over when this returns, but for closing files elsewhere: who paces many of them knows what each costs.
+  // It goes now if it must: from a task of the loop's own, with nothing of the agent on the stack.
+  // A sudden eviction is over when this returns, but for closing files elsewhere: who paces many of
+  // them knows what each costs.
   virtual void leave_here() = 0;
   // It goes with no time for EVICT, also if it is starting.
   virtual void leave_suddenly(EvictReason reason) = 0;
-  // A live one leaves and comes back on the version that is on trial, if there is a place: now, or when it is idle.
+  // A live one leaves and comes back on the version that is on trial, if there is a place: now, or
+  // when it is idle.
   virtual void may_try(const std::shared_ptr<VersionTrial>& trial) = 0;
 
  protected:
@@ -92,14 +97,17 @@ class Migration {
   Migration(MovingAgents& agents, PacedSteps& departures)
       : agents_(agents), departures_(departures) {}
 
-  // Agents in memory that have `version` leave it, for `reason`: each with its next event, and all of them as soon as the loop has
-  // time, or, with `when_idle`, at their next idle moment. How many there are.
+  // Agents in memory that have `version` leave it, for `reason`: each with its next event, and all
+  // of them as soon as the loop has time, or, with `when_idle`, at their next idle moment. How many
+  // there are.
   std::size_t leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
                             bool when_idle);
-  // Those that have `version` leave it at once and suddenly, whatever they do: EVICT, if they were asked to leave, is cut off.
+  // Those that have `version` leave it at once and suddenly, whatever they do: EVICT, if they were
+  // asked to leave, is cut off.
   void expel_version(const ServedClass& version, EvictReason reason);
-  // As many live ones as the trial has places for leave now, and are woken again at once: they try the version that serves their
-  // class now. With trial->only_idle those that are idle do; the others when they become idle, while there are places.
+  // As many live ones as the trial has places for leave now, and are woken again at once: they try
+  // the version that serves their class now. With trial->only_idle those that are idle do; the
+  // others when they become idle, while there are places.
   void try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial);
 
  private:

@@ -32,8 +32,9 @@ void Outbox::flush() {
   if (discarding_) return;
   const bool wrote = owner_.dirty();
   if (wrote) owner_.commit();
-  // Later effects must still wait for these writes, if somebody else must make them durable. When nothing is held but what
-  // waits for an earlier answer, an empty frame to nobody holds their place in the order.
+  // Later effects must still wait for these writes, if somebody else must make them durable. When
+  // nothing is held but what waits for an earlier answer, an empty frame to nobody holds their
+  // place in the order.
   const bool none_is_new = first_ + held_.size() - 1 <= requested_;
   if (wrote && gate_ != nullptr && (held_.empty() || none_is_new))
     held_.emplace_back(FrameEffect{});

@@ -80,16 +80,19 @@ class OutboxOwner {
   virtual void apply(Effect& effect) = 0;
   // The effect will never leave, since the writes before it were lost.
   virtual void discard(Effect& effect) = 0;
-  // The gate has said yes, and nothing waits for a later answer: all that was committed is durable. Without a gate never.
+  // The gate has said yes, and nothing waits for a later answer: all that was committed is durable.
+  // Without a gate never.
   virtual void all_durable() = 0;
   // The gate has said no: what was committed may not be durable.
   virtual void durability_lost() = 0;
 };
 
 // Promises
-//  P1 Gate     No effect is applied before every write that preceded it is committed and, with a gate, durable.
+//  P1 Gate     No effect is applied before every write that preceded it is committed and, with a
+//              gate, durable.
 //  P2 Order    Effects are applied in the order pushed.
-//  P3 Open     With nothing uncommitted and nothing held, push() applies at once: reading costs no wait.
+//  P3 Open     With nothing uncommitted and nothing held, push() applies at once: reading costs no
+//              wait.
 //  P4 Answer   Each effect is applied or discarded, exactly once.
 //
 // Threads     The agent's shard.
@@ -104,17 +107,21 @@ class Outbox {
 
   void push(Effect effect);
 
-  // True if an effect pushed now would be applied at once (P3): the caller may then skip building it.
+  // True if an effect pushed now would be applied at once (P3): the caller may then skip building
+  // it.
   [[nodiscard]] bool open() const;
 
-  // Commits what is uncommitted and lets out what that frees. Throws StorageError; then call discard_all().
+  // Commits what is uncommitted and lets out what that frees. Throws StorageError; then call
+  // discard_all().
   void flush();
 
-  // With a gate: what is pushed from now on waits as if something had been committed just now. Nothing is uncommitted.
+  // With a gate: what is pushed from now on waits as if something had been committed just now.
+  // Nothing is uncommitted.
   void hold_back();
 
-  // The agent has rolled back each write of its state after this one: the frames that would show them go, as if they had never been
-  // pushed. They are of the transaction that is open, so no answer of the gate is about them.
+  // The agent has rolled back each write of its state after this one: the frames that would show
+  // them go, as if they had never been pushed. They are of the transaction that is open, so no
+  // answer of the gate is about them.
   void withdraw_states(std::uint64_t last_write);
 
   // Nothing leaves any more: discards what is held and whatever is pushed later.

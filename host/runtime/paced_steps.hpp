@@ -12,16 +12,18 @@
 
 namespace hearth::runtime {
 
-// Waking an agent that is due, offering an interrupted fiber to its class, and evicting an idle agent are such steps: each opens
-// or closes files or commits, and after a restart there are thousands of them. What a fiber does after its first wait is its
-// own, and is not paced.
+// Waking an agent that is due, offering an interrupted fiber to its class, and evicting an idle
+// agent are such steps: each opens or closes files or commits, and after a restart there are
+// thousands of them. What a fiber does after its first wait is its own, and is not paced.
 //
 // Promises
-//  P1 One at a time  Steps run in the order in which they were added, each from the loop. Between two of them everything else that
-//                    is ready on the loop runs, so that a call waits for one step at most.
-//  P2 A share        While clients use the shard, and kBusyFor longer, steps have `share` percent of the loop's time: the rest of
-//                    it, but at most kMaxPause after one step, is for what else there is. While no client does, steps follow one
-//                    another at once.
+//  P1 One at a time  Steps run in the order in which they were added, each from the loop. Between
+//                    two of them everything else that is ready on the loop runs, so that a call
+//                    waits for one step at most.
+//  P2 A share        While clients use the shard, and kBusyFor longer, steps have `share` percent
+//                    of the loop's time: the rest of it, but at most kMaxPause after one step, is
+//                    for what else there is. While no client does, steps follow one another at
+//                    once.
 //  P3 No limit       of its own: what adds steps is bounded elsewhere (permits).
 //
 // Threads    The loop's.

@@ -118,7 +118,8 @@ class Repair {
     DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
     work.load();
     durable::Wake wake = work.wake();
-    // Rows that are taken up are changed as the settings of the class say, which are not known here: look at them at once.
+    // Rows that are taken up are changed as the settings of the class say, which are not known
+    // here: look at them at once.
     if (database.dirty() && !wake.none()) wake.at_ms = unix_millis(clock_.wall_now());
     work.close();
     database.close();

@@ -35,10 +35,13 @@ struct RepairReport {
 };
 
 // Promises
-//  P1 Safe side   No agent's data is changed. A wake of the index stays, or becomes earlier: an agent may wake without need.
-//  P2 At once     Entries and wakes change together, or none of them does; with the device, as the agents' files.
-//  P3 Explicit    An agent that has an entry and no file stays as it is, unless `forget_missing`: then nothing is left of it.
-//                 Agents that are to be destroyed are left to the server.
+//  P1 Safe side   No agent's data is changed. A wake of the index stays, or becomes earlier: an
+//                 agent may wake without need.
+//  P2 At once     Entries and wakes change together, or none of them does; with the device, as the
+//                 agents' files.
+//  P3 Explicit    An agent that has an entry and no file stays as it is, unless `forget_missing`:
+//                 then nothing is left of it. Agents that are to be destroyed are left to the
+//                 server.
 //
 // Bounded   Memory: the keys of all agents.  Threads  Any. Blocks: about 0.4 ms an agent.
 // Failure   StorageError: something cannot be read, written or synced. Calling it again goes on.

@@ -10,7 +10,8 @@ namespace hearth::runtime {
 
 namespace {
 
-// Each is an agent in memory, and limits.max_live_agents bounds those. A shard that closed databases itself would wait for the device.
+// Each is an agent in memory, and limits.max_live_agents bounds those. A shard that closed
+// databases itself would wait for the device.
 constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 storage::Directory open_directory(const storage::DataDirectory& data) {
@@ -102,7 +103,7 @@ unsigned Runtime::shard_index(const storage::AgentKey& key) const {
   return runtime::shard_index(key, shard_count());
 }
 
-// ---- another version of a class ---------------------------------------------------------------------------
+// ---- another version of a class -----------------------------------------------------------------
 
 std::shared_ptr<const ShardAnswers> Runtime::leave_version(
     const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle) {

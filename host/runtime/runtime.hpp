@@ -34,16 +34,18 @@ struct RuntimeOptions {
   std::size_t checkpointing_threads = 0;
   // The protocol's frame that tells clients the state. Any thread.
   std::function<std::string(std::string_view state_json)> state_frame;
-  // What syncs for classes of durability `power`; null: the system. For tests; it outlives the runtime.
+  // What syncs for classes of durability `power`; null: the system. For tests; it outlives the
+  // runtime.
   storage::SyncCalls* sync_calls = nullptr;
 };
 
 // Threads    Each member says.
-// Lifetime   The loops, the data directory, the logger and the metrics outlive it. stop() before destruction if the loops ran.
+// Lifetime   The loops, the data directory, the logger and the metrics outlive it. stop() before
+//            destruction if the loops ran.
 class Runtime final : public AgentDirectory {
  public:
-  // One shard for each loop; the loops are run by the caller, and do not run yet. Throws StorageError if the directory of
-  // agents cannot be opened.
+  // One shard for each loop; the loops are run by the caller, and do not run yet. Throws
+  // StorageError if the directory of agents cannot be opened.
   Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory& data, Logger& logger,
           Metrics& metrics, RuntimeOptions options);
   ~Runtime() override;
@@ -57,17 +59,17 @@ class Runtime final : public AgentDirectory {
   // Any thread; but a Shard's members are for its own.
   [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
   [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
-  // Waits until what the directory of agents was told is on the device. False: the system refuses. Any thread that may
-  // wait.
+  // Waits until what the directory of agents was told is on the device. False: the system refuses.
+  // Any thread that may wait.
   [[nodiscard]] bool sync_directory() { return sync_.wait({directory_wal_}); }
   // On which everything that is held for clients is entered, the network's part too. Any thread.
   [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
   // How well agents share the wait for the device. Any thread.
   [[nodiscard]] storage::SyncService::Counts sync_counts() const { return sync_.counts(); }
 
-  // ---- another version of a class: see Shard. Any thread, while the loops run. Each shard does it when it comes to it; nobody waits ----
-  // When all have answered, and something else serves the class, no agent will get this version any more: those that have it are
-  // version->starts->agents.
+  // ---- another version of a class: see Shard. Any thread, while the loops run. Each shard does it
+  // when it comes to it; nobody waits ---- When all have answered, and something else serves the
+  // class, no agent will get this version any more: those that have it are version->starts->agents.
   std::shared_ptr<const ShardAnswers> leave_version(
       const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle);
   std::shared_ptr<const ShardAnswers> expel_version(
@@ -81,16 +83,17 @@ class Runtime final : public AgentDirectory {
   void class_is_back(const std::string& segment);
   void class_is_gone(const std::string& segment);
 
-  // From now on agents are woken when their time has come, and interrupted work is recovered. Call it once the classes
-  // are loaded. Any thread, while the loops run.
+  // From now on agents are woken when their time has come, and interrupted work is recovered. Call
+  // it once the classes are loaded. Any thread, while the loops run.
   void start_alarms();
 
-  // Refuses new work, lets running events finish within `grace`, evicts every agent and closes every database,
-  // then calls `done` on some shard's thread. Any thread, once, while the loops run.
+  // Refuses new work, lets running events finish within `grace`, evicts every agent and closes
+  // every database, then calls `done` on some shard's thread. Any thread, once, while the loops
+  // run.
   void stop(std::chrono::milliseconds grace, std::function<void()> done);
 
-  // Waits for the blocking jobs that run and cancels those that wait; from now on there are none. They hold the
-  // code of their class. After stop() has answered; any thread but a loop's.
+  // Waits for the blocking jobs that run and cancels those that wait; from now on there are none.
+  // They hold the code of their class. After stop() has answered; any thread but a loop's.
   void stop_jobs() { pool_.stop(); }
 
   // AgentDirectory: any thread.
@@ -111,7 +114,8 @@ class Runtime final : public AgentDirectory {
   BlockingPool checkpointers_;
   storage::SystemSyncCalls system_sync_calls_;
   storage::SyncService sync_;
-  // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the last connection.
+  // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the
+  // last connection.
   storage::Directory directory_;
   std::shared_ptr<storage::SyncTarget> directory_wal_;
   storage::DirectoryCheckpointer directory_checkpointer_;

@@ -14,7 +14,8 @@ namespace {
 // Files that cannot be removed wait for a person: no need to hurry.
 constexpr std::chrono::minutes kDestructionRetry{1};
 
-// Percent of the loop's time for those who wake because a time has come, and as much for those who leave, while clients use it.
+// Percent of the loop's time for those who wake because a time has come, and as much for those who
+// leave, while clients use it.
 constexpr int kStepsShare = 20;
 
 // One shard's part of a limit of the whole server.
@@ -70,7 +71,7 @@ void Shard::client_came() {
   recoveries_.client_came();
 }
 
-// ---- what clients do ------------------------------------------------------------------------------------
+// ---- what clients do ----------------------------------------------------------------------------
 
 ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segment,
                             ConnectRequest request, std::unique_ptr<ConnectionPort> port) {
@@ -139,7 +140,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
   slot_for(key, segment).accept(std::move(incoming));
 }
 
-// ---- slots ------------------------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------------------
 
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
@@ -188,11 +189,12 @@ Shard::Counts Shard::counts() const {
   return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
 }
 
-// ---- work for other threads --------------------------------------------------------------------------------
+// ---- work for other threads ---------------------------------------------------------------------
 
 bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::string&)> done) {
   if (environment_.closers == nullptr) return false;
-  // A shard does not stop before all its agents are cold, and a pool calls what it has accepted: this one is there until then.
+  // A shard does not stop before all its agents are cold, and a pool calls what it has accepted:
+  // this one is there until then.
   return environment_.closers->run([&live, done = std::move(done), &loop = loop_](bool) {
     loop.post([done, trouble = live.close_database()] { done(trouble); });
   });
@@ -208,7 +210,7 @@ void Shard::checkpoint_elsewhere(LiveAgent& live) {
     checkpoint(true);
 }
 
-// ---- agents that are destroyed ----------------------------------------------------------------------------
+// ---- agents that are destroyed ------------------------------------------------------------------
 
 void Shard::finish_destruction(const storage::AgentKey& key, const std::function<void()>& done) {
   if (!being_removed_.insert(key).second) return;
@@ -228,8 +230,8 @@ void Shard::finish_destruction(const storage::AgentKey& key, const std::function
   if (!elsewhere) finish(remove_condemned_files(key));
 }
 
-// The marker is on the device before the files go from it: else a loss of power could leave an agent that is listed, and
-// whose file is missing.
+// The marker is on the device before the files go from it: else a loss of power could leave an
+// agent that is listed, and whose file is missing.
 std::string Shard::remove_condemned_files(const storage::AgentKey& key) const {
   if (!environment_.sync.wait({environment_.directory_wal}))
     return "the directory of agents could not be synced";
@@ -250,7 +252,7 @@ void Shard::finish_destructions_later() {
   });
 }
 
-// ---- the end ------------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stopping_ = true;

@@ -62,19 +62,20 @@ struct ShardEnvironment {
 };
 
 // Threads    The loop's own, but for the constructor.
-// Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing was ever woken.
+// Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing
+//            was ever woken.
 class Shard final : private AlarmedAgents, private MovingAgents {
  public:
-  // `index` of `count`: numbers the handles, divides the limits, and says which agents are this shard's. Throws StorageError
-  // if the directory of agents cannot be opened.
+  // `index` of `count`: numbers the handles, divides the limits, and says which agents are this
+  // shard's. Throws StorageError if the directory of agents cannot be opened.
   Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment);
   ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
   // ---- what clients do ----
-  // A client wants in. The result is its id from now on; news of it come through the members below. If it cannot
-  // be let in, the port is told to close.
+  // A client wants in. The result is its id from now on; news of it come through the members below.
+  // If it cannot be let in, the port is told to close.
   ConnectionId connect(const storage::AgentKey& key, std::string_view segment,
                        ConnectRequest request, std::unique_ptr<ConnectionPort> port);
   // A frame that is none of the protocol's.
@@ -82,7 +83,8 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   // A method call. `arguments`: JSON array, checked by the caller.
   void call(ConnectionId id, std::string_view method, std::string_view arguments,
             std::unique_ptr<CallSink> sink);
-  // A client replaces the state (JSON, checked by the caller). The sink hears of success or of the reason.
+  // A client replaces the state (JSON, checked by the caller). The sink hears of success or of the
+  // reason.
   void write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink);
   // The socket is gone. The port is not used again, and destroyed soon.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
@@ -94,7 +96,8 @@ class Shard final : private AlarmedAgents, private MovingAgents {
 
   // ---- what the runtime does ----
   LiveAgent* find_agent(AgentHandle handle);
-  // Refuses new work, lets running events finish until `deadline`, evicts everything, then calls `done`. Once.
+  // Refuses new work, lets running events finish until `deadline`, evicts everything, then calls
+  // `done`. Once.
   void stop(SteadyTime deadline, std::function<void()> done);
 
   // From now on agents are woken when their time has come. Once; the classes are loaded.
@@ -102,7 +105,8 @@ class Shard final : private AlarmedAgents, private MovingAgents {
 
   // ---- another version of a class (shard_versions.cpp) ----
   [[nodiscard]] Migration& migration() { return migration_; }
-  // Agents that failed to start on the version that was on trial are told so, if it is still the one; else they are woken.
+  // Agents that failed to start on the version that was on trial are told so, if it is still the
+  // one; else they are woken.
   void trial_is_over(std::string_view segment);
   // What waited for the class goes on, or is told that it has waited in vain.
   void class_is_back(std::string_view segment);
@@ -117,18 +121,19 @@ class Shard final : private AlarmedAgents, private MovingAgents {
     durable::Wake wake;   // what the wake index says
   };
   [[nodiscard]] Standing standing(const storage::AgentKey& key) const;
-  // The first names of a class, greater than `after` and in byte order, of agents that are not cold or have clients. Such an agent
-  // need not be in the directory: one that has stored nothing is not.
+  // The first names of a class, greater than `after` and in byte order, of agents that are not cold
+  // or have clients. Such an agent need not be in the directory: one that has stored nothing is
+  // not.
   [[nodiscard]] std::vector<std::string> names_in_memory(std::string_view agent_class,
                                                          std::string_view after,
                                                          std::size_t at_most) const;
   // How many agents of each class are not cold.
   [[nodiscard]] std::map<std::string, std::size_t> live_by_class() const;
-  // The agent leaves memory: one that is starting as soon as it has started. In which state it was; if cold or on its way out,
-  // nothing happens.
+  // The agent leaves memory: one that is starting as soon as it has started. In which state it was;
+  // if cold or on its way out, nothing happens.
   AgentState evict(const storage::AgentKey& key);
-  // As if it had asked for it itself (AgentHost::destroy). When this has returned it is certain. kUnavailable: it is starting or
-  // leaving, or an earlier destruction waits; try again.
+  // As if it had asked for it itself (AgentHost::destroy). When this has returned it is certain.
+  // kUnavailable: it is starting or leaving, or an earlier destruction waits; try again.
   Result<void> destroy(const storage::AgentKey& key);
 
   struct Counts {
@@ -152,13 +157,14 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   void look(const storage::AgentKey& key) override;
   void let_recover(const storage::AgentKey& key) override;
   void wake(const storage::AgentKey& key, bool HeldPermits::* kind) override;
-  // Begins one thing that is due in a live agent, and comes back while there is more: one event in each round of the
-  // loop, so that clients' frames and other agents' work come in between.
+  // Begins one thing that is due in a live agent, and comes back while there is more: one event in
+  // each round of the loop, so that clients' frames and other agents' work come in between.
   void pump(const storage::AgentKey& key);
   void give_back_permits(AgentSlot& slot);
 
-  // Of a condemned agent that has left memory: its files are removed on another thread, since that waits for the device. Then `done`,
-  // on the shard; if something is left, it is tried again in a while.
+  // Of a condemned agent that has left memory: its files are removed on another thread, since that
+  // waits for the device. Then `done`, on the shard; if something is left, it is tried again in a
+  // while.
   void finish_destruction(const storage::AgentKey& key, const std::function<void()>& done);
   void finish_destructions_later();
 
@@ -174,10 +180,11 @@ class Shard final : private AlarmedAgents, private MovingAgents {
 
   AgentHandle admit(AgentSlot& slot);
   void release(AgentSlot& slot);
-  // Closes the agent's database on another thread: that waits for the device, and the shard's clients need not. Then `done`, on the
-  // shard. False: here and now, please.
+  // Closes the agent's database on another thread: that waits for the device, and the shard's
+  // clients need not. Then `done`, on the shard. False: here and now, please.
   bool close_elsewhere(LiveAgent& live, std::function<void(const std::string& trouble)> done);
-  // Lends the agent to another thread for a checkpoint, which waits for the device, and takes it back. Only this agent waits.
+  // Lends the agent to another thread for a checkpoint, which waits for the device, and takes it
+  // back. Only this agent waits.
   void checkpoint_elsewhere(LiveAgent& live);
   // For finish_destruction(): what went wrong, or "". Waits for the device. Any thread.
   [[nodiscard]] std::string remove_condemned_files(const storage::AgentKey& key) const;

@@ -16,7 +16,7 @@ void Shard::start_alarms() {
   alarms_.start();
 }
 
-// ---- AlarmedAgents ----------------------------------------------------------------------------------------
+// ---- AlarmedAgents ------------------------------------------------------------------------------
 
 bool Shard::is_cold(const storage::AgentKey& key) const {
   const auto found = slots_.find(key);
@@ -54,7 +54,7 @@ void Shard::wake(const storage::AgentKey& key, bool HeldPermits::* kind) {
     give_back_permits(slot);  // it was refused
 }
 
-// ---- live agents ------------------------------------------------------------------------------------------
+// ---- live agents --------------------------------------------------------------------------------
 
 void Shard::pump(const storage::AgentKey& key) {
   const auto found = slots_.find(key);

@@ -12,7 +12,8 @@
 
 namespace hearth::runtime {
 
-// A shard that is held up by the code of some agent may take very long: nobody waits for it without a limit.
+// A shard that is held up by the code of some agent may take very long: nobody waits for it without
+// a limit.
 //
 // Threads    All members from any thread.
 // Lifetime   Shared by who asks and by what was posted to the shards.

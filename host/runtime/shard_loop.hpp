@@ -1,5 +1,6 @@
 #pragma once
-// The event loop of one shard, as the runtime needs it: tasks, timers, time. Tests drive one by hand.
+// The event loop of one shard, as the runtime needs it: tasks, timers, time. Tests drive one by
+// hand.
 
 #include "base/clock.hpp"
 
@@ -11,7 +12,8 @@ namespace hearth::runtime {
 using TimerId = std::uint64_t;  // 0: none
 
 // Threads    post() and on_this_thread() from any thread, all else on the loop's own.
-// Order      Posted tasks run in the order posted, never inside post(). Timers run in the order due.
+// Order      Posted tasks run in the order posted, never inside post(). Timers run in the order
+//            due.
 class ShardLoop {
  public:
   ShardLoop() = default;

@@ -1,5 +1,6 @@
 #pragma once
-// What a shard counts about its agents and its clients, beside the steps of durable work (durable_events.hpp).
+// What a shard counts about its agents and its clients, beside the steps of durable work
+// (durable_events.hpp).
 
 #include "base/metrics.hpp"
 #include "runtime/types.hpp"
@@ -20,7 +21,8 @@ enum class EventOutcome { kOk, kError, kTimeout, kEvicted };
 
 // The figures of one class on one shard.
 //
-// Cost       event_ended() is two additions to cells that no other shard writes; a series is made when it is first needed.
+// Cost       event_ended() is two additions to cells that no other shard writes; a series is made
+//            when it is first needed.
 // Threads    The shard's.  Lifetime  Of its ShardMetrics.
 class ClassMetrics {
  public:
@@ -32,7 +34,8 @@ class ClassMetrics {
   Counter& commits;
 
   void event_ended(EventKind kind, EventOutcome outcome);
-  // An event of a kind that is_timed, from handing it to the agent until its answer, waits included.
+  // An event of a kind that is_timed, from handing it to the agent until its answer, waits
+  // included.
   void event_took(std::chrono::nanoseconds duration);
   void evicted(EvictReason reason);
 

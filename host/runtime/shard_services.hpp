@@ -25,7 +25,7 @@ class SyncTarget;
 namespace hearth::runtime {
 
 class AgentClass;
-class AgentSlot;
+class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class BlockingPool;
 class CondemnedAgents;
 class DurabilityGate;
@@ -87,7 +87,8 @@ class ShardServices {
   // The agent asks to be destroyed: it is certain when this returns. Throws StorageError.
   void condemn(const storage::AgentKey& key) const;
 
-  // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many wait.
+  // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
+  // wait.
   bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                std::shared_ptr<std::atomic<bool>> abandoned,
                std::function<void(Result<void>)> done) const;

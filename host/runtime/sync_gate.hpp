@@ -1,5 +1,6 @@
 #pragma once
-// The durability `power` of one agent: its commits, as storage's sync service brings them to the device.
+// The durability `power` of one agent: its commits, as storage's sync service brings them to the
+// device.
 
 #include "runtime/durability_gate.hpp"
 #include "runtime/shard_loop.hpp"
@@ -11,7 +12,8 @@
 namespace hearth::runtime {
 
 // Threads    As DurabilityGate says.
-// Lifetime   The service, the loop and the database outlive it. An answer may come after it is gone, on the loop.
+// Lifetime   The service, the loop and the database outlive it. An answer may come after it is
+//            gone, on the loop.
 class SyncGate final : public DurabilityGate {
  public:
   // `directory`: the WAL of the directory of agents, which all agents share. Never null.

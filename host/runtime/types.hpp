@@ -11,8 +11,8 @@
 
 namespace hearth::runtime {
 
-// One live agent, of this process: shard, slot and generation in one number. What the plugin ABI calls
-// hearth_agent. A handle of a destroyed agent is never valid again.
+// One live agent, of this process: shard, slot and generation in one number. What the plugin ABI
+// calls hearth_agent. A handle of a destroyed agent is never valid again.
 using AgentHandle = std::uint64_t;
 
 // One accepted event of a live agent; 0 is none.
@@ -22,8 +22,8 @@ using OperationId = std::uint64_t;
 // One client of a shard, for as long as its socket lives and beyond evictions; 0 is none.
 using ConnectionId = std::uint64_t;
 
-// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and hearth/ext/; hearth/event_rules.hpp has a row
-// for each.
+// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and
+// hearth/ext/; hearth/event_rules.hpp has a row for each.
 enum class EventKind : std::uint32_t {
   kStart = 1,
   kConnecting = 2,
@@ -74,7 +74,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 // The value of the first header called `name` (in any case), or null.
 const std::string* find_header(const Headers& headers, std::string_view name);
 
-// The head of an answer to an HTTP request. An agent may change it until the first byte of the body.
+// The head of an answer to an HTTP request. An agent may change it until the first byte of the
+// body.
 struct ResponseHead {
   unsigned status = 200;
   Headers headers;

@@ -14,15 +14,15 @@ namespace hearth::runtime {
 // Threads    Any.
 class VersionNews {
  public:
-  // `heard` is called on the thread that rings, and must not wait. Null: no listener; a call that runs
-  // has ended when this returns.
+  // `heard` is called on the thread that rings, and must not wait. Null: no listener; a call that
+  // runs has ended when this returns.
   void listen(std::function<void()> heard) {
     const MutexLock lock(mutex_);
     heard_ = std::move(heard);
   }
 
-  // Whether a rollout is under way. What happens between two rings while none are wanted is not told:
-  // look once after wanting them.
+  // Whether a rollout is under way. What happens between two rings while none are wanted is not
+  // told: look once after wanting them.
   void want(bool wanted) { wanted_ = wanted; }
 
   void ring() {

@@ -22,15 +22,16 @@ Error no_answer() {
                "an event loop does not answer: the code of some agent holds it up"};
 }
 
-// What each of some shards says, asked at the same time, each on its own thread. Nothing if one does not answer in time; what it
-// was asked then still happens.
+// What each of some shards says, asked at the same time, each on its own thread. Nothing if one
+// does not answer in time; what it was asked then still happens.
 template <class T>
 class Questions {
  public:
   explicit Questions(std::chrono::milliseconds patience) : patience_(patience) {}
 
   void ask(runtime::Runtime& runtime, unsigned shard, std::function<T(runtime::Shard&)> question) {
-    // Shared: whoever answers is still inside set_value() when the wait is over, or comes when nobody waits any more.
+    // Shared: whoever answers is still inside set_value() when the wait is over, or comes when
+    // nobody waits any more.
     const auto answer = std::make_shared<std::promise<T>>();
     answers_.push_back(answer->get_future());
     runtime.loop(shard).post(
@@ -169,7 +170,7 @@ storage::Directory& AdminDesk::directory() {
   return *directory_;
 }
 
-// ---- libraries ----------------------------------------------------------------------------------------------
+// ---- libraries ----------------------------------------------------------------------------------
 
 void AdminDesk::plugins(Answer<api::PluginList> answer) {
   ask<api::PluginList>(std::move(answer), [this] { return list_plugins(); });
@@ -203,7 +204,8 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
   {
     const MutexLock lock(mutex_);
     if (reloader_ != nullptr) {
-      // Here and not on the pool: a trial may take seconds, and the reloader has a thread of its own.
+      // Here and not on the pool: a trial may take seconds, and the reloader has a thread of its
+      // own.
       const auto told_of = [shared](const Result<plugins::PluginReloader::Outcomes>& outcomes) {
         if (!outcomes) return (*shared)(outcomes.error());
         (*shared)(told(*outcomes));
@@ -217,7 +219,7 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
   (*shared)(Error{Errc::kUnavailable, why_not});
 }
 
-// ---- quarantine ---------------------------------------------------------------------------------------------
+// ---- quarantine ---------------------------------------------------------------------------------
 
 void AdminDesk::quarantined(Answer<std::vector<api::QuarantinedView>> answer) {
   std::vector<api::QuarantinedView> views;
@@ -275,7 +277,7 @@ void AdminDesk::serve_again(const std::vector<plugins::ClassFacts>& released,
                "the class is released, but the server is busy, starting or stopping: reload it"});
 }
 
-// ---- classes ------------------------------------------------------------------------------------------------
+// ---- classes ------------------------------------------------------------------------------------
 
 void AdminDesk::classes(Answer<std::vector<api::ClassView>> answer) {
   ask<std::vector<api::ClassView>>(std::move(answer), [this] { return list_classes(); });
@@ -320,7 +322,7 @@ Result<std::string> AdminDesk::class_name(const std::string& given) {
                                     " is served, and none has agents here"};
 }
 
-// ---- agents -------------------------------------------------------------------------------------------------
+// ---- agents -------------------------------------------------------------------------------------
 
 void AdminDesk::agents(api::AgentPageRequest request, Answer<api::AgentPage> answer) {
   ask<api::AgentPage>(std::move(answer),

@@ -21,10 +21,13 @@
 
 namespace hearth::server {
 
-// Promises   No event loop waits: whatever blocks (the loader, the directory, asking shards) runs on one thread of its own.
-// Bounded    So much may wait; what comes beyond it is told to come later. A shard that does not answer is waited for `shard_patience`.
+// Promises   No event loop waits: whatever blocks (the loader, the directory, asking shards) runs
+//            on one thread of its own.
+// Bounded    So much may wait; what comes beyond it is told to come later. A shard that does not
+//            answer is waited for `shard_patience`.
 // Threads    The constructor, stop() and destruction on one; the rest from any.
-// Lifetime   Everything it is given outlives it, the reloader as use() says. stop() before the loops stop.
+// Lifetime   Everything it is given outlives it, the reloader as use() says. stop() before the
+//            loops stop.
 class AdminDesk final : public api::AdminActions {
  public:
   // A shard answers within milliseconds, unless some plugin's code holds it up.
@@ -34,7 +37,8 @@ class AdminDesk final : public api::AdminActions {
             const storage::DataDirectory& data, plugins::VersionLedger& ledger, Logger& logger,
             std::chrono::milliseconds shard_patience = kShardPatience);
 
-  // Who replaces libraries from now on; null: nobody. When this has returned the one before is not used any more.
+  // Who replaces libraries from now on; null: nobody. When this has returned the one before is not
+  // used any more.
   void use(plugins::PluginReloader* reloader);
 
   // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.

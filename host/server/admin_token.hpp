@@ -24,8 +24,8 @@ struct AdminToken {
 };
 
 // What the file holds.
-//   Failure   A sentence for the operator, which names the file and never says what is in it: there is none, it cannot be read, it
-//             holds no token.
+//   Failure   A sentence for the operator, which names the file and never says what is in it: there
+//             is none, it cannot be read, it holds no token.
 [[nodiscard]] Result<AdminToken> read_admin_token(const std::filesystem::path& file);
 
 // The same; if there is no such file, it is made with a new token, for its user alone (0600).

@@ -16,7 +16,9 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
     : logger_(logger), ledger_(ledger), history_(data) {
   const auto pending = history_.take_pending();
   if (!pending) tell_unknown(logger_, pending.error().message);
-  if (pending && *pending) count(**pending);
+  if (pending) {
+    if (const std::optional<diagnosis::CrashRecord>& crash = *pending) count(*crash);
+  }
   recorder_.emplace(history_.pending());
   if (recorder_->lacks_file())
     tell_unknown(logger_, history_.pending().native() + " cannot be written");

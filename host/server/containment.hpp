@@ -1,5 +1,6 @@
 #pragma once
-// What a server does about libraries that end it: it says which one it was, and the ledger counts it.
+// What a server does about libraries that end it: it says which one it was, and the ledger counts
+// it.
 
 #include "base/logger.hpp"
 #include "diagnosis/crash_history.hpp"
@@ -13,8 +14,8 @@
 namespace hearth::server {
 
 // Logged at the start: server.crashed_before (the server before has crashed, and in whose code),
-// class.quarantined (a class is in quarantine from now on), server.crashes_unknown (why crashes cannot
-// be recorded or counted; the server serves all the same).
+// class.quarantined (a class is in quarantine from now on), server.crashes_unknown (why crashes
+// cannot be recorded or counted; the server serves all the same).
 //
 // Threads    Made and destroyed on the main one; the rest from any.
 // Lifetime   The ledger and the logger outlive it. Outlives every call into a library.

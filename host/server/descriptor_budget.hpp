@@ -20,15 +20,17 @@ struct DescriptorBudget {
   [[nodiscard]] bool fits() const { return wanted <= limit; }
 };
 
-// If not everything fits, sockets get what they may need but at most half of what is there, or what the agents leave if that is more;
-// agents get the rest. Pure.
-// A socket is a descriptor. A live agent that has written is two, its file and its WAL; of durability `power` three.
+// If not everything fits, sockets get what they may need but at most half of what is there, or what
+// the agents leave if that is more; agents get the rest. Pure.
+// A socket is a descriptor. A live agent that has written is two, its file and its WAL; of
+// durability `power` three.
 [[nodiscard]] DescriptorBudget descriptor_budget(const config::Config& config, std::size_t shards,
                                                  std::uint64_t limit);
 
-// Raises this process's limit as far as it may. If what the configuration allows does not fit even so, says so, with what to do, and
-// lowers limits.max_live_agents and limits.max_connections to what fits: idle agents then leave memory for others, instead of the
-// others being refused, and sockets never take what agents need.
+// Raises this process's limit as far as it may. If what the configuration allows does not fit even
+// so, says so, with what to do, and lowers limits.max_live_agents and limits.max_connections to
+// what fits: idle agents then leave memory for others, instead of the others being refused, and
+// sockets never take what agents need.
 void claim_descriptors(config::Config& config, Logger& logger);
 
 }  // namespace hearth::server

@@ -5,9 +5,10 @@
 
 namespace hearth::server {
 
-// The first restart is immediate: a crash now and then must cost its clients as little as possible. If that did not help, the
-// wait begins with kFirstWait and doubles up to kLongestWait, so that a server that cannot live does not keep a machine busy. Who was
-// up for kCalm has recovered, and begins anew.
+// The first restart is immediate: a crash now and then must cost its clients as little as possible.
+// If that did not help, the wait begins with kFirstWait and doubles up to kLongestWait, so that a
+// server that cannot live does not keep a machine busy. Who was up for kCalm has recovered, and
+// begins anew.
 //
 // A value. Threads  One.
 class RestartPacing {

@@ -39,7 +39,8 @@
 namespace hearth::server {
 namespace {
 
-// How long clients may take to say goodbye. They have had their answers; what is left is a frame each way.
+// How long clients may take to say goodbye. They have had their answers; what is left is a frame
+// each way.
 constexpr std::chrono::seconds kGoodbye{5};
 
 // Runs something that answers on another thread, and waits for the answer.
@@ -59,7 +60,8 @@ std::string how_to_listen(const Error& error) {
 
 }  // namespace
 
-// Fields in the order in which they are made; each stands on those before it and is destroyed before them.
+// Fields in the order in which they are made; each stands on those before it and is destroyed
+// before them.
 struct Server::Parts {
   Parts(config::Config given, Logger& log)
       : config(std::move(given)),
@@ -124,7 +126,7 @@ struct Server::Parts {
   std::optional<PublishedRecord> record;
 };
 
-// ---- start ------------------------------------------------------------------------------------------------
+// ---- start --------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& logger) {
   auto parts = std::make_unique<Parts>(std::move(config), logger);
@@ -189,7 +191,8 @@ Result<void> Server::Parts::start_loops() {
   runtime::RuntimeOptions options;
   options.limits = config.server.runtime;
   options.closing_threads = 1;
-  // Agents that write at the same rate are due at the same moment, and the device syncs several files at once.
+  // Agents that write at the same rate are due at the same moment, and the device syncs several
+  // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
   try {
@@ -217,8 +220,8 @@ Result<void> Server::Parts::start_loops() {
   return {};
 }
 
-// Those that have agents or settings, whatever libraries there are: clients of one whose library is missing or refused must come
-// back, not stop.
+// Those that have agents or settings, whatever libraries there are: clients of one whose library is
+// missing or refused must come back, not stop.
 void Server::Parts::expect_classes() {
   for (const std::string& name :
        storage::Directory(data->directory_path(), data->directory_vfs()).classes())
@@ -280,7 +283,8 @@ void Server::Parts::watch_plugins() {
   plugins::ReloadSettings settings;
   settings.directories = plugins::directories_of(config.server.plugins, config.server.classes);
   settings.known = std::move(plugin_files);
-  // Without what tells their contents apart, so that they are read once more: they may have changed since they were.
+  // Without what tells their contents apart, so that they are read once more: they may have changed
+  // since they were.
   for (const auto& [name, agent_class] : config.classes) {
     const std::filesystem::path file(agent_class.file);
     settings.known.emplace(config.server.classes / file.filename(), plugins::FileStamp{});
@@ -363,7 +367,8 @@ Result<void> Server::Parts::open_admin() {
   return {};
 }
 
-// Clients can connect: now commands may find the server, unless there is no room for what they find it by.
+// Clients can connect: now commands may find the server, unless there is no room for what they find
+// it by.
 Result<void> Server::Parts::announce() {
   auto published = publish();
   if (published || published.error().code != Errc::kUnavailable) return published;
@@ -420,7 +425,8 @@ Result<void> Server::Parts::listen() {
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
-  // The operator may have configured another name that leads to this machine: clients ask for that name.
+  // The operator may have configured another name that leads to this machine: clients ask for that
+  // name.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
@@ -467,7 +473,7 @@ void Server::reload() {
   if (parts_->reloader) parts_->reloader->reload();
 }
 
-// ---- stop -------------------------------------------------------------------------------------------------
+// ---- stop ---------------------------------------------------------------------------------------
 
 void Server::stop() {
   parts_->readiness.set(api::Readiness::Phase::kStopping);

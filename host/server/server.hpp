@@ -13,13 +13,15 @@
 
 namespace hearth::server {
 
-// Promises   start() returns when clients can connect, and leaves nothing behind when it fails: no thread, no lock, no
-//            port. stop() returns when everything is closed.
-// Threads    start(), stop() and destruction on one thread, none of the server's own; the rest from any.
+// Promises   start() returns when clients can connect, and leaves nothing behind when it fails: no
+//            thread, no lock, no port. stop() returns when everything is closed.
+// Threads    start(), stop() and destruction on one thread, none of the server's own; the rest from
+//            any.
 // Lifetime   stop() comes before destruction (asserted). The logger outlives it.
-// Failure    start(): a sentence for the operator that says what to do. Libraries that are refused are no failure: each is
-//            logged with its file, the rule it breaks and what to do, and the others are served. Neither is a full disk, where there
-//            are data to be read: each thing that there is no room for is logged (server.disk_full).
+// Failure    start(): a sentence for the operator that says what to do. Libraries that are refused
+//            are no failure: each is logged with its file, the rule it breaks and what to do, and
+//            the others are served. Neither is a full disk, where there are data to be read: each
+//            thing that there is no room for is logged (server.disk_full).
 class Server {
  public:
   static Result<std::unique_ptr<Server>> start(config::Config config, Logger& logger);
@@ -33,13 +35,16 @@ class Server {
   // The URL segments of the classes that are served, sorted.
   [[nodiscard]] std::vector<std::string> classes() const;
 
-  // Writes what there was no room for when the server started: its record for commands, and the like. True: nothing is missing.
+  // Writes what there was no room for when the server started: its record for commands, and the
+  // like. True: nothing is missing.
   bool catch_up();
 
-  // Looks at the plugin directories and the class files now: what has changed is replaced, while clients stay. What comes of it is in the log.
+  // Looks at the plugin directories and the class files now: what has changed is replaced, while
+  // clients stay. What comes of it is in the log.
   void reload();
 
-  // Takes no new work, lets running work finish within limits.shutdown_grace, closes clients (1001) and databases.
+  // Takes no new work, lets running work finish within limits.shutdown_grace, closes clients (1001)
+  // and databases.
   void stop();
 
  private:

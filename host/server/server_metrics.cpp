@@ -32,7 +32,8 @@ double resident_bytes() {
 }
 
 double open_descriptors() {
-  // Since Linux 6.2 the size of the directory is their number; before, it is 0 and they must be counted.
+  // Since Linux 6.2 the size of the directory is their number; before, it is 0 and they must be
+  // counted.
   struct stat facts{};
   if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0)
     return static_cast<double>(facts.st_size);

@@ -30,7 +30,8 @@ Error no_server(const std::filesystem::path& data) {
                                     ": name another one with --data or --config"};
 }
 
-// Whether who wrote the file may say which file of ours is sent to which address. Root asks servers of anybody.
+// Whether who wrote the file may say which file of ours is sent to which address. Root asks servers
+// of anybody.
 bool is_trusted(const std::filesystem::path& file) {
   struct stat status{};
   const uid_t user = ::geteuid();

@@ -1,5 +1,6 @@
 #pragma once
-// <data>/server.json: where the server that runs on a data directory answers, for the commands that ask it.
+// <data>/server.json: where the server that runs on a data directory answers, for the commands that
+// ask it.
 
 #include "base/error.hpp"
 
@@ -15,9 +16,10 @@ struct ServerRecord {
   std::int64_t pid = 0;
 };
 
-// Promises   While the object lives the file is there, for its user alone (0600), and locked; then it is removed. After the process was
-//            killed the file is left, and its lock is not: find_server() does not take it for a server. So a token is never sent to
-//            whoever has the port now.
+// Promises   While the object lives the file is there, for its user alone (0600), and locked; then
+//            it is removed. After the process was killed the file is left, and its lock is not:
+//            find_server() does not take it for a server. So a token is never sent to whoever has
+//            the port now.
 // Threads    One.
 class PublishedRecord {
  public:
@@ -36,8 +38,9 @@ class PublishedRecord {
 };
 
 // The server that runs on the directory.
-//   Failure   kNotFound: none does. kForbidden: the file is another user's, who could have our token sent anywhere; root asks
-//             anybody's, and must know whose directory it names. Else the file cannot be read. Sentences for a person, with the directory.
+//   Failure   kNotFound: none does. kForbidden: the file is another user's, who could have our
+//             token sent anywhere; root asks anybody's, and must know whose directory it names.
+//             Else the file cannot be read. Sentences for a person, with the directory.
 [[nodiscard]] Result<ServerRecord> find_server(const std::filesystem::path& data);
 
 }  // namespace hearth::server

@@ -36,7 +36,8 @@ bool has_terminal() {
   return terminal >= 0;
 }
 
-// nohup(1): who starts us wants us to outlive the terminal. A signal that is blocked comes though it is ignored.
+// nohup(1): who starts us wants us to outlive the terminal. A signal that is blocked comes though
+// it is ignored.
 bool ignores_hangup() {
   struct sigaction now{};
   return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;

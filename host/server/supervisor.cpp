@@ -74,8 +74,9 @@ class AwaitedSignals {
   sigset_t before_{};
 };
 
-// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and none ignored, but for SIGHUP: that
-// stays blocked until the server waits for it, for one that is passed on before would end it; and ignored if it is (nohup).
+// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and
+// none ignored, but for SIGHUP: that stays blocked until the server waits for it, for one that is
+// passed on before would end it; and ignored if it is (nohup).
 class SpawnSetup {
  public:
   explicit SpawnSetup(int ready_pipe) {
@@ -183,8 +184,8 @@ class Supervisor {
       return stopping_ ? std::optional(128 + WTERMSIG(status)) : std::nullopt;
     }
     const int code = WEXITSTATUS(status);
-    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that is full, a class file that
-    // somebody was changing when the server crashed.
+    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that
+    // is full, a class file that somebody was changing when the server crashed.
     const bool by_library = code == kExitHung || code == kExitPluginLeft;
     const bool is_crash = by_library || (code != kExitClean && was_ready_);
     return is_crash && !stopping_ ? std::nullopt : std::optional(code);

@@ -141,8 +141,8 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
   if (options_.must_exist) check_not_lost();
   if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
-  // With `power` no client was told of a commit before the first page was on the device: a file that
-  // has none holds nothing that was promised, unless the directory knows better.
+  // With `power` no client was told of a commit before the first page was on the device: a file
+  // that has none holds nothing that was promised, unless the directory knows better.
   const bool may_be_lost = options_.sync != nullptr && !options_.must_exist;
   if (was_in_the_making(path_) || (may_be_lost && has_lost_its_beginning(path_, options_.vfs))) {
     start_over();
@@ -192,7 +192,8 @@ void AgentDatabase::open_file() {
   connection->execute(is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; "
                                "PRAGMA journal_mode=MEMORY; PRAGMA journal_mode=WAL"
                              : "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF");
-  // SQLite's own checkpoints would wait for the device in the middle of a commit, and pass over their failures.
+  // SQLite's own checkpoints would wait for the device in the middle of a commit, and pass over
+  // their failures.
   sqlite3_wal_hook(&connection->handle(), &AgentDatabase::after_commit, this);
   checkpoint_at_ = options_.checkpoint_pages;
   if (options_.max_pages > 0)
@@ -279,7 +280,8 @@ void AgentDatabase::check_not_lost() const {
   if (was_in_the_making(path_)) refuse_loss("has lost what was in it");
 }
 
-// What is written to a file that has no name any more is lost when it is closed. SQLite does not look.
+// What is written to a file that has no name any more is lost when it is closed. SQLite does not
+// look.
 void AgentDatabase::check_in_place() const {
   if (inode_ == 0) return;
   struct stat status{};
@@ -461,11 +463,12 @@ std::string AgentDatabase::close_connection() {
   return failure;
 }
 
-// ---- the WAL -------------------------------------------------------------------------------------
+// ---- the WAL ------------------------------------------------------------------------------------
 
-// What synchronous=OFF is safe for: nothing that a commit writes has to reach the device before something else, since
-// checkpoint() alone moves pages into the file, and lets the WAL begin anew only when its old content is gone for certain. Were it
-// overwritten page by page, a loss of power could leave the beginning of the old one, which would be played over newer pages.
+// What synchronous=OFF is safe for: nothing that a commit writes has to reach the device before
+// something else, since checkpoint() alone moves pages into the file, and lets the WAL begin anew
+// only when its old content is gone for certain. Were it overwritten page by page, a loss of power
+// could leave the beginning of the old one, which would be played over newer pages.
 
 int AgentDatabase::after_commit(void* self, sqlite3*, const char*, int pages) {
   static_cast<AgentDatabase*>(self)->wal_pages_ = pages;

@@ -16,8 +16,8 @@
 namespace hearth::storage {
 
 // The version of the tables that the host keeps in an agent's file. A file with a higher one was
-// written by a newer server and is refused; one with a lower one is brought to this when it is opened.
-// 1: a table for each kind of durable work. 2: storage/agent_schema.hpp.
+// written by a newer server and is refused; one with a lower one is brought to this when it is
+// opened. 1: a table for each kind of durable work. 2: storage/agent_schema.hpp.
 inline constexpr std::int64_t kAgentSchemaVersion = 2;
 
 struct AgentDatabaseOptions {
@@ -28,7 +28,8 @@ struct AgentDatabaseOptions {
   // StorageError. (A plugin's own, softer bound is PluginSqlLimits::max_database_bytes.)
   std::int64_t max_pages = 0;
 
-  // So many pages in the WAL, and checkpoint_due() says that they should be moved into the file. SQLite's own number.
+  // So many pages in the WAL, and checkpoint_due() says that they should be moved into the file.
+  // SQLite's own number.
   int checkpoint_pages = 1000;
 
   // Stored with the identity of a new agent, see class_schema(); 0: nothing is.
@@ -37,8 +38,8 @@ struct AgentDatabaseOptions {
   // Durability `power` (P7); null: `process`. Outlives the database.
   SyncService* sync = nullptr;
 
-  // The agent has stored data (Directory::kept()): a file that is missing, empty or without tables is a StorageError, which says
-  // what to do, and nothing is made or removed.
+  // The agent has stored data (Directory::kept()): a file that is missing, empty or without tables
+  // is a StorageError, which says what to do, and nothing is made or removed.
   bool must_exist = false;
 
   // A registered sqlite3_vfs for tests that inject faults; empty: the product's.
@@ -62,32 +63,38 @@ struct AgentDatabaseOptions {
 //                 same file goes on, from what is on disk.
 //  P5a In place   A commit to a file that was removed or replaced meanwhile fails.
 //  P6 At rest     After close() only the .db file remains, without a WAL.
-//  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it comes, and holds every
-//                 commit that a sync of sync_target(), requested after it, has been answered yes for. commit()
-//                 itself does not wait for the device. A file that a sync has failed for is not checkpointed any
-//                 more. The WAL that a broken life or a crash has left is written again by the next life, which has a sync_target()
-//                 from the beginning then: nothing that the file holds may be told before it is synced.
+//  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it
+//                 comes, and holds every commit that a sync of sync_target(), requested after it,
+//                 has been answered yes for. commit() itself does not wait for the device. A file
+//                 that a sync has failed for is not checkpointed any more. The WAL that a broken
+//                 life or a crash has left is written again by the next life, which has a
+//                 sync_target() from the beginning then: nothing that the file holds may be told
+//                 before it is synced.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
-//   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first transaction
+//   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first
+//                                transaction
 //   cf_agents_state(id, state)   at the first store_state()
 //   those of durable work        at its first piece (storage/agent_schema.hpp)
 //
 //  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device.
 //
-// Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due(): checkpoint_pages and what the last commit
-//                 wrote. While a statement of the plugin's reads, and after a checkpoint that failed, it grows.
-// Threads         One at a time: the agent's shard; for checkpoint() and close() another one to which the shard hands it over.
+// Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due():
+//                 checkpoint_pages and what the last commit wrote. While a statement of the
+//                 plugin's reads, and after a checkpoint that failed, it grows.
+// Threads         One at a time: the agent's shard; for checkpoint() and close() another one to
+//                 which the shard hands it over.
 // Lifetime        Statements on connection(), and the PluginSql over it, go before close().
 // Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
 class AgentDatabase {
  public:
-  // Opens the agent's file if there is one. Unless it must exist, an absent or empty file is a new agent; so is one
-  // that was cut short in the making, of at most a page and without a WAL, which is removed.
-  // Directories above the file are made (0700) by the first write.
+  // Opens the agent's file if there is one. Unless it must exist, an absent or empty file is a new
+  // agent; so is one that was cut short in the making, of at most a page and without a WAL, which
+  // is removed. Directories above the file are made (0700) by the first write.
   AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options = {});
 
-  // Whose file it is; nothing if no agent has committed to it. Nobody has it open. Throws StorageError: no agent's database.
+  // Whose file it is; nothing if no agent has committed to it. Nobody has it open. Throws
+  // StorageError: no agent's database.
   [[nodiscard]] static std::optional<AgentKey> owner_of(const std::filesystem::path& path);
 
   // Drops uncommitted writes. Never throws: failures of closing are lost, so call close() before.
@@ -113,13 +120,15 @@ class AgentDatabase {
   // go on.
   void commit();
 
-  // Whether the WAL has grown so long that the owner should call checkpoint(); with `idle` a quarter of that is enough, since
-  // nobody waits for it. False while something is uncommitted, or a statement is in the middle of reading.
+  // Whether the WAL has grown so long that the owner should call checkpoint(); with `idle` a
+  // quarter of that is enough, since nobody waits for it. False while something is uncommitted, or
+  // a statement is in the middle of reading.
   [[nodiscard]] bool checkpoint_due(bool idle = false) const;
 
-  // Moves the WAL into the file and empties it. Waits for the device. Returns what went wrong; empty: nothing. Then the commits are in
-  // the WAL as before, and it is due again once the WAL has grown by as much; unless the database is broken: always so
-  // with a sync service, and otherwise if the WAL may be half emptied.
+  // Moves the WAL into the file and empties it. Waits for the device. Returns what went wrong;
+  // empty: nothing. Then the commits are in the WAL as before, and it is due again once the WAL has
+  // grown by as much; unless the database is broken: always so with a sync service, and otherwise
+  // if the WAL may be half emptied.
   std::string checkpoint();
 
   // Whether the database refuses to go on (P5).
@@ -130,12 +139,14 @@ class AgentDatabase {
   // None if it was never stored. The text is what store_state() got; it is not parsed.
   [[nodiscard]] std::optional<std::string> load_state();
   void store_state(std::string_view json);
-  // How many store_state() there were. A rollback does not count back: each write has a number of its own.
+  // How many store_state() there were. A rollback does not count back: each write has a number of
+  // its own.
   [[nodiscard]] std::uint64_t state_writes() const noexcept { return state_writes_; }
 
   // ---- the version of what the class keeps in the file ------------------------------------------
 
-  // As last stored, the open transaction included; 0: by a class without versions, or nothing is stored yet.
+  // As last stored, the open transaction included; 0: by a class without versions, or nothing is
+  // stored yet.
   [[nodiscard]] std::uint32_t class_schema() const noexcept { return class_schema_; }
   // Not 0 (asserted). Part of the transaction.
   void store_class_schema(std::uint32_t version);
@@ -169,7 +180,8 @@ class AgentDatabase {
   // Gives cached pages back. For an agent that has fallen idle; the next use reads them again.
   void release_memory() noexcept;
 
-  // What to sync after a commit; null before the first write, unless an earlier life has left a WAL (P7), and without a sync service.
+  // What to sync after a commit; null before the first write, unless an earlier life has left a WAL
+  // (P7), and without a sync service.
   [[nodiscard]] const std::shared_ptr<SyncTarget>& sync_target() const noexcept { return target_; }
 
   [[nodiscard]] const AgentKey& key() const noexcept { return key_; }

@@ -28,10 +28,10 @@ void AgentDatabase::checkpoint_on_close(Connection& connection, bool wanted) noe
 //
 // A new file: its first page is all that SQLite writes to it before the first checkpoint.
 //
-// One with a WAL: an earlier life ended without close(). What it wrote may be in the system's memory
-// only, with nothing left to sync after a failure; so it is written again. That goes for the first
-// page too, if that life had made the file. What this life commits comes behind it in the same WAL,
-// and cannot lie behind a hole in it: what is told depends on a sync of all of it.
+// One with a WAL: an earlier life ended without close(). What it wrote may be in the system's
+// memory only, with nothing left to sync after a failure; so it is written again. That goes for the
+// first page too, if that life had made the file. What this life commits comes behind it in the
+// same WAL, and cannot lie behind a hole in it: what is told depends on a sync of all of it.
 void AgentDatabase::prepare_for_power(bool is_new) {
   const bool has_left_wal = !is_new && write_wal_again(path_, options_.vfs);
   if (is_new || has_left_wal) first_page_ = options_.sync->open_first_page(path_);
@@ -40,8 +40,8 @@ void AgentDatabase::prepare_for_power(bool is_new) {
   open_sync_target();
 }
 
-// The file of an agent that has never committed, as a server that was cut short leaves it. Whether its
-// pages are on the device nobody knows.
+// The file of an agent that has never committed, as a server that was cut short leaves it. Whether
+// its pages are on the device nobody knows.
 void AgentDatabase::start_over() {
   connection_.reset();
   target_.reset();

@@ -111,7 +111,8 @@ void copy_documents(sqlite3& connection, std::string_view from, std::string_view
                       std::string(column) + " IS NOT NULL");
 }
 
-// A managed fiber that was open had its record in cf_agents_fibers, and its progress in cf_agents_runs.
+// A managed fiber that was open had its record in cf_agents_fibers, and its progress in
+// cf_agents_runs.
 void move_records(sqlite3& connection) {
   if (!has_table(connection, "cf_agents_fibers")) return;
   const bool counts_tellings = has_column(connection, "cf_agents_fibers", "tell_interruptions");

@@ -62,21 +62,24 @@ class Connection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
-// For a WAL that an earlier life of `database` has left, while nobody has it open: writes its bytes over themselves, so that the
-// next sync brings all of them to the device. After a failed sync the system may take for written what is only in its
-// memory; and what is not on the device must not be moved into the file. False: there is none, or it is empty. `vfs_name`: as in
-// ConnectionOptions. Throws StorageError.
+// For a WAL that an earlier life of `database` has left, while nobody has it open: writes its bytes
+// over themselves, so that the next sync brings all of them to the device. After a failed sync the
+// system may take for written what is only in its memory; and what is not on the device must not be
+// moved into the file. False: there is none, or it is empty. `vfs_name`: as in ConnectionOptions.
+// Throws StorageError.
 bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name);
 // The same for the first page of the database itself.
 void write_first_page_again(const std::filesystem::path& database, const std::string& vfs_name);
 
-// Brings the WAL of an open database to the device; also that it is empty. False: the system refuses.
+// Brings the WAL of an open database to the device; also that it is empty. False: the system
+// refuses.
 [[nodiscard]] bool sync_wal(sqlite3& connection);
 
 // Whether the last call on the connection has failed because there is no room.
 [[nodiscard]] bool is_full(sqlite3& connection);
 
-// Throws StorageError, or the one of its kinds that fits: "<doing>: <SQLite's message> (<extended code>) in <file>".
+// Throws StorageError, or the one of its kinds that fits: "<doing>: <SQLite's message> (<extended
+// code>) in <file>".
 [[noreturn]] void throw_storage_error(sqlite3& connection, std::string_view doing);
 
 }  // namespace hearth::storage

@@ -45,8 +45,9 @@ std::string holder(int lock) {
   return pid.empty() ? "unknown" : pid;
 }
 
-// Leaves our process id for whoever is refused. It also proves that files can be written here. What is there is written over, which
-// needs no room on most file systems. Without room the file names no process.
+// Leaves our process id for whoever is refused. It also proves that files can be written here. What
+// is there is written over, which needs no room on most file systems. Without room the file names
+// no process.
 int write_holder(int lock) {
   const std::string pid = std::to_string(::getpid()) + "\n";
   const ssize_t written = ::pwrite(lock, pid.data(), pid.size(), 0);
@@ -61,7 +62,8 @@ int write_holder(int lock) {
                      std::generic_category().message(error));
 }
 
-// The directory itself, and what it holds, are found again when the power has failed. 0, or the error.
+// The directory itself, and what it holds, are found again when the power has failed. 0, or the
+// error.
 int sync_names(const std::filesystem::path& path) {
   const std::filesystem::path parent = path / "..";
   for (const std::filesystem::path& each : {path, parent}) {

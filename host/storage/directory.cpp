@@ -34,7 +34,8 @@ constexpr std::array<const char*, 4> kSteps = {
 constexpr std::int64_t kKeptUnknown = 0;
 constexpr std::int64_t kKeptOnDevice = 1;
 
-// A number of the system's time since it was booted, other than the two above; kKeptUnknown if the system does not say.
+// A number of the system's time since it was booted, other than the two above; kKeptUnknown if the
+// system does not say.
 std::int64_t this_boot() {
   constexpr std::size_t kDigits = 15;  // 60 bits
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -64,7 +65,8 @@ void enter_wal_mode(Connection& connection) {
   }
 }
 
-// SQLite opens a file that it may only read all the same; then the first write would fail, perhaps hours later.
+// SQLite opens a file that it may only read all the same; then the first write would fail, perhaps
+// hours later.
 void check_writable(Connection& connection) {
   sqlite3& handle = connection.handle();
   if (sqlite3_db_readonly(&handle, "main") == 0) return;
@@ -94,8 +96,9 @@ class Together {
   bool committed_ = false;
 };
 
-// Another shard writes. It is through in some ten microseconds, and this one's clients wait meanwhile; SQLite's own first wait is
-// a hundred times as long. So this tries again at once for a while, and then now and then.
+// Another shard writes. It is through in some ten microseconds, and this one's clients wait
+// meanwhile; SQLite's own first wait is a hundred times as long. So this tries again at once for a
+// while, and then now and then.
 int wait_for_writer(void*, int tried) {
   constexpr int kAtOnce = 200;
   constexpr std::chrono::microseconds kPause{200};
@@ -138,7 +141,8 @@ struct Directory::FileMethods {
   sqlite3_io_methods ours;  // first: what the file points to
   const sqlite3_io_methods* sqlites;
 
-  // A writer that finds all of the WAL moved into the file asks for the locks of all readers at once, to begin it anew.
+  // A writer that finds all of the WAL moved into the file asks for the locks of all readers at
+  // once, to begin it anew.
   static constexpr int kFirstReadersLock = 4;
   static constexpr int kReadersLocks = 4;
 
@@ -160,7 +164,8 @@ void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   };
   sqlite3& handle = connection_.handle();
   sqlite3_wal_hook(&handle, after_commit, &checkpointer);
-  // The first commit of a WAL that begins anew would wait for the device, or must not be the one to begin it.
+  // The first commit of a WAL that begins anew would wait for the device, or must not be the one to
+  // begin it.
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(&handle, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) !=
       SQLITE_OK)

@@ -23,7 +23,8 @@ struct DirectoryEntry {
   std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
 };
 
-// When an agent must be awake though nobody asks for it. What the fields mean is durable::Wake's to say.
+// When an agent must be awake though nobody asks for it. What the fields mean is durable::Wake's to
+// say.
 struct WakeEntry {
   AgentKey key;
   std::optional<std::int64_t> at_ms;  // Unix time
@@ -40,31 +41,33 @@ struct WakeEntry {
 //                 agent that exists throughout.
 //
 // The directory is kept beside the agents' own files and can differ from them after a crash: an
-// agent is recorded before its first commit, so an entry may have no file, never the other way. kept() tells the entries whose
-// file must be there.
+// agent is recorded before its first commit, so an entry may have no file, never the other way.
+// kept() tells the entries whose file must be there.
 //
 // Threads         One thread an object.
-// Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited too long, a newer file.
+// Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited
+//                 too long, a newer file.
 class Directory {
  public:
-  // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for tests that inject faults;
-  // empty: the system's. A server passes DataDirectory::directory_vfs().
+  // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for
+  // tests that inject faults; empty: the system's. A server passes DataDirectory::directory_vfs().
   explicit Directory(const std::filesystem::path& path, const std::string& vfs = {});
   ~Directory();
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  // From now on `checkpointer`, which outlives the directory, moves the WAL into the file and begins it anew, and no call of this
-  // object waits for the device. Until then the commit that fills the WAL does both.
+  // From now on `checkpointer`, which outlives the directory, moves the WAL into the file and
+  // begins it anew, and no call of this object waits for the device. Until then the commit that
+  // fills the WAL does both.
   void leave_wal_to(DirectoryCheckpointer& checkpointer);
 
-  // Moves everything committed into the file, and syncs it: for the first connection that is opened, since what an earlier
-  // process has left may be in memory only.
+  // Moves everything committed into the file, and syncs it: for the first connection that is
+  // opened, since what an earlier process has left may be in memory only.
   // Failure  DiskFull: it is as it was, and as good; the next checkpoint tries again.
   void empty_wal();
 
-  // For the connection that is closed last: empties the WAL if there is room for that, and leaves it where it is, so that the next
-  // start need not make it.
+  // For the connection that is closed last: empties the WAL if there is room for that, and leaves
+  // it where it is, so that the next start need not make it.
   void leave_wal() noexcept;
 
   // Notes that the agent exists. One that is there already keeps its time. True if it is new.
@@ -77,8 +80,9 @@ class Directory {
   // When it was first recorded (Unix milliseconds), or nothing.
   [[nodiscard]] std::optional<std::int64_t> created_at_ms(const AgentKey& key);
 
-  // Whether the agent's file must hold data, as note_kept() was last told. Not synced, and lost without harm: it is told after the
-  // file's data were, so that kOnDevice is never on the device before them.
+  // Whether the agent's file must hold data, as note_kept() was last told. Not synced, and lost
+  // without harm: it is told after the file's data were, so that kOnDevice is never on the device
+  // before them.
   [[nodiscard]] Kept kept(const AgentKey& key);
   // kOnDevice stays. Nothing happens if there is no entry.
   void note_kept(const AgentKey& key, Kept kept);
@@ -101,8 +105,9 @@ class Directory {
   // All entries, by time; those without one first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
 
-  // All of it in one transaction, for `hearth repair`: the agents of `found`, whose files are on the device, get entries unless they
-  // have them, `wakes` take the places of those that there are, and of `forgotten` nothing is left. Waits for the device.
+  // All of it in one transaction, for `hearth repair`: the agents of `found`, whose files are on
+  // the device, get entries unless they have them, `wakes` take the places of those that there are,
+  // and of `forgotten` nothing is left. Waits for the device.
   void rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
                std::span<const AgentKey> forgotten);
 
@@ -111,8 +116,8 @@ class Directory {
   void condemn(const AgentKey& key);
   // All that are condemned, in byte order of class and name.
   [[nodiscard]] std::vector<AgentKey> condemned();
-  // The files of a condemned agent are gone: its entry, its wake and its marker go in one transaction. Not an error if there is
-  // none of them.
+  // The files of a condemned agent are gone: its entry, its wake and its marker go in one
+  // transaction. Not an error if there is none of them.
   void forget_condemned(const AgentKey& key);
 
  private:
@@ -134,7 +139,8 @@ class Directory {
   std::unique_ptr<Statement> clear_wake_;
 };
 
-// What is wrong with the file of a directory, as far as its structure tells; empty: nothing, or there is no file.
+// What is wrong with the file of a directory, as far as its structure tells; empty: nothing, or
+// there is no file.
 // Failure  StorageError: it cannot be read.
 [[nodiscard]] std::string damage_of(const std::filesystem::path& path);
 

@@ -34,7 +34,8 @@ DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
                                              const std::string& vfs)
     : connection_(path, {.create = false, .vfs = vfs}), on_failure_(std::move(on_failure)) {
   connection_.execute("PRAGMA synchronous=NORMAL");
-  // A connection knows that the file has a WAL when it has read it once; one that does not know moves nothing.
+  // A connection knows that the file has a WAL when it has read it once; one that does not know
+  // moves nothing.
   (void)connection_.query_integer("SELECT count(*) FROM sqlite_schema");
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(&connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
@@ -76,7 +77,8 @@ int DirectoryCheckpointer::next() {
   return stopping_ ? 0 : std::exchange(pages_, 0);
 }
 
-// Empties a WAL of which all is moved; else BUSY. `must`: moves the rest first, while writers wait for the device.
+// Empties a WAL of which all is moved; else BUSY. `must`: moves the rest first, while writers wait
+// for the device.
 int DirectoryCheckpointer::empty_wal(bool must) {
   sqlite3& handle = connection_.handle();
   // It keeps writers out also while it waits for somebody who reads. So it waits only if it must.
@@ -95,7 +97,8 @@ int DirectoryCheckpointer::empty_wal(bool must) {
 bool DirectoryCheckpointer::checkpoint(int pages) {
   sqlite3& handle = connection_.handle();
   int rc = SQLITE_BUSY;
-  // Passively: writers write on meanwhile, and each round moves what was written during the one before.
+  // Passively: writers write on meanwhile, and each round moves what was written during the one
+  // before.
   for (int round = 0; round < kPassiveRounds && (rc & 0xff) == SQLITE_BUSY; ++round) {
     rc = sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     if (rc == SQLITE_OK) rc = empty_wal(false);

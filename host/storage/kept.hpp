@@ -5,11 +5,12 @@
 
 namespace hearth::storage {
 
-// What is known of an agent's file. A process that is killed leaves all that it has written; a loss of power takes what was not
-// synced.
+// What is known of an agent's file. A process that is killed leaves all that it has written; a loss
+// of power takes what was not synced.
 enum class Kept : std::uint8_t {
   kUnknown,  // it may hold nothing: the agent is recorded before its first commit
-  kInThisBoot,  // the first commit was made since the system was booted, so that no power was lost since
+  // the first commit was made since the system was booted, so that no power was lost since
+  kInThisBoot,
   kOnDevice,  // a commit, and the names that lead to it, are on the device
 };
 

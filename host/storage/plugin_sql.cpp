@@ -153,8 +153,8 @@ void PluginSql::attach() {
 }
 
 // SQLite says SQLITE_FULL of a full disk, and of a table that has no rowid to give any more: with
-// AUTOINCREMENT, once the largest was used. The latter is seen by what is stored or, where the turn's
-// transaction is lost with the row, by what this object has seen inserted.
+// AUTOINCREMENT, once the largest was used. The latter is seen by what is stored or, where the
+// turn's transaction is lost with the row, by what this object has seen inserted.
 bool PluginSql::rowids_are_used_up() {
   if (last_insert_rowid_ == kLargestRowid) return true;
   sqlite3_stmt* raw = nullptr;  // stays null where no table has AUTOINCREMENT

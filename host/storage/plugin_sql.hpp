@@ -55,8 +55,8 @@ struct PluginSqlLimits {
 //
 // Errors   kInvalidArgument  SQL that SQLite rejects (its message), misuse of a handle
 //          kForbidden        what the authorizer refuses, with the reason
-//          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has given
-//                            its largest rowid
+//          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has
+//                            given its largest rowid
 //          kTimeout          max_step_time
 //          kConflict         a constraint; a table locked by an open cursor of the plugin itself
 //          kCancelled        step() on a cursor whose turn has ended, see end_turn()
@@ -64,15 +64,17 @@ struct PluginSqlLimits {
 //          Messages are for the plugin's author and hold no paths.
 //
 // A few errors take the turn's whole transaction with them: a write that timed out, one for which
-// AUTOINCREMENT had no rowid left, and a conflict for which the plugin itself has asked ROLLBACK. The error is returned, and the AgentDatabase is
-// broken from then on: the turn's commit throws, and the agent comes back from the disk.
+// AUTOINCREMENT had no rowid left, and a conflict for which the plugin itself has asked ROLLBACK.
+// The error is returned, and the AgentDatabase is broken from then on: the turn's commit throws,
+// and the agent comes back from the disk.
 //
 // Threads   One thread, the agent's shard.
 // Lifetime  Destroyed before the AgentDatabase is closed. The clock outlives it.
 class PluginSql {
  public:
-  // Told of each rollback that has undone writes of the agent's state, with the number of the last one that still counts
-  // (AgentDatabase::state_writes()). What the file holds is the state from then on. Must not throw.
+  // Told of each rollback that has undone writes of the agent's state, with the number of the last
+  // one that still counts (AgentDatabase::state_writes()). What the file holds is the state from
+  // then on. Must not throw.
   using StateUndone = std::function<void(std::uint64_t last_write)>;
 
   PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits = {},

@@ -87,8 +87,8 @@ void release_zero_pages(const WalIndex& index) {
       std::size_t end = at;
       while (is_zero(end)) end += kMemoryPageBytes;
       if (end == at) continue;
-      // An anonymous page reads as zeros after MADV_DONTNEED: nothing is lost if it held zeros. In one call, since each interrupts the
-      // other processors.
+      // An anonymous page reads as zeros after MADV_DONTNEED: nothing is lost if it held zeros. In
+      // one call, since each interrupts the other processors.
       ::madvise(region + at, end - at, MADV_DONTNEED);
       at = end;
     }

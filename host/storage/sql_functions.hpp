@@ -1,16 +1,19 @@
 #pragma once
-// SQL functions of our own in the place of SQLite's whose time grows with the square of their arguments.
+// SQL functions of our own in the place of SQLite's whose time grows with the square of their
+// arguments.
 
 struct sqlite3;
 
 namespace hearth::storage {
 
-// A statement's time is looked at between its instructions, and a function is one instruction. So each function that plugins
-// may call takes time in proportion to its arguments; those of SQLite that do not are replaced on this connection:
+// A statement's time is looked at between its instructions, and a function is one instruction. So
+// each function that plugins may call takes time in proportion to its arguments; those of SQLite
+// that do not are replaced on this connection:
 //
 //   trim, ltrim, rtrim, instr, replace   the results of SQLite's own, for text that is valid UTF-8
-//   json_patch                           SQLite's own, for documents up to 64 KiB each, or as much together: the product of
-//                                        their lengths is bounded; beyond it an error, SQLITE_TOOBIG
+//   json_patch                           SQLite's own, for documents up to 64 KiB each, or as much
+//                                        together: the product of their lengths is bounded; beyond
+//                                        it an error, SQLITE_TOOBIG
 //
 // LIKE and GLOB are bounded by SQLITE_LIMIT_LIKE_PATTERN_LENGTH.
 //

@@ -31,7 +31,8 @@ class OpenFile final : public SyncedFile {
   const bool covered_;
 };
 
-// A mapping has what fsync() of a descriptor has, the errors too, and its end drops no locks. Nothing is read or written through it.
+// A mapping has what fsync() of a descriptor has, the errors too, and its end drops no locks.
+// Nothing is read or written through it.
 class MappedPage final : public SyncedFile {
  public:
   static constexpr std::size_t kBytes = 4096;

@@ -1,5 +1,6 @@
 #pragma once
-// The system calls that make written bytes survive a loss of power. Tests put calls that wait, fail or lie in their place.
+// The system calls that make written bytes survive a loss of power. Tests put calls that wait, fail
+// or lie in their place.
 
 #include "base/error.hpp"
 
@@ -10,8 +11,9 @@ namespace hearth::storage {
 
 // A file that is open for nothing but to be synced.
 //
-// Linux tells each open descriptor of a file once that written bytes could not be brought to the device. So whoever must
-// not miss that opens the file before it is written, keeps it open, and after one error never believes it again.
+// Linux tells each open descriptor of a file once that written bytes could not be brought to the
+// device. So whoever must not miss that opens the file before it is written, keeps it open, and
+// after one error never believes it again.
 //
 // Threads    One at a time.
 class SyncedFile {
@@ -21,7 +23,8 @@ class SyncedFile {
   SyncedFile(const SyncedFile&) = delete;
   SyncedFile& operator=(const SyncedFile&) = delete;
 
-  // Returns when everything written to the file before is on the device, and its length. 0, or the system's error.
+  // Returns when everything written to the file before is on the device, and its length. 0, or the
+  // system's error.
   [[nodiscard]] virtual int sync_data() = 0;
 
   // Whether SyncCalls::sync_everything() covers this file.
@@ -41,25 +44,27 @@ class SyncCalls {
   // Throws StorageError.
   [[nodiscard]] virtual std::unique_ptr<SyncedFile> open(const std::filesystem::path& path) = 0;
 
-  // For a database's file, which may carry locks; makes it, empty, if it is not there. Its sync covers the first page only, and holds no
-  // descriptor. Before SQLite opens the file, since this opens and closes it. Throws StorageError.
+  // For a database's file, which may carry locks; makes it, empty, if it is not there. Its sync
+  // covers the first page only, and holds no descriptor. Before SQLite opens the file, since this
+  // opens and closes it. Throws StorageError.
   [[nodiscard]] virtual std::unique_ptr<SyncedFile> open_first_page(
       const std::filesystem::path& path) = 0;
 
-  // Returns when the names in the directory are on the device: files made there are found, removed ones stay away. 0, or the
-  // system's error.
+  // Returns when the names in the directory are on the device: files made there are found, removed
+  // ones stay away. 0, or the system's error.
   [[nodiscard]] virtual int sync_directory(const std::filesystem::path& path) = 0;
 
-  // Does all of that at once for every file and directory of one file system, other programs' too. 0, or the error; each error
-  // is told once, whichever file it was about.
+  // Does all of that at once for every file and directory of one file system, other programs' too.
+  // 0, or the error; each error is told once, whichever file it was about.
   [[nodiscard]] virtual int sync_everything() = 0;
 };
 
 // The system's own.
 class SystemSyncCalls final : public SyncCalls {
  public:
-  // sync_everything() is for the file system that holds `root`. Where its answer means nothing (kernels before 5.8 do not
-  // report errors there, and network and user-space file systems may do nothing) it covers no file.
+  // sync_everything() is for the file system that holds `root`. Where its answer means nothing
+  // (kernels before 5.8 do not report errors there, and network and user-space file systems may do
+  // nothing) it covers no file.
   explicit SystemSyncCalls(const std::filesystem::path& root);
   ~SystemSyncCalls() override;
 

@@ -9,8 +9,8 @@
 namespace hearth::storage {
 namespace {
 
-// The directories whose names must be on the device for what is in `directory` to be found: itself and those above it,
-// below `root`. None if it is not below.
+// The directories whose names must be on the device for what is in `directory` to be found: itself
+// and those above it, below `root`. None if it is not below.
 std::vector<std::filesystem::path> named_above(const std::filesystem::path& directory,
                                                const std::filesystem::path& root) {
   std::vector<std::filesystem::path> names;
@@ -94,7 +94,7 @@ void SyncService::work() {
   }
 }
 
-// ---- one batch -----------------------------------------------------------------------------------
+// ---- one batch ----------------------------------------------------------------------------------
 
 void SyncService::sync_and_answer(std::vector<Request> batch) {
   SyncTargets targets;  // in the order of the requests, each once
@@ -143,8 +143,8 @@ void SyncService::sync(std::span<const std::shared_ptr<SyncTarget>> targets) {
 // One call for all. False: nothing is known of any of them.
 bool SyncService::sync_all(std::span<const std::shared_ptr<SyncTarget>> targets) {
   const auto is_covered = [this](const std::shared_ptr<SyncTarget>& target) {
-    // The file system tells each of its errors once: one that was told in a batch without this file may have been about this
-    // file, whose own descriptor must be asked then.
+    // The file system tells each of its errors once: one that was told in a batch without this file
+    // may have been about this file, whose own descriptor must be asked then.
     return target->wal_->covered_by_sync_everything() && target->doubts_heard_ == doubts_;
   };
   if (!std::ranges::all_of(targets, is_covered)) return false;

@@ -5,9 +5,9 @@
 #                      HEADER "cli/new_project.hpp" TYPE hearth::cli::TemplateFile
 #                      FUNCTION hearth::cli::template_files)
 #
-# writes a C++ source that defines `std::span<const TYPE> FUNCTION()`, which HEADER declares. TYPE is an
-# aggregate of two std::string_view: the path inside DIRECTORY, and the content. Sorted by path. Written when
-# CMake configures, and again when one of the files changes.
+# writes a C++ source that defines `std::span<const TYPE> FUNCTION()`, which HEADER declares. TYPE
+# is an aggregate of two std::string_view: the path inside DIRECTORY, and the content. Sorted by
+# path. Written when CMake configures, and again when one of the files changes.
 
 function(hearth_embed_files)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;DIRECTORY;HEADER;TYPE;FUNCTION" "")

@@ -1,5 +1,5 @@
-# hearth_add_plugin() and hearth_add_plugin_test(): the flags that make a library safe to load beside others,
-# to replace while the server runs, and to unload.
+# hearth_add_plugin() and hearth_add_plugin_test(): the flags that make a library safe to load
+# beside others, to replace while the server runs, and to unload.
 #
 #   hearth_add_plugin(chat-room chat_room.cpp)            -> <build>/plugins/chat-room.so
 #   hearth_add_plugin(chat-room chat_room.cpp OUTPUT_DIRECTORY /srv/hearth/plugins)
@@ -35,7 +35,8 @@ function(hearth_add_plugin name)
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${HEARTH_PLUGIN_MAP})
 
-  # Unique symbols would make the loader keep the library, and share its variables between generations.
+  # Unique symbols would make the loader keep the library, and share its variables between
+  # generations.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 
   # One exported symbol; nothing unresolved, lazily bound, writable or executable without need.
@@ -48,8 +49,8 @@ function(hearth_add_plugin name)
   endif()
 endfunction()
 
-# A GoogleTest executable for agent classes on the mock host (hearth/testing/host.hpp). It includes or compiles
-# the plugin's source: HEARTH_PLUGIN expands to nothing in it.
+# A GoogleTest executable for agent classes on the mock host (hearth/testing/host.hpp). It includes
+# or compiles the plugin's source: HEARTH_PLUGIN expands to nothing in it.
 function(hearth_add_plugin_test name)
   find_package(GTest REQUIRED)
   find_package(SQLite3 REQUIRED)

@@ -1,6 +1,7 @@
 // A counter that all its clients see: the smallest useful agent, and the one to copy first.
 //
-//   methods   increment(by = 1) -> new count, get(), reset(), echo(value), count_to(n, interval_ms) streams 1..n
+//   methods   increment(by = 1) -> new count, get(), reset(), echo(value), count_to(n, interval_ms)
+//             streams 1..n
 //   frames    what is no frame of the protocol comes back unchanged
 //   HTTP      GET answers {"count": n}; POST increments and answers the same
 //   options   start: the count of a new counter (0)
@@ -14,14 +15,16 @@
 
 class Counter : public hearth::Agent {
  public:
-  // The `options` of config/classes/counter.yaml. A wrong type or an unknown key fails with its name.
+  // The `options` of config/classes/counter.yaml. A wrong type or an unknown key fails with its
+  // name.
   struct Options {
     std::int64_t start = 0;
     HEARTH_FIELDS(start)
   };
   explicit Counter(Options options) : start_(options.start) {}
 
-  // What clients may call, one line each. The idempotent ones are run once more if a new version of this library cuts them off.
+  // What clients may call, one line each. The idempotent ones are run once more if a new version of
+  // this library cuts them off.
   static void methods(hearth::Methods<Counter>& m) {
     m.add("increment", &Counter::increment);
     m.add("get", &Counter::get, hearth::kIdempotent);
@@ -49,8 +52,8 @@ class Counter : public hearth::Agent {
 
   hearth::Json echo(hearth::Json value) { return value; }
 
-  // A streaming method: each send() is one part of the answer, the value returned is the last. While it
-  // sleeps, the agent handles other events.
+  // A streaming method: each send() is one part of the answer, the value returned is the last.
+  // While it sleeps, the agent handles other events.
   hearth::Task<int> count_to(hearth::Stream& out, int n, int interval_ms) {
     for (int i = 1; i <= n; ++i) {
       if (!out.send(i)) break;  // the client has left

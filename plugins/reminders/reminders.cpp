@@ -2,10 +2,10 @@
 //
 //   methods   remind_in(text, seconds) -> id           0.5 is half a second
 //             remind_at(text, unix_ms) -> id
-//             remind_when(text, cron, time_zone = UTC) -> id      ("0 9 * * mon-fri", "Europe/Berlin")
-//             list() -> [{"id", "text", "type", "next", "paused"}]
-//             cancel(id), pause(id), resume(id) -> was there one
-//             fired() -> [{"text", "due", "at"}], oldest first
+//             remind_when(text, cron, time_zone = UTC) -> id      ("0 9 * * mon-fri",
+//             "Europe/Berlin") list() -> [{"id", "text", "type", "next", "paused"}] cancel(id),
+//             pause(id), resume(id) -> was there one fired() -> [{"text", "due", "at"}], oldest
+//             first
 //   frames    {"type": "reminder", "id", "text", "due", "at"} to everyone, in time
 //   table     fired(text, due, at): each that has come. Times are Unix milliseconds
 
@@ -76,8 +76,8 @@ class Reminders : public hearth::Agent {
   }
 
  private:
-  // The row and the end of the schedule are one commit: a reminder that is in the table does not come again. Who hears
-  // of it hears after that.
+  // The row and the end of the schedule are one commit: a reminder that is in the table does not
+  // come again. Who hears of it hears after that.
   void remind(const std::string& text, const hearth::ScheduleRun& run) {
     const Fired reminder = {text, run.scheduled_for.time_since_epoch().count(),
                             now().time_since_epoch().count()};

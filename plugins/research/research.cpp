@@ -1,14 +1,18 @@
-// Research that goes on by itself: work in steps that survives an eviction, a crash and an update of this file.
+// Research that goes on by itself: work in steps that survives an eviction, a crash and an update
+// of this file.
 //
-//   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run, cancel(run) -> was it running,
-//             status(run), steps(run) -> [1, 2, ...] as they were done
-//             start_once(key, topic, steps = 5, step_ms = 1000) -> id of the run: the same for the same key, however often
-//             it is asked for; another topic under it is refused. result(key) waits for the end and tells its status
-//             version() -> RESEARCH_VERSION, which tells one build of this file from the next
-//   state     {"runs": {run: {"topic", "completed", "total", "status", "recoveries"}}}; clients cannot change it.
-//             status: running, completed, cancelled or failed
-//   frames    {"type": "progress", "run": run, and what the state says of it} to everyone after each change
-//   table     steps(run, step, at): a row for each step that was done, so that a step done twice would show
+//   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run, cancel(run) -> was it
+//             running, status(run), steps(run) -> [1, 2, ...] as they were done start_once(key,
+//             topic, steps = 5, step_ms = 1000) -> id of the run: the same for the same key,
+//             however often it is asked for; another topic under it is refused. result(key) waits
+//             for the end and tells its status version() -> RESEARCH_VERSION, which tells one build
+//             of this file from the next
+//   state     {"runs": {run: {"topic", "completed", "total", "status", "recoveries"}}}; clients
+//             cannot change it. status: running, completed, cancelled or failed
+//   frames    {"type": "progress", "run": run, and what the state says of it} to everyone after
+//             each change
+//   table     steps(run, step, at): a row for each step that was done, so that a step done twice
+//             would show
 
 #include <hearth/agent.hpp>
 
@@ -31,7 +35,8 @@ class Research : public hearth::Agent {
   static void methods(hearth::Methods<Research>& m) {
     m.add("start", &Research::start);
     m.add("cancel", &Research::cancel);
-    // These may be asked twice, so they are: whoever waits for a result does not notice that the library is replaced.
+    // These may be asked twice, so they are: whoever waits for a result does not notice that the
+    // library is replaced.
     m.add("status", &Research::status, hearth::kIdempotent);
     m.add("steps", &Research::steps, hearth::kIdempotent);
     m.add("start_once", &Research::start_once, hearth::kIdempotent);
@@ -50,8 +55,8 @@ class Research : public hearth::Agent {
     return plan.run;
   }
 
-  // The fiber is managed: its record knows the key, the order and, at the end, the result. The run of whoever asked
-  // first is in its metadata.
+  // The fiber is managed: its record knows the key, the order and, at the end, the result. The run
+  // of whoever asked first is in its metadata.
   std::string start_once(const std::string& key, const std::string& topic, std::optional<int> steps,
                          std::optional<int> step_ms) {
     const Order order = {topic, steps.value_or(5), step_ms.value_or(1000)};
@@ -72,8 +77,8 @@ class Research : public hearth::Agent {
     co_return record.result_as<hearth::Json>();
   }
 
-  // The work itself looks at the status after each step. The stop token of a fiber would do as well, but would
-  // not survive a crash between this and the end of the step.
+  // The work itself looks at the status after each step. The stop token of a fiber would do as
+  // well, but would not survive a crash between this and the end of the step.
   bool cancel(const std::string& run) {
     Progress progress = progress_of(run);
     if (progress.status != "running") return false;
@@ -90,8 +95,8 @@ class Research : public hearth::Agent {
     return sql("SELECT step FROM steps WHERE run = ? ORDER BY rowid", run).rows<int>();
   }
 
-  // The last checkpoint says where to go on. Without one the work had not begun: nobody has heard of it yet, unless
-  // it is managed, and so was accepted.
+  // The last checkpoint says where to go on. Without one the work had not begun: nobody has heard
+  // of it yet, unless it is managed, and so was accepted.
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
     if (fiber.name != "research" || (fiber.snapshot.is_null() && !fiber.managed)) return {};
     Plan plan;
@@ -157,13 +162,15 @@ class Research : public hearth::Agent {
     check(state().at("runs").size() < kMostRuns, "this agent has had enough runs");
   }
 
-  // stash() commits what was written before it in this turn: a step's row, the state and the checkpoint are on disk
-  // together or not at all. So a crash repeats at most the step that had no row yet.
+  // stash() commits what was written before it in this turn: a step's row, the state and the
+  // checkpoint are on disk together or not at all. So a crash repeats at most the step that had no
+  // row yet.
   hearth::Task<Progress> work(hearth::FiberContext& fiber, Plan plan) {
     Progress& progress = plan.progress;
     try {
       show(plan.run, progress);
-      // Once, before the first step. A continuation has a checkpoint; making it anew would pass for progress.
+      // Once, before the first step. A continuation has a checkpoint; making it anew would pass for
+      // progress.
       if (fiber.snapshot().is_null()) fiber.stash(plan);
       while (progress.completed < progress.total) {
         co_await sleep(std::chrono::milliseconds(plan.step_ms));  // the research of this example

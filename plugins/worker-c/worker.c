@@ -2,14 +2,16 @@
  * Durable work in plain C: runs of slow steps that go on by themselves after the server was killed.
  *
  *   run(steps, step_ms)  begins a run, one step every step_ms -> its name, "run-1"
- *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],"recoveries":0,"ticks":[]}
+ *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],
+ *                            "recoveries":0,"ticks":[]}
  *   tick_in(ms)          schedules a tick: "schedule" among the ticks, once ms have passed
  *   tick_next()          queues one: "queue" among the ticks, soon
  *   hold()               takes a keep-alive reference, for ever
  *
- * A run is a fiber: a row that the host keeps while the work is under way. Each step is a row in this
- * agent's own table and a new checkpoint in the fiber's row. After a kill the host offers the fiber
- * (recover() below), and the run goes on from its checkpoint. Nothing of it has to be in memory.
+ * A run is a fiber: a row that the host keeps while the work is under way. Each step is a row in
+ * this agent's own table and a new checkpoint in the fiber's row. After a kill the host offers the
+ * fiber (recover() below), and the run goes on from its checkpoint. Nothing of it has to be in
+ * memory.
  */
 #include <hearth/abi.h>
 #include <hearth/ext/agent.h>
@@ -34,7 +36,8 @@ static const hearth_queue_v1* queue;
 static const hearth_schedule_v1* schedule;
 static const hearth_sql_v1* sql;
 
-/* A run whose work is under way in this instance. Its place in worker.runs is the token of its sleeps. */
+/* A run whose work is under way in this instance. Its place in worker.runs is the token of its
+ * sleeps. */
 typedef struct work {
   int64_t number; /* 7 is "run-7"; 0: nobody's place */
   int64_t total, step_ms, done;
@@ -64,7 +67,8 @@ static const char* copy_text(hearth_bytes bytes, char* out, size_t size) {
   return out;
 }
 
-/* Completes an event. For a failure without words: the host's own about what has just gone wrong. */
+/* Completes an event. For a failure without words: the host's own about what has just gone wrong.
+ */
 static hearth_status answer(const worker* self, const hearth_event* event, hearth_status status,
                             const char* words) {
   hearth_bytes body = text(words);
@@ -86,9 +90,9 @@ static hearth_status execute(const worker* self, const char* statement_text, uin
   return status;
 }
 
-/* Waits for the next step, or ends the run: its mark and the end of its fiber share the running turn,
- * so both are on disk or neither. Work that cannot go on is not lost: the agent leaves memory, the
- * fiber's row stays, and the host comes back with it. */
+/* Waits for the next step, or ends the run: its mark and the end of its fiber share the running
+ * turn, so both are on disk or neither. Work that cannot go on is not lost: the agent leaves
+ * memory, the fiber's row stays, and the host comes back with it. */
 static void go_on(worker* self, work* run, hearth_status status) {
   const hearth_sleep_request sleep = {(uint64_t)run->step_ms};
   uint64_t id = 0;
@@ -108,10 +112,10 @@ static void go_on(worker* self, work* run, hearth_status status) {
   }
 }
 
-/* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on disk,
- * and until then neither. With the checkpoint first, a kill in between could lose the step. What a step
- * does outside this database, such as a message sent, comes before the checkpoint too, and a kill in
- * between makes it happen twice. */
+/* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on
+ * disk, and until then neither. With the checkpoint first, a kill in between could lose the step.
+ * What a step does outside this database, such as a message sent, comes before the checkpoint too,
+ * and a kill in between makes it happen twice. */
 static void on_result(void* instance, const hearth_result* result) {
   static const char insert[] =
       "INSERT INTO steps(run, step, at) VALUES('run-' || ?, ?, "
@@ -128,9 +132,9 @@ static void on_result(void* instance, const hearth_result* result) {
   go_on(self, run, status);
 }
 
-/* Begins the fiber of a run, or the one that continues it. The name says all that recovery needs if it
- * comes before the first checkpoint. The fiber's row is on disk when start returns, and with it what this
- * turn wrote before. */
+/* Begins the fiber of a run, or the one that continues it. The name says all that recovery needs if
+ * it comes before the first checkpoint. The fiber's row is on disk when start returns, and with it
+ * what this turn wrote before. */
 static hearth_status begin(worker* self, work plan, const char* replaces) {
   char name[96];
   hearth_bytes id = {NULL, 0};
@@ -165,8 +169,8 @@ static hearth_status on_run(worker* self, const hearth_event* event) {
   return HEARTH_OK;
 }
 
-/* The host offers an interrupted fiber. name: as in begin(); body: {"id":"...","snapshot":...,...}. An
- * error keeps its row: it is offered again after a while. */
+/* The host offers an interrupted fiber. name: as in begin(); body: {"id":"...","snapshot":...,...}.
+ * An error keeps its row: it is offered again after a while. */
 static hearth_status recover(worker* self, const hearth_event* event) {
   static const char count[] = "UPDATE runs SET recoveries = recoveries + 1 WHERE id = ?";
   char body[512], name[96], id[37];
@@ -182,8 +186,9 @@ static hearth_status recover(worker* self, const hearth_event* event) {
   return answer(self, event, status, "");
 }
 
-/* A call for later. "tick" is this class's only callback, for schedules and the queue alike. Both are rows
- * of the host, written with this turn; whatever happens to this process, the call comes. */
+/* A call for later. "tick" is this class's only callback, for schedules and the queue alike. Both
+ * are rows of the host, written with this turn; whatever happens to this process, the call comes.
+ */
 static hearth_status on_tick_in(const worker* self, const hearth_event* event) {
   char json[32];
   int length = 0;
@@ -205,7 +210,8 @@ static hearth_status on_tick_next(const worker* self, const hearth_event* event)
   return answer(self, event, queue->push(AGENT(self), &request, &record), "");
 }
 
-/* The time has come, or the item's turn. OK: done. An error: tried again. NOT_FOUND: kept, not tried soon. */
+/* The time has come, or the item's turn. OK: done. An error: tried again. NOT_FOUND: kept, not
+ * tried soon. */
 static hearth_status on_tick(const worker* self, const hearth_event* event) {
   char callback[8];
   if (strcmp(copy_text(event->name, callback, sizeof callback), "tick") != 0)

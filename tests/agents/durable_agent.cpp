@@ -1,12 +1,16 @@
-// An agent whose durable work does what a test asks for. Plugin "durable-agent", class DurableAgent.
+// An agent whose durable work does what a test asks for. Plugin "durable-agent", class
+// DurableAgent.
 //
-//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook"}) -> {"accepted", "record"}: a managed
-//             fiber of `steps` steps of `ms`, which throws as many times as `failures` says before it works
-//             wait(id), inspect(id), list(), dead(), cancel(id, reason), resolve(id, result), retry(id), forget()
-//             push(callback, payload), later(callback, ms, payload), items(), schedules(), again(id)
-//             journal() -> what has happened, in order
-//   hook      of the fiber's input: continue, nothing, throw, settle: what on_fiber_recovered does with it
-//   callbacks note(payload); flaky(payload) throws at the first two attempts; `hopeless` throws always
+//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook"}) -> {"accepted",
+//             "record"}: a managed fiber of `steps` steps of `ms`, which throws as many times as
+//             `failures` says before it works wait(id), inspect(id), list(), dead(), cancel(id,
+//             reason), resolve(id, result), retry(id), forget() push(callback, payload),
+//             later(callback, ms, payload), items(), schedules(), again(id) journal() -> what has
+//             happened, in order
+//   hook      of the fiber's input: continue, nothing, throw, settle: what on_fiber_recovered does
+//             with it
+//   callbacks note(payload); flaky(payload) throws at the first two attempts; `hopeless` throws
+//   always
 //   table     journal(entry): each line in the turn of what it is about
 
 #include <hearth/agent.hpp>

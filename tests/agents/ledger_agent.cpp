@@ -1,25 +1,30 @@
-// An agent that keeps books of its durable work, for tests that kill the server: what is done twice, or not at all, shows.
-// Plugin "ledger-agent", class LedgerAgent.
+// An agent that keeps books of its durable work, for tests that kill the server: what is done
+// twice, or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
 //
-//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of N steps of M ms: the effect in the middle of a step, the
+//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of N steps of M ms: the effect
+//             in the middle of a step, the
 //                                                     rows at its end
-//             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a managed fiber with the key RUN; says whether it was accepted
-//             POST ?wait=1                            with the one above: waits, and says the status and the result
-//             POST ?cancel=RUN                        cancels it
-//             POST ?schedule=RUN&ms=M                 take_note("RUN") in M ms
-//             POST ?queue=RUN                         take_note("RUN") from the queue
-//             POST ?hold=1                            holds a reference that is never given back
-//             GET                                     the number of steps in the ledger
-//   hook      what on_fiber_recovered does: continue, drop: nothing, throw: it fails, slow: it waits M ms and continues, twice: it
-//             fails at the first attempt and continues at the next, hurry: it continues without waits from then on,
-//             settle: the managed fiber is completed
-//   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint; the last step has none, its row
-//                                                     goes with the end of the fiber. A note is one step
-//             hooks(run, attempt, snapshot, at)       a row in the first turn of the hook; at: Unix milliseconds
-//             finished(run)                           in the turn that ends the walk or the note
-//             told(run, status)                       by on_fiber_complete
-//   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it before its rows are
-//             written, as an effect outside would happen. A step's line may be there twice, its row may not.
+//             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a managed fiber with the key RUN;
+//             says whether it was accepted POST ?wait=1                            with the one
+//             above: waits, and says the status and the result POST ?cancel=RUN
+//             cancels it POST ?schedule=RUN&ms=M                 take_note("RUN") in M ms POST
+//             ?queue=RUN                         take_note("RUN") from the queue POST ?hold=1
+//             holds a reference that is never given back GET
+//             the number of steps in the ledger
+//   hook      what on_fiber_recovered does: continue, drop: nothing, throw: it fails, slow: it
+//             waits M ms and continues, twice: it fails at the first attempt and continues at the
+//             next, hurry: it continues without waits from then on, settle: the managed fiber is
+//             completed
+//   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint;
+//             the last step has none, its row
+//                                                     goes with the end of the fiber. A note is one
+//                                                     step
+//             hooks(run, attempt, snapshot, at)       a row in the first turn of the hook; at: Unix
+//             milliseconds finished(run)                           in the turn that ends the walk
+//             or the note told(run, status)                       by on_fiber_complete
+//   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it
+//             before its rows are written, as an effect outside would happen. A step's line may be
+//             there twice, its row may not.
 //   log       "RUN is finished" after the last step
 
 #include <hearth/agent.hpp>
@@ -53,7 +58,8 @@ class LedgerAgent : public hearth::Agent {
     make_tables();
     if (const auto run = request.query("walk")) {
       const Walk walk = read_walk(request, *run);
-      // The name has all that is needed to begin anew: a fiber without a checkpoint has nothing else.
+      // The name has all that is needed to begin anew: a fiber without a checkpoint has nothing
+      // else.
       spawn_fiber(hearth::to_text(hearth::Json(walk)),
                   [this, walk](hearth::FiberContext& fiber) { return work(fiber, walk); });
     } else if (const auto managed = request.query("managed")) {

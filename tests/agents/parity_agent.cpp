@@ -1,18 +1,23 @@
-// An agent that writes down what happens to it, for scenarios that run on the mock host and on the real one (tests/parity).
-// Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version: it brings the journal over.
+// An agent that writes down what happens to it, for scenarios that run on the mock host and on the
+// real one (tests/parity). Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version:
+// it brings the journal over.
 //
-//   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps of `ms`, with a checkpoint after each.
-//             The first `failures` attempts of it throw after their first step. hook: what on_fiber_recovered does:
-//             continue, nothing, throw, settle, slow (nothing, after 50 ms)
-//   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) -> {"accepted", "record"}: a managed one
-//             wait(id), inspect(id), records(), cancel(id, reason), resolve(id, result), retry(id), dead() -> names
-//             clear_after(ms): removes all settled records, the interrupted ones too
-//             later(callback, ms, payload), every(callback, ms), cron(callback, expression), schedules(), unschedule(id), pause(id)
-//             push(callback, payload), items(), again(id)
-//             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys itself
-//             transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after each. Transactions that are left are undone.
-//             hand_back(what): lets the host have a part of what it has lent; -> what came of it
-//   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws always;
+//   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps
+//             of `ms`, with a checkpoint after each. The first `failures` attempts of it throw
+//             after their first step. hook: what on_fiber_recovered does: continue, nothing, throw,
+//             settle, slow (nothing, after 50 ms)
+//   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) ->
+//             {"accepted", "record"}: a managed one wait(id), inspect(id), records(), cancel(id,
+//             reason), resolve(id, result), retry(id), dead() -> names clear_after(ms): removes all
+//             settled records, the interrupted ones too later(callback, ms, payload),
+//             every(callback, ms), cron(callback, expression), schedules(), unschedule(id),
+//             pause(id) push(callback, payload), items(), again(id)
+//             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys
+//             itself transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after
+//             each. Transactions that are left are undone. hand_back(what): lets the host have a
+//             part of what it has lent; -> what came of it
+//   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws
+//   always;
 //             stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
 #include <hearth/agent.hpp>

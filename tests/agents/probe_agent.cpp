@@ -1,11 +1,13 @@
-// An agent that does on request whatever a test of the server wants to see. Plugin "probe-agent", class ProbeAgent.
+// An agent that does on request whatever a test of the server wants to see. Plugin "probe-agent",
+// class ProbeAgent.
 //
 //   connect   ?readonly=1 ?protocol=0 ?tag=x          in on_connecting
 //             ?refuse=1 (4403) ?throw_connecting=1    in on_connecting
-//             ?slow_connect=MS ?fail_connect=1 ?close=CODE (reason "asked") ?hello=1   in on_connect, in this order
+//             ?slow_connect=MS ?fail_connect=1 ?close=CODE (reason "asked") ?hello=1   in
+//             on_connect, in this order
 //   frames    come back as they came; text "throw" throws, "close" closes with 4000
-//   HTTP      answers {"method","target","path","body","x_probe"}; ?status=N ?slow=MS ?fail=1 ?header=VALUE (X-Probe)
-//             ?destroy=1: destroys itself, and answers
+//   HTTP      answers {"method","target","path","body","x_probe"}; ?status=N ?slow=MS ?fail=1
+//             ?header=VALUE (X-Probe) ?destroy=1: destroys itself, and answers
 //   state     one with the key "forbidden" is rejected
 //   options   fail_create, fail_start: throw there; start_ms: on_start sleeps as long
 

@@ -1,6 +1,7 @@
 // An agent that only takes steps, for measuring. Plugin "steps-agent", class StepsAgent.
 //
-//   methods   walk(n): a fiber of n steps, each a checkpoint and a sleep of 0 ms; answers when it is over
+//   methods   walk(n): a fiber of n steps, each a checkpoint and a sleep of 0 ms; answers when it
+//             is over
 
 #include <hearth/agent.hpp>
 

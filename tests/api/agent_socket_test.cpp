@@ -16,7 +16,7 @@ constexpr std::string_view kMcpServers =
 
 class AgentSocketTest : public ApiFixture {};
 
-// ---- the handshake --------------------------------------------------------------------------------
+// ---- the handshake ------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, GreetsWithIdentityStateAndServersInThisOrder) {
   start();
@@ -52,7 +52,7 @@ TEST_F(AgentSocketTest, SaysNothingByItselfToAClientWithoutTheProtocol) {
             R"({"type":"rpc","id":"c","success":true,"done":true,"result":null})");
 }
 
-// ---- messages -------------------------------------------------------------------------------------
+// ---- messages -----------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, PassesOnWhatIsNoFrameOfTheProtocol) {
   start();
@@ -106,7 +106,7 @@ TEST_F(AgentSocketTest, ServesFramesThatWereSentBeforeTheUpgradeWasAnswered) {
             R"({"type":"rpc","id":"1","success":true,"done":true,"result":null})");
 }
 
-// ---- calls ----------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, AnswersCallsWithValuesAndWithNothing) {
   start();
@@ -135,7 +135,8 @@ TEST_F(AgentSocketTest, EchoesAnyId) {
   EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\"\\\u0000é","success":true,"done":true})");
 }
 
-// All of this is what JSON.parse takes. A frame that is no message of the protocol would come back as it is.
+// All of this is what JSON.parse takes. A frame that is no message of the protocol would come back
+// as it is.
 TEST_F(AgentSocketTest, AnswersEachCallWhateverItsArgumentsHold) {
   start();
   Client client = connect("/agents/sampler/a");
@@ -189,7 +190,7 @@ TEST_F(AgentSocketTest, EndsABrokenStreamWithAnError) {
   EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":false,"error":"broken off"})");
 }
 
-// ---- state ----------------------------------------------------------------------------------------
+// ---- state --------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, TellsEverybodyButTheWriterOfAState) {
   start();
@@ -265,7 +266,7 @@ TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {
   }
 }
 
-// ---- ends -----------------------------------------------------------------------------------------
+// ---- ends ---------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, ClosesAsTheAgentSays) {
   start();
@@ -423,7 +424,7 @@ TEST(AgentSocketOnAManualLoopTest, DoesNotReadFromAClientWhoseMessagesWait) {
   shard.settle();
 }
 
-// ---- loops ----------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, OpensSocketsOnTheLoopOfTheirAgent) {
   start(2);

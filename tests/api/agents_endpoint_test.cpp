@@ -22,7 +22,7 @@ std::string error_code(const Reply& reply) {
   return reply.body.substr(at, reply.body.find('"', at) - at);
 }
 
-// ---- classes that are not loaded now ---------------------------------------------------------------
+// ---- classes that are not loaded now ------------------------------------------------------------
 
 class AbsentClassTest : public AgentsEndpointTest {
  protected:
@@ -55,7 +55,7 @@ TEST_F(AbsentClassTest, ClientsOfAnExpectedClassThatWasNeverLoadedComeBack) {
   EXPECT_EQ(close_of("/agents/hoped/a").close_code(), 4404) << "others are told to stop";
 }
 
-// ---- sockets --------------------------------------------------------------------------------------
+// ---- sockets ------------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAClassThatIsNotThere) {
   start();
@@ -158,7 +158,7 @@ TEST_F(AgentsEndpointTest, ShowsTheAgentTheUpgradeAsItWasSent) {
   EXPECT_EQ(client.read_text(), "/agents/looker/a/b%20c?x=%31 k=v -");
 }
 
-// ---- agents below agents --------------------------------------------------------------------------
+// ---- agents below agents ------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, SendsNobodyWhoMeansASubAgentToTheAgentAbove) {
   start();
@@ -192,7 +192,7 @@ TEST_F(AgentsEndpointTest, LeavesAllOtherPathsBelowAnAgentToIt) {
   EXPECT_EQ(get("/agents/sampler/sub/counter/teapot").status, 418) << "sub is a name like another";
 }
 
-// ---- requests -------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, HandsEveryMethodToTheAgent) {
   start();

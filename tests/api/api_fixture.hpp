@@ -1,5 +1,6 @@
 #pragma once
-// The whole server but for shared libraries: real loops, a real runtime over real files, a real port.
+// The whole server but for shared libraries: real loops, a real runtime over real files, a real
+// port.
 
 #include "api/http_api.hpp"
 #include "api/plain_agents.hpp"

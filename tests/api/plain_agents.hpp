@@ -1,5 +1,6 @@
 #pragma once
-// Agent classes in plain C++, made of one function each, and the ones that the tests of this layer share.
+// Agent classes in plain C++, made of one function each, and the ones that the tests of this layer
+// share.
 
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_host.hpp"
@@ -17,8 +18,8 @@ using runtime::AgentHost;
 using runtime::EventKind;
 using runtime::FrameKind;
 
-// What an agent does about an event. Without memory of its own, so that it runs on every shard. An event that it
-// accepts without completing it stays open.
+// What an agent does about an event. Without memory of its own, so that it runs on every shard. An
+// event that it accepts without completing it stays open.
 using Behaviour = std::function<Result<void>(AgentHost&, const AgentEvent&)>;
 
 class PlainClass final : public runtime::AgentClass {

@@ -1,4 +1,5 @@
-// Durability `power` as clients see it: over real sockets, with syncs that the test holds back or lets fail.
+// Durability `power` as clients see it: over real sockets, with syncs that the test holds back or
+// lets fail.
 #include "api/api_fixture.hpp"
 #include "support/fake_sync_calls.hpp"
 

@@ -2,10 +2,12 @@
 //
 //   echo_load --port 8787 --path /agents/counter/a --depth 64 --seconds 5
 //   echo_load --port 8787 --path /agents/counter/a --depth 16
-//             --frame '{"type":"rpc","id":"{id}","method":"increment","args":[1]}' --expect '"success":true'
+//             --frame '{"type":"rpc","id":"{id}","method":"increment","args":[1]}' --expect
+//             '"success":true'
 //
 // Prints one line of JSON: messages, seconds, rate, and the round trip's p50, p95 and p99 in
-// nanoseconds. Answers are taken in order, so that the oldest request under way is the one answered.
+// nanoseconds. Answers are taken in order, so that the oldest request under way is the one
+// answered.
 //
 // Beast would cost the client more than the server under test: this frames by itself, writes what a
 // turn has gathered in one call, and masks with zero (which RFC 6455 allows a test to do).

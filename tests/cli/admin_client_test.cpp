@@ -21,7 +21,8 @@
 namespace hearth::cli {
 namespace {
 
-// Takes one connection, reads until the end of a request's head, answers with what it was given, and closes.
+// Takes one connection, reads until the end of a request's head, answers with what it was given,
+// and closes.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {

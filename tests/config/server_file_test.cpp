@@ -178,7 +178,8 @@ TEST_F(ServerFileTest, ShardsAreAsManyAsAskedOrOneACore) {
 }
 
 TEST_F(ServerFileTest, ANameThatIsTooLongFitsIntoATarget) {
-  // 10 kB of name, as the bad input tests send it, must reach the endpoint that refuses it for good.
+  // 10 kB of name, as the bad input tests send it, must reach the endpoint that refuses it for
+  // good.
   const net::NetOptions net = server("").net;
   EXPECT_GT(net.max_target, 10'240U);
   EXPECT_GT(net.max_header, net.max_target);

@@ -34,7 +34,8 @@ bool sleeps(pid_t thread) {
   return end_of_name != std::string::npos && text.compare(end_of_name, 3, ") S") == 0;
 }
 
-// A child whose record goes into a pipe without space, so that the thread that writes it stands still in the middle.
+// A child whose record goes into a pipe without space, so that the thread that writes it stands
+// still in the middle.
 class CrashRecorderTest : public ::testing::Test {
  protected:
   CrashRecorderTest() {

@@ -1,5 +1,6 @@
-// Cron expressions while clocks are changed. The table was computed by another program: minute by minute with Python's
-// zoneinfo, for every change of 2026 to 2030 in three zones and for one zone that knows none.
+// Cron expressions while clocks are changed. The table was computed by another program: minute by
+// minute with Python's zoneinfo, for every change of 2026 to 2030 in three zones and for one zone
+// that knows none.
 #include "durable/cron.hpp"
 
 #include <gtest/gtest.h>

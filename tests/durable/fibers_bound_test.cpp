@@ -71,7 +71,7 @@ class FibersBoundTest : public ManagedFibersFixture {
   int stashed_ = 0;
 };
 
-// ---- recoveries in all ------------------------------------------------------------------------------------
+// ---- recoveries in all --------------------------------------------------------------------------
 
 TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEver) {
   begin();
@@ -159,7 +159,7 @@ TEST_F(FibersBoundTest, P7_WorkThatFailsAndIsTriedAgainIsNoCrash) {
   EXPECT_EQ(status("m"), "running");
 }
 
-// ---- how long dead ones stay ------------------------------------------------------------------------------
+// ---- how long dead ones stay --------------------------------------------------------------------
 
 TEST_F(FibersBoundTest, DeadFibersGoWhenTheyHaveHadTheirTime) {
   fiber_settings_.max_attempts = 1;
@@ -224,7 +224,7 @@ TEST_F(FibersBoundTest, WhoHasNoDeadFibersIsNotSearchedForThem) {
   EXPECT_EQ(steps.count(), 0U);
 }
 
-// ---- databases of before ----------------------------------------------------------------------------------
+// ---- databases of before ------------------------------------------------------------------------
 
 TEST_F(FibersBoundTest, ADatabaseOfAnEarlierVersionGoesOn) {
   sql("CREATE TABLE cf_agents_runs(id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, snapshot "

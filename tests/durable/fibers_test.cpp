@@ -1,7 +1,7 @@
 // The rows of fibers through every state, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance behaviours (section 4.2), and where each
-// is tested.
+// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
+// behaviours (section 4.2), and where each is tested.
 //
 //   14      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
 //   15      TheLastCheckpointIsOfferedWhole

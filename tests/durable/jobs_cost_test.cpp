@@ -1,4 +1,5 @@
-// What an agent's work costs with 10 and with 10,000 jobs that wait, in instructions of the database.
+// What an agent's work costs with 10 and with 10,000 jobs that wait, in instructions of the
+// database.
 #include "durable/managed_fibers.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"

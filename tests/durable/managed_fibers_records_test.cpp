@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 class ManagedFiberRecordsTest : public ManagedFibersFixture {};
 
-// ---- lists, removal, retention ----------------------------------------------------------------------------
+// ---- lists, removal, retention ------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecordsTest, RecordsAreListedAndRemoved) {
   const auto a = start("a");
@@ -119,7 +119,7 @@ TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
   EXPECT_EQ(pages, 2);
 }
 
-// ---- telling ----------------------------------------------------------------------------------------------
+// ---- telling ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecordsTest, EverySettledRecordIsToldOnce) {
   EXPECT_FALSE(managed_->next_untold());

@@ -1,8 +1,9 @@
 // The records of managed fibers through every status, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance behaviours (section 4.3), and where
-// each is tested. A waiter waits for the change that settle(), cancel() and recovered() return, or for next_untold(); it lives
-// above this layer. "records": managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp.
+// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
+// behaviours (section 4.3), and where each is tested. A waiter waits for the change that settle(),
+// cancel() and recovered() return, or for next_untold(); it lives above this layer. "records":
+// managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp.
 //
 //   28      AStartIsAnsweredWithAReceiptAndEndsWithAResult
 //   29      TheSameKeyJoinsAndRunsNothing
@@ -39,7 +40,7 @@ using std::chrono::seconds;
 
 class ManagedFibersTest : public ManagedFibersFixture {};
 
-// ---- start ------------------------------------------------------------------------------------------------
+// ---- start --------------------------------------------------------------------------------------
 
 TEST_F(ManagedFibersTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
   ManagedRequest wanted = request();
@@ -251,7 +252,7 @@ TEST_F(ManagedFibersTest, RecordsAreBoundedInNumber) {
   EXPECT_EQ(ids(listed({})), "e d ");
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFibersTest, AFailureIsAnErrorWithItsMessage) {
   const auto started = start("x");
@@ -329,7 +330,7 @@ TEST_F(ManagedFibersTest, OneIsNamedByItsIdOrByItsKey) {
   EXPECT_EQ(*managed_->inspect("", "k"), *managed_->inspect("x", ""));
 }
 
-// ---- retries ----------------------------------------------------------------------------------------------
+// ---- retries ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFibersTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatSurviveARestart) {
   ManagedRequest wanted = request("x");

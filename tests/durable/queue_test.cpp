@@ -1,13 +1,14 @@
 // The items of a queue through every state, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance behaviours (sections 4.7, 4.12), and
-// where each is tested.
+// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
+// behaviours (sections 4.7, 4.12), and where each is tested.
 //
 //   121       AFailingItemIsTriedAgainUntilItIsDone
 //   122       RetryOptionsAreKeptAndReadable
 //   124       RequestsThatCannotBeKeptAreRefused (and retry_policy_test.cpp)
 //   126       ADoneItemIsGone
-//   127, 128  ours: a dead letter, out of the others' way: P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn
+//   127, 128  ours: a dead letter, out of the others' way:
+//             P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn
 //   G7        ACrashLosesNothingAndTheRestIsDeliveredWithoutAsking
 //   G15       P4_AMissingCallbackIsADeadLetter
 #include "durable/queue.hpp"

@@ -15,7 +15,7 @@ using What = Schedules::Note::What;
 
 class ScheduleMisfireTest : public SchedulesFixture {};
 
-// ---- misfire ----------------------------------------------------------------------------------------------
+// ---- misfire ------------------------------------------------------------------------------------
 
 TEST_F(ScheduleMisfireTest, MisfireOnceIsOneRunForAll) {
   create(every(1'000));
@@ -193,7 +193,7 @@ TEST_F(ScheduleMisfireTest, YearsOfMissedTicksCostNothing) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(20));
 }
 
-// ---- overlap ----------------------------------------------------------------------------------------------
+// ---- overlap ------------------------------------------------------------------------------------
 
 TEST_F(ScheduleMisfireTest, OverlapSkipLeavesOutWhatComesDuringARun) {
   create(cron("* * * * *"));
@@ -381,7 +381,7 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunWithoutACallbackMakesTheScheduleMiss
   EXPECT_EQ(state(created.id), "waiting");
 }
 
-// ---- crowds -----------------------------------------------------------------------------------------------
+// ---- crowds -------------------------------------------------------------------------------------
 
 TEST_F(ScheduleMisfireTest, ManyDueOneShotRowsOfOneCallbackAreTold) {
   for (int i = 0; i < 3; ++i) create(delay(0, "few"));

@@ -1,4 +1,5 @@
-// The runs of schedules: what begins when, and what becomes of it. (The list of expected behaviours: schedules_test.cpp.)
+// The runs of schedules: what begins when, and what becomes of it. (The list of expected
+// behaviours: schedules_test.cpp.)
 #include "durable/schedules_fixture.hpp"
 #include "storage/statement.hpp"
 
@@ -14,7 +15,7 @@ using What = Schedules::Note::What;
 
 class ScheduleRunsTest : public SchedulesFixture {};
 
-// ---- delivery ---------------------------------------------------------------------------------------------
+// ---- delivery -----------------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
   ScheduleRequest request = delay(100, "greet");
@@ -205,7 +206,7 @@ TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
   }
 }
 
-// ---- tries ------------------------------------------------------------------------------------------------
+// ---- tries --------------------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, ARunIsTriedAgainUntilItSucceeds) {
   ScheduleRequest request = delay(0);
@@ -260,7 +261,7 @@ TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
   EXPECT_EQ(record(created.id)["failures"], 12);
 }
 
-// ---- interruptions ----------------------------------------------------------------------------------------
+// ---- interruptions ------------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, ARunOfThisInstanceIsNotBegunASecondTime) {
   create(every(100));
@@ -376,7 +377,7 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
   EXPECT_EQ(end(*last, RunOutcome::kFailed).next, Next::kGone);
 }
 
-// ---- missing callbacks ------------------------------------------------------------------------------------
+// ---- missing callbacks --------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, AMissingCallbackIsKeptAndTriedAgain) {
   const auto once = create(delay(0, "later"));
@@ -423,7 +424,7 @@ TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
   EXPECT_TRUE(begin());
 }
 
-// ---- what lies beneath ------------------------------------------------------------------------------------
+// ---- what lies beneath --------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, AScheduleWhoseZoneIsGoneIsDeadAndKept) {
   const auto due = create(cron("0 * * * *", "Europe/Berlin"));

@@ -1,7 +1,8 @@
 // Schedules as their author sees them: making, finding, ending, pausing, over restarts.
 //
-// The behaviours that a user of a comparable platform expects, and where each is shown (runs: schedule_runs_test.cpp; misfire: schedule_misfire_test.cpp; runtime:
-// the tests of that layer). "Ours" is a rule that differs on purpose.
+// The behaviours that a user of a comparable platform expects, and where each is shown (runs:
+// schedule_runs_test.cpp; misfire: schedule_misfire_test.cpp; runtime: the tests of that layer).
+// "Ours" is a rule that differs on purpose.
 //
 //   66  cancel of what is not there      CancelOfAnUnknownIdIsNotFound
 //   67  cancel                           CancelTakesTheRow
@@ -13,9 +14,12 @@
 //   73  filter by type                   ListFiltersByTypeCallbackStateAndTime
 //   74  a throwing interval survives     runs: AThrowingIntervalSurvives
 //   75  a run leaves no mark             runs: AfterARunNothingSaysRunning
-//   76  a run in progress               runs: ARunOfThisInstanceIsNotBegunASecondTime (ours: known in memory)
-//   77  one of a hung or dead instance   runs: ARunOfADeadInstanceIsDueAtOnce (ours: no waiting for a limit)
-//   78  a mark without a time            runs: ARunOfADeadInstanceIsDueAtOnce (ours: the mark has no age)
+//   76  a run in progress               runs: ARunOfThisInstanceIsNotBegunASecondTime (ours: known
+//                                       in memory)
+//   77  one of a hung or dead instance   runs: ARunOfADeadInstanceIsDueAtOnce (ours: no waiting for
+//                                        a limit)
+//   78  a mark without a time            runs: ARunOfADeadInstanceIsDueAtOnce (ours: the mark has
+//                                        no age)
 //   79, 80  warning in start-up          runtime
 //   81, 98  five starts, one row         RepeatedCreationInEachStartMakesOneRow
 //   82 to 86  cron, idempotent           ACronScheduleIsFoundAgainByItsContent
@@ -27,9 +31,12 @@
 //   99  fires in a new instance          runs: APersistedIntervalRunsInANewInstance
 //   100 state after eviction             runtime
 //   101, 102, 116  update in a run       runs: AnEndOnPurposeKeepsTheRowAndCountsForNothing
-//   103, 104, 115  ordinary errors       runs: AnyErrorIsTriedAgainAndThenTheOneShotRowGoes (ours: no text is special)
-//   105, 106, 110 to 112  host failures  runs: AHostFailureNeverTakesARow (ours: the host knows by itself, no text is special)
-//   107 third strike                     runs: P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept (ours: kept, not purged)
+//   103, 104, 115  ordinary errors       runs: AnyErrorIsTriedAgainAndThenTheOneShotRowGoes (ours:
+//                                        no text is special)
+//   105, 106, 110 to 112  host failures  runs: AHostFailureNeverTakesARow (ours: the host knows by
+//                                        itself, no text is special)
+//   107 third strike                     runs: P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept
+//                                        (ours: kept, not purged)
 //   108 a clean run resets               runs: ARunThatComesToAnEndForgetsTheInterruptions
 //   109 other errors do not strike       runs: FailuresAreNoInterruptions
 //   113, 114, 123  heals after retries   runs: ARunIsTriedAgainUntilItSucceeds
@@ -38,7 +45,8 @@
 //   122 options persisted and readable   ARecordHasExactlyThePublicMembers
 //   124 bad options refused              schedule_request_test.cpp, retry_policy_test.cpp
 //   G8  self-reschedule                  ACallbackMayScheduleItselfAnew
-//   G10 zone, misfire, pause             cron_dst_test.cpp; misfire: Misfire*; PauseHoldsBackAndWhatWasMissedIsAMisfire
+//   G10 zone, misfire, pause             cron_dst_test.cpp; misfire: Misfire*;
+//                                        PauseHoldsBackAndWhatWasMissedIsAMisfire
 //   G11 fixed rate                       runs: AFixedRateKeepsItsBeat
 //   G12 history                          runs: TheRecordTellsOfTheLastRun
 //   G13 a slow one holds up nobody       runs: P5_ASlowRunHoldsUpNobody
@@ -180,7 +188,7 @@ TEST_F(SchedulesTest, AnIntervalKeepsItsTypeLengthAndCallback) {
   EXPECT_EQ(interval["fixed_rate"], true);
 }
 
-// ---- lists ------------------------------------------------------------------------------------------------
+// ---- lists --------------------------------------------------------------------------------------
 
 TEST_F(SchedulesTest, ListFiltersByTypeCallbackStateAndTime) {
   create(delay(300, "a"));
@@ -254,7 +262,7 @@ TEST_F(SchedulesTest, AListOfLargePayloadsIsBoundedInBytes) {
   EXPECT_GE(parse_json(page)->size(), 10U);
 }
 
-// ---- the same again ---------------------------------------------------------------------------------------
+// ---- the same again -----------------------------------------------------------------------------
 
 TEST_F(SchedulesTest, ACronScheduleIsFoundAgainByItsContent) {
   ScheduleRequest request = cron("*/5 * * * *");
@@ -383,7 +391,7 @@ TEST_F(SchedulesTest, ARecurringScheduleMatchesWhileItRuns) {
   EXPECT_EQ(create(every(100)).id, interval.id);
 }
 
-// ---- limits, pause, retry ---------------------------------------------------------------------------------
+// ---- limits, pause, retry -----------------------------------------------------------------------
 
 TEST_F(SchedulesTest, TooManyAreRefusedAndAHitIsNoneMore) {
   settings_.max_schedules = 3;

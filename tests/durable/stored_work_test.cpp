@@ -1,4 +1,5 @@
-// A file of schema version 1 with work in every state is opened by this server, and all of its work goes on.
+// A file of schema version 1 with work in every state is opened by this server, and all of its work
+// goes on.
 #include "support/stored_work.hpp"
 
 #include "durable/managed_fibers_fixture.hpp"

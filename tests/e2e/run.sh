@@ -3,8 +3,9 @@
 #
 #   run.sh DIRECTORY HEARTH PLUGINS NEXT_RESEARCH LIBRARY...
 #
-# the directory to work in (made if absent), the server, the directory of the bundled plugins, the next version of one of
-# them (research), and the libraries of the agents that tests ask for odd things. The packages are installed once and again whenever the lock file changes.
+# the directory to work in (made if absent), the server, the directory of the bundled plugins, the
+# next version of one of them (research), and the libraries of the agents that tests ask for odd
+# things. The packages are installed once and again whenever the lock file changes.
 set -eu
 
 source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -15,7 +16,8 @@ for tool in node npm; do
   command -v "$tool" > /dev/null || { echo "$tool is missing: apt-get install nodejs npm" >&2; exit 1; }
 done
 
-# A fresh directory for the libraries: beside them in the build are others, which are faulty on purpose.
+# A fresh directory for the libraries: beside them in the build are others, which are faulty on
+# purpose.
 mkdir -p "$work"
 rm -rf "$work/plugins" "$work"/*.mjs
 mkdir "$work/plugins"

@@ -1,7 +1,9 @@
-// Many agents work, and the server is killed again and again. At the end every walk is finished, every step is there, and
-// none was written twice; of what a step did outside, only the steps in flight at a kill happened twice.
+// Many agents work, and the server is killed again and again. At the end every walk is finished,
+// every step is there, and none was written twice; of what a step did outside, only the steps in
+// flight at a kill happened twice.
 //
-//     HEARTH_CHAOS_AGENTS=200 HEARTH_CHAOS_KILLS=100 build/dev/tests/fault_tests --gtest_filter='ChaosTest.*'
+//     HEARTH_CHAOS_AGENTS=200 HEARTH_CHAOS_KILLS=100 build/dev/tests/fault_tests
+//     --gtest_filter='ChaosTest.*'
 
 #include "fault/fault_fixture.hpp"
 #include "support/environment.hpp"
@@ -99,7 +101,8 @@ TEST_F(ChaosTest, EveryWalkIsFinishedAndNoStepIsMissingOrThereTwice) {
         std::chrono::microseconds(std::uniform_int_distribution(0, at_most_ms * 1000)(random)));
   };
 
-  // Kills that follow one another at once count as recoveries without progress; here they are nobody's fault.
+  // Kills that follow one another at once count as recoveries without progress; here they are
+  // nobody's fault.
   configure("  max_attempts: 1000\n");
   // Little of a log: while this waits for the directory, nobody reads it.
   put("hearth.yaml", "log:\n  level: warn\n");

@@ -53,7 +53,8 @@ class DestroyKillTest : public FaultTest {
     EXPECT_EQ(probe.call("get"), Json({{"secret", 1}}));
   }
 
-  // Everything in the data directory that is the agent's: files, and rows of the directory of agents.
+  // Everything in the data directory that is the agent's: files, and rows of the directory of
+  // agents.
   [[nodiscard]] Lines files_of(const std::string& name) const {
     const std::string hash = sha256_hex(name).substr(0, 32);
     Lines found;

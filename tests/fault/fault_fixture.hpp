@@ -1,5 +1,6 @@
 #pragma once
-// Servers with agents that keep books, killed where or when a test wants, and what they leave on the disk.
+// Servers with agents that keep books, killed where or when a test wants, and what they leave on
+// the disk.
 
 #include "base/sha256.hpp"
 #include "process/process_fixture.hpp"
@@ -20,8 +21,8 @@ namespace hearth::testing {
 
 inline constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
 
-// The rows of a query on a database file, their columns joined by '|'. The file is copied with its log first, so that the
-// look changes nothing and may be taken after a kill. No file: no rows.
+// The rows of a query on a database file, their columns joined by '|'. The file is copied with its
+// log first, so that the look changes nothing and may be taken after a kill. No file: no rows.
 inline std::vector<std::string> rows_of(const std::filesystem::path& file,
                                         const std::string& query) {
   if (!std::filesystem::exists(file)) return {};
@@ -48,7 +49,8 @@ inline std::vector<std::string> rows_of(const std::filesystem::path& file,
   return found;
 }
 
-// tests/agents/ledger_agent.cpp says what a LedgerAgent does. One shard, so that what is asked for later happens later.
+// tests/agents/ledger_agent.cpp says what a LedgerAgent does. One shard, so that what is asked for
+// later happens later.
 class FaultTest : public ProcessTest {
  protected:
   FaultTest() {
@@ -105,7 +107,8 @@ class FaultTest : public ProcessTest {
     return reply.body;
   }
 
-  // Another agent comes and goes. What the start of the server had to do for the others was begun before.
+  // Another agent comes and goes. What the start of the server had to do for the others was begun
+  // before.
   static void let_one_come_and_go(ServerProcess& server) {
     ask(server, "passer-by");
     server.wait_for_log("agent.evicted class=LedgerAgent agent=passer-by");
@@ -116,7 +119,8 @@ class FaultTest : public ProcessTest {
     const std::string hash = sha256_hex(agent).substr(0, 32);
     return rows_of(root_ / "data/agents/LedgerAgent" / hash.substr(0, 2) / (hash + ".db"), query);
   }
-  // How many agents the directory says must be awake some time; asked beside a server that runs, which is not disturbed.
+  // How many agents the directory says must be awake some time; asked beside a server that runs,
+  // which is not disturbed.
   [[nodiscard]] int pending_wakes() const {
     sqlite3* database = nullptr;
     sqlite3_open_v2((root_ / "data/host.db").c_str(), &database, SQLITE_OPEN_READONLY, nullptr);

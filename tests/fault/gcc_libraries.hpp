@@ -1,5 +1,6 @@
 #pragma once
-// The libraries of the zoo that g++ 12 builds: where that compiler is missing there are none, and nobody should overlook it.
+// The libraries of the zoo that g++ 12 builds: where that compiler is missing there are none, and
+// nobody should overlook it.
 
 #include <cstdlib>
 #include <string_view>

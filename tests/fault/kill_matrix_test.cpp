@@ -1,8 +1,10 @@
-// The kill matrix: a server is killed at each named place of durable work (base/stop_point.hpp) and started again; nobody asks
-// for the agent; then everything must be as the headers promise (durable/fibers.hpp, managed_fibers.hpp, schedules.hpp, queue.hpp).
+// The kill matrix: a server is killed at each named place of durable work (base/stop_point.hpp) and
+// started again; nobody asks for the agent; then everything must be as the headers promise
+// (durable/fibers.hpp, managed_fibers.hpp, schedules.hpp, queue.hpp).
 //
-// A walk has four steps, of which the last writes no checkpoint: its row, and the end of the fiber, are one commit. A note, which
-// a schedule or the queue takes, has one step: its row, and the end of the run, are one commit.
+// A walk has four steps, of which the last writes no checkpoint: its row, and the end of the fiber,
+// are one commit. A note, which a schedule or the queue takes, has one step: its row, and the end
+// of the run, are one commit.
 
 #include "base/stop_point.hpp"
 #include "fault/fault_fixture.hpp"
@@ -57,8 +59,8 @@ std::ostream& operator<<(std::ostream& out, const Books& books) {
 struct Case {
   const char* name;
   const char* stop_at;
-  // When the server that stops is started: on nothing, and the work begins; or on a walk that was killed in its third
-  // step, which is then recovered.
+  // When the server that stops is started: on nothing, and the work begins; or on a walk that was
+  // killed in its third step, which is then recovered.
   enum { kWorking, kRecovering } while_it_is = kWorking;
   const char* hook = "continue";
   // What is asked for; of a walk the rest is added.

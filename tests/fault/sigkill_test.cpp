@@ -1,5 +1,6 @@
-// A server that is killed in the middle of what its agents do, and started again on the same disk: nobody asks for an agent, and
-// each piece of work ends as it should. tests/process/fiber_kill_test.cpp does the same to an agent in plain C.
+// A server that is killed in the middle of what its agents do, and started again on the same disk:
+// nobody asks for an agent, and each piece of work ends as it should.
+// tests/process/fiber_kill_test.cpp does the same to an agent in plain C.
 
 #include "fault/fault_fixture.hpp"
 
@@ -19,7 +20,8 @@ using std::chrono::milliseconds;
 
 class SigkillTest : public FaultTest {
  protected:
-  // Looks at the file of a server that runs, again and again; a copy that was made in the middle of a write may not be readable.
+  // Looks at the file of a server that runs, again and again; a copy that was made in the middle of
+  // a write may not be readable.
   void wait_for_row(const std::string& agent, const std::string& query) const {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     const auto is_there = [&] {
@@ -140,7 +142,8 @@ TEST_F(SigkillTest, TheWaitsBetweenFailedHooksGrowAndSurviveAKill) {
   }
   const Lines attempts = rows("a", "SELECT DISTINCT attempt FROM hooks ORDER BY attempt");
   EXPECT_GE(attempts.size(), 6U) << "no attempt was forgotten or counted anew";
-  // Half of it: between claiming an attempt, from when a killed one waits, and its row some time passes.
+  // Half of it: between claiming an attempt, from when a killed one waits, and its row some time
+  // passes.
   EXPECT_EQ(rows("a",
                  "SELECT earlier.attempt, later.at - earlier.at FROM hooks AS earlier "
                  "JOIN hooks AS later ON later.attempt = earlier.attempt + 1 "

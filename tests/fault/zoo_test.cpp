@@ -1,14 +1,18 @@
-// What a server does with each library of the zoo (plugins/), and that the agents of other classes go on meanwhile: they share
-// the only shard with those of the library, and a client of theirs calls all the time. `hearth check` finds all of these
-// libraries wrong but the good ones (tests/plugins/check/check_zoo_test.cpp); here are those that are served all the same.
+// What a server does with each library of the zoo (plugins/), and that the agents of other classes
+// go on meanwhile: they share the only shard with those of the library, and a client of theirs
+// calls all the time. `hearth check` finds all of these libraries wrong but the good ones
+// (tests/plugins/check/check_zoo_test.cpp); here are those that are served all the same.
 //
 //   kRefused   by the rule given, when the server meets the file; nothing of it runs in the server
-//   kServed    what a good library answers is answered, and the rest with the error given; nobody else notices
-//   kCrashes   the server ends in the call given, is started again, and says which library and class it was
+//   kServed    what a good library answers is answered, and the rest with the error given; nobody
+//              else notices
+//   kCrashes   the server ends in the call given, is started again, and says which library and
+//              class it was
 //   kHangs     as kCrashes, once the call has taken hard_hang
 //
-// A job on the blocking pool may take as long as it likes, so one that hangs is served: whoever waits for it has its time limit, other
-// classes have a thread left, and stopping the server waits for it until the deadline of a stop, and then fails (cut_short).
+// A job on the blocking pool may take as long as it likes, so one that hangs is served: whoever
+// waits for it has its time limit, other classes have a thread left, and stopping the server waits
+// for it until the deadline of a stop, and then fails (cut_short).
 
 #include "fault/gcc_libraries.hpp"
 #include "fault/zoo_fixture.hpp"
@@ -56,8 +60,8 @@ struct Row {
   const char* what = "";
   const char* call = "";
   Visit visit = Visit::kUsual;
-  // Stopping the server waits for code of the library that does not return: it ends after shutdown_grace and 20 s, with
-  // status 1, and says why. Otherwise it must end cleanly.
+  // Stopping the server waits for code of the library that does not return: it ends after
+  // shutdown_grace and 20 s, with status 1, and says why. Otherwise it must end cleanly.
   bool cut_short = false;
 };
 
@@ -65,7 +69,8 @@ void PrintTo(const Row& row, std::ostream* out) {
   *out << row.library;
 }
 
-// In an instrumented build these are found by the instruments, which end the server or its exit with a report.
+// In an instrumented build these are found by the instruments, which end the server or its exit
+// with a report.
 bool left_out(std::string_view library) {
   for (const std::string_view each : {
            "keeps_a_slice",       // reads memory that was freed
@@ -122,7 +127,7 @@ class ZooTest : public SupervisedTest {
   }
 };
 
-// ---- those that are refused -------------------------------------------------------------------------------
+// ---- those that are refused ---------------------------------------------------------------------
 
 struct Refused {
   const char* library;
@@ -205,7 +210,8 @@ TEST_F(ZooRefusalTest, AGoodLibraryThatOthersCanWriteOrOwn) {
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 
-// A table that is longer than this server knows is a later version's, and no mistake; nor is a library that will not unload.
+// A table that is longer than this server knows is a later version's, and no mistake; nor is a
+// library that will not unload.
 TEST_F(ZooTest, LibrariesOfOtherBuildsThatAreServed) {
   const auto supervisor = start();
   Neighbour neighbour(wait_for_server(*supervisor, 1));
@@ -225,7 +231,7 @@ TEST_F(ZooTest, LibrariesOfOtherBuildsThatAreServed) {
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 
-// ---- those that are served --------------------------------------------------------------------------------
+// ---- those that are served ----------------------------------------------------------------------
 
 class ZooVisitTest : public ZooTest {
  protected:
@@ -346,7 +352,8 @@ TEST_P(ZooServedTest, HasItsFateAndTheOthersGoOn) {
   expect_stop(*supervisor, row.cut_short);
 }
 
-// More of them than a class may have threads: the rest of the pool is for others, and a version without the mistake is served.
+// More of them than a class may have threads: the rest of the pool is for others, and a version
+// without the mistake is served.
 TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVersionToTheirAgents) {
   install(zoo("hangs_in_a_job"), "zoo.so");
   install(built::agent("probe-agent"), "probe-agent.so");
@@ -371,7 +378,8 @@ TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVer
   EXPECT_EQ(visitor.complaints() + other.complaints(), "");
   neighbour.be_answered();
   expect_undisturbed(neighbour.stop(), 0, kLongestWait);
-  // Whoever does not want to wait for the deadline says so twice; what comes together with the first signal is no second one.
+  // Whoever does not want to wait for the deadline says so twice; what comes together with the
+  // first signal is no second one.
   supervisor->signal(SIGTERM);
   supervisor->wait_for_log("server.stopping");
   std::jthread impatience([&supervisor](const std::stop_token& stop) {

@@ -4,7 +4,8 @@ import pathlib
 import re
 import sys
 
-# host/: layer -> layers it may include (besides itself). A folder in a folder is a layer by its path.
+# host/: layer -> layers it may include (besides itself). A folder in a folder is a layer by its
+# path.
 PLUGINS = ["base", "json", "config", "storage", "durable", "runtime", "protocol", "diagnosis"]
 MAY_INCLUDE = {
     "base": [],

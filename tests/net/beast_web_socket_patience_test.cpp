@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 class WebSocketPatienceTest : public ServerFixture {};
 
-// ---- slow peers -----------------------------------------------------------------------------------
+// ---- slow peers ---------------------------------------------------------------------------------
 
 TEST_F(WebSocketPatienceTest, AClientThatDoesNotReadIsEndedWith1013) {
   options_.send_queue = 256 * 1024;
@@ -220,7 +220,7 @@ TEST_F(WebSocketPatienceTest, AClosingSocketThatWasPausedStillFinishesItsHandsha
   EXPECT_TRUE(closed_.wait().was_clean);
 }
 
-// ---- silence --------------------------------------------------------------------------------------
+// ---- silence ------------------------------------------------------------------------------------
 
 TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
   options_.ping_interval = 40ms;

@@ -1,5 +1,5 @@
-// The handshake, messages both ways, and what is refused. How connections close: beast_web_socket_close_test.cpp; slow and silent
-// peers: beast_web_socket_patience_test.cpp.
+// The handshake, messages both ways, and what is refused. How connections close:
+// beast_web_socket_close_test.cpp; slow and silent peers: beast_web_socket_patience_test.cpp.
 #include "net/beast_web_socket.hpp"
 
 #include "net/raw_client.hpp"
@@ -240,7 +240,8 @@ TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
   EXPECT_EQ(client.read_frame().close_code(), 1011);
 }
 
-// Sessions check a handshake before. Should the two ever disagree, it is the peer's connection that ends.
+// Sessions check a handshake before. Should the two ever disagree, it is the peer's connection that
+// ends.
 TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   Loops loops(1);
   asio::io_context& loop = *loops.all()[0];
@@ -270,7 +271,7 @@ TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   loops.run_on(0, [&] { share.reset(); });
 }
 
-// ---- bad peers ------------------------------------------------------------------------------------
+// ---- bad peers ----------------------------------------------------------------------------------
 
 TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
   options_.max_frame = 1000;

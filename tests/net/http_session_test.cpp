@@ -178,7 +178,7 @@ TEST_F(HttpSessionTest, AHalfClosedClientStillGetsItsAnswer) {
   EXPECT_TRUE(client.at_end());
 }
 
-// ---- answers --------------------------------------------------------------------------------------
+// ---- answers ------------------------------------------------------------------------------------
 
 TEST_F(HttpSessionTest, AnswersFromAnyThread) {
   hold_requests();

@@ -95,7 +95,7 @@ class RawClient {
     return ::poll(&look, 1, static_cast<int>(time.count())) > 0;
   }
 
-  // ---- HTTP ---------------------------------------------------------------------------------------
+  // ---- HTTP -------------------------------------------------------------------------------------
   Reply read_reply(bool has_body = true) {
     Reply reply;
     reply.head = read_until("\r\n\r\n");
@@ -144,7 +144,7 @@ class RawClient {
   // True if the server closes (or resets) without another byte.
   bool at_end() { return incoming_.empty() && !more(); }
 
-  // ---- WebSocket ----------------------------------------------------------------------------------
+  // ---- WebSocket --------------------------------------------------------------------------------
   static std::string upgrade_text(std::string_view target, std::string_view extra = "") {
     return "GET " + std::string(target) +
            " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -1,5 +1,5 @@
-// Runs scenarios on the mock host that authors' unit tests use: mock_world SCENARIOS LIBRARY NEXT_LIBRARY prints
-// {scenario: what was seen}. A program of its own: see scenario.hpp.
+// Runs scenarios on the mock host that authors' unit tests use: mock_world SCENARIOS LIBRARY
+// NEXT_LIBRARY prints {scenario: what was seen}. A program of its own: see scenario.hpp.
 #include "scenario.hpp"
 
 #include <hearth/testing/host.hpp>

@@ -1,6 +1,7 @@
-// The mock host that authors test against, and the server's runtime, do the same: each scenario of scenarios.json runs on both, and
-// what the agent and its callers see is compared. The runtime is the real one, with the library loaded through the real ABI, on a
-// real directory; only its loop is driven by hand, so that time is the test's.
+// The mock host that authors test against, and the server's runtime, do the same: each scenario of
+// scenarios.json runs on both, and what the agent and its callers see is compared. The runtime is
+// the real one, with the library loaded through the real ABI, on a real directory; only its loop is
+// driven by hand, so that time is the test's.
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 #include "runtime/fakes.hpp"

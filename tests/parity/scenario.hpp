@@ -1,9 +1,11 @@
 #pragma once
-// A scenario: what is done to one agent, step by step, and what of it is seen. Read from scenarios.json; run by whoever has an
-// agent. Knows neither the SDK nor the server: both have names that the other has too.
+// A scenario: what is done to one agent, step by step, and what of it is seen. Read from
+// scenarios.json; run by whoever has an agent. Knows neither the SDK nor the server: both have
+// names that the other has too.
 //
 //   {"call": method, "args": [...], "as": "x"}   runs it, and its answer is seen
-//   {"start": method, "args": [...], "as": "x"}  begins it; {"answer": "x"} sees its answer, or "open"
+//   {"start": method, "args": [...], "as": "x"}  begins it; {"answer": "x"} sees its answer, or
+//   "open"
 //   {"shown": true}     the state that a client sees who has been there from the beginning
 //   {"advance": ms}     time passes
 //   {"kill": true}      as if the process was killed, and started again
@@ -41,7 +43,8 @@ class World {
   virtual void fire(const std::string& schedule) = 0;
 };
 
-// What two runs need not have in common is left out: ids, and moments, of which only counts whether there is one.
+// What two runs need not have in common is left out: ids, and moments, of which only counts whether
+// there is one.
 inline Value comparable(const Value& seen) {
   if (seen.is_array()) {
     Value list = Value::array();

@@ -22,7 +22,8 @@ using hearth::Json;
 using hearth::Task;
 using hearth::testing::Host;
 
-// What destructors of suspended coroutines have to say. They outlive the agent, so it is not a member.
+// What destructors of suspended coroutines have to say. They outlive the agent, so it is not a
+// member.
 std::vector<std::string> unwound;  // NOLINT
 
 class Trace {

@@ -1,4 +1,5 @@
-// What a handler throws is a failure of that handler, whatever code it names: for hosts some codes say more of an event.
+// What a handler throws is a failure of that handler, whatever code it names: for hosts some codes
+// say more of an event.
 
 #include <hearth/testing/host.hpp>
 

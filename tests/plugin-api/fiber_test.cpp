@@ -1,4 +1,5 @@
-// Fibers on the mock host: running, checkpoints, the end of the agent. Recovery: fiber_recovery_test.cpp.
+// Fibers on the mock host: running, checkpoints, the end of the agent. Recovery:
+// fiber_recovery_test.cpp.
 
 #include "fiber_fixture.hpp"
 
@@ -17,7 +18,7 @@ using std::chrono::seconds;
 
 class FiberTest : public FiberFixture {};
 
-// ---- running ----------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 TEST_F(FiberTest, AFiberGivesItsValueToWhoAwaits) {
   EXPECT_EQ(agent_.call("plain"), 5);
@@ -127,7 +128,7 @@ TEST_F(FiberTest, AStoppedFiberNoticesAtItsNextLook) {
   EXPECT_EQ(agent_.call("cancel", "no such id"), false);
 }
 
-// ---- stash ------------------------------------------------------------------------------------------------
+// ---- stash --------------------------------------------------------------------------------------
 
 TEST_F(FiberTest, TheAgentsStashGoesToTheFiberThatRuns) {
   agent_.call("ambient", "one", 10);
@@ -163,7 +164,7 @@ TEST_F(FiberTest, AFiberOfAReadonlyClientMayNotChangeTheState) {
   EXPECT_EQ(agent.state(), "written");
 }
 
-// ---- whose life it is -------------------------------------------------------------------------------------
+// ---- whose life it is ---------------------------------------------------------------------------
 
 TEST_F(FiberTest, ACancelledCallerDoesNotStopTheFiber) {
   auto call = agent_.start("run", 10);

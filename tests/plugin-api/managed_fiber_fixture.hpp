@@ -1,5 +1,6 @@
 #pragma once
-// An agent with managed fibers on the mock host, whose work and hooks a test scripts, and what its instances leave behind.
+// An agent with managed fibers on the mock host, whose work and hooks a test scripts, and what its
+// instances leave behind.
 
 #include <hearth/testing/host.hpp>
 

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 class ManagedFiberRecoveryTest : public ManagedFiberFixture {};
 
-// ---- recovery ---------------------------------------------------------------------------------------------
+// ---- recovery -----------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecoveryTest, AnInterruptedFiberIsOfferedWithItsRecord) {
   const std::string id = interrupt({.idempotency_key = "k", .input = "in", .metadata = "meta"});
@@ -148,7 +148,7 @@ TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheManagedFiberOfTheHook) {
   EXPECT_EQ(agent_.fibers().at(0).last_error, "this fiber is not managed: it has no outcome");
 }
 
-// ---- several at once --------------------------------------------------------------------------------------
+// ---- several at once ----------------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecoveryTest, SeveralAreRecoveredInTheOrderOfTheClass) {
   for (const char* const name : {"one", "two", "three"}) manager().begin({}, name);

@@ -1,4 +1,5 @@
-// Managed fibers on the mock host: acceptance, results, cancel, retries, records. Recovery: managed_fiber_recovery_test.cpp.
+// Managed fibers on the mock host: acceptance, results, cancel, retries, records. Recovery:
+// managed_fiber_recovery_test.cpp.
 
 #include "managed_fiber_fixture.hpp"
 
@@ -19,7 +20,7 @@ using std::chrono::seconds;
 
 class ManagedFiberTest : public ManagedFiberFixture {};
 
-// ---- acceptance -------------------------------------------------------------------------------------------
+// ---- acceptance ---------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, IsAcceptedAsPendingAndRunsToItsStoredResult) {
   const StartedFiber started =
@@ -120,7 +121,7 @@ TEST_F(ManagedFiberTest, ResultsMayBeAnythingThatJsonHolds) {
   EXPECT_EQ(inspect(id)->error, "the result is not JSON");
 }
 
-// ---- waiting ----------------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, AllWhoWaitGetTheRecordWhenItIsSettled) {
   const std::string id = manager().begin().record.id;
@@ -172,7 +173,8 @@ TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
   EXPECT_EQ(agent_.call("wait", id).at("result"), Json({{"by", "the hook"}}));
 }
 
-// Between the end of a hook and the event that tells of it, whoever comes first may remove the record.
+// Between the end of a hook and the event that tells of it, whoever comes first may remove the
+// record.
 TEST_F(ManagedFiberTest, ARecordThatIsDeletedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
   how = "slow and then nothing";
   const std::string id = interrupt();
@@ -222,7 +224,7 @@ TEST_F(ManagedFiberTest, ADeletionLeavesThoseWhoWaitForWorkThatRunsAlone) {
   EXPECT_EQ(wait.value().at("status"), "completed");
 }
 
-// ---- cancel -----------------------------------------------------------------------------------------------
+// ---- cancel -------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, ACancelReleasesWhoWaitsAndALateEndChangesNothing) {
   const std::string id = manager().begin().record.id;
@@ -271,7 +273,7 @@ TEST_F(ManagedFiberTest, AnInterruptedFiberCanBeCancelled) {
   EXPECT_EQ(offered.size(), 1U);
 }
 
-// ---- retries ----------------------------------------------------------------------------------------------
+// ---- retries ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, FailedWorkBeginsAgainWithTheSameFunction) {
   failures_left = 2;
@@ -317,7 +319,7 @@ TEST_F(ManagedFiberTest, ACancelEndsTheRetries) {
   EXPECT_EQ(done.size(), 1U);
 }
 
-// ---- on_fiber_complete ------------------------------------------------------------------------------------
+// ---- on_fiber_complete --------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, EachEndIsTold) {
   manager().begin();
@@ -345,7 +347,7 @@ TEST_F(ManagedFiberTest, AnEndThatAKillKeptFromBeingHeardIsToldByTheNextInstance
   EXPECT_EQ(told, Lines({"work completed", "work completed"}));
 }
 
-// ---- records ----------------------------------------------------------------------------------------------
+// ---- records ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, RecordsAreFoundByKeyAndListedNewestFirst) {
   const std::string a = manager().begin({.idempotency_key = "a"}, "x").record.id;

@@ -1,4 +1,5 @@
-// The mock host's own strictness: a plugin that breaks the rules of abi.h is noticed in its unit tests.
+// The mock host's own strictness: a plugin that breaks the rules of abi.h is noticed in its unit
+// tests.
 
 #include <hearth/testing/host.hpp>
 

@@ -108,7 +108,7 @@ class ScheduleTest : public ::testing::Test {
   AgentHandle agent_ = host_.create<Planner>("a");
 };
 
-// ---- callbacks --------------------------------------------------------------------------------------------
+// ---- callbacks ----------------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, ACallbackThatIsNoMethodCannotBeCalledByClients) {
   EXPECT_EQ(agent_.start("text", "x").error(), "Method text does not exist");
@@ -155,7 +155,7 @@ TEST_F(ScheduleTest, ARunKnowsWhatItIs) {
   EXPECT_EQ(run.attempt, 1);
 }
 
-// ---- one-shot schedules -----------------------------------------------------------------------------------
+// ---- one-shot schedules -------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, ADelayRunsOnceAtItsTimeAndTheRowGoes) {
   const Schedule schedule = planner().schedule(milliseconds(1'250), "text", "tea");
@@ -216,7 +216,7 @@ TEST_F(ScheduleTest, WhatIsDueTogetherRunsInOrderAndASlowOneHoldsUpNobody) {
   EXPECT_EQ(heard.back(), "ends");
 }
 
-// ---- recurring ones ---------------------------------------------------------------------------------------
+// ---- recurring ones -----------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, AnIntervalRunsAgainAsLongAfterTheEndOfEachRun) {
   const Schedule schedule = planner().schedule_every(seconds(1), "slow", 500);
@@ -270,7 +270,7 @@ TEST_F(ScheduleTest, WhatWasMissedIsRunAsThePolicySays) {
   EXPECT_EQ(runs(Misfire::kAll), 3U);
 }
 
-// ---- the same again ---------------------------------------------------------------------------------------
+// ---- the same again -----------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, CronAndIntervalsAreMadeOnceAndOthersEachTime) {
   const Schedule cron = planner().schedule(Cron("0 9 * * *"), "text", 1);
@@ -294,7 +294,7 @@ TEST_F(ScheduleTest, ARunThatSchedulesItselfAnewIsNotTakenForTheNewOne) {
   EXPECT_EQ(agent_.schedules(), Json::array());
 }
 
-// ---- failures ---------------------------------------------------------------------------------------------
+// ---- failures -----------------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, AFailedRunIsTriedAgain) {
   run_failures_left = 2;
@@ -371,7 +371,7 @@ TEST_F(ScheduleTest, AMissingOneIsDueAtOnceAfterRetry) {
   EXPECT_FALSE(planner().retry_schedule("no such id"));
 }
 
-// ---- looking and changing ---------------------------------------------------------------------------------
+// ---- looking and changing -----------------------------------------------------------------------
 
 TEST_F(ScheduleTest, ListsAreInOrderAndRestrictedAsAsked) {
   const auto now = planner().now();
@@ -446,7 +446,7 @@ TEST_F(ScheduleTest, ARecordIsAsTheHeaderSaysAndAMethodMayReturnIt) {
   EXPECT_EQ(stored, expected);
 }
 
-// ---- the end of the instance ------------------------------------------------------------------------------
+// ---- the end of the instance --------------------------------------------------------------------
 
 TEST_F(ScheduleTest, AnAgentThatLeftMemoryIsWokenInTime) {
   planner().schedule(hours(5), "text", "x");

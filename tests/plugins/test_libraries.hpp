@@ -1,5 +1,6 @@
 #pragma once
-// The libraries that tests/plugins/libraries builds, as files and as bytes, and edits of their ELF tables.
+// The libraries that tests/plugins/libraries builds, as files and as bytes, and edits of their ELF
+// tables.
 
 #include "support/built.hpp"
 

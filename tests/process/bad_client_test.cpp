@@ -7,7 +7,8 @@
 namespace hearth::testing {
 namespace {
 
-// What a client may send by mistake or in anger: each is its own problem, and the next client is served.
+// What a client may send by mistake or in anger: each is its own problem, and the next client is
+// served.
 class BadClientTest : public ProcessTest {
  protected:
   BadClientTest() {
@@ -51,7 +52,8 @@ TEST_F(BadClientTest, AddressesThatCannotBeEndAClientForGood) {
   }
 }
 
-// A page that somebody looks at on this machine must not reach the server, under its own name either.
+// A page that somebody looks at on this machine must not reach the server, under its own name
+// either.
 TEST_F(BadClientTest, PagesOfOtherSitesAreRefused) {
   for (const std::string headers : {"Host: localhost\r\nOrigin: https://evil.example\r\n",
                                     "Host: localhost\r\nOrigin: null\r\n", "Host: evil.example\r\n",

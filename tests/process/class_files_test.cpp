@@ -1,4 +1,5 @@
-// Class files are edited while the server runs: clients stay, agents get other settings, and a mistake changes nothing.
+// Class files are edited while the server runs: clients stay, agents get other settings, and a
+// mistake changes nothing.
 
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
@@ -221,7 +222,8 @@ TEST_F(ClassFilesTest, AFileWrittenInPlaceIsReadOnceItIsQuiet) {
   put("hearth.yaml", "reload: {quiet_time: 500ms}\n");
   start();
   {
-    // What stands there in between would do: a class with the defaults. It takes longer than the quiet time, and is never quiet.
+    // What stands there in between would do: a class with the defaults. It takes longer than the
+    // quiet time, and is never quiet.
     std::ofstream file(root_ / "classes" / "counter.yaml", std::ios::trunc);
     file << "class: counter\n#" << std::flush;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -300,7 +302,8 @@ TEST_F(ClassFilesTest, AReloadOfOneClassLeavesTheSettingsOfOthersAlone) {
   EXPECT_EQ(Client(*server_, "a").get(), 1);
 }
 
-// A library and settings for its class, one after the other. What holds an agent up while it starts is a file that is not there yet.
+// A library and settings for its class, one after the other. What holds an agent up while it starts
+// is a file that is not there yet.
 class LibraryAndSettingsTest : public ClassFilesTest {
  protected:
   LibraryAndSettingsTest() {

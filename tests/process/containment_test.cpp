@@ -1,4 +1,5 @@
-// Libraries that end the server: it says which one it was, starts again, and does not serve it for ever.
+// Libraries that end the server: it says which one it was, starts again, and does not serve it for
+// ever.
 #include "process/supervised_fixture.hpp"
 #include "support/built.hpp"
 
@@ -145,12 +146,13 @@ TEST_F(ContainmentTest, TheRecordsOfTheLastTwentyCrashesAreKept) {
   EXPECT_EQ(count, 20);
 }
 
-// ---- quarantine -------------------------------------------------------------------------------------------
+// ---- quarantine ---------------------------------------------------------------------------------
 
 TEST_F(ContainmentTest, AClassThatCrashesAgainAndAgainIsNotServedAndTheOthersAre) {
   const auto supervisor = supervise();
   std::uint16_t port = wait_for_server(*supervisor, 1);
-  // The agent crashes whenever it starts, and its alarm wakes it whenever the server starts: no client is needed.
+  // The agent crashes whenever it starts, and its alarm wakes it whenever the server starts: no
+  // client is needed.
   EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=loop").status, 200);
   supervisor->wait_for_log("class.quarantined");
   const std::string quarantined = line(*supervisor, "class.quarantined");

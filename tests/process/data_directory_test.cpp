@@ -47,7 +47,8 @@ class DataDirectoryProcessTest : public ProcessTest {
     return std::make_unique<ServerProcess>(command, root_);
   }
 
-  // As if the file system were mounted read-only, for all that is opened, made or removed from now on.
+  // As if the file system were mounted read-only, for all that is opened, made or removed from now
+  // on.
   void set_read_only(bool read_only) const {
     const fs::perms directory = read_only ? fs::perms{0500} : fs::perms{0700};
     const fs::perms file = read_only ? fs::perms{0400} : fs::perms{0600};

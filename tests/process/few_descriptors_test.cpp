@@ -9,7 +9,8 @@
 namespace hearth::testing {
 namespace {
 
-// A server that may not have 200 files open, whatever it does: the hard limit. The soft one is lower still.
+// A server that may not have 200 files open, whatever it does: the hard limit. The soft one is
+// lower still.
 class FewDescriptorsTest : public ProcessTest {
  protected:
   FewDescriptorsTest() {

@@ -1,4 +1,5 @@
-// Durable work survives the process: it goes on by itself, once, from its last checkpoint. The worker is plain C.
+// Durable work survives the process: it goes on by itself, once, from its last checkpoint. The
+// worker is plain C.
 
 #include "base/sha256.hpp"
 #include "json/json.hpp"

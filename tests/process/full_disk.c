@@ -1,6 +1,7 @@
-// Loaded into a server (LD_PRELOAD): a disk that is full below the directory FULL_DISK as long as the file FULL_DISK_WHILE is there.
-// What needs room fails with ENOSPC: a file that grows, a new directory, a second name. A file is made all the same, as where blocks
-// are missing, unless FULL_DISK_INODES is set. What a file has may be overwritten, and files may shrink and go.
+// Loaded into a server (LD_PRELOAD): a disk that is full below the directory FULL_DISK as long as
+// the file FULL_DISK_WHILE is there. What needs room fails with ENOSPC: a file that grows, a new
+// directory, a second name. A file is made all the same, as where blocks are missing, unless
+// FULL_DISK_INODES is set. What a file has may be overwritten, and files may shrink and go.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
-// A server that is started on a full disk serves what can be read, and goes on to write once there is room. The disk is full for the
-// server alone, by a library that is loaded into it (full_disk.c).
+// A server that is started on a full disk serves what can be read, and goes on to write once there
+// is room. The disk is full for the server alone, by a library that is loaded into it
+// (full_disk.c).
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
@@ -165,7 +166,8 @@ TEST_F(FullDiskStartTest, ANewDataDirectoryNeedsRoom) {
   }
 }
 
-// One whose disk was cleared too eagerly: what a start makes is gone, and what agents have stored is there.
+// One whose disk was cleared too eagerly: what a start makes is gone, and what agents have stored
+// is there.
 TEST_F(FullDiskStartTest, WhatAStartMakesIsMadeLater) {
   auto server = start_ready();
   ASSERT_EQ(increment(*server, "a"), R"({"count":1})");
@@ -191,7 +193,7 @@ TEST_F(FullDiskStartTest, WhatAStartMakesIsMadeLater) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// ---- libraries -------------------------------------------------------------------------------------------
+// ---- libraries ----------------------------------------------------------------------------------
 
 class FullDiskLibrariesTest : public FullDiskStartTest {
  protected:

@@ -24,7 +24,8 @@ constexpr std::size_t kAgents =
 constexpr std::size_t kDepth = 8;                 // increments in flight of one client
 constexpr std::uint64_t kMostAcknowledged = 600;  // of one round, before the kill
 
-// What the clients of one agent know of it. A count that was acknowledged once must never be smaller again.
+// What the clients of one agent know of it. A count that was acknowledged once must never be
+// smaller again.
 struct Ledger {
   std::uint64_t sent = 0;
   std::uint64_t acknowledged = 0;

@@ -1,4 +1,5 @@
-// Libraries that pass their trial and end the server as it loads or unloads them; and those that cannot be unloaded.
+// Libraries that pass their trial and end the server as it loads or unloads them; and those that
+// cannot be unloaded.
 #include "process/supervised_fixture.hpp"
 
 #include <filesystem>
@@ -120,7 +121,7 @@ TEST_F(LoadContainmentTest, OneThatHangsOnlyInTheServerEndsItOnce) {
   }
 }
 
-// ---- those that cannot be unloaded --------------------------------------------------------------------------
+// ---- those that cannot be unloaded --------------------------------------------------------------
 
 TEST_F(LoadContainmentTest, VersionsThatStayInMemoryAreCountedAndLimited) {
   put("hearth.yaml", "reload:\n  quiet_time: 20ms\n  max_pinned: 2\n");

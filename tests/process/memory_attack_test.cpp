@@ -1,5 +1,5 @@
-// Clients that ask and do not listen, or begin and do not end, against a server as it comes: what they can
-// make it hold is bounded, and others are served meanwhile.
+// Clients that ask and do not listen, or begin and do not end, against a server as it comes: what
+// they can make it hold is bounded, and others are served meanwhile.
 #include "process/process_fixture.hpp"
 
 #include <chrono>

@@ -76,7 +76,8 @@ TEST_F(ReloadCopyTest, ACopyThatStallsHalfWayIsRefusedAndTakenOnceItIsWhole) {
   EXPECT_EQ(logged("reload.begun"), 1U);
 }
 
-// As tools write that reserve the space first: the size is right from the beginning, the rest is zeros.
+// As tools write that reserve the space first: the size is right from the beginning, the rest is
+// zeros.
 TEST_F(ReloadCopyTest, ACopyIntoReservedSpaceThatStallsIsRefusedAndTakenOnceItIsWhole) {
   AgentClient client(*server_, "/agents/versioned/a");
   const std::string whole = bytes_of(version_file("2"));

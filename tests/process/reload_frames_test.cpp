@@ -1,6 +1,8 @@
-// What clients send while their agent is between two versions of its library: it waits, in order and within bounds.
+// What clients send while their agent is between two versions of its library: it waits, in order
+// and within bounds.
 //
-// The agent leaves the old version when a test lets it: its on_evict waits for a file, with time enough to do so.
+// The agent leaves the old version when a test lets it: its on_evict waits for a file, with time
+// enough to do so.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 
@@ -11,7 +13,8 @@
 namespace hearth::testing {
 namespace {
 
-// One connection keeps at most so many frames waiting in the server, about; what it sends then is not read.
+// One connection keeps at most so many frames waiting in the server, about; what it sends then is
+// not read.
 constexpr int kFewerThanThat = 10;
 constexpr int kFarMore = 40;
 
@@ -172,7 +175,8 @@ TEST_F(ReloadFramesTest, AClientThatSendsTooMuchIsNotReadFromUntilItsAgentIsBack
   begin_leaving_for("2");
   client.send_numbers(0, kFarMore);
   client.ping();
-  // A hundred turns of the loop that both are on: had it gone on reading, it would have come to the ping.
+  // A hundred turns of the loop that both are on: had it gone on reading, it would have come to the
+  // ping.
   for (int i = 0; i < 100; ++i) {
     neighbour.ping();
     ASSERT_EQ(neighbour.read(), "pong");

@@ -29,7 +29,8 @@ constexpr bool kInstrumented = false;
 constexpr int kWarmUp = 20;
 constexpr int kReloadedClients = 8;
 
-// One version that stayed mapped would add four mappings at least, and more than half a MiB that is resident.
+// One version that stayed mapped would add four mappings at least, and more than half a MiB that is
+// resident.
 constexpr std::size_t kMoreMappings = 8;
 constexpr std::size_t kMoreDescriptors = 4;
 constexpr std::size_t kMoreResidentBytes = std::size_t{2} << 20;
@@ -100,7 +101,8 @@ class ReloadMemoryTest : public ProcessTest {
     const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
     std::filesystem::copy_file(version_file(version), temporary,
                                std::filesystem::copy_options::overwrite_existing);
-    // A file from the future has no age, so the server does not wait until it has some: most of a reload's time.
+    // A file from the future has no age, so the server does not wait until it has some: most of a
+    // reload's time.
     std::filesystem::last_write_time(
         temporary, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
     std::filesystem::rename(temporary, root_ / "plugins" / "versioned.so");

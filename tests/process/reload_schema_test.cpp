@@ -1,4 +1,5 @@
-// Versions of a library that number their data: each agent is migrated once, at its first wake on the new code, or not at all.
+// Versions of a library that number their data: each agent is migrated once, at its first wake on
+// the new code, or not at all.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 

@@ -1,4 +1,5 @@
-// A version that ends the server: the one before it serves after the restart, until somebody wants the new one again.
+// A version that ends the server: the one before it serves after the restart, until somebody wants
+// the new one again.
 #include "base/files.hpp"
 #include "process/agent_client.hpp"
 #include "process/supervised_fixture.hpp"
@@ -301,7 +302,7 @@ TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNe
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// ---- nobody is in memory when it comes ----------------------------------------------------------------------
+// ---- nobody is in memory when it comes ----------------------------------------------------------
 
 TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
   install_versioned();
@@ -423,7 +424,7 @@ TEST_F(RollbackTest, AVersionOnWhichTheFirstOnesStartIsProvenWhenItsProbationEnd
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// ---- what may become of the file ----------------------------------------------------------------------------
+// ---- what may become of the file ----------------------------------------------------------------
 
 TEST_F(RollbackTest, AFileThatWasHalfWrittenWhenTheServerEndedCostsNothing) {
   auto server = start();

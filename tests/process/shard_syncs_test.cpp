@@ -81,7 +81,8 @@ TEST_P(ShardSyncsTest, NoShardCallsWhatWaitsForTheDevice) {
   EXPECT_FALSE(calls_of("hearth").empty()) << "the recorder sees the others";
 }
 
-// Agents whose last life has left a WAL: they are taken up, read, written to, evicted and destroyed.
+// Agents whose last life has left a WAL: they are taken up, read, written to, evicted and
+// destroyed.
 TEST_P(ShardSyncsTest, NoShardWaitsForWhatAKilledServerHasLeft) {
   const std::vector<std::string> names{"read", "written", "evicted", "destroyed"};
   {

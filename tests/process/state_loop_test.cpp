@@ -1,4 +1,5 @@
-// An agent that changes its state whenever its state has changed: others are served, and what it has stored is stored.
+// An agent that changes its state whenever its state has changed: others are served, and what it
+// has stored is stored.
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 

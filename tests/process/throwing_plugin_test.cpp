@@ -9,7 +9,8 @@ namespace {
 
 class ThrowingPluginTest : public ProcessTest {
  protected:
-  // Serves the library beside the counter, asks an agent of its class twice, and looks at what everybody sees.
+  // Serves the library beside the counter, asks an agent of its class twice, and looks at what
+  // everybody sees.
   void expect_failed_start(const std::string& library, const std::string& reason) {
     install(bundled("counter"), "counter.so");
     install(built::agent(library), library + ".so");

@@ -1,4 +1,5 @@
-// What a server asks of the kernel's timers, and what becomes of delays when its machine is suspended.
+// What a server asks of the kernel's timers, and what becomes of delays when its machine is
+// suspended.
 
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// A server with the class Versioned (tests/agents/versioned_agent.cpp), whose library is replaced while clients use it.
+// A server with the class Versioned (tests/agents/versioned_agent.cpp), whose library is replaced
+// while clients use it.
 
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
@@ -38,7 +39,8 @@ class VersionedClient : public AgentClient {
          "}");
   }
 
-  // The next frame that is no frame of the protocol; "pong" for the answer to a ping. Throws if the server closes the connection.
+  // The next frame that is no frame of the protocol; "pong" for the answer to a ping. Throws if the
+  // server closes the connection.
   std::string read() {
     for (;;) {
       Frame frame = client_.read_frame();

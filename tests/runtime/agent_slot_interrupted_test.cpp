@@ -14,8 +14,8 @@ using std::chrono::seconds;
 
 constexpr std::string_view kTryAgain = "error closing: the agent was evicted (admin); try again";
 
-// Calls of "get" are idempotent, those of "put" are not. Whatever is in hanging_ is accepted and left open; all else is answered
-// with what life of the agent it is.
+// Calls of "get" are idempotent, those of "put" are not. Whatever is in hanging_ is accepted and
+// left open; all else is answered with what life of the agent it is.
 class AgentSlotInterruptedTest : public AbsentClassTest {
  protected:
   AgentSlotInterruptedTest() { set_up(); }
@@ -58,7 +58,7 @@ class AgentSlotInterruptedTest : public AbsentClassTest {
   std::vector<EventKind> hanging_ = {EventKind::kCall};
 };
 
-// ---- calls ------------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 TEST_F(AgentSlotInterruptedTest, P6_AnIdempotentCallIsAnsweredByTheNextInstance) {
   const auto client = shard_.connect();
@@ -341,7 +341,7 @@ TEST_F(AgentSlotInterruptedTest, P3_AClientOfManyInterruptedCallsIsNotReadUntilT
   EXPECT_EQ(client.sight->back(), "resume");
 }
 
-// ---- CONNECT ----------------------------------------------------------------------------------------------
+// ---- CONNECT ------------------------------------------------------------------------------------
 
 class ConnectInterruptedTest : public AgentSlotInterruptedTest {
  protected:

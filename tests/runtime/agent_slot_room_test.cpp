@@ -142,7 +142,7 @@ TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
   EXPECT_FALSE(fixture.script.history.empty()) << "it was not forgotten";
 }
 
-// ---- the line ---------------------------------------------------------------------------------------------
+// ---- the line -----------------------------------------------------------------------------------
 
 // Agents that take their time over EVICT, so that one that is asked to leave does not.
 class RoomLineTest : public ::testing::Test {
@@ -254,7 +254,7 @@ TEST_F(RoomLineTest, AServerThatStopsTellsThoseWhoWait) {
   EXPECT_EQ(waits->end, "error closing: the server is shutting down");
 }
 
-// ---- somebody else is faster ------------------------------------------------------------------------------
+// ---- somebody else is faster --------------------------------------------------------------------
 
 TEST_F(RoomLineTest, WhoLosesTheDescriptorsAtTheOpenWaitsAndHasNotFailed) {
   int losses = 2;
@@ -283,7 +283,7 @@ TEST_F(RoomLineTest, WhoLosesThemAgainAndAgainIsToldAfterAWhile) {
   EXPECT_EQ(answer->status, 503U);
 }
 
-// ---- those whose time has come ----------------------------------------------------------------------------
+// ---- those whose time has come ------------------------------------------------------------------
 
 class RoomForAlarmsTest : public testing::WorkTest {};
 

@@ -1,4 +1,5 @@
-// What an agent's slot does while its class is away. The way to another version: class_rollout_test.cpp.
+// What an agent's slot does while its class is away. The way to another version:
+// class_rollout_test.cpp.
 #include "runtime/absent_class_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -235,7 +235,7 @@ TEST_F(ClassRolloutTest, DrainingWaitsForTheNextIdleMoment) {
   EXPECT_EQ(ask(busy), R"(ok "new")");
 }
 
-// ---- draining, and a trial --------------------------------------------------------------------------------
+// ---- draining, and a trial ----------------------------------------------------------------------
 
 TEST_F(ClassRolloutTest, DrainingTriesWithAgentsThatAreIdle) {
   settings_ = {.drain = true, .trial_agents = 1};
@@ -312,7 +312,7 @@ TEST_F(ClassRolloutTest, ABusyAgentThatLeavesForAnotherReasonIsNotAwaitedInTheTr
   EXPECT_EQ(ask(busy), R"(ok "new")");
 }
 
-// ---- agents that fail while a version is on trial ---------------------------------------------------------
+// ---- agents that fail while a version is on trial -----------------------------------------------
 
 TEST_F(ClassRolloutTest, WhatWaitsBehindAFailedTrialGoesToTheVersionBefore) {
   settings_.trial_agents = 1;
@@ -447,7 +447,8 @@ TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
   ASSERT_NE(start, 0U);
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kMoving);
-  // The shard calls the instance; here the instance answers out of turn, as a coroutine that was resumed does.
+  // The shard calls the instance; here the instance answers out of turn, as a coroutine that was
+  // resumed does.
   shard_.loop.advance(seconds(11));
   EXPECT_EQ(shard_.script.alive, 0) << "its start has timed out";
   EXPECT_EQ(look(), RolloutState::kDone);

@@ -1,4 +1,5 @@
-// How nothing is left of an agent. What its clients see of it: destroy_test.cpp; kills at each step: tests/fault.
+// How nothing is left of an agent. What its clients see of it: destroy_test.cpp; kills at each
+// step: tests/fault.
 #include "runtime/condemned_agents.hpp"
 
 #include "support/recording_logger.hpp"

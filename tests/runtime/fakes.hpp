@@ -1,6 +1,6 @@
 #pragma once
-// A shard without threads, sockets or shared libraries: the loop is driven by hand, clients and classes are
-// scripted by the test.
+// A shard without threads, sockets or shared libraries: the loop is driven by hand, clients and
+// classes are scripted by the test.
 
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
@@ -111,7 +111,8 @@ class ManualLoop final : public ShardLoop {
   bool on_this_thread_ = true;
 };
 
-// What a client saw: "text hi", "binary ..", "handshake counter/a {..}", "close 1011 why", "pause", "resume".
+// What a client saw: "text hi", "binary ..", "handshake counter/a {..}", "close 1011 why", "pause",
+// "resume".
 using Sight = std::vector<std::string>;
 
 class FakePort final : public ConnectionPort {
@@ -162,8 +163,8 @@ class FakeSink final : public CallSink {
   std::shared_ptr<Answer> answer_;
 };
 
-// The code of every agent of a test. Events are written down as "kind name|body"; `script` may answer them; without
-// a script everything is completed at once with nothing.
+// The code of every agent of a test. Events are written down as "kind name|body"; `script` may
+// answer them; without a script everything is completed at once with nothing.
 struct Script {
   struct Seen {
     AgentEvent event;  // views are dead; use the copies

@@ -1,4 +1,5 @@
-// An agent whose WAL is being moved into its file by another thread, on a shard that is driven by hand.
+// An agent whose WAL is being moved into its file by another thread, on a shard that is driven by
+// hand.
 #include "runtime/fakes.hpp"
 #include "storage/connection.hpp"
 #include "support/watched_syncs.hpp"
@@ -187,7 +188,8 @@ TEST_F(LiveAgentCheckpointTest, AnAgentThatHasFallenIdleHasItsWalMovedEarly) {
   EXPECT_TRUE(until([&] { return seen("a") == 1; }));
 }
 
-// What reaches an agent while another thread has its database: none of it is lost, and all of it waits.
+// What reaches an agent while another thread has its database: none of it is lost, and all of it
+// waits.
 TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
   say("sleep");
   lend();

@@ -1,5 +1,6 @@
-// What the host lends may be handed back to it, whole or in part, in the very call that replaces it. Each row tells by what comes
-// of it whether the right bytes were read; AddressSanitizer tells whether they were still there.
+// What the host lends may be handed back to it, whole or in part, in the very call that replaces
+// it. Each row tells by what comes of it whether the right bytes were read; AddressSanitizer tells
+// whether they were still there.
 #include "fakes.hpp"
 #include "storage/plugin_sql.hpp"
 

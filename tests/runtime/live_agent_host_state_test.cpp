@@ -1,4 +1,5 @@
-// The state in transactions of the agent's own: what was rolled back is shown to no client, to no event and to no later turn.
+// The state in transactions of the agent's own: what was rolled back is shown to no client, to no
+// event and to no later turn.
 #include "fakes.hpp"
 #include "storage/plugin_sql.hpp"
 
@@ -14,7 +15,8 @@ namespace {
 using testing::ShardFixture;
 using testing::Sight;
 
-// One turn: "set:JSON", "send:TEXT", "begin"; "keep" and "undo" end the innermost savepoint, "undo:N" the one of depth N.
+// One turn: "set:JSON", "send:TEXT", "begin"; "keep" and "undo" end the innermost savepoint,
+// "undo:N" the one of depth N.
 struct Turn {
   const char* name;
   const char* program;

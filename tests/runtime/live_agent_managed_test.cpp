@@ -1,4 +1,5 @@
-// Managed fibers, the plan of a recovery and what settled fibers are told, through the whole runtime.
+// Managed fibers, the plan of a recovery and what settled fibers are told, through the whole
+// runtime.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Agents of durability `power` on a shard that is driven by hand, with syncs that the test holds back or lets fail.
+// Agents of durability `power` on a shard that is driven by hand, with syncs that the test holds
+// back or lets fail.
 #include "runtime/fakes.hpp"
 #include "storage/directory.hpp"
 #include "support/fake_sync_calls.hpp"

@@ -1,4 +1,5 @@
-// The schema version of an agent's data: its class brings older ones up, and never meets newer ones.
+// The schema version of an agent's data: its class brings older ones up, and never meets newer
+// ones.
 #include "runtime/fakes.hpp"
 #include "storage/plugin_sql.hpp"
 

@@ -1,4 +1,5 @@
-// The queue, and who is woken and kept alive, through the whole runtime: a restart is a new runtime on the same files.
+// The queue, and who is woken and kept alive, through the whole runtime: a restart is a new runtime
+// on the same files.
 // Schedules: live_agent_schedules_test.cpp.
 #include "work_fixture.hpp"
 

@@ -15,7 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A class without shared state: answers each request with the agent's own count, kept in its database.
+// A class without shared state: answers each request with the agent's own count, kept in its
+// database.
 class CountingInstance final : public AgentInstance {
  public:
   explicit CountingInstance(AgentHost& host) : host_(host) {}

@@ -1,5 +1,5 @@
-// Who is woken when, and who is not woken again and again. What the work of the woken is: live_agent_schedules_test.cpp and
-// live_agent_work_test.cpp.
+// Who is woken when, and who is not woken again and again. What the work of the woken is:
+// live_agent_schedules_test.cpp and live_agent_work_test.cpp.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// While a whole version leaves, others come and go. The way to another version: class_rollout_test.cpp.
+// While a whole version leaves, others come and go. The way to another version:
+// class_rollout_test.cpp.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ using namespace testing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Agents of the old version are many. Each takes kCost to leave, which is a fifth of the time that clients let it have.
+// Agents of the old version are many. Each takes kCost to leave, which is a fifth of the time that
+// clients let it have.
 class ShardVersionsTest : public WorkTest {
  protected:
   static constexpr int kMany = 20;

@@ -1,4 +1,5 @@
-// An agent whose handler of STATE_CHANGED sets the state itself: how far that goes, and what others notice.
+// An agent whose handler of STATE_CHANGED sets the state itself: how far that goes, and what others
+// notice.
 #include "fakes.hpp"
 #include "runtime/agent_slot.hpp"
 

@@ -43,7 +43,8 @@ TEST(DescriptorBudgetTest, SocketsAlsoGetWhatAgentsLeave) {
   EXPECT_EQ(budget.max_connections, 180U);
 }
 
-// 0 if all is as it should be. Lowers the hard limit, which an ordinary user cannot undo: for a child.
+// 0 if all is as it should be. Lowers the hard limit, which an ordinary user cannot undo: for a
+// child.
 int claim_of_200() {
   rlimit limit{};
   limit.rlim_cur = limit.rlim_max = 200;

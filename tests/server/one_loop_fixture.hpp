@@ -1,5 +1,6 @@
 #pragma once
-// A runtime on one loop of its own, which a test can hold up, and the loader of its classes; no server around them.
+// A runtime on one loop of its own, which a test can hold up, and the loader of its classes; no
+// server around them.
 
 #include "base/clock.hpp"
 #include "base/metrics.hpp"
@@ -26,7 +27,8 @@ namespace hearth::server {
 
 class OneLoopTest : public ::testing::Test {
  protected:
-  // For the destructor of the test, which has started the loop: after its own parts have stopped, before they are gone.
+  // For the destructor of the test, which has started the loop: after its own parts have stopped,
+  // before they are gone.
   void stop() {
     std::promise<void> over;
     runtime_.stop(std::chrono::seconds(5), [&over] { over.set_value(); });

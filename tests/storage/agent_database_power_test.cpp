@@ -177,8 +177,8 @@ TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndNothingIsCom
   EXPECT_EQ(open()->load_state(), "1");
 }
 
-// What a loss of power leaves of a file whose first page has not come to the device, though a part of its WAL has.
-// How a file may look after a loss of power, and what becomes of the agent.
+// What a loss of power leaves of a file whose first page has not come to the device, though a part
+// of its WAL has. How a file may look after a loss of power, and what becomes of the agent.
 struct WithoutAFirstPage {
   std::string name;
   bool is_listed = false;              // the system knows that something was on the device

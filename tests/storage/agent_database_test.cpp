@@ -419,7 +419,7 @@ TEST_F(AgentDatabaseTest, UsedBytesCountsWhatIsStored) {
   EXPECT_LT(database->used_bytes(), 20'000);
 }
 
-// ---- the version of what the class keeps ---------------------------------------------------------
+// ---- the version of what the class keeps --------------------------------------------------------
 
 TEST_F(AgentDatabaseTest, ANewAgentGetsTheSchemaVersionOfItsClassWithItsFirstWrite) {
   AgentDatabaseOptions options;

@@ -94,7 +94,8 @@ TEST_F(DirectoryCheckpointerTest, P1_CommitsGoOnWhileTheDeviceIsWaitedFor) {
   may_end = true;
 }
 
-// How far it goes beyond the limit is the machine's affair, since others write while it is moved: here at most five times as far, of twenty.
+// How far it goes beyond the limit is the machine's affair, since others write while it is moved:
+// here at most five times as far, of twenty.
 TEST_F(DirectoryCheckpointerTest, P2_TheWalStaysBoundedWhileSomebodyWritesAllTheTime) {
   Directory directory(path_);
   DirectoryCheckpointer checkpointer(path_, no_failure);

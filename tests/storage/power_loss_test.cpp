@@ -1,7 +1,9 @@
-// What a loss of power leaves of agents whose class has durability `power`: whole databases that hold everything that was
-// acknowledged. Many seeds; each is several lives on a disk that forgets (support/simulated_disk.hpp).
+// What a loss of power leaves of agents whose class has durability `power`: whole databases that
+// hold everything that was acknowledged. Many seeds; each is several lives on a disk that forgets
+// (support/simulated_disk.hpp).
 //
-// Acknowledgements are the sync service's own answers. HEARTH_POWER_SEEDS=from:to runs others, or one again.
+// Acknowledgements are the sync service's own answers. HEARTH_POWER_SEEDS=from:to runs others, or
+// one again.
 
 #include "storage/agent_database.hpp"
 #include "storage/connection.hpp"
@@ -50,7 +52,8 @@ class Counter {
       return key_.name + ": " + std::to_string(acknowledged_) + " were acknowledged, " +
              std::to_string(last_) + " are left";
     }
-    // It may be shown to a client now, unless some of it was left by a life that has not closed the file.
+    // It may be shown to a client now, unless some of it was left by a life that has not closed the
+    // file.
     if (database_->sync_target() == nullptr) {
       acknowledged_ = last_;
     } else {
@@ -264,7 +267,8 @@ class PowerLossTest : public ::testing::Test {
     return "";
   }
 
-  // Problems of the disk are none: it may be off, or a sync may fail. What is read from it must be right.
+  // Problems of the disk are none: it may be off, or a sync may fail. What is read from it must be
+  // right.
   static std::string reopen(Counter& counter, SyncService& sync, const SimulatedDisk& disk) {
     for (int attempt = 0;; ++attempt) {
       try {

@@ -119,7 +119,8 @@ struct SlowCase {
 
 // With the longest arguments that an agent may have: SQLite's own take minutes for some of them.
 TEST(SqlFunctionsTest, NoneTakesLongerThanItsArgumentsAre) {
-  // A sanitizer checks all of the text at each of memmem()'s calls, which is the square of it again.
+  // A sanitizer checks all of the text at each of memmem()'s calls, which is the square of it
+  // again.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   constexpr std::size_t kLong = std::size_t{64} << 10;
 #else

@@ -46,7 +46,8 @@ TEST_F(SyncCallsTest, AFirstPageIsSyncedAndLeavesTheLocksOfTheFileAlone) {
   ::close(file);
 }
 
-// Linux syncs a mapping that is shared, "sh", and takes one for private that could never be written.
+// Linux syncs a mapping that is shared, "sh", and takes one for private that could never be
+// written.
 TEST_F(SyncCallsTest, AFirstPageIsMappedSoThatLinuxSyncsIt) {
   const std::filesystem::path path = temp_.path() / "a.db";
   const auto page = calls_.open_first_page(path);

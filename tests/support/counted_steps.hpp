@@ -1,5 +1,6 @@
 #pragma once
-// How much work SQLite has: instructions of its virtual machine, which are the same on every machine and at every time.
+// How much work SQLite has: instructions of its virtual machine, which are the same on every
+// machine and at every time.
 
 #include "storage/agent_database.hpp"
 

@@ -59,7 +59,7 @@ class FakeSyncCalls final : public storage::SyncCalls {
     return std::make_unique<File>(*this, path, covered_);
   }
   std::unique_ptr<storage::SyncedFile> open_first_page(const std::filesystem::path& path) override {
-    std::ofstream(path, std::ios::app);
+    const std::ofstream made(path, std::ios::app);
     return open(path);
   }
   int sync_directory(const std::filesystem::path& path) override {

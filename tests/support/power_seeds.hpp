@@ -1,5 +1,6 @@
 #pragma once
-// The seeds that a test of losses of power runs: its own, or those that HEARTH_POWER_SEEDS asks for.
+// The seeds that a test of losses of power runs: its own, or those that HEARTH_POWER_SEEDS asks
+// for.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +30,8 @@ inline std::optional<Seeds> seeds_asked_for() {
                .to = colon == std::string::npos ? from : std::stoull(text.substr(colon + 1))};
 }
 
-// `run(seed)` says what is wrong; empty: nothing. Each such seed is a failure of the test, and the fifth ends it.
+// `run(seed)` says what is wrong; empty: nothing. Each such seed is a failure of the test, and the
+// fifth ends it.
 template <class Run>
 void run_seeds(const Seeds& seeds, Run run) {
   int failed = 0;

@@ -11,7 +11,8 @@
 
 namespace hearth::testing {
 
-// Each event is kept as `warn plugin.refused file=... reason="..."`: the human form without the time.
+// Each event is kept as `warn plugin.refused file=... reason="..."`: the human form without the
+// time.
 // Threads   All members are safe to call from any thread.
 class RecordingLogger final : public Logger {
  public:

@@ -22,22 +22,26 @@ struct Ending {
   bool operator==(const Ending&) const = default;
 };
 
-// Promises  Nothing waits for ever: what does not come within kPatience throws std::runtime_error with all that the
-//           process has written. The process is gone, and reaped, when the object is.
+// Promises  Nothing waits for ever: what does not come within kPatience throws std::runtime_error
+//           with all that the process has written. The process is gone, and reaped, when the object
+//           is.
 // Threads   One; except signal(), from any while the object lives.
 class ServerProcess {
  public:
-  // Generous: the machine may be slow, and the binary instrumented. Nothing waits that long when all is well.
+  // Generous: the machine may be slow, and the binary instrumented. Nothing waits that long when
+  // all is well.
   static constexpr std::chrono::seconds kPatience{30};
 
-  // Runs a command; the first argument is the program, looked up in PATH. Its current directory is `directory`.
+  // Runs a command; the first argument is the program, looked up in PATH. Its current directory is
+  // `directory`.
   explicit ServerProcess(const std::vector<std::string>& command,
                          const std::filesystem::path& directory = "/");
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Waits for the line that says that the server serves, so many of them from a supervisor. Throws if it ends instead.
+  // Waits for the line that says that the server serves, so many of them from a supervisor. Throws
+  // if it ends instead.
   void wait_until_ready(std::size_t times = 1);
   // The port of the last of them.
   [[nodiscard]] std::uint16_t port() const { return port_; }

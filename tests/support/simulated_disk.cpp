@@ -27,7 +27,7 @@ bool is_due(std::uint64_t& left) {
 
 }  // namespace
 
-// ---- the VFS: passes on to the system's files, and tells the disk ---------------------------------
+// ---- the VFS: passes on to the system's files, and tells the disk -------------------------------
 
 struct SimulatedDisk::Vfs {
   struct File {
@@ -189,7 +189,7 @@ SimulatedDisk::~SimulatedDisk() {
   sqlite3_vfs_unregister(vfs_.get());
 }
 
-// ---- what happens to files ------------------------------------------------------------------------
+// ---- what happens to files ----------------------------------------------------------------------
 
 bool SimulatedDisk::step() {
   if (!works()) return false;
@@ -263,13 +263,13 @@ std::unique_ptr<storage::SyncedFile> SimulatedDisk::open(const fs::path& path) {
 std::unique_ptr<storage::SyncedFile> SimulatedDisk::open_first_page(const fs::path& path) {
   if (!fs::exists(path)) {
     if (!works() || !step()) throw StorageError("make " + path.native() + ": the power is off");
-    std::ofstream(path, std::ios::binary);
+    const std::ofstream made(path, std::ios::binary);
     (void)opened(path.native(), true, false);
   }
   return open(path);
 }
 
-// ---- names ------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 void SimulatedDisk::look_at_names() {
   std::erase_if(names_, [](const auto& each) { return !fs::exists(each.first); });
@@ -314,7 +314,7 @@ int SimulatedDisk::sync_everything() {
   return std::exchange(everything_heard_, everything_errors_) == everything_errors_ ? 0 : EIO;
 }
 
-// ---- the loss of power ------------------------------------------------------------------------------
+// ---- the loss of power --------------------------------------------------------------------------
 
 void SimulatedDisk::cut() {
   if (off_) return;

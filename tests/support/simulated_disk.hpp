@@ -1,5 +1,6 @@
 #pragma once
-// A disk that loses power: what was written and not synced is kept, dropped or torn as a random source says.
+// A disk that loses power: what was written and not synced is kept, dropped or torn as a random
+// source says.
 
 #include "storage/sync_calls.hpp"
 
@@ -16,16 +17,18 @@ struct sqlite3_vfs;  // NOLINT(readability-identifier-naming): SQLite's name
 
 namespace hearth::testing {
 
-// A sqlite3_vfs over real files below one directory, which play the system's memory: every reader sees what was written last.
-// Beside them it keeps what has reached the device:
+// A sqlite3_vfs over real files below one directory, which play the system's memory: every reader
+// sees what was written last. Beside them it keeps what has reached the device:
 //
-//   bytes   A write or a truncation is on the device after a sync of its file. Before that, a loss of power keeps it, drops it
-//           (the file may have grown all the same), or keeps some of its 512-byte sectors, each by itself.
-//   names   A file or a directory that was made or removed is so on the device after a sync of the directory that names it.
-//           Before that, each change is kept or dropped by itself. Syncing a file brings no name with it, with one
-//           exception, which SQLite's rollback needs and its own VFS has: the first sync of a new rollback journal does.
-//   errors  A failed sync loses some of the file's unsynced writes for good, though memory still shows them. Every
-//           descriptor that was open hears of it once; later syncs of it succeed.
+//   bytes   A write or a truncation is on the device after a sync of its file. Before that, a loss
+//           of power keeps it, drops it (the file may have grown all the same), or keeps some of
+//           its 512-byte sectors, each by itself.
+//   names   A file or a directory that was made or removed is so on the device after a sync of the
+//           directory that names it. Before that, each change is kept or dropped by itself. Syncing
+//           a file brings no name with it, with one exception, which SQLite's rollback needs and
+//           its own VFS has: the first sync of a new rollback journal does.
+//   errors  A failed sync loses some of the file's unsynced writes for good, though memory still
+//           shows them. Every descriptor that was open hears of it once; later syncs of it succeed.
 //
 // Directories are made, and files may be removed, behind its back: it looks at the real ones.
 //
@@ -49,7 +52,8 @@ class SimulatedDisk final : public storage::SyncCalls {
   // Puts in place what the device has kept, and the power on. Nobody has a file open.
   void restore(Random& random);
 
-  // As if the process were killed: until go_on() nothing changes and every call fails, and nothing is lost.
+  // As if the process were killed: until go_on() nothing changes and every call fails, and nothing
+  // is lost.
   void suspend() { suspended_ = true; }
   void go_on() { suspended_ = false; }
 

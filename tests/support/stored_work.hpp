@@ -1,5 +1,6 @@
 #pragma once
-// An agent's file of schema version 1, as a server that was killed left it: work in every state (stored_work.sql).
+// An agent's file of schema version 1, as a server that was killed left it: work in every state
+// (stored_work.sql).
 
 #include <filesystem>
 #include <string>

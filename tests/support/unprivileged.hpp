@@ -8,8 +8,9 @@
 
 namespace hearth::testing {
 
-// While it lives, this thread meets files as the user "nobody" does, if the process is root's; otherwise it does nothing.
-// Other threads are not affected, and the process is still root's to geteuid().
+// While it lives, this thread meets files as the user "nobody" does, if the process is root's;
+// otherwise it does nothing. Other threads are not affected, and the process is still root's to
+// geteuid().
 class Unprivileged {
  public:
   Unprivileged() {

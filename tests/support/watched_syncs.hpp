@@ -8,10 +8,12 @@ namespace hearth::testing {
 
 // A VFS that tells of each sync before it is made, and may make it fail. One at a time exists.
 //
-// Threads   `watch` is called on whichever thread syncs.  Lifetime  Outlives every connection over it.
+// Threads   `watch` is called on whichever thread syncs.  Lifetime  Outlives every connection over
+//           it.
 class WatchedSyncs {
  public:
-  // What the sync ends with: SQLITE_OK, or an error. `is_database`: else it is of a WAL or a journal.
+  // What the sync ends with: SQLITE_OK, or an error. `is_database`: else it is of a WAL or a
+  // journal.
   using Watch = std::function<int(bool is_database)>;
 
   // SQLite has been initialised (storage::initialize_sqlite()).

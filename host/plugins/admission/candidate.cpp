@@ -29,7 +29,8 @@ bool unchanged(const struct stat& before, const struct stat& after) {
 }
 
 milliseconds age(const struct stat& status, WallTime now) {
-  // The later of the two: tools that keep the modification time (cp -p, rsync, tar) cannot keep the other.
+  // The later of the two: tools that keep the modification time (cp -p, rsync, tar) cannot keep the
+  // other.
   const auto to_time = [](const timespec& t) {
     return WallTime(std::chrono::duration_cast<WallTime::duration>(
         std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec)));
@@ -67,7 +68,8 @@ ssize_t read_fully(int descriptor, std::span<std::byte> bytes) {
 
 Look look_at_file(const std::filesystem::path& file, const Clock& clock,
                   const ReadingPolicy& policy) {
-  // O_NONBLOCK: a pipe without a writer would keep us here for ever. It means nothing for real files.
+  // O_NONBLOCK: a pipe without a writer would keep us here for ever. It means nothing for real
+  // files.
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_open()) {
     if (errno == ELOOP) {

@@ -314,8 +314,8 @@ class ElfParser {
     if (tag == DT_FLAGS_1 && (value & DF_1_NOW) != 0) image_.binds_now = true;
   }
 
-  // The dynamic section does not say how many symbols there are; the section table does, and the two
-  // must mean the same table.
+  // The dynamic section does not say how many symbols there are; the section table does, and the
+  // two must mean the same table.
   std::optional<Error> read_symbols() {
     const auto address = dynamic_.find(DT_SYMTAB);
     const auto section = std::ranges::find_if(
@@ -360,8 +360,8 @@ class ElfParser {
                               .is_object = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT});
   }
 
-  // Two levels of chains, a library and then its versions. Every link goes forward by what it says itself, so
-  // only the counts bound the walk.
+  // Two levels of chains, a library and then its versions. Every link goes forward by what it says
+  // itself, so only the counts bound the walk.
   std::optional<Error> read_versions() {
     const auto address = dynamic_.find(DT_VERNEED);
     const auto count = dynamic_.find(DT_VERNEEDNUM);

@@ -78,17 +78,18 @@ inline constexpr std::uint64_t kMaxElfAddressSpan = std::uint64_t{4} << 30;
 
 // Reads `file`, which may be anything.
 //
-// Promises  No byte outside `file` is read, whatever it holds. A file that is accepted has both header tables,
-//           every section and every loadable segment inside the file (a library cut after its last
-//           segment would load, and that is exactly how a half-copied one looks), and its dynamic
-//           section, symbols, versions, strings, relocations and initialisers inside what is loaded.
+// Promises  No byte outside `file` is read, whatever it holds. A file that is accepted has both
+//           header tables, every section and every loadable segment inside the file (a library cut
+//           after its last segment would load, and that is exactly how a half-copied one looks),
+//           and its dynamic section, symbols, versions, strings, relocations and initialisers
+//           inside what is loaded.
 // Failure   kUnsupported: not a 64-bit little-endian shared object for this machine.
 //           kInvalidArgument: it is one, but damaged or incomplete. The message is half a sentence
 //           that continues "the file ...".
 // Bounded   Linear in the size of the file and by the constants above.
 //
-// It does not check the contents of hash tables and relocations: a library damaged there dies in the
-// probe's child (probe.hpp), not here.
+// It does not check the contents of hash tables and relocations: a library damaged there dies in
+// the probe's child (probe.hpp), not here.
 [[nodiscard]] Result<ElfImage> parse_elf_image(std::span<const std::byte> file);
 
 }  // namespace hearth::plugins

@@ -8,8 +8,8 @@
 
 namespace hearth::plugins {
 
-// Adds what `image` breaks of E10 to E17, in their order. Compares with the libraries and the sanitizers of this
-// process.
+// Adds what `image` breaks of E10 to E17, in their order. Compares with the libraries and the
+// sanitizers of this process.
 void check_surroundings(const ElfImage& image, std::vector<Finding>& findings);
 
 }  // namespace hearth::plugins

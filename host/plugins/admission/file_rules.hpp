@@ -1,8 +1,8 @@
 #pragma once
 // The rules that a file must meet before it is loaded, each with a name that stays the same.
 //
-// A person meets these names in the log, in `hearth check` and in the documentation; so ids are never
-// reused or renumbered.
+// A person meets these names in the log, in `hearth check` and in the documentation; so ids are
+// never reused or renumbered.
 
 #include "base/error.hpp"
 #include "plugins/admission/plugin_note.hpp"
@@ -34,8 +34,8 @@ struct Rule {
   std::string_view id;        // "E6"
   Severity severity;          // of breaking it, when a server loads the library
   std::string_view sentence;  // what it asks for
-  // For a warning: whether `hearth check` fails a library for it. A server is milder, since it would otherwise
-  // stop serving what it has served so far; an author can still mend it.
+  // For a warning: whether `hearth check` fails a library for it. A server is milder, since it
+  // would otherwise stop serving what it has served so far; an author can still mend it.
   bool fails_check = false;
 };
 
@@ -73,11 +73,11 @@ using Checked = boost::system::result<T, Finding>;
 // The largest library that is read.
 inline constexpr std::uint64_t kMaxLibraryBytes = std::uint64_t{512} << 20;
 
-// F4: who can change the directory's entries can replace a library. `directory` must belong to root or `user`,
-// and only its owner may write it. So must every directory above it, except that a sticky one may be
-// writable for others (as /tmp is). Symbolic links on the way are resolved first.
-//   Failure   kNotFound (there is no such directory), kInvalidArgument (it is no directory), kForbidden
-//             (the rule is broken). The message names the directory and what to do.
+// F4: who can change the directory's entries can replace a library. `directory` must belong to root
+// or `user`, and only its owner may write it. So must every directory above it, except that a
+// sticky one may be writable for others (as /tmp is). Symbolic links on the way are resolved first.
+//   Failure   kNotFound (there is no such directory), kInvalidArgument (it is no directory),
+//             kForbidden (the rule is broken). The message names the directory and what to do.
 [[nodiscard]] Result<void> check_directory(const std::filesystem::path& directory, uid_t user);
 
 // F1, F2, F3 and F5 on what fstat said of an open file.
@@ -92,8 +92,8 @@ struct Inspection {
   [[nodiscard]] const Finding* refusal() const;
 };
 
-// All E and N rules on the bytes of a file. A rule that cannot be judged because an earlier one is broken
-// is left out. Never reads outside `file` (elf_image.hpp).
+// All E and N rules on the bytes of a file. A rule that cannot be judged because an earlier one is
+// broken is left out. Never reads outside `file` (elf_image.hpp).
 [[nodiscard]] Inspection inspect_library(std::span<const std::byte> file);
 
 }  // namespace hearth::plugins

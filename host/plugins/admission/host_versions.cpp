@@ -32,7 +32,8 @@ Tables tables_of(const dl_phdr_info& object) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF speaks of addresses
     entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + segment.p_vaddr);
   }
-  // glibc has made addresses of most of them; where the section is read-only they are still offsets.
+  // glibc has made addresses of most of them; where the section is read-only they are still
+  // offsets.
   const auto address = [&object](std::uint64_t value) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
     return reinterpret_cast<const char*>(value < object.dlpi_addr ? value + object.dlpi_addr

@@ -11,7 +11,8 @@ enum class VersionStanding {
   kNotLoaded,  // this process does not have the library, so there is nothing to compare with
 };
 
-// Where `version` ("GLIBC_2.34") of the library called `library` ("libc.so.6") stands in this process.
+// Where `version` ("GLIBC_2.34") of the library called `library` ("libc.so.6") stands in this
+// process.
 //   Threads  Any.
 [[nodiscard]] VersionStanding version_standing(std::string_view library, std::string_view version);
 

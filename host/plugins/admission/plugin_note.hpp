@@ -48,8 +48,8 @@ struct PluginNote {
 [[nodiscard]] Result<NoteHeader> decode_note_header(std::span<const std::byte> description);
 
 // The manifest of a note's description. Unknown keys are allowed: newer SDKs may say more.
-//   Failure   kInvalidArgument: sizes that do not fit, no JSON, a missing key, a wrong type, a bad name.
-//             kLimitExceeded: past one of the bounds above.
+//   Failure   kInvalidArgument: sizes that do not fit, no JSON, a missing key, a wrong type, a bad
+//             name. kLimitExceeded: past one of the bounds above.
 [[nodiscard]] Result<PluginManifest> decode_manifest(std::span<const std::byte> description);
 
 // [A-Za-z_][A-Za-z0-9_-]{0,63}

@@ -28,7 +28,8 @@
 namespace hearth::plugins {
 namespace {
 
-// umask(2) can only be read by changing it, which files that other threads make at that moment would feel.
+// umask(2) can only be read by changing it, which files that other threads make at that moment
+// would feel.
 mode_t current_mask() {
   std::ifstream status("/proc/self/status");
   constexpr std::string_view kKey = "Umask:";

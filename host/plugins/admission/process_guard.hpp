@@ -1,5 +1,6 @@
 #pragma once
-// What belongs to the whole process and not to a library: looked at before a library runs, and put back after it.
+// What belongs to the whole process and not to a library: looked at before a library runs, and put
+// back after it.
 
 #include "base/file_descriptor.hpp"
 #include "diagnosis/code_ranges.hpp"
@@ -22,7 +23,8 @@ namespace hearth::plugins {
 struct ProcessSettings {
   static constexpr std::size_t kSignals = 65;
 
-  // What the C library says of a thread's arithmetic: rounding, traps, and how tiny numbers are treated.
+  // What the C library says of a thread's arithmetic: rounding, traps, and how tiny numbers are
+  // treated.
   struct Arithmetic {
     int rounding = 0;
     int traps = 0;
@@ -30,7 +32,8 @@ struct ProcessSettings {
     bool operator==(const Arithmetic&) const = default;
   };
 
-  //   Threads  Any, while nobody else changes what is looked at. The signal mask and the arithmetic are those of this thread.
+  //   Threads  Any, while nobody else changes what is looked at. The signal mask and the arithmetic
+  //            are those of this thread.
   [[nodiscard]] static ProcessSettings take();
 
   // ---- of the process ----
@@ -51,16 +54,18 @@ struct ProcessSettings {
 [[nodiscard]] std::vector<std::string> differences(const ProcessSettings& before,
                                                    const ProcessSettings& after);
 
-// The same for what a thread has of its own. A library that was linked with -ffast-math changes that by being loaded.
+// The same for what a thread has of its own. A library that was linked with -ffast-math changes
+// that by being loaded.
 [[nodiscard]] std::vector<std::string> thread_differences(const ProcessSettings& before,
                                                           const ProcessSettings& after);
 
 // Keeps the settings as they were when it was made.
 //
-// Not seen   Threads, descriptors and limits: those of a server change all the time (process_state.hpp looks at some of them in a
-//            process where they do not).
-// Threads    One makes, asks and destroys it: the one that calls the library. What others change meanwhile is taken for the library's.
-//            Putting back the locale and the environment is as safe for the threads that read them as changing them was.
+// Not seen   Threads, descriptors and limits: those of a server change all the time
+//            (process_state.hpp looks at some of them in a process where they do not).
+// Threads    One makes, asks and destroys it: the one that calls the library. What others change
+//            meanwhile is taken for the library's. Putting back the locale and the environment is
+//            as safe for the threads that read them as changing them was.
 // Cost       Some hundred system calls a look.
 class ProcessGuard {
  public:
@@ -72,14 +77,18 @@ class ProcessGuard {
   [[nodiscard]] std::vector<std::string> changes() const;
 
   // Puts back what is different, also of the thread, and says what that was.
-  //   Failure   What is different all the same (a directory that may not be entered any more) is named with "(it stays)".
+  //   Failure   What is different all the same (a directory that may not be entered any more) is
+  //             named with "(it stays)".
   [[nodiscard]] std::vector<std::string> restore();
 
-  // The same after the end of a library, while its code is still mapped. What was in force when this object was made may have been the
-  // library's own then, which it has taken back since: that is not put in again. What deinit() has left
+  // The same after the end of a library, while its code is still mapped. What was in force when
+  // this object was made may have been the library's own then, which it has taken back since: that
+  // is not put in again. What deinit() has left
   //   as it was at `first`, before any library   stays;
-  //   in the library's code, or is a locale      becomes what it was at `first`: whose a locale is cannot be seen, and it is code, too;
-  //   otherwise different                        is put back, unless it is a handler that was in the library's code.
+  //   in the library's code, or is a locale      becomes what it was at `first`: whose a locale is
+  //                                              cannot be seen, and it is code, too;
+  //   otherwise different                        is put back, unless it is a handler that was in
+  //                                              the library's code.
   // Destroy the object before the library is unmapped: it, too, may hold the library's locale.
   [[nodiscard]] std::vector<std::string> restore_without(const diagnosis::CodeRange& library,
                                                          const ProcessSettings& first);

@@ -24,7 +24,8 @@ struct ProcessState {
   unsigned next_key = 0;                   // the number that pthread_key_create would give
 };
 
-// What is different, a sentence's end each: "a thread runs that did not". Threads are left out if `allow_threads`.
+// What is different, a sentence's end each: "a thread runs that did not". Threads are left out if
+// `allow_threads`.
 [[nodiscard]] std::vector<std::string> differences(const ProcessState& before,
                                                    const ProcessState& after, bool allow_threads);
 

@@ -43,7 +43,8 @@ int write_fully(int descriptor, std::span<const std::byte> bytes) {
   return 0;
 }
 
-// The dynamic loader takes a path that it knows for what it has loaded from there, and descriptors are used again.
+// The dynamic loader takes a path that it knows for what it has loaded from there, and descriptors
+// are used again.
 bool is_loaded(const std::filesystem::path& path) {
   void* const library = ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_NOW);
   if (library == nullptr) {

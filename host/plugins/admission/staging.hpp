@@ -1,10 +1,11 @@
 #pragma once
 // Private copies of libraries, under names that are never used twice.
 //
-// The dynamic loader remembers a library by its path, so the same path after a change would give the old
-// code; and a mapped file that somebody truncates kills the process. So what is loaded is always a copy that
-// only this server can reach: <data>/staged/<plugin>-<first 16 of its hash>-g<number>.so. Where there is no room for that file the copy
-// lies in memory, as a file without a name, which the loader opens as /proc/self/fd/<descriptor>; /proc/<pid>/maps, and so a
+// The dynamic loader remembers a library by its path, so the same path after a change would give
+// the old code; and a mapped file that somebody truncates kills the process. So what is loaded is
+// always a copy that only this server can reach: <data>/staged/<plugin>-<first 16 of its
+// hash>-g<number>.so. Where there is no room for that file the copy lies in memory, as a file
+// without a name, which the loader opens as /proc/self/fd/<descriptor>; /proc/<pid>/maps, and so a
 // debugger, shows the name that it would have had.
 
 #include "base/error.hpp"
@@ -21,8 +22,8 @@
 namespace hearth::plugins {
 
 // One private copy.
-// Lifetime  The file is removed with the object. A library that is mapped stays mapped without it, but
-//           debuggers look for it: keep the object as long as the library.
+// Lifetime  The file is removed with the object. A library that is mapped stays mapped without it,
+//           but debuggers look for it: keep the object as long as the library.
 class StagedFile {
  public:
   StagedFile(std::filesystem::path path, std::uint64_t generation);
@@ -49,13 +50,15 @@ class StagedFile {
 // Requires  No other server uses it (the data directory's lock sees to that).
 class StagingArea {
  public:
-  // Makes `directory` (its parent must exist) with mode 0700, or takes an existing one of ours and removes
-  // what an earlier process left in it. Without room for it stage() tries again.
+  // Makes `directory` (its parent must exist) with mode 0700, or takes an existing one of ours and
+  // removes what an earlier process left in it. Without room for it stage() tries again.
   //   Failure  kForbidden: it belongs to somebody else, is a symbolic link or is no directory.
-  //            kUnavailable: the system refused (read-only, permissions). The message names the path.
+  //            kUnavailable: the system refused (read-only, permissions). The message names the
+  //            path.
   [[nodiscard]] static Result<StagingArea> open(const std::filesystem::path& directory);
 
-  // Writes a copy, mode 0500; to the disk if that has room. `plugin` is a valid plugin name and `sha256` 64 hexadecimal digits.
+  // Writes a copy, mode 0500; to the disk if that has room. `plugin` is a valid plugin name and
+  // `sha256` 64 hexadecimal digits.
   //   Promises  The name was never used by this object before and no such file existed.
   //   Failure   kUnavailable: the system refused; nothing is left behind.
   [[nodiscard]] Result<StagedFile> stage(std::string_view plugin, std::string_view sha256,

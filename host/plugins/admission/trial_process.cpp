@@ -53,8 +53,8 @@ class Intake {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
-  // Takes what is there without waiting; at most a bounded amount, so that a library that prints for ever
-  // cannot keep us from looking at the clock.
+  // Takes what is there without waiting; at most a bounded amount, so that a library that prints
+  // for ever cannot keep us from looking at the clock.
   void drain() {
     constexpr int kRounds = 64;
     std::array<char, 4096> buffer;
@@ -111,7 +111,8 @@ int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& ou
   // Sockets and files of ours that were opened without close-on-exec.
   also(::posix_spawn_file_actions_addclosefrom_np(&setup.actions, first_unknown));
 
-  // A group of its own, so that whatever it starts can be ended with it; and no signal of ours blocked.
+  // A group of its own, so that whatever it starts can be ended with it; and no signal of ours
+  // blocked.
   sigset_t none{};
   sigset_t all{};
   ::sigemptyset(&none);

@@ -1,5 +1,6 @@
 #pragma once
-// A child process in which a library may crash, hang or exit: started, watched, and gone when the call returns.
+// A child process in which a library may crash, hang or exit: started, watched, and gone when the
+// call returns.
 
 #include <chrono>
 #include <filesystem>
@@ -30,8 +31,9 @@ struct TrialOutcome {
   std::string output;       // what it wrote to standard output and error
 };
 
-// Promises  The child and what it started are gone when this returns. The child has no descriptor of ours but its
-//           three standard ones, the pipe on descriptor 3, and what it is given; standard input is empty.
+// Promises  The child and what it started are gone when this returns. The child has no descriptor
+//           of ours but its three standard ones, the pipe on descriptor 3, and what it is given;
+//           standard input is empty.
 // Bounded   time_limit; of each of the two texts the last 16 KiB are kept.
 // Threads   Any. Blocks.
 [[nodiscard]] TrialOutcome run_trial(const TrialOptions& options);

@@ -30,7 +30,8 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// What is judged of the file itself, and by the probe. Rules of a server's start (F4, F6, S1, C1, ...) are not of a library alone.
+// What is judged of the file itself, and by the probe. Rules of a server's start (F4, F6, S1, C1,
+// ...) are not of a library alone.
 constexpr std::array<std::string_view, 4> kOfTheFile = {"F1", "F2", "F3", "F5"};
 constexpr std::array<std::string_view, 7> kOfTheProbe = {"P1", "P2", "L1", "L2", "L3", "L4", "L5"};
 
@@ -99,7 +100,8 @@ class Checker {
     if (!(is_basic && broken != findings.end()) && skip_excluded(of.id, of.sentence)) return;
     CheckResult result = fresh(of.id, of.sentence);
     if (broken != findings.end()) {
-      // Who owns this copy, and who may write it, is not a question of the library; the server asks it of its own.
+      // Who owns this copy, and who may write it, is not a question of the library; the server asks
+      // it of its own.
       const bool of_this_copy = of.id.starts_with('F') && of.id != "F5";
       result.verdict =
           fails_check(of) && !of_this_copy ? CheckVerdict::kFailed : CheckVerdict::kWarning;
@@ -164,7 +166,8 @@ class Checker {
         findings.push_back(*std::move(broken));
     }
     const auto took = duration_cast<milliseconds>(steady_clock::now() - before);
-    // What it has changed in the process keeps a server from serving it, and nobody from trying more.
+    // What it has changed in the process keeps a server from serving it, and nobody from trying
+    // more.
     const bool has_loaded = possible && (findings.empty() || findings.front().rule == "L5");
     for (const Rule& each : rules()) {
       if (!is_probe_rule(each.id)) continue;

@@ -1,5 +1,6 @@
 #pragma once
-// hearth check: whether a library keeps the contract of hearth/abi.h, as far as a program can find out.
+// hearth check: whether a library keeps the contract of hearth/abi.h, as far as a program can find
+// out.
 //
 //   parent  check_library()     the file's rules, the probe, then each case of check_cases.hpp
 //   child   run_plugin_check()  one case (check_child.hpp)
@@ -51,7 +52,8 @@ struct CheckReport {
   std::string version;  // likewise
   std::vector<std::string> classes;
   std::uint64_t seed = 0;
-  // In the order in which they were tried. What rests on a rule that keeps the library from being loaded is left out.
+  // In the order in which they were tried. What rests on a rule that keeps the library from being
+  // loaded is left out.
   std::vector<CheckResult> results;
   std::size_t untried = 0;  // how many were left out
 
@@ -71,17 +73,19 @@ struct CheckOptions {
   bool may_call = true;              // false: none
   std::filesystem::path
       older;  // the version of the library before, for what it has stored; empty: none
-  // Ids of rules and cases that are skipped; E1 and E2 cannot be: without them nothing can be tried.
+  // Ids of rules and cases that are skipped; E1 and E2 cannot be: without them nothing can be
+  // tried.
   std::vector<std::string> excluded;
   std::vector<std::string> only;  // ids of cases that are tried; empty: all
   // Called with each result as it comes, for whoever wants to show progress.
   std::function<void(const CheckResult&)> on_result;
 };
 
-// Promises  The library's code runs in children only, which are gone when this returns. The file is read once: what is tried is a
-//           private copy of what was hashed.
-// Failure   kNotFound, kForbidden, kInvalidArgument: there is no such file, or no older one, or it cannot be read. kUnavailable, kInternal: no place for
-//           the copy. Everything that is wrong with the library is in the report.
+// Promises  The library's code runs in children only, which are gone when this returns. The file is
+//           read once: what is tried is a private copy of what was hashed.
+// Failure   kNotFound, kForbidden, kInvalidArgument: there is no such file, or no older one, or it
+//           cannot be read. kUnavailable, kInternal: no place for the copy. Everything that is
+//           wrong with the library is in the report.
 // Bounded   512 MiB of file; time_limit for each case.
 // Threads   Any. Blocks.
 [[nodiscard]] Result<CheckReport> check_library(const std::filesystem::path& file,

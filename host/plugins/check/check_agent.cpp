@@ -118,7 +118,7 @@ runtime::Connection& CheckAgent::add_connection(runtime::ConnectionId id) {
   return client;
 }
 
-// ---- events and operations ----------------------------------------------------------------------------------
+// ---- events and operations ----------------------------------------------------------------------
 
 Result<void> CheckAgent::complete(runtime::CallId id, const Result<std::string_view>& outcome) {
   if (id == 0) return {};
@@ -213,7 +213,7 @@ Result<void> CheckAgent::destroy() {
   return {};
 }
 
-// ---- state --------------------------------------------------------------------------------------------------
+// ---- state --------------------------------------------------------------------------------------
 
 std::optional<std::string_view> CheckAgent::state() {
   if (!state_) {
@@ -257,7 +257,7 @@ storage::PluginSql& CheckAgent::sql() {
   return *sql_;
 }
 
-// ---- connections --------------------------------------------------------------------------------------------
+// ---- connections --------------------------------------------------------------------------------
 
 runtime::Connection* CheckAgent::find_connection(runtime::ConnectionId id) {
   const auto found = connections_.find(id);
@@ -325,7 +325,7 @@ Result<void> CheckAgent::close(runtime::ConnectionId id, std::uint32_t /*code*/,
   return {};
 }
 
-// ---- durable work: as LiveAgent's, without a log ---------------------------------------------------------------
+// ---- durable work: as LiveAgent's, without a log ------------------------------------------------
 
 std::optional<Error> CheckAgent::work_refusal() const {
   if (migrating) return Error{Errc::kInvalidArgument, "not while the agent's data are migrated"};
@@ -496,7 +496,7 @@ Result<std::uint64_t> CheckAgent::remove_managed(const durable::ManagedFilter& f
   return work_.managed().remove(filter);
 }
 
-// ---- hearth.http/1 ------------------------------------------------------------------------------------------
+// ---- hearth.http/1 ------------------------------------------------------------------------------
 
 Result<runtime::RequestView> CheckAgent::request(runtime::CallId id) {
   const auto found = calls_.find(id);

@@ -53,8 +53,8 @@ struct ChangedState {
   std::uint64_t write = 0;  // AgentDatabase::state_writes()
 };
 
-// Keeps its promises as runtime::LiveAgent does, over a database of its own and the same durable work, but sends nothing
-// anywhere and waits for nothing: an operation ends when the check says so.
+// Keeps its promises as runtime::LiveAgent does, over a database of its own and the same durable
+// work, but sends nothing anywhere and waits for nothing: an operation ends when the check says so.
 //
 // Promises  Misbehaviour (completing twice, or what was refused) is reported to the CheckHost.
 // Threads   The check's.

@@ -1,5 +1,6 @@
 #pragma once
-// What `hearth check` tries with a library that it has loaded. Each case runs in a process of its own.
+// What `hearth check` tries with a library that it has loaded. Each case runs in a process of its
+// own.
 
 #include "plugins/check/check_script.hpp"
 #include "plugins/check/check_subject.hpp"
@@ -18,8 +19,8 @@ struct CheckCase {
   CaseOutcome (*run)(CheckRun& run);
 };
 
-// T1: loading, init(), the end. T2: making and destroying agents. T3: events. T4: a host that fails. T5: what is lent.
-// In the order in which they are tried.
+// T1: loading, init(), the end. T2: making and destroying agents. T3: events. T4: a host that
+// fails. T5: what is lent. In the order in which they are tried.
 [[nodiscard]] std::span<const CheckCase> check_cases();
 
 // The case called `id`, or null.
@@ -68,9 +69,11 @@ CaseOutcome check_lent_memory(CheckRun& run);
 
 // What is common to cases: the first thing that the library was blamed for, or that it passed.
 [[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject);
-// For play(): blames an agent that has accepted an event, waits for nothing, and does not complete it.
+// For play(): blames an agent that has accepted an event, waits for nothing, and does not complete
+// it.
 [[nodiscard]] AfterEach blame_unfinished(CheckSubject& subject);
-// The library could not be loaded here, or its create() refuses, which T210 has said: nothing can be said.
+// The library could not be loaded here, or its create() refuses, which T210 has said: nothing can
+// be said.
 [[nodiscard]] CaseOutcome not_started();
 [[nodiscard]] CaseOutcome not_created(hearth_status status);
 // The time of the case was over before it could say anything.

@@ -57,7 +57,8 @@ bool misbehaves_alone(CheckRun& run) {
   return !subject.host().blamed().empty();
 }
 
-// init() with a host that differs. What is wrong, or empty. The library need not like it, but must survive.
+// init() with a host that differs. What is wrong, or empty. The library need not like it, but must
+// survive.
 CaseOutcome try_host(CheckRun& run, HostVariant variant) {
   CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
   if (!subject.load()) return not_started();
@@ -95,7 +96,8 @@ CaseOutcome check_traces_of_init(CheckRun& run) {
 }
 
 CaseOutcome check_other_hosts(CheckRun& run) {
-  // Where the table ends: after get_extension, in the middle, one function short; a later version's is longer.
+  // Where the table ends: after get_extension, in the middle, one function short; a later version's
+  // is longer.
   for (const std::uint32_t size : {24U, 32U, 40U, 48U, 56U, 64U, 72U, 80U, 136U}) {
     const bool later = size > sizeof(hearth_host);
     const auto minor = static_cast<std::uint16_t>(later ? HEARTH_ABI_MINOR + 7 : HEARTH_ABI_MINOR);

@@ -199,7 +199,8 @@ std::string shown(std::string text) {
   return text.empty() ? "nothing" : text;
 }
 
-// What an eviction has changed, of that which two lives without one agree on: time and chance are nobody's fault.
+// What an eviction has changed, of that which two lives without one agree on: time and chance are
+// nobody's fault.
 std::string forgotten(const Answers& one, const Answers& another, const Answers& evicted) {
   for (const auto& [call, answer] : one.by_call) {
     const auto same = another.by_call.find(call);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kBadUsage = 64;
 
-// A crash here is expected now and then: it should leave no core file, and no child behind if the parent dies.
+// A crash here is expected now and then: it should leave no core file, and no child behind if the
+// parent dies.
 void be_a_trial() {
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);

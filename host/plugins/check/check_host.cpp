@@ -27,7 +27,8 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
       abi_(AbiServices{.agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
            std::move(origin)),
       memory_(memory) {
-  // A longer table is a later host's: what is behind the members that are known is none of the library's business.
+  // A longer table is a later host's: what is behind the members that are known is none of the
+  // library's business.
   std::array<std::byte, sizeof(Owner) + 4 * sizeof(hearth_host)> bytes{};
   const Owner owner{this};
   hearth_host host = watched_host();

@@ -1,6 +1,6 @@
 #pragma once
-// The host of a check: the table of functions that a library gets when it is tried, every call of which is watched and may be made to
-// fail.
+// The host of a check: the table of functions that a library gets when it is tried, every call of
+// which is watched and may be made to fail.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -55,8 +55,9 @@ struct HostFunction {
   bool while_closing;     // it works for an agent that is being destroyed
 };
 
-// Promises  Answers as the server's AbiHost does, over CheckAgents. What the contract forbids is put down by blame(): a call for
-//           an agent that is not running, from another thread, after the agent is gone or after deinit().
+// Promises  Answers as the server's AbiHost does, over CheckAgents. What the contract forbids is
+//           put down by blame(): a call for an agent that is not running, from another thread,
+//           after the agent is gone or after deinit().
 // Threads   One after the other; the table's functions, post() and blame(): any.
 // Lifetime  Outlives the library that has its table.
 class CheckHost final : public runtime::AgentDirectory {
@@ -93,7 +94,8 @@ class CheckHost final : public runtime::AgentDirectory {
   void blame(std::string what);
   [[nodiscard]] std::vector<std::string> blamed() const;
 
-  // What the check itself could not do: the first failure, or empty. The library is not to blame for what follows.
+  // What the check itself could not do: the first failure, or empty. The library is not to blame
+  // for what follows.
   void note_failure(const std::string& what);
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -141,7 +143,8 @@ class CheckHost final : public runtime::AgentDirectory {
   std::vector<std::string> blamed_ GUARDED_BY(mutex_);
 };
 
-// The table of the extension called `id`, each function of which goes through CheckHost::enter() of its host; null if there is none.
+// The table of the extension called `id`, each function of which goes through CheckHost::enter() of
+// its host; null if there is none.
 [[nodiscard]] const void* find_watched_extension(std::string_view id) noexcept;
 
 // The functions of hearth_host, likewise; struct_size and versions are this server's.

@@ -1,5 +1,6 @@
 #pragma once
-// What stays of a check that a library has passed. A server may ask for it: admission/required_check.hpp.
+// What stays of a check that a library has passed. A server may ask for it:
+// admission/required_check.hpp.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -9,7 +10,8 @@
 
 namespace hearth::plugins {
 
-// Writes that what `report` is about has passed, below `data`, which is made if it is not there. Rights are the owner's alone.
+// Writes that what `report` is about has passed, below `data`, which is made if it is not there.
+// Rights are the owner's alone.
 //   Requires  report.passed()
 //   Failure   kForbidden, kUnavailable, kInternal: the directory or the file cannot be made.
 [[nodiscard]] Result<void> write_check_record(const std::filesystem::path& data,

@@ -16,11 +16,12 @@ namespace hearth::plugins {
 // The last line: "passed: 60 passed, 1 warning, 2 skipped" or "NOT passed: 1 crashed, 59 passed".
 [[nodiscard]] std::string report_end(const CheckReport& report);
 
-// All of it, by groups, each under a heading. `only_failed`: without what passed, was skipped or is a warning.
+// All of it, by groups, each under a heading. `only_failed`: without what passed, was skipped or is
+// a warning.
 [[nodiscard]] std::string report_text(const CheckReport& report, bool only_failed);
 
-// The same as one JSON object and a line feed; plugin-api/README.md, "Check your library", describes it. What is in it does not
-// change; more may come.
+// The same as one JSON object and a line feed; plugin-api/README.md, "Check your library",
+// describes it. What is in it does not change; more may come.
 [[nodiscard]] std::string report_json(const CheckReport& report, bool only_failed);
 
 }  // namespace hearth::plugins

@@ -21,8 +21,8 @@ struct Script {
   bool pumps = true;                 // operations end between the events
 };
 
-// The events of a whole life after create(), from START to EVICT, in an order that a host would give them. Host-made bodies are
-// well-formed; those of clients need not be.
+// The events of a whole life after create(), from START to EVICT, in an order that a host would
+// give them. Host-made bodies are well-formed; those of clients need not be.
 [[nodiscard]] std::vector<CheckEvent> life_events(const hearth_class& table,
                                                   std::span<const std::string> methods);
 
@@ -32,13 +32,15 @@ using AfterEach = std::function<bool(CheckInstance&, const CheckEvent&, const De
 hearth_status play(CheckSubject& subject, const hearth_class& table, const std::string& name,
                    const Script& script, const AfterEach& after_each = {});
 
-// The methods of `table` that a check calls: those that were asked for, or those texts in the library that could be names and that
-// an agent does not answer with NOT_FOUND. At most kMaxMethods, in the library's order.
+// The methods of `table` that a check calls: those that were asked for, or those texts in the
+// library that could be names and that an agent does not answer with NOT_FOUND. At most
+// kMaxMethods, in the library's order.
 inline constexpr std::size_t kMaxMethods = 64;
 [[nodiscard]] std::vector<std::string> find_methods(CheckSubject& subject,
                                                     const hearth_class& table);
 
-// The texts of `bytes` that could be names of methods, each once: a letter or _, then up to 40 letters, digits, _ - and .
+// The texts of `bytes` that could be names of methods, each once: a letter or _, then up to 40
+// letters, digits, _ - and .
 [[nodiscard]] std::vector<std::string> find_names(std::span<const std::byte> bytes,
                                                   std::size_t limit);
 

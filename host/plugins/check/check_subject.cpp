@@ -66,7 +66,7 @@ void CheckRun::on_a_thread(const std::function<void()>& body) {
   }
 }
 
-// ---- the library --------------------------------------------------------------------------------------------
+// ---- the library --------------------------------------------------------------------------------
 
 CheckSubject::CheckSubject(CheckRun& run, SubjectOptions options)
     : run_(run),
@@ -173,7 +173,7 @@ hearth_bytes CheckSubject::lend(std::string_view bytes, std::string_view label) 
   return {run_.memory.lend(bytes, label), bytes.size()};
 }
 
-// ---- an agent -----------------------------------------------------------------------------------------------
+// ---- an agent -----------------------------------------------------------------------------------
 
 CheckInstance::CheckInstance(CheckSubject& subject, const hearth_class& table, std::string name)
     : subject_(subject), table_(table), name_(std::move(name)) {
@@ -413,7 +413,7 @@ std::vector<runtime::CallId> CheckInstance::pending() {
   return all;
 }
 
-// ---- words --------------------------------------------------------------------------------------------------
+// ---- words --------------------------------------------------------------------------------------
 
 std::string event_name(std::uint32_t kind) {
   switch (kind) {

@@ -1,5 +1,6 @@
 #pragma once
-// The library of a check, loaded, and its agents, driven by hand: every call into the library of a case is made here.
+// The library of a check, loaded, and its agents, driven by hand: every call into the library of a
+// case is made here.
 
 #include "base/error.hpp"
 #include "plugins/admission/plugin_note.hpp"
@@ -49,19 +50,23 @@ class CheckRun {
   std::mt19937_64 random;  // from the seed
   std::size_t copies = 0;  // of the library, made so far
 
-  // Waits a little for what a thread of the library may do. False: the case has waited long enough for such things.
+  // Waits a little for what a thread of the library may do. False: the case has waited long enough
+  // for such things.
   bool wait_for_threads();
 
   // Runs `body` on a thread of its own, to its end.
   void on_a_thread(const std::function<void()>& body);
 
-  // Whether a case that could go on for ever should end: half of the time has passed, or the part of it that the class on trial may use.
+  // Whether a case that could go on for ever should end: half of the time has passed, or the part
+  // of it that the class on trial may use.
   [[nodiscard]] bool is_late() const;
 
-  // The class on trial is number `index` of `count`: those after it have their parts of the time left when it is late.
+  // The class on trial is number `index` of `count`: those after it have their parts of the time
+  // left when it is late.
   void share_time(std::size_t index, std::size_t count);
 
-  // The check itself has failed: what the case finds from now on says nothing of the library. The first failure is kept.
+  // The check itself has failed: what the case finds from now on says nothing of the library. The
+  // first failure is kept.
   void note_failure(std::string_view what);
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -81,11 +86,12 @@ struct SubjectOptions {
 
 // A copy of the library of its own, from dlopen to dlclose.
 //
-// Promises  An exception that comes out of the library is put down with blame() and counts as HEARTH_E_PLUGIN.
-// Failure   Memory or a thread that the check itself needs and does not get is noted in the run, and the call counts as above.
-//           StorageError: load() cannot copy the library.
-// Lifetime  Its agents go before it. Destroyed without unload(), it calls deinit() if that is due and unmaps the library; if deinit()
-//           answers BUSY, the library stays mapped.
+// Promises  An exception that comes out of the library is put down with blame() and counts as
+//           HEARTH_E_PLUGIN.
+// Failure   Memory or a thread that the check itself needs and does not get is noted in the run,
+//           and the call counts as above. StorageError: load() cannot copy the library.
+// Lifetime  Its agents go before it. Destroyed without unload(), it calls deinit() if that is due
+//           and unmaps the library; if deinit() answers BUSY, the library stays mapped.
 class CheckSubject {
  public:
   explicit CheckSubject(CheckRun& run, SubjectOptions options = {});
@@ -93,7 +99,8 @@ class CheckSubject {
   CheckSubject(const CheckSubject&) = delete;
   CheckSubject& operator=(const CheckSubject&) = delete;
 
-  // The steps of a generation. load() first; false: the dynamic loader refuses (the probe has said so).
+  // The steps of a generation. load() first; false: the dynamic loader refuses (the probe has said
+  // so).
   bool load();
   hearth_status init();
   // load() and init() and the classes; false if one of them does not work.
@@ -171,8 +178,8 @@ class CheckInstance {
   [[nodiscard]] bool exists() const { return exists_; }
 
   Delivered deliver(const CheckEvent& event);
-  // Ends operations, runs jobs, hands in posts and begins durable work until nothing is left to do or `steps` are done. True:
-  // nothing was left.
+  // Ends operations, runs jobs, hands in posts and begins durable work until nothing is left to do
+  // or `steps` are done. True: nothing was left.
   bool pump(int steps = 100);
   // deliver(), then pump().
   Delivered go_through(const CheckEvent& event);

@@ -17,15 +17,17 @@ struct CaseOutcome {
   static CaseOutcome passed() { return {}; }
   static CaseOutcome warned(std::string why) { return {Kind::kWarned, std::move(why)}; }
   static CaseOutcome failed(std::string why) { return {Kind::kFailed, std::move(why)}; }
-  // The library does not have what the case asks about, or another case has failed for the same reason.
+  // The library does not have what the case asks about, or another case has failed for the same
+  // reason.
   static CaseOutcome skipped(std::string why) { return {Kind::kSkipped, std::move(why)}; }
   // The library has it, and the case could not try it.
   static CaseOutcome error(std::string why) { return {Kind::kError, std::move(why)}; }
 };
 
-// Lines: {"doing": "init()"} before each step, {"crash": "event.body"} when a signal comes because of memory that was taken
-// back, {"crash_in": "thread"} when it comes on another thread than the first, and {"verdict": "passed" | "warned" | "failed" | "skipped" | "error", "reason": "..."}
-// at the end.
+// Lines: {"doing": "init()"} before each step, {"crash": "event.body"} when a signal comes because
+// of memory that was taken back, {"crash_in": "thread"} when it comes on another thread than the
+// first, and {"verdict": "passed" | "warned" | "failed" | "skipped" | "error", "reason": "..."} at
+// the end.
 //
 // Threads   The child's first.
 class CheckVoice {
@@ -34,7 +36,8 @@ class CheckVoice {
   CheckVoice(const CheckVoice&) = delete;
   CheckVoice& operator=(const CheckVoice&) = delete;
 
-  // What runs from now on, for the case that it does not come back. At once, unless it is what ran before.
+  // What runs from now on, for the case that it does not come back. At once, unless it is what ran
+  // before.
   void doing(std::string_view what);
   [[nodiscard]] const std::string& last() const { return last_; }
 
@@ -47,7 +50,8 @@ class CheckVoice {
   std::string last_;
 };
 
-// Makes a crash of this process say which lent memory it touched, before it dies as it would have. Once in a process.
+// Makes a crash of this process say which lent memory it touched, before it dies as it would have.
+// Once in a process.
 //   Lifetime  `memory` outlives the process's last instruction of the library.
 void report_crashes(const GuardedMemory& memory);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Memory for what is lent to a library: it can be made untouchable afterwards, so that a pointer that was kept
-// is found out the moment it is followed.
+// Memory for what is lent to a library: it can be made untouchable afterwards, so that a pointer
+// that was kept is found out the moment it is followed.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace hearth::plugins {
 
-// Promises  What is lent ends where a page begins that nobody may touch: reading past it ends the process. After
-//           retire() it cannot be touched at all.
-// Bounded   The last kMaxRegions are kept, so that what is in their place is nothing else; older ones are unmapped.
+// Promises  What is lent ends where a page begins that nobody may touch: reading past it ends the
+//           process. After retire() it cannot be touched at all.
+// Bounded   The last kMaxRegions are kept, so that what is in their place is nothing else; older
+//           ones are unmapped.
 // Failure   StorageError: the system gives no more memory, or no more mappings.
 // Threads   One; label_at() any, also a signal handler's.
 class GuardedMemory {
@@ -25,8 +26,8 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  // A copy of `bytes` that may be read and written until retire(). Null for no bytes. `label` says what it is: "event.body". The
-  // copy is aligned as its size is.
+  // A copy of `bytes` that may be read and written until retire(). Null for no bytes. `label` says
+  // what it is: "event.body". The copy is aligned as its size is.
   void* lend(std::string_view bytes, std::string_view label);
 
   // As lend(), for what is never taken back: only what lies behind it cannot be touched.

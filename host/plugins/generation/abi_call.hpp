@@ -1,6 +1,6 @@
 #pragma once
-// What every C function of the ABI's host side does first and last: find the agent, check the slices, turn
-// failures into statuses.
+// What every C function of the ABI's host side does first and last: find the agent, check the
+// slices, turn failures into statuses.
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
@@ -70,7 +70,8 @@ inline hearth_status no_place(runtime::AgentHost& agent) {
 // Whether a function still works while its agent's instance is being destroyed.
 enum class WhileClosing { kRefuse, kWork };
 
-// Runs `body(AgentHost&)` for an [instance] function. The only place where C functions meet exceptions.
+// Runs `body(AgentHost&)` for an [instance] function. The only place where C functions meet
+// exceptions.
 template <WhileClosing kWhileClosing = WhileClosing::kRefuse, class Body>
 hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body& body) noexcept {
   if (host == nullptr) return HEARTH_E_INVALID;

@@ -19,8 +19,8 @@ using runtime::AgentHost;
 using runtime::AgentInstance;
 using runtime::OperationResult;
 
-// Calls into the library, and lets it be known which agent the call is for, as `event` if that says more than the function. Exceptions end
-// here: see AbiClass.
+// Calls into the library, and lets it be known which agent the call is for, as `event` if that says
+// more than the function. Exceptions end here: see AbiClass.
 template <class Call>
 hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
                           const diagnosis::AgentLabel& agent, const Call& call,
@@ -36,8 +36,8 @@ hearth_status call_plugin(const AbiClass& agent_class, std::string_view function
   }
 }
 
-// What an author or an operator looks for: a method, GET or POST, a callback. The names of other events are addresses and
-// ids, which may be secret.
+// What an author or an operator looks for: a method, GET or POST, a callback. The names of other
+// events are addresses and ids, which may be secret.
 diagnosis::AgentLabel method_of(const AgentEvent& event) {
   switch (event.kind) {
     case runtime::EventKind::kCall:

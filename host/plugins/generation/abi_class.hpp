@@ -17,13 +17,14 @@ namespace hearth::plugins {
 
 class PluginGeneration;
 
-// Promises  Nothing that the library throws comes through: it becomes a kPlugin error and a line in the log.
-//           A status that is no status of the contract counts as HEARTH_E_PLUGIN.
+// Promises  Nothing that the library throws comes through: it becomes a kPlugin error and a line in
+//           the log. A status that is no status of the contract counts as HEARTH_E_PLUGIN.
 // Lifetime  Keeps its generation in use: the library is not unloaded while an AbiClass lives.
 // Threads   As runtime::AgentClass says. Made on the loader's thread; destroyed on any.
 class AbiClass final : public runtime::AgentClass {
  public:
-  // `entry` is one of the generation's classes. `sha256` and `number` as in PluginGeneration::make_classes.
+  // `entry` is one of the generation's classes. `sha256` and `number` as in
+  // PluginGeneration::make_classes.
   AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
            std::string sha256, std::uint64_t number);
   ~AbiClass() override;

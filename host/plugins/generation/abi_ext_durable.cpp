@@ -67,7 +67,8 @@ hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_by
 hearth_status fail_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes why) noexcept {
   return for_agent(host, agent, [&](AgentHost& it) {
-    // Any bytes: the work must be able to end whatever its exception says, and the log makes them fit.
+    // Any bytes: the work must be able to end whatever its exception says, and the log makes them
+    // fit.
     const auto bytes = bytes_of(why);
     if (!bytes) return bad_slice(it);
     return status_of(it, it.fail_fiber(fiber, *bytes), HEARTH_E_GONE);

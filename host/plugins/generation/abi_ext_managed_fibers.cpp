@@ -22,7 +22,8 @@ constexpr std::size_t kMostRemoved = 500;
 constexpr std::uint32_t kAllStatuses = 127;
 constexpr std::size_t kMaxReasonBytes = 4096;
 
-// A text for people, from code that has failed: it must not fail for its bytes as well. What is no UTF-8 becomes U+FFFD.
+// A text for people, from code that has failed: it must not fail for its bytes as well. What is no
+// UTF-8 becomes U+FFFD.
 std::string readable_reason(std::string_view text) {
   text = cut_text(text, kMaxReasonBytes);
   if (is_valid_utf8(text)) return std::string(text);

@@ -1,4 +1,5 @@
-// hearth.agent/1, hearth.clock/1, hearth.log/1, hearth.random/1 and hearth.state/1: a few functions each.
+// hearth.agent/1, hearth.clock/1, hearth.log/1, hearth.random/1 and hearth.state/1: a few functions
+// each.
 
 #include "base/escape.hpp"
 #include "plugins/generation/abi_call.hpp"

@@ -16,8 +16,8 @@ using storage::SavepointHandle;
 using storage::StatementHandle;
 using storage::StepOutcome;
 
-// PluginSql says "invalid" both for a handle that is stale and for an index that does not exist; a plugin is
-// told which of the two it was.
+// PluginSql says "invalid" both for a handle that is stale and for an index that does not exist; a
+// plugin is told which of the two it was.
 hearth_status fail_statement(AgentHost& agent, StatementHandle handle, const Error& error) {
   if (error.code == Errc::kInvalidArgument && !agent.sql().parameter_count(handle)) {
     return fail(agent, HEARTH_E_GONE, error.message);
@@ -246,7 +246,8 @@ hearth_status begin_savepoint(const hearth_host* host, hearth_agent agent,
     if (!savepoint) return fail(it, savepoint.error());
     const auto number = static_cast<std::uint64_t>(*savepoint);
     if (!std::in_range<std::uint32_t>(number)) {
-      // Numbers count up over the life of an agent; the ABI has room for four thousand million of them.
+      // Numbers count up over the life of an agent; the ABI has room for four thousand million of
+      // them.
       const auto released = it.sql().release(*savepoint);
       return fail(it, HEARTH_E_LIMIT,
                   released ? "too many savepoints in one life" : released.error().message);

@@ -19,7 +19,8 @@
 
 namespace hearth::plugins {
 
-// Constant tables, the same for every library: the host that a function serves is its first argument.
+// Constant tables, the same for every library: the host that a function serves is its first
+// argument.
 [[nodiscard]] const hearth_agent_v1& agent_extension() noexcept;
 [[nodiscard]] const hearth_clock_v1& clock_extension() noexcept;
 [[nodiscard]] const hearth_connections_v1& connections_extension() noexcept;

@@ -23,8 +23,8 @@ const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept 
   return find_extension(std::string_view(id, ::strnlen(id, kMaxIdBytes)));
 }
 
-// What the caller is told about a failed event. The text is the plugin's own and may be any bytes: a
-// failure must reach the caller all the same, so it is made fit instead of being refused.
+// What the caller is told about a failed event. The text is the plugin's own and may be any bytes:
+// a failure must reach the caller all the same, so it is made fit instead of being refused.
 Error plugin_error(hearth_status status, std::string_view text) {
   Error error{.code = to_errc(status), .message = {}};
   const std::string_view cut = cut_text(text, kMaxErrorBytes);

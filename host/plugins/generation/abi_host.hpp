@@ -23,10 +23,11 @@ struct AbiServices {
 
 // One per loaded library.
 //
-// Promises  No C function of the table throws, whatever it meets, and none follows a pointer that the contract
-//           does not vouch for: slices are checked (a null pointer with a length, text that is no UTF-8), agents
-//           are looked up by number, and a call for an agent of another thread is HEARTH_E_WRONG_THREAD.
-//           A StorageError on the way marks the agent broken and becomes HEARTH_E_IO.
+// Promises  No C function of the table throws, whatever it meets, and none follows a pointer that
+//           the contract does not vouch for: slices are checked (a null pointer with a length, text
+//           that is no UTF-8), agents are looked up by number, and a call for an agent of another
+//           thread is HEARTH_E_WRONG_THREAD. A StorageError on the way marks the agent broken and
+//           becomes HEARTH_E_IO.
 // Threads   As each function's tag in hearth/abi.h says.
 // Lifetime  Outlives the library's last call: until after deinit and every instance.
 class AbiHost {

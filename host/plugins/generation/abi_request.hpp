@@ -15,8 +15,9 @@
 
 namespace hearth::plugins {
 
-// The struct as this server knows it: what a smaller (older) one lacks is zero, what a larger (newer) one has more is not
-// looked at. Absent for a null pointer, or a size that does not even hold itself.
+// The struct as this server knows it: what a smaller (older) one lacks is zero, what a larger
+// (newer) one has more is not looked at. Absent for a null pointer, or a size that does not even
+// hold itself.
 template <class T>
 [[nodiscard]] std::optional<T> read_struct(const T* given) noexcept {
   if (given == nullptr || given->struct_size < sizeof(given->struct_size)) return std::nullopt;

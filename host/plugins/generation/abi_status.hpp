@@ -10,13 +10,13 @@
 
 namespace hearth::plugins {
 
-// The status that a plugin sees. kNotFound becomes `missing`, for the functions that answer GONE where the
-// runtime says that something does not exist.
+// The status that a plugin sees. kNotFound becomes `missing`, for the functions that answer GONE
+// where the runtime says that something does not exist.
 [[nodiscard]] hearth_status to_status(Errc code,
                                       hearth_status missing = HEARTH_E_NOT_FOUND) noexcept;
 
-// The code for a status that a plugin gave. Statuses that no plugin should give, and unknown ones, count as
-// kPlugin. Not for HEARTH_OK and above.
+// The code for a status that a plugin gave. Statuses that no plugin should give, and unknown ones,
+// count as kPlugin. Not for HEARTH_OK and above.
 [[nodiscard]] Errc to_errc(hearth_status status) noexcept;
 
 // "HEARTH_E_INVALID", or the number for one that does not exist.

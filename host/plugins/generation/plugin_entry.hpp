@@ -12,8 +12,9 @@
 
 namespace hearth::plugins {
 
-// L2 and L3 on the symbol itself: magic number, size (a larger one is a newer plugin and fine), version,
-// functions that are not null, and the number of classes that the note announces. Runs no code of the library.
+// L2 and L3 on the symbol itself: magic number, size (a larger one is a newer plugin and fine),
+// version, functions that are not null, and the number of classes that the note announces. Runs no
+// code of the library.
 [[nodiscard]] std::optional<Finding> check_entry(const hearth_plugin& plugin,
                                                  const PluginNote& note);
 
@@ -26,9 +27,10 @@ struct EntryClass {
       {};  // class_methods.hpp; not read_classes()'s to fill
 };
 
-// The classes of a library whose init() has succeeded, in the library's order. Calls get_class() for each
-// index and for one past the last.
-//   Failure   L2 (null, too small, a missing function, a malformed text), L3 (not the classes of the note).
+// The classes of a library whose init() has succeeded, in the library's order. Calls get_class()
+// for each index and for one past the last.
+//   Failure   L2 (null, too small, a missing function, a malformed text), L3 (not the classes of
+//             the note).
 //   Threads   The loader's.
 [[nodiscard]] Checked<std::vector<EntryClass>> read_classes(const hearth_plugin& plugin,
                                                             const PluginNote& note);

@@ -26,7 +26,8 @@ std::string classes_of(const PluginNote& note) {
   return classes;
 }
 
-// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is known to be the owner's.
+// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is
+// known to be the owner's.
 template <class Call>
 hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view function,
                            const Call& call) noexcept {
@@ -38,7 +39,8 @@ hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view f
   }
 }
 
-// Asks each class what it promises of its methods. One that throws promises nothing, and AbiClass reports it.
+// Asks each class what it promises of its methods. One that throws promises nothing, and AbiClass
+// reports it.
 std::optional<Finding> read_methods(const diagnosis::CallOwner& owner,
                                     std::vector<EntryClass>& classes) {
   for (EntryClass& each : classes) {
@@ -68,7 +70,8 @@ struct PluginGeneration::Mapped {
          const LibraryContent& content)
       : owner(origin, content.sha256, content.number, classes_of(note)), host(services, origin) {}
 
-  // Runs its constructors, and whoever crashes in its code from then on is known, on whatever thread.
+  // Runs its constructors, and whoever crashes in its code from then on is known, on whatever
+  // thread.
   std::optional<Finding> open(const std::filesystem::path& path) {
     const diagnosis::CallScope published(owner, kLoadCall, diagnosis::AgentLabel());
     auto opened = PluginLibrary::open(path);
@@ -146,7 +149,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
     const std::filesystem::path& path, std::string origin, PluginNote note,
     const AbiServices& services, const Progress& progress, const BeforeUnmapping& before_unmapping,
     LibraryContent content) {
-  // Everything is undone by hand on failure: leaving it to the destructor would leave the library mapped.
+  // Everything is undone by hand on failure: leaving it to the destructor would leave the library
+  // mapped.
   auto mapped = std::make_unique<Mapped>(services, origin, note, content);
   tell(progress, "load");
   if (auto broken = mapped->open(path)) return *std::move(broken);

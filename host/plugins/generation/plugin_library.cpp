@@ -15,7 +15,8 @@
 namespace hearth::plugins {
 namespace {
 
-// The loader's words without the path, which is ours and long; the person knows the file by another name.
+// The loader's words without the path, which is ours and long; the person knows the file by another
+// name.
 std::string reason_without_path(std::string text, const std::string& path) {
   if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
   if (text.find("failed to map segment") != std::string::npos) {
@@ -24,7 +25,8 @@ std::string reason_without_path(std::string text, const std::string& path) {
   return text;
 }
 
-// dlsym also finds the symbols of what the library links to, and such a symbol is not this plugin's.
+// dlsym also finds the symbols of what the library links to, and such a symbol is not this
+// plugin's.
 bool belongs_to(const void* symbol, void* handle) {
   link_map* library = nullptr;
   Dl_info info{};
@@ -49,8 +51,8 @@ Checked<std::unique_ptr<PluginLibrary>> PluginLibrary::open(const std::filesyste
   std::error_code failure;
   opened->library_->load(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local, failure);
   if (failure) {
-    // The code is always "bad file descriptor"; the reason is in dlerror(), once, and glibc keeps it for
-    // each thread.
+    // The code is always "bad file descriptor"; the reason is in dlerror(), once, and glibc keeps
+    // it for each thread.
     const char* const reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe)
     return finding("L1", "the dynamic loader refuses it: " +
                              reason_without_path(reason != nullptr ? reason : "no reason given",

@@ -17,13 +17,14 @@ namespace hearth::plugins {
 
 // Owns one dlopen.
 //
-// Threads   The loader's thread only: opening runs the library's constructors, closing its destructors.
+// Threads   The loader's thread only: opening runs the library's constructors, closing its
+//           destructors.
 // Lifetime  Destroying it unmaps the library: every pointer into it is dead then.
 class PluginLibrary {
  public:
   // Maps the library at `path` (RTLD_NOW, RTLD_LOCAL) and finds hearth_plugin_v1 in it.
-  //   Requires  `path` is absolute and was never loaded in this process: the dynamic loader would give the
-  //             library it knows by that name.
+  //   Requires  `path` is absolute and was never loaded in this process: the dynamic loader would
+  //             give the library it knows by that name.
   //   Failure   L1 (the dynamic loader's own words), L2 (no symbol, or it is another library's).
   [[nodiscard]] static Checked<std::unique_ptr<PluginLibrary>> open(
       const std::filesystem::path& path);
@@ -37,8 +38,9 @@ class PluginLibrary {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Unmaps it now. False: the dynamic loader kept it (a unique symbol, thread-local destructors, -z nodelete),
-  // which is harmless but costs its memory until the process ends. Call it once; plugin() is dead afterwards.
+  // Unmaps it now. False: the dynamic loader kept it (a unique symbol, thread-local destructors, -z
+  // nodelete), which is harmless but costs its memory until the process ends. Call it once;
+  // plugin() is dead afterwards.
   [[nodiscard]] bool close();
 
  private:

@@ -23,7 +23,8 @@
 namespace hearth::plugins {
 namespace {
 
-// Nobody lives in a probe: every call for an agent is answered HEARTH_E_GONE, by the same code as in the server.
+// Nobody lives in a probe: every call for an agent is answered HEARTH_E_GONE, by the same code as
+// in the server.
 class NoAgents final : public runtime::AgentDirectory {
  public:
   Found find(runtime::AgentHandle /*handle*/) override { return {}; }
@@ -56,12 +57,14 @@ class VerdictStream {
   int descriptor_;
 };
 
-// A crash here is expected now and then: it should leave no core file, and no child behind if the server dies.
+// A crash here is expected now and then: it should leave no core file, and no child behind if the
+// server dies.
 void be_a_probe() {
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A sanitizer's runtime would turn these into an ordinary exit, and the parent could not tell them apart.
+  // A sanitizer's runtime would turn these into an ordinary exit, and the parent could not tell
+  // them apart.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) std::signal(signal, SIG_DFL);
 }
 
@@ -90,9 +93,11 @@ std::optional<Finding> try_library(const std::filesystem::path& library, Verdict
                                            *std::move(inspection.note), services, progress);
   if (!generation) return generation.error();
   const auto changes = guard.changes();
-  // A class is asked for its extensions when it is made, before any agent: that must not happen in the server first.
+  // A class is asked for its extensions when it is made, before any agent: that must not happen in
+  // the server first.
   static_cast<void>((*generation)->make_classes());
-  // Whether it lets itself be unloaded is not a question of this trial; whether it survives the attempt is.
+  // Whether it lets itself be unloaded is not a question of this trial; whether it survives the
+  // attempt is.
   static_cast<void>((*generation)->retire(progress));
   if (!changes.empty()) return changed_process(changes);
   return std::nullopt;

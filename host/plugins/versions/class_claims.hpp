@@ -13,8 +13,8 @@
 
 namespace hearth::plugins {
 
-// How a class name stands in a URL: "ChatRoom" -> "chat-room". Two classes with one segment cannot both be
-// reached.
+// How a class name stands in a URL: "ChatRoom" -> "chat-room". Two classes with one segment cannot
+// both be reached.
 using ClassSegment = std::function<std::string(std::string_view)>;
 
 // A value: the claims of the libraries that are being served.
@@ -23,8 +23,8 @@ class ClassClaims {
   // `segment` empty: names are compared as they are.
   explicit ClassClaims(ClassSegment segment) : segment_(std::move(segment)) {}
 
-  // C1, naming both files, if a class of `classes` has the segment of one that another file than `file` claims, or of another
-  // one in the list. Claims nothing.
+  // C1, naming both files, if a class of `classes` has the segment of one that another file than
+  // `file` claims, or of another one in the list. Claims nothing.
   [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes,
                                                 const std::filesystem::path& file) const;
 

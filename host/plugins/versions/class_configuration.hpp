@@ -14,15 +14,18 @@
 
 namespace hearth::plugins {
 
-// What holds for each class, and what is different when the files are read anew. It serves nobody: what it holds is brought to the
-// agents by others, who tell it when that has failed.
+// What holds for each class, and what is different when the files are read anew. It serves nobody:
+// what it holds is brought to the agents by others, who tell it when that has failed.
 //
 // Promises
-//  P1 All or none  A mistake in any class file, or a directory that is gone, leaves what holds as it is, for every class. So does
-//                  one that has no class file any more (a volume that is not mounted), unless a person asks.
-//  P2 Only changes A class gets another Settings object only when a value or the file of it has changed.
-//  P3 Not twice    Settings that were taken back do not hold again because something else has changed: only when they are other ones,
-//                  when try_again() is called, or when read_again() is told to.
+//  P1 All or none  A mistake in any class file, or a directory that is gone, leaves what holds as
+//                  it is, for every class. So does one that has no class file any more (a volume
+//                  that is not mounted), unless a person asks.
+//  P2 Only changes A class gets another Settings object only when a value or the file of it has
+//  changed.
+//  P3 Not twice    Settings that were taken back do not hold again because something else has
+//                  changed: only when they are other ones, when try_again() is called, or when
+//                  read_again() is told to.
 //
 // Threads    One at a time. What it gives may be used on any.
 class ClassConfiguration {
@@ -33,8 +36,8 @@ class ClassConfiguration {
   // `directory`: of class files. `read`: what they have said already.
   ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read);
 
-  // What holds for a class: its file's values, or the defaults. Never null. A file may name its class as it is or as URLs spell it:
-  // `ChatRoom` and `chat-room` are one class here.
+  // What holds for a class: its file's values, or the defaults. Never null. A file may name its
+  // class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
   [[nodiscard]] Settings of(std::string_view class_name) const;
 
   // A class for which something else holds from now on.
@@ -46,19 +49,23 @@ class ClassConfiguration {
   // What came of reading: if there are mistakes, nothing has changed.
   struct Reading {
     std::vector<Change> changes;
-    // Of those classes, and of those whose file has gone back to what holds from something that was taken back.
+    // Of those classes, and of those whose file has gone back to what holds from something that was
+    // taken back.
     std::set<std::string> segments;
     config::Diagnostics mistakes;
   };
-  // Reads all class files. With a segment what they say of other classes is left alone, but for mistakes. `by_person`: what was taken
-  // back is tried again, and there may be no class file any more.
+  // Reads all class files. With a segment what they say of other classes is left alone, but for
+  // mistakes. `by_person`: what was taken back is tried again, and there may be no class file any
+  // more.
   //   Threads   Blocks on the disk.
   Reading read_again(std::string_view segment, bool by_person);
 
-  // Agents of the class failed with `failed`: `before` holds again, unless something else does already.
+  // Agents of the class failed with `failed`: `before` holds again, unless something else does
+  // already.
   void take_back(std::string_view class_name, const Settings& failed, const Settings& before,
                  std::string reason);
-  // There is new code that may understand what was taken back: that holds again. False: nothing was.
+  // There is new code that may understand what was taken back: that holds again. False: nothing
+  // was.
   bool try_again(std::string_view class_name);
 
   // What the files say and does not hold.

@@ -149,7 +149,8 @@ bool DirectoryWatcher::watch_directories() {
   bool any_new = false;
   for (const WatchedDirectory& each : options_.directories) {
     const std::filesystem::path& directory = each.path;
-    // Also when it is watched: another directory may have taken its place, and for the same one this changes nothing.
+    // Also when it is watched: another directory may have taken its place, and for the same one
+    // this changes nothing.
     const int watch = ::inotify_add_watch(news_.get(), directory.c_str(), kInteresting);
     int& known = watched_.try_emplace(directory, -1).first->second;
     any_new = any_new || (watch >= 0 && watch != known);
@@ -177,7 +178,8 @@ bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
 void DirectoryWatcher::compare() {
   DirectoryImage now = look_at(options_.directories, known_);
   if (now == known_) return;
-  // Once something moves, until all is quiet: without news, as what a link leads to makes none, and to look at.
+  // Once something moves, until all is quiet: without news, as what a link leads to makes none, and
+  // to look at.
   const Moment latest = std::chrono::steady_clock::now() + options_.longest_wait;
   for (bool quiet = false; !quiet && !hurry_ && std::chrono::steady_clock::now() < latest;) {
     const bool heard = wait(options_.quiet_time);

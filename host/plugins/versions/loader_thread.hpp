@@ -9,8 +9,8 @@
 
 namespace hearth::plugins {
 
-// Constructors and destructors of libraries, init() and deinit() run here and nowhere else: the ABI promises it, and
-// code that keeps something for each thread finds the same thread again.
+// Constructors and destructors of libraries, init() and deinit() run here and nowhere else: the ABI
+// promises it, and code that keeps something for each thread finds the same thread again.
 //
 // Threads   run() from any thread but this one; callers take turns.
 // Lifetime  The destructor waits for the thread; nothing may be running.

@@ -189,7 +189,8 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   return plugin;
 }
 
-// Only what replaces a version is refused: that one goes on. What nothing serves yet is served at any price.
+// Only what replaces a version is refused: that one goes on. What nothing serves yet is served at
+// any price.
 std::optional<Finding> PluginLoader::too_many_pinned(const std::filesystem::path& file,
                                                      bool will_stay) {
   const Loaded* const served = current_of(file);
@@ -214,7 +215,7 @@ Finding PluginLoader::failed_before(const std::string& reason) {
   return finding("R1", "its agents failed when it was tried before: " + reason);
 }
 
-// ---- later versions ---------------------------------------------------------------------------------------
+// ---- later versions -----------------------------------------------------------------------------
 
 VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
   VersionReport report;
@@ -331,7 +332,7 @@ std::string_view to_string(GenerationInfo::State state) noexcept {
   return "";
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Candidate& candidate,
                                                                       const StagedFile& copy,
@@ -344,7 +345,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
     return *std::move(broken);
   }
   ProcessGuard guard;
-  // If it fails, this comes before it is unmapped: what it has left in the process may be code of its own.
+  // If it fails, this comes before it is unmapped: what it has left in the process may be code of
+  // its own.
   const auto restore = [&] { tell_restored(guard.restore(), candidate.file); };
   auto generation =
       PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_, {},

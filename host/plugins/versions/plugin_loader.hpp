@@ -38,9 +38,11 @@ struct LoaderOptions {
   ProbeOptions probe;
   // "<data>/checked": only what has a record there is loaded (K1). Empty: nobody asks.
   std::filesystem::path checked_directory;
-  // When so many versions stay in memory that should have gone, what would add to them does not replace what is served (R3).
+  // When so many versions stay in memory that should have gone, what would add to them does not
+  // replace what is served (R3).
   std::size_t max_pinned = 8;
-  // Rings when a version has no agent any more, so that retire_unused() has something to do. May be null.
+  // Rings when a version has no agent any more, so that retire_unused() has something to do. May be
+  // null.
   std::shared_ptr<runtime::VersionNews> news;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
@@ -55,7 +57,8 @@ struct LoadedPlugin {
   std::uint64_t generation = 0;
   std::vector<Finding> warnings;
   std::vector<std::shared_ptr<const runtime::AgentClass>> classes;
-  // Present: this is not what the file holds but the version before that. The hash of what it holds; empty if that cannot be read.
+  // Present: this is not what the file holds but the version before that. The hash of what it
+  // holds; empty if that cannot be read.
   std::optional<std::string> instead_of = std::nullopt;
   bool on_trial = false;  // until prove(): the version before it is kept
 };
@@ -123,14 +126,19 @@ struct UnloadReport {
 
 // The path of a library: read once, rules, hash, private copy, trial in a child, load, init.
 //
-// Promises  One bad file costs only itself. Each refusal, warning and load is logged (plugin.refused,
-//           plugin.warning, plugin.loaded, plugin.directory) and reported. What the ledger refuses is
-//           refused before anything of it runs, and what fails its trial process is noted there. What loading, init(), deinit() or unloading have changed in the process (process_guard.hpp) is put back,
-//           and logged (plugin.process_restored), as are handlers and a locale of a library that goes, whenever it has set them.
+// Promises  One bad file costs only itself. Each refusal, warning and load is logged
+//           (plugin.refused, plugin.warning, plugin.loaded, plugin.directory) and reported. What
+//           the ledger refuses is refused before anything of it runs, and what fails its trial
+//           process is noted there. What loading, init(), deinit() or unloading have changed in the
+//           process (process_guard.hpp) is put back, and logged (plugin.process_restored), as are
+//           handlers and a locale of a library that goes, whenever it has set them.
 // Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
-// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The services and the ledger outlive it.
+// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The
+//           services and the ledger outlive it.
 // Bounded   kMaxFiles in a directory; max_pinned by
-//           replacements, and one beyond for each library whose first version that stays comes after that; not what is removed and put back; a file and a trial as candidate.hpp and probe.hpp say.
+//           replacements, and one beyond for each library whose first version that stays comes
+//           after that; not what is removed and put back; a file and a trial as candidate.hpp and
+//           probe.hpp say.
 class PluginLoader {
  public:
   static constexpr std::size_t kMaxFiles = 1024;
@@ -141,28 +149,33 @@ class PluginLoader {
   PluginLoader(const PluginLoader&) = delete;
   PluginLoader& operator=(const PluginLoader&) = delete;
 
-  // Loads every *.so of each directory, in the order of the directories and of the names in them. Names that begin
-  // with a dot are left alone: copying tools write there. A directory that was read before is not read again. In place of content that was
-  // on trial when it ended the process before, that was taken back, or is refused, the version before it is served, if that was
-  // kept: then the file stands in the report's refusals, and among its plugins.
+  // Loads every *.so of each directory, in the order of the directories and of the names in them.
+  // Names that begin with a dot are left alone: copying tools write there. A directory that was
+  // read before is not read again. In place of content that was on trial when it ended the process
+  // before, that was taken back, or is refused, the version before it is served, if that was kept:
+  // then the file stands in the report's refusals, and among its plugins.
   //   Failure   Only if there is no staging area (StagingArea::open). All else is in the report.
   [[nodiscard]] Result<LoadReport> load_directories(
       const std::vector<std::filesystem::path>& directories);
 
-  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After load_directories(). If the file is served
-  // by nothing, as at a start: then there may be a refusal and the version before.
+  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After
+  // load_directories(). If the file is served by nothing, as at a start: then there may be a
+  // refusal and the version before.
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
-  // The version of `file` that load_version() has just made current is taken back: it is to go, and the one before it, if that still
-  // is there, is current again, without the classes that another file has claimed meanwhile. The ledger knows it as condemned, with `reason`.
+  // The version of `file` that load_version() has just made current is taken back: it is to go, and
+  // the one before it, if that still is there, is current again, without the classes that another
+  // file has claimed meanwhile. The ledger knows it as condemned, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation,
                  const std::string& reason);
 
-  // The version that the file is served by is on trial and was found wanting: the version that was kept is loaded beside it and is current from
-  // now on. The report is empty if there is no such version (plugin.no_version_before says why), or nothing is on trial.
+  // The version that the file is served by is on trial and was found wanting: the version that was
+  // kept is loaded beside it and is current from now on. The report is empty if there is no such
+  // version (plugin.no_version_before says why), or nothing is on trial.
   [[nodiscard]] VersionReport go_back(const std::filesystem::path& file, const std::string& reason);
 
-  // What the file is served by has run long enough, and is not on trial any more. Nothing happens if it was not.
+  // What the file is served by has run long enough, and is not on trial any more. Nothing happens
+  // if it was not.
   void prove(const std::filesystem::path& file);
 
   // What the ledger says against content in this place.
@@ -174,11 +187,12 @@ class PluginLoader {
   // Content with this hash may be tried again, whatever was wrong with it before.
   void forgive(const std::string& sha256);
 
-  // The file is gone: no generation of it is current any more, and other files may have its classes. What was served is kept: what comes
-  // in its place later is on trial.
+  // The file is gone: no generation of it is current any more, and other files may have its
+  // classes. What was served is kept: what comes in its place later is on trial.
   void forget_file(const std::filesystem::path& file);
 
-  // Ends those generations that are not current and of which no AgentClass lives. The others stay for a later call.
+  // Ends those generations that are not current and of which no AgentClass lives. The others stay
+  // for a later call.
   UnloadReport retire_unused();
 
   // Oldest first.
@@ -188,8 +202,8 @@ class PluginLoader {
   //   Threads   Any, at any time.
   [[nodiscard]] std::size_t pinned() const noexcept { return pinned_.load(); }
 
-  // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay, mapped until the
-  // process ends. Drop the report's classes and the runtime first.
+  // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay,
+  // mapped until the process ends. Drop the report's classes and the runtime first.
   UnloadReport unload_all();
 
  private:
@@ -211,7 +225,8 @@ class PluginLoader {
   Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
   // ---- trials (plugin_loader_trials.cpp) ----
-  // What a file holds that nothing is served by; where it is refused, also the version before it, if that is kept.
+  // What a file holds that nothing is served by; where it is refused, also the version before it,
+  // if that is kept.
   VersionReport load_first(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_met(const Candidate& candidate);
   void keep(const Loaded& served, const std::string& reason);

@@ -142,11 +142,6 @@ std::vector<Refusal> PluginReloader::refusals() {
   return list;
 }
 
-std::vector<std::string> PluginReloader::moving() {
-  const std::scoped_lock lock(mutex_);
-  return moving_;
-}
-
 PluginReloader::Version PluginReloader::version_of(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   return {.served = std::make_shared<const runtime::ServedClass>(settings_.describe(agent_class)),
@@ -355,7 +350,8 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
 }
 
 void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
-  // What is gone first: a file that was renamed gives its classes up before the new name claims them.
+  // What is gone first: a file that was renamed gives its classes up before the new name claims
+  // them.
   for (const auto& file : changes.gone) {
     if (!is_library(file)) continue;
     gone(file);
@@ -367,7 +363,7 @@ void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
   }
 }
 
-// ---- a file has changed -----------------------------------------------------------------------------------
+// ---- a file has changed -------------------------------------------------------------------------
 
 PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& file) {
   VersionReport report = loader_.load_version(file);
@@ -505,7 +501,7 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
   stir();
 }
 
-// ---- a file is gone ---------------------------------------------------------------------------------------
+// ---- a file is gone -----------------------------------------------------------------------------
 
 void PluginReloader::gone(const std::filesystem::path& file) {
   {
@@ -538,7 +534,7 @@ void PluginReloader::remove(const std::filesystem::path& file, const Versions& c
   retiring_ = true;
 }
 
-// ---- what is under way ------------------------------------------------------------------------------------
+// ---- what is under way --------------------------------------------------------------------------
 
 void PluginReloader::drive() {
   for (auto& [file, library] : libraries_) drive(file, library);

@@ -40,7 +40,8 @@ struct ReloadSettings {
   // How long the clients of a library that was removed wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
-  // How long a version must have run, once all agents have moved to it, until there is no way back from a crash (TrialJournal::prove).
+  // How long a version must have run, once all agents have moved to it, until there is no way back
+  // from a crash (TrialJournal::prove).
   std::chrono::milliseconds probation{60'000};
   // What the class files say; from now on it is the reloader's thread's.
   ClassConfiguration* configuration = nullptr;
@@ -49,38 +50,52 @@ struct ReloadSettings {
 };
 
 // file           its classes
-// changed        the new version is checked and tried as at the start of the server; if that fails the old one goes on. Else a rollout
-//                begins for each class (runtime/class_rollout.hpp). If one is taken back all of the library are, until the file or
-//                the settings of its classes change, or somebody asks for a reload.
+// changed        the new version is checked and tried as at the start of the server; if that fails
+//                the old one goes on. Else a rollout begins for each class
+//                (runtime/class_rollout.hpp). If one is taken back all of the library are, until
+//                the file or the settings of its classes change, or somebody asks for a reload.
 // new            are served
-// gone           new wakes are refused (503), also after the grace; live agents are evicted, clients that are
-//                connected wait for removal_grace and are then closed (1012). All of them come back, until the file does.
+// gone           new wakes are refused (503), also after the grace; live agents are evicted,
+//                clients that are connected wait for removal_grace and are then closed (1012). All
+//                of them come back, until the file does.
 //
-// class files    all are read anew. A mistake in one of them, and nothing changes; it is logged (config.refused) and told. Else a rollout
-//                begins for each class whose settings are others now (config.changed), as for a new version of its code, but each for
-//                itself: if agents fail on them the settings before go on (config.taken_back), until the file changes, a new version
-//                of the library is in, or somebody asks for a reload
+// class files    all are read anew. A mistake in one of them, and nothing changes; it is logged
+//                (config.refused) and told. Else a rollout begins for each class whose settings are
+//                others now (config.changed), as for a new version of its code, but each for
+//                itself: if agents fail on them the settings before go on (config.taken_back),
+//                until the file changes, a new version of the library is in, or somebody asks for a
+//                reload
 //
 // Promises
-//  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of the second, and what an earlier one
-//                  has left in memory goes suddenly before it begins: evict_grace is cut short, and `drain` does not count. Agents of a
-//                  shard that does not answer are left behind (P5).
-//  P2 Unmapped     A version is unloaded as soon as no agent of it is left, or pinned with a reason.
-//  P3 Told         Each step is logged: reload.begun, reload.done, reload.taken_back, reload.removed, and what the loader tells.
-//                  Of settings: config.refused, config.changed, config.done, config.taken_back.
-//  P4 The newest   Of changes that come while it is busy the last state of each file counts. Settings that change while a version of
-//                  the library comes in follow when it is in, or taken back. Settings that are on trial when a version comes go on
-//                  trial with it; if that is taken back, again without it.
-//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most, once for all that changes together, and a
-//                  second for P1; its agents follow when it goes on.
-//  P6 Way back     A version that ends the server while it comes in, or within its probation, is not what the next start serves: the loader
-//                  puts down what is on trial, and here is said when it is proven. If fewer agents live than a trial asks for, the first that wake judge it too, as
-//                  many as would have tried it; if no more than some have come when its probation ends, and none of them could start, it goes as well.
-//                  What is served in place of what a file holds is told as if it had been taken back now, and is tried again as such. One with a
-//                  newer schema of a class is proven once it is judged: when agents have migrated, those before it could not serve them.
+//  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of
+//                  the second, and what an earlier one has left in memory goes suddenly before it
+//                  begins: evict_grace is cut short, and `drain` does not count. Agents of a shard
+//                  that does not answer are left behind (P5).
+//  P2 Unmapped     A version is unloaded as soon as no agent of it is left, or pinned with a
+//                  reason.
+//  P3 Told         Each step is logged: reload.begun, reload.done, reload.taken_back,
+//                  reload.removed, and what the loader tells. Of settings: config.refused,
+//                  config.changed, config.done, config.taken_back.
+//  P4 The newest   Of changes that come while it is busy the last state of each file counts.
+//                  Settings that change while a version of the library comes in follow when it is
+//                  in, or taken back. Settings that are on trial when a version comes go on trial
+//                  with it; if that is taken back, again without it.
+//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most,
+//                  once for all that changes together, and a second for P1; its agents follow when
+//                  it goes on.
+//  P6 Way back     A version that ends the server while it comes in, or within its probation, is
+//                  not what the next start serves: the loader puts down what is on trial, and here
+//                  is said when it is proven. If fewer agents live than a trial asks for, the first
+//                  that wake judge it too, as many as would have tried it; if no more than some
+//                  have come when its probation ends, and none of them could start, it goes as
+//                  well. What is served in place of what a file holds is told as if it had been
+//                  taken back now, and is tried again as such. One with a newer schema of a class
+//                  is proven once it is judged: when agents have migrated, those before it could
+//                  not serve them.
 //
-// Threads    The constructor starts one of its own, which sleeps until something happens: an order, a change of files, news of
-//            agents (runtime/version_news.hpp), or a deadline. The rest from any thread.
+// Threads    The constructor starts one of its own, which sleeps until something happens: an order,
+//            a change of files, news of agents (runtime/version_news.hpp), or a deadline. The rest
+//            from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
 class PluginReloader {
  public:
@@ -94,8 +109,9 @@ class PluginReloader {
   // Looks at the directories now, whether anything was noticed or not.
   void reload();
 
-  // What came of one file. Of class files only those that are refused or change something are told. What is on its way already,
-  // because the watcher has seen it or an administrator has asked before, is told as new.
+  // What came of one file. Of class files only those that are refused or change something are told.
+  // What is on its way already, because the watcher has seen it or an administrator has asked
+  // before, is told as new.
   struct Outcome {
     enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
     std::filesystem::path file;
@@ -108,21 +124,26 @@ class PluginReloader {
     std::string note = {};               // what else is to be known: that a shard does not answer
   };
   using Outcomes = std::vector<Outcome>;
-  // As reload(), and answers when each file was read and tried, once, on the reloader's thread. With a segment only the file that
-  // serves that class is looked at; kNotFound if there is none. kClosing: the reloader is destroyed.
+  // As reload(), and answers when each file was read and tried, once, on the reloader's thread.
+  // With a segment only the file that serves that class is looked at; kNotFound if there is none.
+  // kClosing: the reloader is destroyed.
   // False: too many wait for an answer, and this one gets none.
   bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
-  // The same for a class that was in quarantine, as describe() says from now on whether it is: it is served again if it was held back,
-  // and content with these hashes is tried again.
+  // The same for a class that was in quarantine, as describe() says from now on whether it is: it
+  // is served again if it was held back, and content with these hashes is tried again.
   bool serve_again(std::string segment, std::vector<std::string> hashes,
                    std::function<void(Result<Outcomes>)> answer);
 
-  // The files that are there and not served as they are, with the reason; a class file stands once for each mistake in it.
+  // The files that are there and not served as they are, with the reason; a class file stands once
+  // for each mistake in it.
   [[nodiscard]] std::vector<Refusal> refusals();
 
   // The names of classes whose agents are on their way to another version or to other settings.
-  [[nodiscard]] std::vector<std::string> moving();
+  [[nodiscard]] std::vector<std::string> moving() {
+    const std::scoped_lock lock(mutex_);
+    return moving_;
+  }
 
  private:
   using Served = std::shared_ptr<const runtime::ServedClass>;
@@ -143,13 +164,14 @@ class PluginReloader {
     std::string hash;  // of what came in last
     bool on_trial =
         false;  // what came in last is on trial on disk: a version to go back to is kept
-    // The classes, by segment, of which fewer agents than a trial asks for have woken on it: the first of them are watched as long as its
-    // probation lasts.
+    // The classes, by segment, of which fewer agents than a trial asks for have woken on it: the
+    // first of them are watched as long as its probation lasts.
     std::set<std::string> untried;
     bool has_newer_schema = false;  // than the version before, of some class
     // By segment: of the version that was taken back last. Other settings of these may mend it.
     std::set<std::string> failed_classes;
-    // How many agents were on trial with what was put off or taken back a moment ago, and are to judge what follows, by segment.
+    // How many agents were on trial with what was put off or taken back a moment ago, and are to
+    // judge what follows, by segment.
     std::map<std::string, std::size_t> awaited;
   };
   struct Removed {
@@ -185,8 +207,8 @@ class PluginReloader {
   [[nodiscard]] runtime::RolloutSettings rollout_settings() const;
   [[nodiscard]] static std::size_t awaited_of(const Library& library, const std::string& segment);
   void release(const Errand& errand);
-  // What files hold and the ledger refuses is tried again if a person asks; what was taken back also if its settings (of these
-  // classes) are others now.
+  // What files hold and the ledger refuses is tried again if a person asks; what was taken back
+  // also if its settings (of these classes) are others now.
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
   Outcome changed(const std::filesystem::path& file);
@@ -198,7 +220,8 @@ class PluginReloader {
   void refuse_what_may_not_run(VersionReport& report);
   void begin(const std::filesystem::path& file, Library& library, const LoadedPlugin& plugin,
              std::string& note);
-  // The result goes when something else serves the classes: agents that could not start on what was on trial meet that.
+  // The result goes when something else serves the classes: agents that could not start on what was
+  // on trial meet that.
   using Rollouts = std::vector<std::unique_ptr<runtime::ClassRollout>>;
   [[nodiscard]] Rollouts overtake(const std::filesystem::path& file, Library& library);
   void expel_earlier(const std::filesystem::path& file, const Library& library);
@@ -219,7 +242,8 @@ class PluginReloader {
   // ---- the way back (plugin_reloader_trials.cpp) ----
   void take_back(const std::filesystem::path& file, Library& library);
   void begin_probation(const std::filesystem::path& file);
-  // Whether too many of the first agents of some class could not start, and the library is on its way back.
+  // Whether too many of the first agents of some class could not start, and the library is on its
+  // way back.
   bool goes_back(const std::filesystem::path& file, Library& library, bool is_over);
   void go_back(const std::filesystem::path& file, Library& library, const std::string& reason);
   void end_probations();
@@ -228,7 +252,8 @@ class PluginReloader {
                        const std::string& reason);
   // As refusals() tells it from now on.
   void refuse_taken_back(const std::filesystem::path& file, const std::string& hash);
-  // What came in is served by all agents that live: from the next look on goes_back() judges it, by those that tried it too.
+  // What came in is served by all agents that live: from the next look on goes_back() judges it, by
+  // those that tried it too.
   void watch_first_wakes(const std::filesystem::path& file, Library& library);
   // What a start found to be on trial, or to be condemned.
   void adopt_trial(const LoadedPlugin& plugin, const std::vector<Refusal>& refusals);
@@ -237,7 +262,8 @@ class PluginReloader {
   // The segments of classes whose files say something else now.
   std::set<std::string> read_class_files(const Errand& errand, Outcomes& outcomes);
   void refuse_class_files(const config::Diagnostics& mistakes, Outcomes& outcomes);
-  // For each class that is not served with the settings that hold for it, unless its library is busy.
+  // For each class that is not served with the settings that hold for it, unless its library is
+  // busy.
   void begin_moves(Outcomes& outcomes);
   void begin_move(const std::filesystem::path& file, const std::string& segment, Version& version,
                   const std::vector<std::string>& keys, Outcomes& outcomes);
@@ -247,9 +273,11 @@ class PluginReloader {
   void take_back(const std::string& segment, const Move& move);
   // Nobody is waited for any more: something newer comes, or the library goes.
   void end_moves(const std::filesystem::path& library);
-  // A version of the library comes in: settings that are still on trial are not proven by that. The way back leads behind them.
+  // A version of the library comes in: settings that are still on trial are not proven by that. The
+  // way back leads behind them.
   void put_off_trials(const std::filesystem::path& file, Library& library);
-  // What is to be known of a rollout that has just begun. Logs it once an errand, after which nobody waits for shards any more.
+  // What is to be known of a rollout that has just begun. Logs it once an errand, after which
+  // nobody waits for shards any more.
   [[nodiscard]] std::string tell_silence(const runtime::ClassRollout& rollout);
 
   PluginLoader& loader_;

@@ -24,7 +24,7 @@ std::string named(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-// ---- class files have changed -------------------------------------------------------------------------------
+// ---- class files have changed -------------------------------------------------------------------
 
 std::set<std::string> PluginReloader::read_class_files(const Errand& errand, Outcomes& outcomes) {
   auto reading = settings_.configuration->read_again(errand.segment, errand.all);
@@ -71,7 +71,7 @@ void PluginReloader::refuse_class_files(const config::Diagnostics& mistakes, Out
   mistakes_ = std::move(refusals);
 }
 
-// ---- from settings to settings ------------------------------------------------------------------------------
+// ---- from settings to settings ------------------------------------------------------------------
 
 void PluginReloader::begin_moves(Outcomes& outcomes) {
   for (auto& [file, library] : libraries_) {

@@ -118,7 +118,8 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
   library.failed_classes.clear();
   for (const auto& [segment, version] : library.classes) library.failed_classes.insert(segment);
   refuse_taken_back(file, library.hash);
-  // None of those that failed lives now: settings that follow alone are to be judged by them all the same.
+  // None of those that failed lives now: settings that follow alone are to be judged by them all
+  // the same.
   for (const auto& rollout : library.rollouts) {
     const auto& segment = rollout->next().segment;
     library.awaited[segment] = std::max(rollout->tried(), rollout->failed());

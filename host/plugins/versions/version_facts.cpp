@@ -21,7 +21,7 @@ bool is_of_library(std::string_view call) {
   return std::ranges::find(kLibraryCalls, call) != kLibraryCalls.end();
 }
 
-// ---- content ----------------------------------------------------------------------------------------
+// ---- content ------------------------------------------------------------------------------------
 
 ContentFacts& content_of(VersionFacts& facts, const std::string& sha256) {
   const auto found = std::ranges::find(facts.contents, sha256, &ContentFacts::sha256);
@@ -40,7 +40,7 @@ void forgive_contents(VersionFacts& facts,
                 [](const ContentFacts& each) { return each.rule.empty() && each.crashes == 0; });
 }
 
-// ---- class ------------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 void trim_classes(VersionFacts& facts) {
   const auto trim = [&facts](const auto& is_one) {
@@ -111,7 +111,7 @@ void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
   }
 }
 
-// ---- place ------------------------------------------------------------------------------------------
+// ---- place --------------------------------------------------------------------------------------
 
 void add_condemned(Place& place, const Place::NotServed& what) {
   std::erase_if(place.condemned, [&what](const auto& each) { return each.sha256 == what.sha256; });
@@ -150,7 +150,7 @@ void allow(VersionFacts& facts, const std::string& sha256) {
   }
 }
 
-// ---- one function for each event ----------------------------------------------------------------------
+// ---- one function for each event ----------------------------------------------------------------
 
 void apply(VersionFacts& facts, const HostStarted& event) {
   forgive_contents(facts, [&event](const ContentFacts& each) {

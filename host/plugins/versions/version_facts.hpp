@@ -1,5 +1,6 @@
 #pragma once
-// What is known about versions of libraries, and how each event changes it. No files, clock or threads.
+// What is known about versions of libraries, and how each event changes it. No files, clock or
+// threads.
 
 #include "diagnosis/crash_record.hpp"
 
@@ -81,7 +82,7 @@ struct VersionFacts {
   friend bool operator==(const VersionFacts&, const VersionFacts&) = default;
 };
 
-// ---- events -----------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 // A server of this version of Hearth starts.
 struct HostStarted {
@@ -151,16 +152,19 @@ inline constexpr std::size_t kMaxCondemned = 8;
 
 // The one transition function.
 //
-// content    ContentRefused: refused. ContentAllowed: not refused. HostStarted: not refused if another
-//            version of Hearth did it, or if only time had run out (P2). ProcessCrashed: counts.
+// content    ContentRefused: refused. ContentAllowed: not refused. HostStarted: not refused if
+//            another version of Hearth did it, or if only time had run out (P2). ProcessCrashed:
+//            counts.
 // class      ProcessCrashed: counts for each class that it names. More than kMaxCrashes within
-//            kCrashWindowMs, or one call that did not return: quarantined. If that happened while the
-//            library was loaded or unloaded, or on a thread of its own although the class is in
+//            kCrashWindowMs, or one call that did not return: quarantined. If that happened while
+//            the library was loaded or unloaded, or on a thread of its own although the class is in
 //            quarantine: barred. ClassReleased: neither, its crashes are forgotten, and its content
 //            may be tried again; classes that are barred with it go with it.
 // place      event         on_trial                     not_served        proven
-//            TrialBegun    next                         none              what was served; as before,
-//                                                                         if that is on trial itself
+//            TrialBegun    next                         none              what was served; as
+//                          before,
+//                                                                         if that is on trial
+//                                                                         itself
 //            TrialLost     what goes on, unless proven  what was tried    as before
 //            TrialPassed   none                         as before         it
 //            FileLost      as before                    unless known      as TrialBegun
@@ -173,7 +177,8 @@ inline constexpr std::size_t kMaxCondemned = 8;
 //            nor by FileMet to condemned content.
 // Content that is lost in a place that is not there is refused by rule R1.
 //
-// Bounded    kMaxContents, kMaxQuarantined and as many that were released, kMaxCondemned of a place.
+// Bounded    kMaxContents, kMaxQuarantined and as many that were released, kMaxCondemned of a
+//            place.
 [[nodiscard]] VersionFacts after(VersionFacts facts, const VersionEvent& event);
 
 }  // namespace hearth::plugins

@@ -44,7 +44,7 @@ std::vector<Json> objects_in(const Json& file, const char* key) {
   return objects;
 }
 
-// ---- one entry of each list -----------------------------------------------------------------------------
+// ---- one entry of each list ---------------------------------------------------------------------
 
 Place::NotServed read_not_served(const Json& held) {
   return {.sha256 = text_member(held, "sha256"),
@@ -138,9 +138,10 @@ Json all_written(const std::vector<T>& entries) {
   return list;
 }
 
-// ---- whole files ------------------------------------------------------------------------------------------
+// ---- whole files --------------------------------------------------------------------------------
 
-// The object that the file holds, with the list of this name (empty: whatever it has). Nothing if there is no such file.
+// The object that the file holds, with the list of this name (empty: whatever it has). Nothing if
+// there is no such file.
 std::optional<Json> read_object(const fs::path& file, const char* list, StoredVersions& stored) {
   const auto text = read_file(file, kMaxVersionFile);
   if (!text && text.error().code == Errc::kNotFound) return std::nullopt;

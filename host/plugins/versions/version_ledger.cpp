@@ -58,7 +58,7 @@ void drop_gone(VersionFacts& facts) {
 
 }  // namespace
 
-// ---- the start ------------------------------------------------------------------------------------------
+// ---- the start ----------------------------------------------------------------------------------
 
 VersionLedger::VersionLedger(fs::path data, std::string host)
     : data_(std::move(data)), host_(std::move(host)) {
@@ -108,7 +108,7 @@ void VersionLedger::read() {
   for (const fs::path& file : earlier_version_files(data_)) fs::remove(file, ignored);
 }
 
-// ---- questions --------------------------------------------------------------------------------------------
+// ---- questions ----------------------------------------------------------------------------------
 
 VersionFacts VersionLedger::facts() const {
   const std::scoped_lock lock(mutex_);
@@ -167,7 +167,7 @@ Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& cloc
   return *std::move(candidate);
 }
 
-// ---- changes ----------------------------------------------------------------------------------------------
+// ---- changes ------------------------------------------------------------------------------------
 
 VersionLedger::Counted VersionLedger::crashed(const diagnosis::CrashRecord& crash) {
   const std::vector<ClassFacts> before = quarantined();

@@ -23,17 +23,19 @@ namespace hearth::plugins {
 //
 // Promises
 //  P1 Before    What begin() has said is on the disk when it returns: the code may run after it.
-//  P2 Whole     versions.json is replaced: after a crash, or a loss of power, it has the facts before
-//               a change or after it. The bytes that it names are on the disk before it.
+//  P2 Whole     versions.json is replaced: after a crash, or a loss of power, it has the facts
+//               before a change or after it. The bytes that it names are on the disk before it.
 //  P3 Verified  go_back() gives bytes with the hash that was noted, or none.
 //  P4 Tidy      Bytes that no place names go with the next change.
 //  P5 Caution   A change that cannot be written has not happened, except for what speaks against a
-//               version: that holds as long as this process runs, and is written with the next change.
+//               version: that holds as long as this process runs, and is written with the next
+//               change.
 //  P6 Moved     Files of earlier servers are taken over, and removed when versions.json is written.
-//  P7 Damage    A file that is not ours is put aside with the suffix `.damaged`, and the ledger begins
-//               without its facts: problems() says so.
+//  P7 Damage    A file that is not ours is put aside with the suffix `.damaged`, and the ledger
+//               begins without its facts: problems() says so.
 //
-// Bounded    kMaxPlaces; of places whose files are gone the last kMaxGone; else as version_facts.hpp.
+// Bounded    kMaxPlaces; of places whose files are gone the last kMaxGone; else as
+//            version_facts.hpp.
 // Threads    Any. Only changes wait for the disk.
 // Failure    What the system says (kUnavailable, kForbidden, kInternal), with the path.
 class VersionLedger {
@@ -88,8 +90,8 @@ class VersionLedger {
     std::string sha256;
     std::filesystem::path copy;
   };
-  // `served` goes on until the content `next` of the file is proven. With `next` proven already there
-  // is nothing to try.
+  // `served` goes on until the content `next` of the file is proven. With `next` proven already
+  // there is nothing to try.
   //   Failure   Also kLimitExceeded; kInvalidArgument: the file's name is not UTF-8.
   [[nodiscard]] Result<void> begin(const std::filesystem::path& file, const std::string& next,
                                    const Version& served);

@@ -1,45 +1,49 @@
 /*
  * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 1.0.
  *
- * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the two
- * includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
+ * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the
+ * two includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
  *
- * A plugin is a shared library that exports ONE data symbol, `hearth_plugin_v1`, and carries ONE ELF note
- * with the same facts (HEARTH_PLUGIN_NOTE), so that the host knows what a file is before it runs any of it.
- * Everything else is hidden by a version script (plugin-api/cmake/plugin.map).
+ * A plugin is a shared library that exports ONE data symbol, `hearth_plugin_v1`, and carries ONE
+ * ELF note with the same facts (HEARTH_PLUGIN_NOTE), so that the host knows what a file is before
+ * it runs any of it. Everything else is hidden by a version script (plugin-api/cmake/plugin.map).
  *
  *     file found -> note read -> hearth_plugin_v1 checked -> init(host, config)           [loader]
- *     an agent is needed -> create -> START -> CONNECTING/CONNECT/MESSAGE/CALL/... events  [instance]
- *     idle, replaced, shut down -> EVICT (if the class has a grace) -> destroy             [instance]
- *     no instance left -> deinit                                                           [loader]
+ *     an agent is needed -> create -> START -> CONNECTING/CONNECT/MESSAGE/CALL/... events
+ *     [instance] idle, replaced, shut down -> EVICT (if the class has a grace) -> destroy
+ *     [instance] no instance left -> deinit
+ *     [loader]
  *
  * Threads. Each function carries one tag:
  *   [loader]    one thread of the host; never at the same time as another [loader] call.
- *   [instance]  serialised for each agent; the OS thread may differ from call to call, so keep nothing in
- *               thread-local storage between calls. Never re-entrant: the host never calls a plugin from
- *               inside a host function.
+ *   [instance]  serialised for each agent; the OS thread may differ from call to call, so keep
+ *               nothing in thread-local storage between calls. Never re-entrant: the host never
+ *               calls a plugin from inside a host function.
  *   [any]       every thread, at any time between init and the end of deinit.
  *   A host function called on a wrong thread returns HEARTH_E_WRONG_THREAD and does nothing.
  *
- * Memory. Bytes are borrowed for the duration of the call, both ways; the receiver copies. Nobody frees the
- * other's memory. Bytes that a host function gives through an out parameter stay valid until the plugin's
- * next call to the host for the same agent or until the plugin returns to the host, whichever is first.
- * That next call may take them, or a part of them, as its argument: they stay valid until it returns, also if
- * it replaces what they show (get() of hearth.state/1 and then set() with a part of it).
+ * Memory. Bytes are borrowed for the duration of the call, both ways; the receiver copies. Nobody
+ * frees the other's memory. Bytes that a host function gives through an out parameter stay valid
+ * until the plugin's next call to the host for the same agent or until the plugin returns to the
+ * host, whichever is first. That next call may take them, or a part of them, as its argument: they
+ * stay valid until it returns, also if it replaces what they show (get() of hearth.state/1 and then
+ * set() with a part of it).
  * A null `ptr` is allowed only with `len` 0. Text is UTF-8 without a final NUL; the host refuses
- * invalid UTF-8 with HEARTH_E_INVALID where text is asked for. JSON is nested at most HEARTH_MAX_JSON_DEPTH
- * levels deep (hearth/json_rules.h), its numbers fit a double, and escaped surrogates come in pairs: the host
- * refuses other JSON with HEARTH_E_INVALID, and gives none as arguments of a CALL or as the state. The body of a
- * MESSAGE or a REQUEST is what the client has sent.
+ * invalid UTF-8 with HEARTH_E_INVALID where text is asked for. JSON is nested at most
+ * HEARTH_MAX_JSON_DEPTH levels deep (hearth/json_rules.h), its numbers fit a double, and escaped
+ * surrogates come in pairs: the host refuses other JSON with HEARTH_E_INVALID, and gives none as
+ * arguments of a CALL or as the state. The body of a MESSAGE or a REQUEST is what the client has
+ * sent.
  *
- * Errors. Functions return 0 (or a positive value where that says so) or a negative HEARTH_E_*. Codes are
- * stable, texts are not. No exception, panic or longjmp may cross this interface. exit() and abort() are
- * crashes of the host.
+ * Errors. Functions return 0 (or a positive value where that says so) or a negative HEARTH_E_*.
+ * Codes are stable, texts are not. No exception, panic or longjmp may cross this interface. exit()
+ * and abort() are crashes of the host.
  *
- * Growth. What was released never changes. Tables grow at the end only: a member exists if it lies within
- * `struct_size` (HEARTH_HAS). Whole areas are extensions, named by strings such as "hearth.sql/1" and frozen
- * (hearth/ext/). An event kind, flag or operation that a plugin does not know is answered with
- * HEARTH_E_UNSUPPORTED; the same holds for the host. That makes appending safe.
+ * Growth. What was released never changes. Tables grow at the end only: a member exists if it lies
+ * within `struct_size` (HEARTH_HAS). Whole areas are extensions, named by strings such as
+ * "hearth.sql/1" and frozen (hearth/ext/). An event kind, flag or operation that a plugin does not
+ * know is answered with HEARTH_E_UNSUPPORTED; the same holds for the host. That makes appending
+ * safe.
  */
 #ifndef HEARTH_ABI_H
 #define HEARTH_ABI_H
@@ -64,7 +68,7 @@ extern "C" {
 #define HEARTH_HAS(table, type, member) \
   ((table)->struct_size >= offsetof(type, member) + sizeof((table)->member) && (table)->member != 0)
 
-/* ---- words -------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* A run of bytes, borrowed. */
 typedef struct hearth_bytes {
@@ -103,61 +107,69 @@ typedef uint64_t hearth_agent;
 struct hearth_host;
 struct hearth_class;
 
-/* ---- what the host tells an agent --------------------------------------------------------------------- */
+/* ---- what the host tells an agent ------------------------------------------------------------ */
 
 /*
- * Kinds of events. "asynchronous" kinds have `call` != 0: if on_event returns HEARTH_OK the event is accepted
- * and must be completed exactly once (hearth_host.complete), inside on_event or any time later. If on_event
- * returns an error the event is refused: it must not be completed, and the host answers for the plugin.
- * "synchronous" kinds have `call` == 0 and are over when on_event returns.
+ * Kinds of events. "asynchronous" kinds have `call` != 0: if on_event returns HEARTH_OK the event
+ * is accepted and must be completed exactly once (hearth_host.complete), inside on_event or any
+ * time later. If on_event returns an error the event is refused: it must not be completed, and the
+ * host answers for the plugin. "synchronous" kinds have `call` == 0 and are over when on_event
+ * returns.
  *
- * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class has no interest in it, and
- * counts as completed with OK.
+ * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class has
+ * no interest in it, and counts as completed with OK.
  */
 enum {
-  /* asynchronous. The first event after create. Until it is completed all others wait. An error fails the
-   * start: the agent is destroyed, waiting events are answered with an error, the next event tries again. */
+  /* asynchronous. The first event after create. Until it is completed all others wait. An error
+   * fails the start: the agent is destroyed, waiting events are answered with an error, the next
+   * event tries again. */
   HEARTH_EVENT_START = 1,
 
-  /* synchronous. A client wants to connect. name: request target ("/agents/counter/a?x=1"). The plugin may
-   * set tags and flags and read request headers (hearth.connections/1). An error refuses the client
-   * (FORBIDDEN: close code 4403, else 1011); for another code call close() of that extension and return OK.
-   * UNSUPPORTED accepts it. */
+  /* synchronous. A client wants to connect. name: request target ("/agents/counter/a?x=1"). The
+   * plugin may set tags and flags and read request headers (hearth.connections/1). An error refuses
+   * the client (FORBIDDEN: close code 4403, else 1011); for another code call close() of that
+   * extension and return OK. UNSUPPORTED accepts it. */
   HEARTH_EVENT_CONNECTING = 2,
 
-  /* asynchronous. The client is connected and has its handshake frames. name: as above. The connection's
-   * messages wait until this is completed.
-   * May come again for the same connection: if the agent is evicted before it was completed, it is the first that the next instance
-   * hears of the client, without CONNECTING, with the tags, flags and attachment that it has, and what it sent still waiting behind it.
-   * That may be an instance of another version, and the client may have left by then. Completed once, it never comes again. */
+  /* asynchronous. The client is connected and has its handshake frames. name: as above. The
+   * connection's messages wait until this is completed.
+   * May come again for the same connection: if the agent is evicted before it was completed, it is
+   * the first that the next instance hears of the client, without CONNECTING, with the tags, flags
+   * and attachment that it has, and what it sent still waiting behind it. That may be an instance
+   * of another version, and the client may have left by then. Completed once, it never comes again.
+   */
   HEARTH_EVENT_CONNECT = 3,
 
-  /* asynchronous. A frame that is no frame of the protocol. flags: HEARTH_MESSAGE_TEXT or _BINARY. */
+  /* asynchronous. A frame that is no frame of the protocol. flags: HEARTH_MESSAGE_TEXT or _BINARY.
+   */
   HEARTH_EVENT_MESSAGE = 4,
 
   /* asynchronous. The connection is gone. name: the reason; flags: the close code, plus
    * HEARTH_CLOSE_WAS_CLEAN if the closing handshake was completed. */
   HEARTH_EVENT_CLOSE = 5,
 
-  /* asynchronous. A client calls a method. name: method; body: JSON array of arguments; connection: the
-   * caller's or 0. Completed with a JSON value, or with empty bytes for "no value". emit() sends parts of a
-   * streaming answer (one JSON value each). NOT_FOUND: there is no such method. After an eviction it may come again if the
-   * class has promised that this does no harm: hearth.methods/1. */
+  /* asynchronous. A client calls a method. name: method; body: JSON array of arguments; connection:
+   * the caller's or 0. Completed with a JSON value, or with empty bytes for "no value". emit()
+   * sends parts of a streaming answer (one JSON value each). NOT_FOUND: there is no such method.
+   * After an eviction it may come again if the class has promised that this does no harm:
+   * hearth.methods/1. */
   HEARTH_EVENT_CALL = 6,
 
   /* asynchronous. An HTTP request. name: method; body: the body; the rest through hearth.http/1. */
   HEARTH_EVENT_REQUEST = 7,
 
-  /* synchronous. A client asks to replace the state. body: the new state (JSON); connection: the client.
-   * Sent only to classes with HEARTH_CLASS_CHECKS_STATE. OK or UNSUPPORTED accepts, any error rejects. */
+  /* synchronous. A client asks to replace the state. body: the new state (JSON); connection: the
+   * client. Sent only to classes with HEARTH_CLASS_CHECKS_STATE. OK or UNSUPPORTED accepts, any
+   * error rejects. */
   HEARTH_EVENT_STATE_CHECK = 8,
 
-  /* asynchronous. The state was replaced. body: the state (JSON); connection: the client that did it, or 0
-   * for the agent itself. Sent only to classes with HEARTH_CLASS_WATCHES_STATE. */
+  /* asynchronous. The state was replaced. body: the state (JSON); connection: the client that did
+   * it, or 0 for the agent itself. Sent only to classes with HEARTH_CLASS_WATCHES_STATE. */
   HEARTH_EVENT_STATE_CHANGED = 9,
 
-  /* asynchronous. The agent will be destroyed when this is completed or when deadline_ms have passed.
-   * flags: HEARTH_EVICT_*. Sent only if the class has an eviction grace; eviction may always be sudden. */
+  /* asynchronous. The agent will be destroyed when this is completed or when deadline_ms have
+   * passed. flags: HEARTH_EVICT_*. Sent only if the class has an eviction grace; eviction may
+   * always be sudden. */
   HEARTH_EVENT_EVICT = 10
 };
 
@@ -210,11 +222,11 @@ enum {
   HEARTH_OP_OFFLOAD = 2 /* ext/offload.h */
 };
 
-/* ---- what an agent may ask of the host ---------------------------------------------------------------- */
+/* ---- what an agent may ask of the host ------------------------------------------------------- */
 
 /*
- * One table a loaded library, unchanging, valid from init to the end of deinit. Every function takes the
- * table itself first: the host needs no global state to serve it.
+ * One table a loaded library, unchanging, valid from init to the end of deinit. Every function
+ * takes the table itself first: the host needs no global state to serve it.
  */
 typedef struct hearth_host {
   uint32_t struct_size;
@@ -223,49 +235,51 @@ typedef struct hearth_host {
   uint32_t flags; /* 0 */
   uint32_t reserved;
 
-  /* The table of an extension ("hearth.sql/1"), or null if the host does not have it. The table is as
-   * long-lived as `host`. [any] */
+  /* The table of an extension ("hearth.sql/1"), or null if the host does not have it. The table is
+   * as long-lived as `host`. [any] */
   const void* (*get_extension)(const struct hearth_host* host, const char* id);
 
-  /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks for.
-   * status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote to storage
-   * before this call is committed before the answer leaves.
-   * `call` 0 with an error: the text of the error that create or a synchronous event is about to return.
-   * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a CALL's body is
-   * not JSON; the caller has then been answered with an error; or the event is durable work, a fiber, a schedule
-   * or a queue item, and a savepoint of hearth.sql/1 is open: nothing has happened, end that first), LIMIT (body too
-   * large; the caller has been answered likewise). [instance] */
+  /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks
+   * for. status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote
+   * to storage before this call is committed before the answer leaves.
+   * `call` 0 with an error: the text of the error that create or a synchronous event is about to
+   * return.
+   * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a
+   * CALL's body is not JSON; the caller has then been answered with an error; or the event is
+   * durable work, a fiber, a schedule or a queue item, and a savepoint of hearth.sql/1 is open:
+   * nothing has happened, end that first), LIMIT (body too large; the caller has been answered
+   * likewise). [instance] */
   hearth_status (*complete)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
                             hearth_status status, hearth_bytes body);
 
   /* Sends one part of a streaming answer to a CALL (a JSON value) or a REQUEST (bytes of the body).
-   * Errors: GONE (also when the client has left: stop the work), INVALID, LIMIT, UNSUPPORTED (kind has no
-   * parts). [instance] */
+   * Errors: GONE (also when the client has left: stop the work), INVALID, LIMIT, UNSUPPORTED (kind
+   * has no parts). [instance] */
   hearth_status (*emit)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
                         hearth_bytes part);
 
-  /* Starts an operation. Never calls back before it returns. If it returns OK, on_result brings exactly one
-   * result with HEARTH_RESULT_FINAL for `token`, unless the operation is cancelled or the agent destroyed.
-   * The token is the plugin's own; *id is for cancel(). Errors: UNSUPPORTED, INVALID (request malformed),
-   * LIMIT (too many in flight), CLOSING. [instance] */
+  /* Starts an operation. Never calls back before it returns. If it returns OK, on_result brings
+   * exactly one result with HEARTH_RESULT_FINAL for `token`, unless the operation is cancelled or
+   * the agent destroyed. The token is the plugin's own; *id is for cancel(). Errors: UNSUPPORTED,
+   * INVALID (request malformed), LIMIT (too many in flight), CLOSING. [instance] */
   hearth_status (*submit)(const struct hearth_host* host, hearth_agent agent, uint32_t operation,
                           hearth_bytes request, uint64_t token, uint64_t* id);
 
-  /* Gives up on an operation. OK: no result will come. GONE: it has ended or its result is on the way, and
-   * if no FINAL result was seen yet, none will come. [instance] */
+  /* Gives up on an operation. OK: no result will come. GONE: it has ended or its result is on the
+   * way, and if no FINAL result was seen yet, none will come. [instance] */
   hearth_status (*cancel)(const struct hearth_host* host, hearth_agent agent, uint64_t id);
 
-  /* A text for people about the last error that a host function returned for this agent; empty if none.
-   * [instance] */
+  /* A text for people about the last error that a host function returned for this agent; empty if
+   * none. [instance] */
   hearth_status (*last_error)(const struct hearth_host* host, hearth_agent agent,
                               hearth_bytes* text);
 
-  /* The only way in from other threads: on_result is called with HEARTH_OP_POST, FINAL and `token`, soon, on
-   * the agent's own thread. GONE is normal: the agent was destroyed meanwhile. [any] */
+  /* The only way in from other threads: on_result is called with HEARTH_OP_POST, FINAL and `token`,
+   * soon, on the agent's own thread. GONE is normal: the agent was destroyed meanwhile. [any] */
   hearth_status (*post)(const struct hearth_host* host, hearth_agent agent, uint64_t token);
 } hearth_host;
 
-/* ---- what a plugin provides --------------------------------------------------------------------------- */
+/* ---- what a plugin provides ------------------------------------------------------------------ */
 
 /* hearth_class.flags */
 enum {
@@ -278,33 +292,38 @@ typedef struct hearth_class {
   uint32_t struct_size;
   uint32_t flags; /* HEARTH_CLASS_* */
 
-  /* "ChatRoom": [A-Za-z_][A-Za-z0-9_-]{0,63}. Clients reach it at /agents/chat-room/NAME. NUL-terminated. */
+  /* "ChatRoom": [A-Za-z_][A-Za-z0-9_-]{0,63}. Clients reach it at /agents/chat-room/NAME.
+   * NUL-terminated. */
   const char* name;
   const char* version; /* the author's own, for people: "1.2.0". NUL-terminated. */
 
-  /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of the class's
-   * YAML file as JSON ("{}" if there is none). May use the host's direct functions, but not submit(): FORBIDDEN.
-   * On error nothing was made and *instance is not read. [instance] */
+  /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of
+   * the class's YAML file as JSON ("{}" if there is none). May use the host's direct functions, but
+   * not submit(): FORBIDDEN. On error nothing was made and *instance is not read. [instance] */
   hearth_status (*create)(const struct hearth_class* self, const hearth_host* host,
                           hearth_agent agent, hearth_bytes name, hearth_bytes options,
                           void** instance);
 
-  /* Frees the instance and everything that it holds, suspended work too. Cannot fail. Host functions answer
-   * CLOSING while it runs, but log, cancel and last_error work. Called exactly once after a successful create. [instance] */
+  /* Frees the instance and everything that it holds, suspended work too. Cannot fail. Host
+   * functions answer CLOSING while it runs, but log, cancel and last_error work. Called exactly
+   * once after a successful create. [instance] */
   void (*destroy)(void* instance);
 
-  /* An event; see HEARTH_EVENT_*. Unknown kinds must be answered HEARTH_E_UNSUPPORTED. [instance] */
+  /* An event; see HEARTH_EVENT_*. Unknown kinds must be answered HEARTH_E_UNSUPPORTED. [instance]
+   */
   hearth_status (*on_event)(void* instance, const hearth_event* event);
 
-  /* The host has given up on an accepted event, because its deadline has passed: `call` is dead, complete() for it
-   * answers GONE. (A client that leaves does not end the work it asked for; emit() then answers GONE, and what
-   * complete() gives is dropped.) The plugin should stop the work. [instance] */
+  /* The host has given up on an accepted event, because its deadline has passed: `call` is dead,
+   * complete() for it answers GONE. (A client that leaves does not end the work it asked for;
+   * emit() then answers GONE, and what complete() gives is dropped.) The plugin should stop the
+   * work. [instance] */
   void (*on_cancel)(void* instance, uint64_t call);
 
   /* A result of an operation, or a post. Unknown tokens must be ignored. [instance] */
   void (*on_result)(void* instance, const hearth_result* result);
 
-  /* The plugin's side of an extension (such as "hearth.offload/1"), or null. May be null itself. [any] */
+  /* The plugin's side of an extension (such as "hearth.offload/1"), or null. May be null itself.
+   * [any] */
   const void* (*get_extension)(const struct hearth_class* self, const char* id);
 } hearth_class;
 
@@ -317,12 +336,12 @@ typedef struct hearth_plugin {
   uint32_t flags;       /* HEARTH_PLUGIN_* */
   uint32_t class_count; /* at least 1 */
 
-  /* Called once after loading, before anything else. `config`: reserved, empty JSON object. An error refuses
-   * the library. [loader] */
+  /* Called once after loading, before anything else. `config`: reserved, empty JSON object. An
+   * error refuses the library. [loader] */
   hearth_status (*init)(const hearth_host* host, hearth_bytes config);
 
-  /* Called once when no instance is left. HEARTH_E_BUSY: something still runs; the library stays loaded.
-   * [loader] */
+  /* Called once when no instance is left. HEARTH_E_BUSY: something still runs; the library stays
+   * loaded. [loader] */
   hearth_status (*deinit)(void);
 
   /* The class at `index`; null for index >= class_count. [loader] */
@@ -335,13 +354,14 @@ enum {
 };
 
 /*
- * The ELF note: owner "HEARTH", type 1, in a section ".note.hearth". The description holds the fields below
- * (packed, little-endian) and `manifest_size` bytes of JSON:
+ * The ELF note: owner "HEARTH", type 1, in a section ".note.hearth". The description holds the
+ * fields below (packed, little-endian) and `manifest_size` bytes of JSON:
  *
- *   {"plugin": "counter", "version": "1.0.0", "classes": ["Counter"], "extensions": ["hearth.sql/1"]}
+ *   {"plugin": "counter", "version": "1.0.0", "classes": ["Counter"], "extensions":
+ *   ["hearth.sql/1"]}
  *
- * plugin, version and classes are required; extensions lists those the plugin cannot work without. The host
- * refuses a library whose note and symbol disagree. At most 64 KiB.
+ * plugin, version and classes are required; extensions lists those the plugin cannot work without.
+ * The host refuses a library whose note and symbol disagree. At most 64 KiB.
  */
 #define HEARTH_NOTE_TYPE 1
 #define HEARTH_NOTE_OWNER "HEARTH"
@@ -388,7 +408,7 @@ typedef struct hearth_note {
 #define HEARTH_EXPORT __attribute__((visibility("default"), used))
 #endif
 
-/* ---- frozen layout ------------------------------------------------------------------------------------ */
+/* ---- frozen layout --------------------------------------------------------------------------- */
 
 HEARTH_STATIC_ASSERT(sizeof(void*) == 8, "Hearth's ABI is for 64-bit systems");
 HEARTH_STATIC_ASSERT(sizeof(hearth_bytes) == 16, "frozen");

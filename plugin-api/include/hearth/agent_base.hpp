@@ -50,12 +50,14 @@ enum class EvictReason : std::uint32_t {
 
 // One agent of a class: its clients, its state, its database.
 //
-// Threads   One event at a time, so members need no lock. While a handler waits (co_await), other events run:
-//           look again at what you knew before. The thread may differ from event to event.
-// Lifetime  Made when something happens to the agent, gone when it is idle or its code is replaced, at any
-//           co_await and without warning. What must survive is in the state or the database; members are a cache.
-// Turn      What is written up to the next co_await, or the end of the handler, is one transaction, on disk
-//           before anything that was sent after it leaves.
+// Threads   One event at a time, so members need no lock. While a handler waits (co_await), other
+//           events run: look again at what you knew before. The thread may differ from event to
+//           event.
+// Lifetime  Made when something happens to the agent, gone when it is idle or its code is replaced,
+//           at any co_await and without warning. What must survive is in the state or the database;
+//           members are a cache.
+// Turn      What is written up to the next co_await, or the end of the handler, is one transaction,
+//           on disk before anything that was sent after it leaves.
 // Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
 class Agent : public detail::ScheduleCalls<Agent>,
               public detail::QueueCalls<Agent>,
@@ -66,23 +68,27 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // ---- override what you need; what you do not override costs nothing -------------------------------------
+  // ---- override what you need; what you do not override costs nothing ---------------------------
   // NOLINTBEGIN(performance-unnecessary-value-param): coroutines keep their parameters only by value
 
   // The state to show until one is set. Not stored.
   virtual Json initial_state() { return nullptr; }
-  // For a class with `static constexpr unsigned schema_version = 2;` that finds data of an older version; `from` is 0 if a class without
-  // versions wrote them. Before on_start, in a transaction that on_migrate itself cannot end: if it fails, nothing has changed, waiting
-  // events get an error, and the next one tries again. Fibers, schedules and the queue have to wait for on_start. Not overridden:
-  // nothing is to be done from 0, and any other version is an error.
+  // For a class with `static constexpr unsigned schema_version = 2;` that finds data of an older
+  // version; `from` is 0 if a class without versions wrote them. Before on_start, in a transaction
+  // that on_migrate itself cannot end: if it fails, nothing has changed, waiting events get an
+  // error, and the next one tries again. Fibers, schedules and the queue have to wait for on_start.
+  // Not overridden: nothing is to be done from 0, and any other version is an error.
   virtual Task<void> on_migrate(unsigned /*from*/, unsigned /*to*/) { return {}; }
-  // Before the first event. If it fails, waiting events get the error, and the next one tries again.
+  // Before the first event. If it fails, waiting events get the error, and the next one tries
+  // again.
   virtual Task<void> on_start() { return {}; }
-  // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it with 1011.
+  // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it
+  // with 1011.
   virtual void on_connecting(Connecting& /*client*/) {}
-  // It is connected. Its messages wait until this has ended. An eviction in its middle does not end the connection: on_connect comes again,
-  // from its beginning, in the next instance, perhaps of another version; on_connecting does not. Once it has ended, also with an
-  // exception, it never comes again for this client.
+  // It is connected. Its messages wait until this has ended. An eviction in its middle does not end
+  // the connection: on_connect comes again, from its beginning, in the next instance, perhaps of
+  // another version; on_connecting does not. Once it has ended, also with an exception, it never
+  // comes again for this client.
   virtual Task<void> on_connect(Connection /*client*/) { return {}; }
   // A frame that is no frame of the protocol.
   virtual Task<void> on_message(Connection /*client*/, Message /*message*/) { return {}; }
@@ -101,31 +107,34 @@ class Agent : public detail::ScheduleCalls<Agent>,
   virtual Task<void> on_state_changed(Json /*next*/, std::optional<Connection> /*source*/) {
     return {};
   }
-  // Only if the class's YAML grants a grace: the agent leaves memory when this has ended or the grace is over.
+  // Only if the class's YAML grants a grace: the agent leaves memory when this has ended or the
+  // grace is over.
   virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
-  // A fiber was interrupted by an eviction or a crash: begin it again from `fiber.snapshot`, or let it go. Offered
-  // after on_start, the oldest first, one at a time; clients are served meanwhile. If it fails the fiber is offered
-  // again later. Not overridden: interrupted fibers are dropped, with a warning in the log.
-  // `fiber` stays valid until this has ended.
+  // A fiber was interrupted by an eviction or a crash: begin it again from `fiber.snapshot`, or let
+  // it go. Offered after on_start, the oldest first, one at a time; clients are served meanwhile.
+  // If it fails the fiber is offered again later. Not overridden: interrupted fibers are dropped,
+  // with a warning in the log. `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
-  // Several fibers were interrupted: in which order they are to be recovered, and how many at once. Not overridden, or
-  // if it fails: the oldest first, one at a time. `fibers` stays valid until this has ended.
+  // Several fibers were interrupted: in which order they are to be recovered, and how many at once.
+  // Not overridden, or if it fails: the oldest first, one at a time. `fibers` stays valid until
+  // this has ended.
   virtual Task<RecoveryPlan> on_fibers_recovered(const std::vector<InterruptedFiber>& /*fibers*/) {
     return RecoveryPlan();
   }
-  // A managed fiber is settled, however that came; also by a cancel, and in another instance. At least once: if this
-  // fails, or the server is killed meanwhile, it is called again. `fiber` stays valid until this has ended.
+  // A managed fiber is settled, however that came; also by a cancel, and in another instance. At
+  // least once: if this fails, or the server is killed meanwhile, it is called again. `fiber` stays
+  // valid until this has ended.
   virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
   // How schedule(), queue() and retry() try again when they are not told otherwise.
   virtual RetryOptions retry_defaults() { return {}; }
   // NOLINTEND(performance-unnecessary-value-param)
 
-  // ---- itself ----------------------------------------------------------------------------------------------
+  // ---- itself -----------------------------------------------------------------------------------
 
   [[nodiscard]] const std::string& name() const { return live().name(); }
   [[nodiscard]] std::string_view class_name() const { return live().definition().name; }
-  // The `options` of the class's YAML file. A class with a struct Options and a constructor that takes one
-  // gets them typed and checked instead.
+  // The `options` of the class's YAML file. A class with a struct Options and a constructor that
+  // takes one gets them typed and checked instead.
   [[nodiscard]] Json options() const { return parse_json(live().options()); }
   // Leave memory soon, and come back from storage with the next event. Clients stay connected.
   void request_eviction() {
@@ -133,31 +142,34 @@ class Agent : public detail::ScheduleCalls<Agent>,
     live().check(table.evict(live().host(), live().id()), "evict");
   }
 
-  // Be gone for good: state, tables, durable work, and this instance soon after the running handler has returned. Certain
-  // when it returns, also if the server is killed then. What the handler answers still leaves; other handlers that wait are
-  // cancelled, and whoever called them is told. Clients are closed with 4410 and do not come back by themselves, without
-  // on_close: close() those that should, with 1012, before. The next event for this name meets a new, empty agent.
+  // Be gone for good: state, tables, durable work, and this instance soon after the running handler
+  // has returned. Certain when it returns, also if the server is killed then. What the handler
+  // answers still leaves; other handlers that wait are cancelled, and whoever called them is told.
+  // Clients are closed with 4410 and do not come back by themselves, without on_close: close()
+  // those that should, with 1012, before. The next event for this name meets a new, empty agent.
   void destroy() {
     const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
     live().check(table.destroy(live().host(), live().id()), "destroy");
   }
 
-  // ---- state: one JSON value, stored, and in step with every client ------------------------------------------
+  // ---- state: one JSON value, stored, and in step with every client -----------------------------
 
-  // null if there is none. The reference is good until the next state() or set_state(), and not across a co_await.
+  // null if there is none. The reference is good until the next state() or set_state(), and not
+  // across a co_await.
   [[nodiscard]] const Json& state();
-  // As a struct with HEARTH_FIELDS, or whatever read_json() takes. Clients may have put anything there: if it does not fit,
-  // Error(INVALID) names the field.
+  // As a struct with HEARTH_FIELDS, or whatever read_json() takes. Clients may have put anything
+  // there: if it does not fit, Error(INVALID) names the field.
   template <class T>
   [[nodiscard]] T state() {
     return read_json<T>(state(), "state");
   }
-  // Stores it with this turn and sends it to every client that speaks the protocol. Runs validate_state first.
-  // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the call or
-  //           message of a readonly client is handled; HostError(LIMIT).
+  // Stores it with this turn and sends it to every client that speaks the protocol. Runs
+  // validate_state first.
+  // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the
+  //           call or message of a readonly client is handled; HostError(LIMIT).
   void set_state(const Json& next);
 
-  // ---- SQL -------------------------------------------------------------------------------------------------
+  // ---- SQL --------------------------------------------------------------------------------------
 
   // Runs one statement; ? takes the values in order (see sql.hpp for types and for reading rows).
   template <class... Values>
@@ -167,13 +179,14 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // auto t = transaction(); ... t.commit(); undoes rows and set_state(), see Transaction.
   Transaction transaction() { return Transaction(live()); }
 
-  // ---- clients ---------------------------------------------------------------------------------------------
+  // ---- clients ----------------------------------------------------------------------------------
 
   // The open ones in order of arrival; those with `tag`, if one is given.
   [[nodiscard]] std::vector<Connection> connections(std::string_view tag = {});
   // The oldest open one with this id.
   [[nodiscard]] std::optional<Connection> connection(std::string_view id);
-  // The client whose event is being handled; nullopt for HTTP, start, eviction and results of nobody's call.
+  // The client whose event is being handled; nullopt for HTTP, start, eviction and results of
+  // nobody's call.
   [[nodiscard]] std::optional<Connection> caller() {
     const std::uint64_t number = live().context().connection;
     return number == 0 ? std::nullopt : std::optional<Connection>(Connection(live(), number));
@@ -185,22 +198,23 @@ class Agent : public detail::ScheduleCalls<Agent>,
   void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
                     std::initializer_list<Connection> except = {});
 
-  // ---- waiting: co_await these -----------------------------------------------------------------------------
+  // ---- waiting: co_await these ------------------------------------------------------------------
 
   // In memory only: an eviction ends it without waking. An agent that sleeps is not idle.
   [[nodiscard]] detail::SleepAwaiter sleep(std::chrono::milliseconds time) {
     return detail::SleepAwaiter(live(),
                                 time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0);
   }
-  // Runs `function` on another thread, where it may block, and gives its value. It must not touch the agent, which
-  // may be gone by then: give it copies.
+  // Runs `function` on another thread, where it may block, and gives its value. It must not touch
+  // the agent, which may be gone by then: give it copies.
   template <class Function>
   [[nodiscard]] detail::OffloadAwaiter<std::decay_t<Function>> offload(Function&& function) {
     return detail::OffloadAwaiter<std::decay_t<Function>>(live(), std::forward<Function>(function));
   }
 
-  // Tries again what fails: `function` takes the number of the attempt, from 1, or nothing, and returns a value
-  // or a Task. After the n-th failure it waits between nothing and min(2^n * base_delay, max_delay).
+  // Tries again what fails: `function` takes the number of the attempt, from 1, or nothing, and
+  // returns a value or a Task. After the n-th failure it waits between nothing and min(2^n *
+  // base_delay, max_delay).
   // Failure   Error(INVALID) at once for options that make no sense; then the last failure.
   template <class Function>
   [[nodiscard]] auto retry(Function function, RetryOptions options)
@@ -213,7 +227,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return retry(std::move(function), retry_defaults());
   }
 
-  // ---- work that survives: see fiber.hpp; and schedule.hpp, queue.hpp, managed_fiber.hpp, of which Agent has the calls
+  // ---- work that survives: see fiber.hpp; and schedule.hpp, queue.hpp, managed_fiber.hpp, of
+  // which Agent has the calls
 
   // Not idle as long as it is held.
   [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }
@@ -222,20 +237,21 @@ class Agent : public detail::ScheduleCalls<Agent>,
   [[nodiscard]] auto keep_alive_while(Function function)
       -> Task<detail::TaskValue<std::invoke_result_t<Function&>>>;
 
-  // Runs `function(FiberContext&)` as a fiber and waits for what it gives or throws. Only the wait belongs to the
-  // caller: if the caller's event is cancelled (its client's deadline) the fiber goes on, so let `function` own
-  // what it uses.
+  // Runs `function(FiberContext&)` as a fiber and waits for what it gives or throws. Only the wait
+  // belongs to the caller: if the caller's event is cancelled (its client's deadline) the fiber
+  // goes on, so let `function` own what it uses.
   template <class Function>
   [[nodiscard]] auto run_fiber(std::string name, Function function)
       -> Task<detail::FiberValue<Function>>;
-  // Begins a fiber, which runs up to its first wait, and waits for nothing. Gives its id. What it throws is logged.
+  // Begins a fiber, which runs up to its first wait, and waits for nothing. Gives its id. What it
+  // throws is logged.
   template <class Function>
   std::string spawn_fiber(std::string_view name, Function function) {
     return detail::spawn(live(), name, detail::continued_by(live(), name), std::move(function));
   }
-  // In on_fiber_recovered: like spawn_fiber, in the place of the interrupted one, whose checkpoint it takes over.
-  // The first fiber of the same name that is begun inside the hook does so too, unless it is managed: a managed fiber
-  // goes on under its own id.
+  // In on_fiber_recovered: like spawn_fiber, in the place of the interrupted one, whose checkpoint
+  // it takes over. The first fiber of the same name that is begun inside the hook does so too,
+  // unless it is managed: a managed fiber goes on under its own id.
   // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
   template <class Function>
   std::string continue_fiber(const RecoveredFiber& fiber, Function function) {
@@ -245,7 +261,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // Failure   Error outside a fiber.
   void stash(const Json& checkpoint) { detail::running_fiber(live()).stash(checkpoint); }
 
-  // ---- time and chance: a test decides them ------------------------------------------------------------------
+  // ---- time and chance: a test decides them -----------------------------------------------------
 
   [[nodiscard]] std::chrono::sys_time<std::chrono::milliseconds> now() const {
     const auto& table = detail::need(live().tables().clock, HEARTH_EXT_CLOCK);
@@ -269,7 +285,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // A random UUID (version 4), in lower case.
   [[nodiscard]] std::string uuid() const;
 
-  // ---- for the SDK -----------------------------------------------------------------------------------------
+  // ---- for the SDK ------------------------------------------------------------------------------
 
   [[nodiscard]] detail::Activation& activation() { return live(); }
 

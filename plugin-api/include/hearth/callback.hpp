@@ -1,16 +1,18 @@
 #pragma once
-// Callbacks: the member functions that schedules and the queue call, by name. Listed like methods, but no client can call
-// them:
+// Callbacks: the member functions that schedules and the queue call, by name. Listed like methods,
+// but no client can call them:
 //
 //     static void methods(hearth::Methods<Reminder>& m) {
 //       m.add("remind_me", &Reminder::remind_me);        // for clients
 //       m.callback("remind", &Reminder::remind);         // for schedule() and queue()
 //     }
 //
-// Parameters  nothing; the payload, which may be what read_json() takes, by value (const references too, if it returns no
-//             Task); and last, if wanted, `const ScheduleRun&` or `const QueueItem&`, which is good until it has ended. A callback
-//             that has such a parameter is for schedules, or for the queue; others are for both.
-// Result      void or Task<void>; other values are dropped. What it throws counts as a failed attempt.
+// Parameters  nothing; the payload, which may be what read_json() takes, by value (const references
+//             too, if it returns no Task); and last, if wanted, `const ScheduleRun&` or `const
+//             QueueItem&`, which is good until it has ended. A callback that has such a parameter
+//             is for schedules, or for the queue; others are for both.
+// Result      void or Task<void>; other values are dropped. What it throws counts as a failed
+//             attempt.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>
@@ -156,7 +158,8 @@ Callback make_callback(const char* name, Pointer pointer) {
   return callback;
 }
 
-// Says in the log, once for each name, that the class has no callback of this name. In dispatch.hpp.
+// Says in the log, once for each name, that the class has no callback of this name. In
+// dispatch.hpp.
 void warn_if_unknown(Activation& activation, std::string_view callback);
 
 // False for NOT_FOUND. Failure: HostError for any other.

@@ -17,7 +17,8 @@
 
 namespace hearth {
 
-// A frame from a client that is no frame of the protocol. Its own copy: keep it across waits as you like.
+// A frame from a client that is no frame of the protocol. Its own copy: keep it across waits as you
+// like.
 class Message {
  public:
   Message(std::string payload, bool binary) : payload_(std::move(payload)), binary_(binary) {}
@@ -39,7 +40,8 @@ class Message {
 
 namespace detail {
 
-// What can be sent as one frame: text, bytes, JSON, a struct with HEARTH_FIELDS, or a message as it came.
+// What can be sent as one frame: text, bytes, JSON, a struct with HEARTH_FIELDS, or a message as it
+// came.
 struct Outgoing {
   // NOLINTBEGIN(google-explicit-constructor): send() takes any of these as it is
   Outgoing(std::string_view text) : payload(slice(text)) {}
@@ -64,10 +66,11 @@ struct Outgoing {
 
 }  // namespace detail
 
-// One client. A number with its agent: cheap to copy, but good only as long as the agent lives in memory. Keep
-// id() if you need it for longer, or put what you need into the attachment.
+// One client. A number with its agent: cheap to copy, but good only as long as the agent lives in
+// memory. Keep id() if you need it for longer, or put what you need into the attachment.
 //
-// The client may leave at any time: then send() and close() give false, and the rest throws HostError(GONE).
+// The client may leave at any time: then send() and close() give false, and the rest throws
+// HostError(GONE).
 class Connection {
  public:
   Connection(detail::Activation& activation, std::uint64_t number) noexcept
@@ -77,8 +80,8 @@ class Connection {
   [[nodiscard]] std::string id() const { return text(table().id, "connection id"); }
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
-  // The request that opened it: "/agents/counter/a?x=1", a value of its query, and (only until on_connect
-  // has ended) a header.
+  // The request that opened it: "/agents/counter/a?x=1", a value of its query, and (only until
+  // on_connect has ended) a header.
   [[nodiscard]] std::string target() const { return text(table().target, "connection target"); }
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const {
     return url_query(target(), name);
@@ -105,7 +108,8 @@ class Connection {
   }
 
   // A JSON value kept with the socket, also while the agent is not in memory. null if none was set.
-  // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested as deep as attachment() can read: Error(INVALID).
+  // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested as deep as attachment() can read:
+  //           Error(INVALID).
   [[nodiscard]] Json attachment() const {
     hearth_bytes bytes = {nullptr, 0};
     activation_->check(table().attachment(host(), agent(), number_, &bytes),
@@ -120,19 +124,20 @@ class Connection {
         "set attachment");
   }
 
-  // A readonly client may not change the state, neither directly nor through a method that it calls.
+  // A readonly client may not change the state, neither directly nor through a method that it
+  // calls.
   [[nodiscard]] bool readonly() const { return (flags() & HEARTH_CONNECTION_READONLY) != 0; }
   [[nodiscard]] bool no_protocol() const { return (flags() & HEARTH_CONNECTION_NO_PROTOCOL) != 0; }
   void set_readonly(bool on = true) const { set_flag(HEARTH_CONNECTION_READONLY, on); }
 
-  // Sends one frame: text, std::span<const std::byte>, Blob, Json, a struct with HEARTH_FIELDS, a Message.
-  // It leaves when what was written before is durable. False: the client has left.
+  // Sends one frame: text, std::span<const std::byte>, Blob, Json, a struct with HEARTH_FIELDS, a
+  // Message. It leaves when what was written before is durable. False: the client has left.
   bool send(const detail::Outgoing& frame) const {
     return arrived(table().send(host(), agent(), number_, frame.kind, frame.payload), "send");
   }
 
-  // Closes after what was sent before. The client of the npm package does not come back after 1008 and 4000
-  // to 4999. False: it has left already.
+  // Closes after what was sent before. The client of the npm package does not come back after 1008
+  // and 4000 to 4999. False: it has left already.
   bool close(unsigned code = 1000, std::string_view reason = {}) const {
     return arrived(table().close(host(), agent(), number_, code, detail::slice(reason)), "close");
   }

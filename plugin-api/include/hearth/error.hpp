@@ -1,6 +1,6 @@
 #pragma once
-// The exceptions of the SDK. None of them ever crosses the ABI: each entry into a plugin turns what was
-// thrown into a status and a text.
+// The exceptions of the SDK. None of them ever crosses the ABI: each entry into a plugin turns what
+// was thrown into a status and a text.
 
 #include <hearth/abi.h>
 
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// What an author throws to fail a call, a request or a hook with a code of their choice. The text reaches
-// the caller as it is; any other exception does the same with HEARTH_E_PLUGIN.
+// What an author throws to fail a call, a request or a hook with a code of their choice. The text
+// reaches the caller as it is; any other exception does the same with HEARTH_E_PLUGIN.
 //
 // Example   throw hearth::Error(HEARTH_E_NOT_FOUND, "no such room");   // HTTP answers 404
 class Error : public std::runtime_error {
@@ -26,14 +26,15 @@ class Error : public std::runtime_error {
   hearth_status code_;
 };
 
-// A function of the host failed. If it leaves a handler, the caller gets its text with HEARTH_E_PLUGIN: the
-// code is the host's word to the agent, not the agent's to its caller.
+// A function of the host failed. If it leaves a handler, the caller gets its text with
+// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller.
 class HostError : public Error {
  public:
   using Error::Error;
 };
 
-// A statement failed. what() has SQLite's words alone, so that a caller never reads the agent's SQL.
+// A statement failed. what() has SQLite's words alone, so that a caller never reads the agent's
+// SQL.
 class SqlError : public HostError {
  public:
   SqlError(hearth_status code, const std::string& text, std::string sql)

@@ -1,5 +1,6 @@
 #pragma once
-// What host and SDK agree on about each kind of event, beyond what abi.h says: one row a kind. No part of the ABI.
+// What host and SDK agree on about each kind of event, beyond what abi.h says: one row a kind. No
+// part of the ABI.
 
 #include <cstddef>
 #include <cstdint>

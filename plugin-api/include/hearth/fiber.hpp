@@ -6,28 +6,34 @@
 //     hearth::Task<void> import_from(hearth::FiberContext& fiber, int page) {
 //       for (; page < kPages; ++page) {
 //         co_await fetch(page);
-//         fiber.stash({{"page", page + 1}});           // from here on, this page is never fetched again
+//         fiber.stash({{"page", page + 1}});           // from here on, this page is never fetched
+//         again
 //       }
 //     }
 //     hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
 //       const int page = fiber.snapshot.is_null() ? 0 : fiber.snapshot.at("page").get<int>();
-//       continue_fiber(fiber, [this, page](hearth::FiberContext& next) { return import_from(next, page); });
-//       return {};
+//       continue_fiber(fiber, [this, page](hearth::FiberContext& next) { return import_from(next,
+//       page); }); return {};
 //     }
 //
-// Promises  The row is on disk before the work's first instruction, each checkpoint before stash() returns; the row goes
-//           in the same transaction as the last writes of the work. While a fiber runs the agent is not idle.
-//           What was written since the last wait is committed with a checkpoint: the rows of a step, the state and
-//           the stash belong together, if stash() comes last.
-// Ends      with the function: by a value, or by an exception, which reaches who waits in run_fiber() or the log.
-//           Not by an eviction: that destroys its frames, and it is interrupted.
-// Recovery  on_fiber_recovered() has a deadline, fibers.recovery_timeout of the class; a hook that misses it has failed. Once
-//           it has begun the continuation the fiber is recovered and the deadline is over: it may await run_fiber().
-// Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was written.
+// Promises  The row is on disk before the work's first instruction, each checkpoint before stash()
+//           returns; the row goes in the same transaction as the last writes of the work. While a
+//           fiber runs the agent is not idle. What was written since the last wait is committed
+//           with a checkpoint: the rows of a step, the state and the stash belong together, if
+//           stash() comes last.
+// Ends      with the function: by a value, or by an exception, which reaches who waits in
+//           run_fiber() or the log. Not by an eviction: that destroys its frames, and it is
+//           interrupted.
+// Recovery  on_fiber_recovered() has a deadline, fibers.recovery_timeout of the class; a hook that
+//           misses it has failed. Once it has begun the continuation the fiber is recovered and the
+//           deadline is over: it may await run_fiber().
+// Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was
+//           written.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.
-// Lifetime  The function is kept as long as the fiber runs: a coroutine lambda may have captures here. Let them be
-//           values, and `this`: the fiber may outlive the handler that began it.
-// Client    Changes of state count as those of the client whose event began it; caller() may have left.
+// Lifetime  The function is kept as long as the fiber runs: a coroutine lambda may have captures
+//           here. Let them be values, and `this`: the fiber may outlive the handler that began it.
+// Client    Changes of state count as those of the client whose event began it; caller() may have
+//           left.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber_record.hpp>
@@ -80,7 +86,8 @@ class FiberContext {
   FiberContext(const FiberContext&) = delete;
   FiberContext& operator=(const FiberContext&) = delete;
 
-  // Names it in the table cf_agents_runs and in logs. A continuation has a new one, unless it is managed.
+  // Names it in the table cf_agents_runs and in logs. A continuation has a new one, unless it is
+  // managed.
   [[nodiscard]] const std::string& id() const noexcept { return row_.id; }
   [[nodiscard]] const std::string& name() const noexcept { return row_.name; }
   // The checkpoint that it began with: null, or what the fiber that it continues had stashed last.
@@ -186,7 +193,8 @@ class FiberRoot : public Root {
   [[nodiscard]] virtual std::string result() const = 0;
   // The function, for another attempt at the work.
   [[nodiscard]] virtual std::unique_ptr<KeptWork> keep() = 0;
-  // The work has ended: the row goes with this turn. It stays if only the agent's own end has ended the work.
+  // The work has ended: the row goes with this turn. It stays if only the agent's own end has ended
+  // the work.
   void end() noexcept {
     ended_ = true;
     collect();
@@ -245,7 +253,8 @@ inline constexpr bool kIsResult = kIsOptional<Value> || std::is_constructible_v<
 template <>
 inline constexpr bool kIsResult<void> = true;
 
-// The function of a managed fiber that failed and has retries left. Not stored: a new instance asks the hook.
+// The function of a managed fiber that failed and has retries left. Not stored: a new instance asks
+// the hook.
 template <class Function>
 class KeptFunction final : public KeptWork {
  public:
@@ -329,8 +338,8 @@ inline FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexc
                                             : static_cast<FiberRoot*>(found->second.get());
 }
 
-// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that runs, once. A managed
-// one goes on under its own id, which only continue_fiber() can mean.
+// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that
+// runs, once. A managed one goes on under its own id, which only continue_fiber() can mean.
 inline const RecoveredFiber* continued_by(const Activation& activation, std::string_view name) {
   const Recovery* const recovery = activation.context().recovery;
   const bool continues =
@@ -410,8 +419,8 @@ void KeptFunction<Function>::resume(Activation& activation, const RecoveredFiber
   begin_detached(activation, context_, std::move(row), std::move(function_));
 }
 
-// Waits for a fiber that was just begun. Lives in the frame of run_fiber(); destroyed while it waits (the caller was
-// cancelled) it leaves the fiber alone.
+// Waits for a fiber that was just begun. Lives in the frame of run_fiber(); destroyed while it
+// waits (the caller was cancelled) it leaves the fiber alone.
 template <class Work>
 class FiberAwaiter final : public Waiter {
  public:

@@ -51,7 +51,8 @@ struct FiberRecord {
   [[nodiscard]] bool settled() const noexcept {
     return static_cast<std::uint32_t>(status) >= HEARTH_FIBER_INTERRUPTED;
   }
-  // Its result as a T, see read_json(). Failure: Error, with the status of one that has not completed.
+  // Its result as a T, see read_json(). Failure: Error, with the status of one that has not
+  // completed.
   template <class T>
   [[nodiscard]] T result_as() const;
 };

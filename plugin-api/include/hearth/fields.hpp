@@ -1,6 +1,7 @@
 #pragma once
-// Typed values from JSON and back: arguments of methods, options of a class, states. An error names the place
-// ("argument 2.size: expected integer"), because the person who reads it has not seen this code.
+// Typed values from JSON and back: arguments of methods, options of a class, states. An error names
+// the place ("argument 2.size: expected integer"), because the person who reads it has not seen
+// this code.
 
 #include <hearth/json.hpp>
 
@@ -15,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-// Inside a struct: makes it readable from a JSON object and writable as one. A missing key leaves the field
-// at its default.
+// Inside a struct: makes it readable from a JSON object and writable as one. A missing key leaves
+// the field at its default.
 //
 //     struct Options {
 //       int start = 0;
@@ -242,16 +243,19 @@ T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
 
 }  // namespace detail
 
-// `value` as a T: bool, an integer (also 2.0), a floating-point number, std::string, Json, std::optional
-// (null), std::vector, a struct with HEARTH_FIELDS, or a type that nlohmann/json can read.
-// Failure   Error(INVALID), whose text starts with the place inside `what` ("state.count: expected integer").
+// `value` as a T: bool, an integer (also 2.0), a floating-point number, std::string, Json,
+// std::optional (null), std::vector, a struct with HEARTH_FIELDS, or a type that nlohmann/json can
+// read.
+// Failure   Error(INVALID), whose text starts with the place inside `what` ("state.count: expected
+//           integer").
 template <class T>
 [[nodiscard]] T read_json(const Json& value, std::string_view what) {
   return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
                               detail::UnknownKeys::kIgnored);
 }
 
-// The options of a class: like read_json, but a key that the struct does not have is an error ("option strat: unknown; ...").
+// The options of a class: like read_json, but a key that the struct does not have is an error
+// ("option strat: unknown; ...").
 template <class T>
 [[nodiscard]] T read_options(const Json& value) {
   if (!value.is_object()) throw Error(HEARTH_E_INVALID, "options: expected object");

@@ -1,6 +1,6 @@
 #pragma once
-// JSON as plugins use it: nlohmann/json without streams, a writer that does not allocate but for its output,
-// and a parser that bounds the depth of what a stranger sends.
+// JSON as plugins use it: nlohmann/json without streams, a writer that does not allocate but for
+// its output, and a parser that bounds the depth of what a stranger sends.
 
 #include <hearth/error.hpp>
 #include <hearth/json_rules.h>
@@ -46,7 +46,8 @@ inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 namespace detail {
 
-// `text` as a JSON string with its quotes. The bytes are taken as UTF-8; the host refuses what is not.
+// `text` as a JSON string with its quotes. The bytes are taken as UTF-8; the host refuses what is
+// not.
 inline void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
   std::size_t plain = 0;  // start of the run that needs no escape
@@ -109,7 +110,8 @@ inline bool too_deep(std::string_view text) {
   return false;
 }
 
-// `text` with U+FFFD in the place of each escaped half of a character, which nlohmann/json refuses. Empty if there is none.
+// `text` with U+FFFD in the place of each escaped half of a character, which nlohmann/json refuses.
+// Empty if there is none.
 inline std::string without_lone_surrogates(std::string_view text) {
   if (text.find("\\u") == std::string_view::npos) return {};
   std::size_t at = hearth_lone_surrogate(text.data(), text.size(), 0);
@@ -179,7 +181,8 @@ inline void append_json(std::string& out, const Json& value) {
   return text;
 }
 
-// Half of a character that was cut in two (JavaScript writes it as an escape such as \uD83D) becomes U+FFFD.
+// Half of a character that was cut in two (JavaScript writes it as an escape such as \uD83D)
+// becomes U+FFFD.
 // Failure   Error(INVALID) if `text` is not one JSON value or is nested deeper than kMaxJsonDepth.
 [[nodiscard]] inline Json parse_json(std::string_view text) {
   if (detail::too_deep(text)) throw Error(HEARTH_E_INVALID, "JSON is nested too deeply");

@@ -1,5 +1,6 @@
 /*
- * hearth/json_rules.h: what the host and the SDK agree on about JSON text, beyond what JSON itself says. Plain C, and no part of the ABI.
+ * hearth/json_rules.h: what the host and the SDK agree on about JSON text, beyond what JSON itself
+ * says. Plain C, and no part of the ABI.
  */
 #ifndef HEARTH_JSON_RULES_H
 #define HEARTH_JSON_RULES_H
@@ -11,12 +12,13 @@ extern "C" {
 #endif
 
 /*
- * Arrays and objects inside each other, at most. Walking a value is recursive, and a client could otherwise send one that uses up
- * the stack.
+ * Arrays and objects inside each other, at most. Walking a value is recursive, and a client could
+ * otherwise send one that uses up the stack.
  */
 #define HEARTH_MAX_JSON_DEPTH 256
 
-/* What takes the place of the four digits of a lone surrogate: U+FFFD, as wherever JavaScript turns its strings into UTF-8. */
+/* What takes the place of the four digits of a lone surrogate: U+FFFD, as wherever JavaScript turns
+ * its strings into UTF-8. */
 #define HEARTH_REPLACEMENT_DIGITS "fffd"
 
 static inline int hearth_is_hex_digit(char c) {
@@ -34,8 +36,9 @@ static inline int hearth_surrogate_kind(const char* text, size_t size) {
 }
 
 /*
- * Where, from `from` on, the next \uXXXX escape stands that is half of a surrogate pair without the other half; `size` if there is
- * none. JavaScript writes one when a string was cut in the middle of a character ("\uD83D"), and no UTF-8 text can hold it.
+ * Where, from `from` on, the next \uXXXX escape stands that is half of a surrogate pair without the
+ * other half; `size` if there is none. JavaScript writes one when a string was cut in the middle of
+ * a character ("\uD83D"), and no UTF-8 text can hold it.
  */
 static inline size_t hearth_lone_surrogate(const char* text, size_t size, size_t from) {
   size_t at = from;

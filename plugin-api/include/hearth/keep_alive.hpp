@@ -7,13 +7,13 @@
 
 namespace hearth {
 
-// One reference that keeps the agent in memory. Fibers and events in progress do so anyway: this is for work that
-// is neither, such as an answer that is waited for from outside.
+// One reference that keeps the agent in memory. Fibers and events in progress do so anyway: this is
+// for work that is neither, such as an answer that is waited for from outside.
 //
-// Promises  Not evicted for idleness while any is held. After a crash the server wakes the agent again; what was
-//           held is then gone with the work that it stood for.
-// Lifetime  Not beyond the agent's: a member of the agent, or a local of a handler. The end of the agent may
-//           destroy it. Move-only.
+// Promises  Not evicted for idleness while any is held. After a crash the server wakes the agent
+//           again; what was held is then gone with the work that it stood for.
+// Lifetime  Not beyond the agent's: a member of the agent, or a local of a handler. The end of the
+//           agent may destroy it. Move-only.
 // Failure   keep_alive() throws HostError; releasing cannot fail.
 class [[nodiscard]] KeepAlive {
  public:

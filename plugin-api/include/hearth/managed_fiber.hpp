@@ -1,22 +1,26 @@
 #pragma once
-// Managed fibers: fibers with a record that outlives them. Who asked for the work, how far it is, what came out.
+// Managed fibers: fibers with a record that outlives them. Who asked for the work, how far it is,
+// what came out.
 //
 //     auto work = [this, order](hearth::FiberContext& fiber) { return charge(fiber, order); };
-//     const auto started = start_fiber("charge", work, {.idempotency_key = order.id, .input = order});
-//     if (started.accepted) log.info("order ", order.id, " is being charged");   // else somebody has asked before
-//     const hearth::FiberRecord record = co_await wait_fiber(started.record.id);
+//     const auto started = start_fiber("charge", work, {.idempotency_key = order.id, .input =
+//     order}); if (started.accepted) log.info("order ", order.id, " is being charged");   // else
+//     somebody has asked before const hearth::FiberRecord record = co_await
+//     wait_fiber(started.record.id);
 //     co_return record.result_as<Receipt>();
 //
-// Promises  All that fiber.hpp promises of a fiber. The record is there before the work begins; its end is written in the
-//           transaction of the work's last writes, and nothing undoes it: finished work is never offered again, a late end
-//           does not undo a cancel. The same key is accepted once; with another name or input it is a CONFLICT.
-// Value     What the function gives is stored as JSON. What it throws is the error; with max_retries its function is
-//           called again after a wait, in this instance or (as on_fiber_recovered, reason "retry") in a later one.
-// Recovery  on_fiber_recovered gets the record in `fiber.managed`, and goes on with continue_fiber(), under the same id; or
-//           says with settle_fiber() what came of it. If it does neither the record is "interrupted", until
-//           resolve_fiber() or retry_fiber().
-// Bounded   The class's YAML: fibers.max_records; they go after fibers.keep_completed and fibers.keep_failed.
-//           Input, metadata and result: limits.max_value each.
+// Promises  All that fiber.hpp promises of a fiber. The record is there before the work begins; its
+//           end is written in the transaction of the work's last writes, and nothing undoes it:
+//           finished work is never offered again, a late end does not undo a cancel. The same key
+//           is accepted once; with another name or input it is a CONFLICT.
+// Value     What the function gives is stored as JSON. What it throws is the error; with
+//           max_retries its function is called again after a wait, in this instance or (as
+//           on_fiber_recovered, reason "retry") in a later one.
+// Recovery  on_fiber_recovered gets the record in `fiber.managed`, and goes on with
+//           continue_fiber(), under the same id; or says with settle_fiber() what came of it. If it
+//           does neither the record is "interrupted", until resolve_fiber() or retry_fiber().
+// Bounded   The class's YAML: fibers.max_records; they go after fibers.keep_completed and
+//           fibers.keep_failed. Input, metadata and result: limits.max_value each.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/ext/managed_fibers.h>
@@ -154,8 +158,8 @@ inline std::optional<FiberRecord> find_managed(const Activation& activation, std
   return read_fiber(parse_record(view(record)));
 }
 
-// Records are about to be removed, and the host tells nobody of those any more: whoever waits for one that is settled gets
-// it now, as the host still knows it. One look a fiber that is waited for.
+// Records are about to be removed, and the host tells nobody of those any more: whoever waits for
+// one that is settled gets it now, as the host still knows it. One look a fiber that is waited for.
 inline void tell_waiters(Activation& activation) {
   auto& waiters = activation.settled_waiters();
   for (auto each = waiters.begin(); each != waiters.end();) {
@@ -191,7 +195,8 @@ inline FiberRow resume_managed(Activation& activation, const RecoveredFiber& fib
   return row;
 }
 
-// With the turn of the work's last writes. A result that is no JSON, or too large for the host, is a failure of the work.
+// With the turn of the work's last writes. A result that is no JSON, or too large for the host, is
+// a failure of the work.
 inline void FiberRoot::settle() noexcept {
   Activation& live = activation();
   const auto settle_as = [&](std::uint32_t status, const std::string& body, hearth_bytes& record) {
@@ -260,21 +265,24 @@ inline hearth_fiber_filter to_fiber_filter(const FiberFilter& filter) {
   return wanted;
 }
 
-// The part of Agent that is about managed fibers. Its private names are ones that no agent class will use for itself.
+// The part of Agent that is about managed fibers. Its private names are ones that no agent class
+// will use for itself.
 template <class Self>
 class ManagedFiberCalls {
  public:
-  // Accepts `function(FiberContext&)` as work to be done, and runs it up to its first wait; or finds the record of the id
-  // or key. What the function gives, as JSON, is the result. Let it own what it uses, and do the same when it is called
-  // again, if there are retries: its captures are as it left them.
-  // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; same id, but another key; or policy kReject), LIMIT.
+  // Accepts `function(FiberContext&)` as work to be done, and runs it up to its first wait; or
+  // finds the record of the id or key. What the function gives, as JSON, is the result. Let it own
+  // what it uses, and do the same when it is called again, if there are retries: its captures are
+  // as it left them.
+  // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; same id, but
+  //           another key; or policy kReject), LIMIT.
   template <class Function>
   StartedFiber start_fiber(std::string_view name, Function function,
                            const FiberOptions& options = {});
 
-  // co_await it: the record, once it is settled; at once if it is. Also released by cancel_fiber(), at the end of the
-  // event that cancels, whatever the work does; and with the settled record by delete_fibers() and by start_fiber() with
-  // policy kReplace, which may remove it.
+  // co_await it: the record, once it is settled; at once if it is. Also released by cancel_fiber(),
+  // at the end of the event that cancels, whatever the work does; and with the settled record by
+  // delete_fibers() and by start_fiber() with policy kReplace, which may remove it.
   // Failure   Error(NOT_FOUND). Error(GONE): the record went meanwhile by another hand.
   [[nodiscard]] SettledAwaiter wait_fiber(std::string id) {
     return SettledAwaiter(activation_of_self(), std::move(id));
@@ -289,15 +297,17 @@ class ManagedFiberCalls {
   // Newest first.
   [[nodiscard]] std::vector<FiberRecord> list_fibers(const FiberFilter& filter = {});
 
-  // A managed one is aborted, for good, and its work asked to stop; one that is not managed is asked to stop, and decides
-  // when: see FiberContext::stop_token(). False: none has this id, or it has ended or was asked before.
+  // A managed one is aborted, for good, and its work asked to stop; one that is not managed is
+  // asked to stop, and decides when: see FiberContext::stop_token(). False: none has this id, or it
+  // has ended or was asked before.
   bool cancel_fiber(std::string_view id, std::string_view reason = {});
   bool cancel_fiber_by_key(std::string_view key, std::string_view reason = {}) {
     const auto record = inspect_fiber_by_key(key);
     return record && cancel_fiber(record->id, reason);
   }
 
-  // In on_fiber_recovered, for a managed fiber that is not continued: what came of it. Applied when the hook has ended.
+  // In on_fiber_recovered, for a managed fiber that is not continued: what came of it. Applied when
+  // the hook has ended.
   void settle_fiber(const RecoveredFiber& fiber, FiberOutcome outcome);
   // The same later, for one that is interrupted or dead. False: no such fiber.
   bool resolve_fiber(std::string_view id, const FiberOutcome& outcome) {
@@ -311,7 +321,8 @@ class ManagedFiberCalls {
   bool retry_fiber(std::string_view id);
   // Those whose recovery was given up, managed or not, the former after the latter.
   [[nodiscard]] std::vector<DeadFiber> list_dead_fibers();
-  // Removes settled records, those settled longest ago first; the interrupted ones only if `statuses` says so. How many.
+  // Removes settled records, those settled longest ago first; the interrupted ones only if
+  // `statuses` says so. How many.
   std::uint64_t delete_fibers(const FiberFilter& filter = {});
 
  private:

@@ -53,7 +53,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Sends one part of the answer: anything that Json can be made from. False: nobody listens any more, stop.
+  // Sends one part of the answer: anything that Json can be made from. False: nobody listens any
+  // more, stop.
   template <class T>
   bool send(const T& part) {
     std::string& text = activation_.answer_buffer();
@@ -82,8 +83,8 @@ class Arguments {
     values_ = std::move(parsed.get_ref<Json::array_t&>());
   }
 
-  // The argument at `index` as a T. A missing one is as good as null where null will do; more than the method
-  // takes are ignored, as clients in JavaScript expect.
+  // The argument at `index` as a T. A missing one is as good as null where null will do; more than
+  // the method takes are ignored, as clients in JavaScript expect.
   template <class T>
   T read(std::size_t index) {
     if constexpr (std::same_as<T, Json>) {
@@ -162,7 +163,8 @@ struct Invoker {
     else
       return std::same_as<std::tuple_element_t<0, std::tuple<Parameters...>>, Stream&>;
   }();
-  // A coroutine keeps its parameters, not what they refer to: the arguments are gone after its first wait.
+  // A coroutine keeps its parameters, not what they refer to: the arguments are gone after its
+  // first wait.
   static constexpr bool kSafe =
       !kIsTask<Result> ||
       ((!std::is_reference_v<Parameters> || std::same_as<Parameters, Stream&>) && ...);
@@ -245,7 +247,8 @@ class MethodPromises {
 
 }  // namespace detail
 
-// Said of a method whose run may be cut off anywhere and then be done again from its beginning, with the same end as one whole run.
+// Said of a method whose run may be cut off anywhere and then be done again from its beginning,
+// with the same end as one whole run.
 struct IdempotentMethod {
   explicit constexpr IdempotentMethod() = default;
 };
@@ -260,11 +263,13 @@ inline constexpr IdempotentMethod kIdempotent{};
 //       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
 //     }
 //
-// A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts it) is answered "try again".
-// With kIdempotent the host tries again by itself, on the code that comes then, and the caller notices only the wait; unless a part of
-// a stream was sent already. At most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
+// A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts
+// it) is answered "try again". With kIdempotent the host tries again by itself, on the code that
+// comes then, and the caller notices only the wait; unless a part of a stream was sent already. At
+// most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
 //
-// Parameters  what read_json() takes, by value; const references too, if the method returns no Task.
+// Parameters  what read_json() takes, by value; const references too, if the method returns no
+//             Task.
 // Result      void, or what Json can be made from, or a Task of it.
 template <class T>
 class Methods {
@@ -289,7 +294,8 @@ class Methods {
     put<false, decltype(method), Result, Parameters...>(name, method, true);
   }
 
-  // A method whose first parameter is hearth::Stream&. What it returns is the final result; the stream ends with it.
+  // A method whose first parameter is hearth::Stream&. What it returns is the final result; the
+  // stream ends with it.
   template <class C, class Result, class... Parameters>
   void stream(const char* name, Result (C::*method)(Parameters...)) {
     put<true, decltype(method), Result, Parameters...>(name, method, false);
@@ -299,7 +305,8 @@ class Methods {
     put<true, decltype(method), Result, Parameters...>(name, method, true);
   }
 
-  // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add() too.
+  // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add()
+  // too.
   template <class C, class Result, class... Parameters>
   void callback(const char* name, Result (C::*method)(Parameters...)) {
     list_.callbacks.push_back(

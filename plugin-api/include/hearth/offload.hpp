@@ -13,8 +13,8 @@
 
 namespace hearth::detail {
 
-// Owned by two: the pool's run() and the awaiter. Whoever lets go last frees it, because the agent may be
-// destroyed while the work runs.
+// Owned by two: the pool's run() and the awaiter. Whoever lets go last frees it, because the agent
+// may be destroyed while the work runs.
 class Job {
  public:
   virtual ~Job() = default;

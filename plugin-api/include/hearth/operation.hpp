@@ -12,10 +12,10 @@
 namespace hearth::detail {
 
 // Submits when awaited; resumes with the final result.
-// Lifetime  Lives in the frame of the coroutine. Destroyed while it waits (eviction, cancelled call), it
-//           cancels the operation, and a result that is on its way finds nobody.
-// Failure   await_resume throws HostError with the operation's status; CLOSING at once while the agent is
-//           being evicted.
+// Lifetime  Lives in the frame of the coroutine. Destroyed while it waits (eviction, cancelled
+//           call), it cancels the operation, and a result that is on its way finds nobody.
+// Failure   await_resume throws HostError with the operation's status; CLOSING at once while the
+//           agent is being evicted.
 class OperationAwaiter : public PendingOperation {
  public:
   OperationAwaiter(Activation& activation, std::uint32_t operation, std::string_view name) noexcept

@@ -15,7 +15,8 @@
 
 namespace hearth::detail {
 
-// True if T has the hook from Agent, so that calling it would do nothing. A private override is an override.
+// True if T has the hook from Agent, so that calling it would do nothing. A private override is an
+// override.
 #define HEARTH_INHERITS(hook) \
   requires { requires std::is_same_v<decltype(&T::hook), decltype(&::hearth::Agent::hook)>; }
 
@@ -311,8 +312,9 @@ class Plugin {
 
 }  // namespace hearth::detail
 
-// HEARTH_PLUGIN("counter", "1.0.0", Counter, my::ChatRoom): once in a library, at file scope. Clients know a
-// class by its C++ name without namespaces. No semicolon follows. A unit test defines HEARTH_NO_ENTRY to compile the file into itself.
+// HEARTH_PLUGIN("counter", "1.0.0", Counter, my::ChatRoom): once in a library, at file scope.
+// Clients know a class by its C++ name without namespaces. No semicolon follows. A unit test
+// defines HEARTH_NO_ENTRY to compile the file into itself.
 #ifdef HEARTH_NO_ENTRY
 #define HEARTH_PLUGIN(plugin_name, plugin_version, ...)
 #else

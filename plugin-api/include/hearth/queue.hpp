@@ -1,11 +1,13 @@
 #pragma once
-// The queue: calls that an agent gives itself, one after the other, which survive everything that the agent survives.
+// The queue: calls that an agent gives itself, one after the other, which survive everything that
+// the agent survives.
 //
 //     queue("send_mail", {{"to", "ada@example.org"}});     // see callback() in Methods
 //
-// Promises  Written with the running turn. Items are delivered in the order in which they were pushed, one at a time; after a
-//           restart too. At least once: an item whose work was interrupted is delivered again. One that throws is tried
-//           again as its retry options say, while those behind it wait; then it is a dead letter: kept, listed, out of the
+// Promises  Written with the running turn. Items are delivered in the order in which they were
+//           pushed, one at a time; after a restart too. At least once: an item whose work was
+//           interrupted is delivered again. One that throws is tried again as its retry options
+//           say, while those behind it wait; then it is a dead letter: kept, listed, out of the
 //           others' way. So is one whose callback the class does not have.
 // Bounded   The class's YAML: queue.max_items, queue.timeout. A payload: limits.max_value.
 // Failure   HostError: INVALID (also while a transaction() is open), LIMIT.
@@ -27,8 +29,8 @@ namespace hearth {
 
 enum class QueueState : std::uint8_t { kWaiting, kRunning, kDead };
 
-// An item as it is stored; and as a callback's last parameter gets it: `void send_mail(Mail mail, const QueueItem& item)`, then
-// until the callback has ended, waits included.
+// An item as it is stored; and as a callback's last parameter gets it: `void send_mail(Mail mail,
+// const QueueItem& item)`, then until the callback has ended, waits included.
 struct QueueItem {
   std::string id;
   std::string callback;
@@ -106,11 +108,13 @@ inline std::uint64_t remove_queue_items(const Activation& activation, std::strin
   return removed;
 }
 
-// The part of Agent that is about the queue. Its private names are ones that no agent class will use for itself.
+// The part of Agent that is about the queue. Its private names are ones that no agent class will
+// use for itself.
 template <class Self>
 class QueueCalls {
  public:
-  // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). should_retry is not for what is stored.
+  // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). should_retry is
+  // not for what is stored.
   QueueItem queue(std::string_view callback, const Json& payload = nullptr,
                   const std::optional<RetryOptions>& retry = std::nullopt);
   // So that braces will do: queue("send_mail", mail, {.max_attempts = 5}).
@@ -132,7 +136,8 @@ class QueueCalls {
     return list_queue(filter);
   }
 
-  // Takes it out. If it runs now, that run goes on to its end and is not repeated. False: none has this id.
+  // Takes it out. If it runs now, that run goes on to its end and is not repeated. False: none has
+  // this id.
   bool dequeue(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, queue_table(live).remove(live.host(), live.id(), slice(id)), "dequeue");

@@ -1,5 +1,6 @@
 #pragma once
-// co_await retry(function, options): again, after growing random waits, until it works or the attempts are used up.
+// co_await retry(function, options): again, after growing random waits, until it works or the
+// attempts are used up.
 
 #include <hearth/error.hpp>
 #include <hearth/json.hpp>
@@ -20,8 +21,8 @@ struct RetryOptions {
   int max_attempts = 3;  // the first one included
   std::chrono::milliseconds base_delay{100};
   std::chrono::milliseconds max_delay{3'000};
-  // Whether this failure deserves another attempt, and the number that it would have (2, 3, ...). Empty: always.
-  // What is no std::exception is never tried again.
+  // Whether this failure deserves another attempt, and the number that it would have (2, 3, ...).
+  // Empty: always. What is no std::exception is never tried again.
   std::function<bool(const std::exception& failure, int next_attempt)> should_retry = {};
 };
 
@@ -78,7 +79,8 @@ struct StoredRetry {
   std::uint64_t max_ms;
 };
 
-// `defaults` gives the class's options, which may have a should_retry for retry(): the host does without.
+// `defaults` gives the class's options, which may have a should_retry for retry(): the host does
+// without.
 template <class Defaults>
 StoredRetry stored_retry(const std::optional<RetryOptions>& options, Defaults defaults) {
   if (options && options->should_retry)

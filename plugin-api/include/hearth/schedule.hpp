@@ -1,20 +1,24 @@
 #pragma once
-// Schedules: calls that an agent gives itself for later, which survive everything that the agent survives.
+// Schedules: calls that an agent gives itself for later, which survive everything that the agent
+// survives.
 //
-//     static void methods(hearth::Methods<Reminder>& m) { m.callback("remind", &Reminder::remind); }
-//     void remind(const std::string& text) { broadcast(text); }
+//     static void methods(hearth::Methods<Reminder>& m) { m.callback("remind", &Reminder::remind);
+//     } void remind(const std::string& text) { broadcast(text); }
 //
 //     schedule(std::chrono::minutes(10), "remind", "tea is ready");
 //     schedule(hearth::Cron("0 9 * * mon-fri", "Europe/Berlin"), "remind", "stand up");
 //
-// Promises  Written with the running turn. When the time has come the agent is woken, after a restart too, and the
-//           callback is called with the payload: at least once. A run that a crash interrupts is begun again.
-//           A callback that throws is tried again as the retry options say.
+// Promises  Written with the running turn. When the time has come the agent is woken, after a
+//           restart too, and the callback is called with the payload: at least once. A run that a
+//           crash interrupts is begun again. A callback that throws is tried again as the retry
+//           options say.
 // Order     What is due together begins in the order of its times; one that waits holds up nobody.
-// Names     A callback is known by its name, which may be one that the class has only in its next version: the
-//           schedule then waits for it in the state "missing", and the log says so.
-// Bounded   The class's YAML: schedules.max_schedules, schedules.timeout. A payload: limits.max_value.
-// Failure   Error(INVALID) for times that are none; HostError: INVALID (cron, zone; while a transaction() is open), LIMIT.
+// Names     A callback is known by its name, which may be one that the class has only in its next
+//           version: the schedule then waits for it in the state "missing", and the log says so.
+// Bounded   The class's YAML: schedules.max_schedules, schedules.timeout. A payload:
+//           limits.max_value.
+// Failure   Error(INVALID) for times that are none; HostError: INVALID (cron, zone; while a
+//           transaction() is open), LIMIT.
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/schedule.h>
@@ -32,8 +36,8 @@
 
 namespace hearth {
 
-// A cron expression of 5 fields, or 6 with seconds first, and an IANA time zone. Without one: UTC. ext/schedule.h tells
-// what it may hold, and what happens when clocks are put forward or back.
+// A cron expression of 5 fields, or 6 with seconds first, and an IANA time zone. Without one: UTC.
+// ext/schedule.h tells what it may hold, and what happens when clocks are put forward or back.
 struct Cron {
   explicit Cron(std::string cron_expression, std::string iana_zone = {})
       : expression(std::move(cron_expression)), time_zone(std::move(iana_zone)) {}
@@ -71,15 +75,17 @@ enum class ScheduleState : std::uint8_t {
 };
 
 struct ScheduleOptions {
-  // A schedule like one that waits gives that one instead of a second, and takes the place of a dead one: the same
-  // callback and payload, and for cron the same expression and zone, for intervals the same length. nullopt: yes for those two, no for the others.
+  // A schedule like one that waits gives that one instead of a second, and takes the place of a
+  // dead one: the same callback and payload, and for cron the same expression and zone, for
+  // intervals the same length. nullopt: yes for those two, no for the others.
   std::optional<bool> idempotent = std::nullopt;
   Misfire misfire = Misfire::kOnce;
   std::uint32_t misfire_limit = 10;
   Overlap overlap = Overlap::kSkip;
   // Intervals: from due time to due time, not from the end of a run to the next begin.
   bool fixed_rate = false;
-  // Of one run; nullopt: the class's, Agent::retry_defaults(). should_retry is not for what is stored.
+  // Of one run; nullopt: the class's, Agent::retry_defaults(). should_retry is not for what is
+  // stored.
   std::optional<RetryOptions> retry = std::nullopt;
 };
 
@@ -116,7 +122,8 @@ struct ScheduleFilter {
   std::uint32_t limit = 100;                 // 1 to 1000
 };
 
-// A run of a schedule, as a callback's last parameter gets it: `void remind(std::string text, const ScheduleRun& run)`.
+// A run of a schedule, as a callback's last parameter gets it: `void remind(std::string text, const
+// ScheduleRun& run)`.
 // Lifetime  Until the callback has ended, waits included.
 struct ScheduleRun {
   std::string id;
@@ -197,7 +204,8 @@ inline bool pause_schedule_row(const Activation& activation, std::string_view id
   return found(activation, status, "pause schedule");
 }
 
-// The part of Agent that is about schedules. Its private names are ones that no agent class will use for itself.
+// The part of Agent that is about schedules. Its private names are ones that no agent class will
+// use for itself.
 template <class Self>
 class ScheduleCalls {
  public:
@@ -228,7 +236,8 @@ class ScheduleCalls {
     request.time_zone = slice(std::string_view(cron.time_zone));
     return create_schedule(request, callback, payload, options);
   }
-  // Again and again. The first time is `interval` from now, the next ones as long after the end of a run.
+  // Again and again. The first time is `interval` from now, the next ones as long after the end of
+  // a run.
   template <class Rep, class Period>
   Schedule schedule_every(std::chrono::duration<Rep, Period> interval, std::string_view callback,
                           const Json& payload = nullptr, const ScheduleOptions& options = {}) {
@@ -249,7 +258,8 @@ class ScheduleCalls {
     const hearth_status status = schedule_table(live).cancel(live.host(), live.id(), slice(id));
     return found(live, status, "cancel schedule");
   }
-  // No run begins until it is resumed; what was missed meanwhile counts as a misfire. False: none has this id.
+  // No run begins until it is resumed; what was missed meanwhile counts as a misfire. False: none
+  // has this id.
   bool pause_schedule(std::string_view id) {
     return pause_schedule_row(activation_of_self(), id, 1);
   }

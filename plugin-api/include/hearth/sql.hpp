@@ -2,7 +2,8 @@
 // The agent's own SQLite database.
 //
 //     sql("INSERT INTO notes(text, stars) VALUES (?, ?)", text, 5);
-//     auto rows  = sql("SELECT id, text FROM notes WHERE stars >= ?", 3).rows<std::tuple<int64_t, std::string>>();
+//     auto rows  = sql("SELECT id, text FROM notes WHERE stars >= ?", 3).rows<std::tuple<int64_t,
+//                std::string>>();
 //     auto count = sql("SELECT count(*) FROM notes").value<int>();
 //     auto first = sql("SELECT text FROM notes ORDER BY id").optional<std::string>();
 //     Json all   = sql("SELECT * FROM notes").json();
@@ -253,11 +254,12 @@ inline std::string base64(std::string_view bytes) {
 
 // One statement, already begun: what it changes, it has changed. Made by Agent::sql().
 //
-// Row types  a std::tuple with one element a column, a struct with HEARTH_FIELDS named as the columns, or one
-//            column's type: an integer, bool, floating-point number, std::string, Blob, Json, std::optional
-//            (NULL). As Json a BLOB is base64 text.
+// Row types  a std::tuple with one element a column, a struct with HEARTH_FIELDS named as the
+//            columns, or one column's type: an integer, bool, floating-point number, std::string,
+//            Blob, Json, std::optional (NULL). As Json a BLOB is base64 text.
 // Lifetime   Read it in the same expression; it may not be kept across a co_await.
-// Failure    SqlError with SQLite's words. NULL without std::optional and numbers that do not fit are errors.
+// Failure    SqlError with SQLite's words. NULL without std::optional and numbers that do not fit
+//            are errors.
 class Query {
  public:
   template <class... Values>
@@ -323,9 +325,11 @@ class Query {
   bool on_row_;
 };
 
-// Undoes what was written since it was made, unless commit() was called. Made by Agent::transaction(); they nest.
-// Undone    Rows and the state: clients and on_state_changed hear of a state only if it is kept. Nothing else: what was sent
-//           leaves, attachments stay. Fibers, schedules and the queue cannot be changed inside (Error(INVALID)).
+// Undoes what was written since it was made, unless commit() was called. Made by
+// Agent::transaction(); they nest.
+// Undone    Rows and the state: clients and on_state_changed hear of a state only if it is kept.
+//           Nothing else: what was sent leaves, attachments stay. Fibers, schedules and the queue
+//           cannot be changed inside (Error(INVALID)).
 // Lifetime  Inside one turn: what was written before a co_await is kept.
 class [[nodiscard]] Transaction {
  public:

@@ -6,14 +6,16 @@
 //       co_return a + b;
 //     }
 //
-// Lifetime  A task is lazy: it runs when it is awaited (or returned to the SDK), on the agent's own thread, up
-//           to its first wait in the same call. It owns its frame. Destroying it destroys the frame with
-//           everything in it, innermost first: that is how an eviction ends work that waits.
+// Lifetime  A task is lazy: it runs when it is awaited (or returned to the SDK), on the agent's own
+//           thread, up to its first wait in the same call. It owns its frame. Destroying it
+//           destroys the frame with everything in it, innermost first: that is how an eviction ends
+//           work that waits.
 // Failure   What it throws comes out of the co_await.
-// A task that need not wait is made from its value, without a frame: `return 5;`, `return {};` for Task<void>.
+// A task that need not wait is made from its value, without a frame: `return 5;`, `return {};` for
+// Task<void>.
 //
-// Awaiting resumes the child in place and does not rely on tail calls, so a million awaits of tasks that
-// finish at once use no stack, optimised or not.
+// Awaiting resumes the child in place and does not rely on tail calls, so a million awaits of tasks
+// that finish at once use no stack, optimised or not.
 
 #include <coroutine>
 #include <exception>
@@ -29,7 +31,8 @@ class Task;
 
 namespace detail {
 
-// Told when a task that nobody awaits has come to its end, from inside the task: it may not be destroyed yet.
+// Told when a task that nobody awaits has come to its end, from inside the task: it may not be
+// destroyed yet.
 class Finished {
  public:
   virtual void on_finished() noexcept = 0;
@@ -40,7 +43,8 @@ class Finished {
 
 class PromiseBase {
  public:
-  // Resumes whoever awaits. By a call, not a transfer: the nesting is as deep as the chain of awaiting tasks.
+  // Resumes whoever awaits. By a call, not a transfer: the nesting is as deep as the chain of
+  // awaiting tasks.
   class FinalAwaiter {
    public:
     FinalAwaiter() noexcept {}
@@ -169,8 +173,8 @@ class [[nodiscard]] Task {
 
   detail::TaskAwaiter<T> operator co_await() && noexcept { return detail::TaskAwaiter<T>(*this); }
 
-  // For the SDK and for tests of awaitables: runs it to its first wait; whether it has ended; its value, or
-  // its exception.
+  // For the SDK and for tests of awaitables: runs it to its first wait; whether it has ended; its
+  // value, or its exception.
   void start() {
     if (frame_ && !frame_.done()) frame_.resume();
   }

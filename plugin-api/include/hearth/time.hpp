@@ -18,8 +18,8 @@ using Time = std::chrono::sys_time<std::chrono::milliseconds>;
 
 namespace detail {
 
-// Whole milliseconds, never less than what was given. What is no number, or would not fit, is refused here: the
-// conversions of <chrono> would make anything of it.
+// Whole milliseconds, never less than what was given. What is no number, or would not fit, is
+// refused here: the conversions of <chrono> would make anything of it.
 template <class Rep, class Period>
 std::int64_t to_milliseconds(std::chrono::duration<Rep, Period> time, const char* what) {
   const double estimate = std::chrono::duration<double, std::milli>(time).count();

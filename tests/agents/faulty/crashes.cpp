@@ -1,5 +1,6 @@
-// Ends the process that it runs in, in the way in which it is asked to: ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang,
-// where "thread" is a job on another thread, "loop" an agent that crashes whenever it starts, and is woken again, and "hang" never
+// Ends the process that it runs in, in the way in which it is asked to:
+// ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang, where "thread" is a job on another
+// thread, "loop" an agent that crashes whenever it starts, and is woken again, and "hang" never
 // returns. Anything else answers "ok". With MENDED it does none of this.
 #include <hearth/agent.hpp>
 

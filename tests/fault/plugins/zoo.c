@@ -1,9 +1,12 @@
 /*
- * A plugin that keeps the contract, and by definitions on the command line every plugin that breaks one rule of it.
- * CMakeLists.txt beside this file lists them, and tests/plugins/check/check_zoo_test.cpp says what `hearth check` finds.
+ * A plugin that keeps the contract, and by definitions on the command line every plugin that breaks
+ * one rule of it. CMakeLists.txt beside this file lists them, and
+ * tests/plugins/check/check_zoo_test.cpp says what `hearth check` finds.
  *
- *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;  note(text) -> rows in the database
- *            stay() -> as wait(), after 700 ms;  mistake() -> what the database says to SQL that is none
+ *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;  note(text) ->
+ *                                         rows in the database
+ *            stay() -> as wait(), after 700 ms;  mistake() -> what the database says to SQL that is
+ *            none
  *   events   MESSAGE is taken, REQUEST is answered "ok"
  */
 #include <hearth/abi.h>
@@ -80,7 +83,8 @@ __attribute__((constructor)) static void take_time(void) {
 #endif
 
 #ifdef SHARES_A_VARIABLE
-/* One for all copies of the library, as a static member of a C++ template is without a version script. */
+/* One for all copies of the library, as a static member of a C++ template is without a version
+ * script. */
 __asm__(
     ".data\n"
     ".globl zoo_shared_host\n"

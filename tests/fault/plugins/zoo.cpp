@@ -1,4 +1,5 @@
-// What only C++ can do wrong. By definitions: throws out of on_event(), or has a thread-local object with a destructor.
+// What only C++ can do wrong. By definitions: throws out of on_event(), or has a thread-local
+// object with a destructor.
 
 #include <hearth/abi.h>
 

@@ -146,7 +146,8 @@ TEST(ProbeTest, WorksWhenStandardDescriptorsAreClosed) {
   EXPECT_FALSE(found) << found->reason;
 }
 
-// What a damaged library does to the dynamic loader is anyone's guess; the trial must end in a verdict.
+// What a damaged library does to the dynamic loader is anyone's guess; the trial must end in a
+// verdict.
 TEST(ProbeTest, DamagedLibrariesEndInAVerdict) {
   const TempDirectory directory;
   const unsigned seed = 20260102;

@@ -165,12 +165,13 @@ TEST(ProcessGuardTest, TheLocalesOfCAndOfCxxArePutBack) {
   EXPECT_STREQ(std::setlocale(LC_ALL, nullptr), "C");
 }
 
-// ---- at the end of a library ------------------------------------------------------------------------------
+// ---- at the end of a library --------------------------------------------------------------------
 
 void of_the_library(int /*signal*/) {}
 void of_another_one(int /*signal*/) {}
 
-// What handles the signal in the end, if a library that goes has `of_the_library`: `before` its deinit() and `after` it.
+// What handles the signal in the end, if a library that goes has `of_the_library`: `before` its
+// deinit() and `after` it.
 std::string in_the_end(void (*before)(int), void (*after)(int)) {
   std::signal(SIGUSR2, SIG_DFL);
   const ProcessSettings first = ProcessSettings::take();

@@ -26,7 +26,8 @@ using hearth::testing::is_continuous_integration;
 using hearth::testing::kNoGcc12;
 using hearth::testing::TempDirectory;
 
-// Long enough for a machine that is busy with other tests, short enough for the cases that use half of it.
+// Long enough for a machine that is busy with other tests, short enough for the cases that use half
+// of it.
 CheckOptions check_options() {
   CheckOptions options;
   options.program = hearth::testing::built::probe();

@@ -134,7 +134,8 @@ class FakeAgentHost final : public runtime::AgentHost {
   Result<std::string> list_dead_fibers(std::string_view after, std::size_t limit) override {
     return record("list_dead_fibers " + std::string(after) + " " + std::to_string(limit));
   }
-  // Durable requests are written down with all that they say: "create_schedule type=1 callback=tick ...".
+  // Durable requests are written down with all that they say: "create_schedule type=1 callback=tick
+  // ...".
   Result<durable::Schedules::Created> create_schedule(
       const durable::ScheduleRequest& request) override {
     std::string text = "create_schedule type=" + number(request.type);

@@ -1,6 +1,6 @@
 /*
- * A small plugin in plain C, and by definitions on the command line every plugin that is broken in one way.
- * CMakeLists.txt beside this file lists them.
+ * A small plugin in plain C, and by definitions on the command line every plugin that is broken in
+ * one way. CMakeLists.txt beside this file lists them.
  */
 #include <hearth/abi.h>
 #include <hearth/ext/methods.h>
@@ -213,7 +213,8 @@ static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
     return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "hearth.sql/1") == 0) return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "nobody.has/1") != 0) return HEARTH_E_INVALID;
-  /* Whether the agent could live on another thread is for the host to know; that it does not answer is certain. */
+  /* Whether the agent could live on another thread is for the host to know; that it does not answer
+   * is certain. */
   if (host->complete(host, 12345, 1, HEARTH_OK, none) >= 0) return HEARTH_E_INVALID;
   return HEARTH_OK;
 }

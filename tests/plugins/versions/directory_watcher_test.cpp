@@ -320,7 +320,8 @@ TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
   EXPECT_EQ(look_at({{.path = directory.path(), .max_files = 2}}).size(), 2U);
 }
 
-// Opening anything fails while an object lives, as in a process whose clients use up all descriptors.
+// Opening anything fails while an object lives, as in a process whose clients use up all
+// descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {

@@ -125,7 +125,8 @@ TEST_F(PluginLoaderTest, WhatALibraryChangesInTheProcessIsPutBack) {
       logger_.contains("the current directory is \"/\", the umask is another"));
 }
 
-// A library that sets handlers, a locale and the umask when an agent is made: loaded, and unloaded again.
+// A library that sets handlers, a locale and the umask when an agent is made: loaded, and unloaded
+// again.
 class PluginLoaderHandlersTest : public PluginLoaderTest {
  protected:
   // What is different then, and in between.

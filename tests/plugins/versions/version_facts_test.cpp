@@ -194,7 +194,7 @@ TEST_F(QuarantineListTest, TheListIsBounded) {
   EXPECT_TRUE(quarantine_.holds("Room", "109"));
 }
 
-// ---- places -------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 // One place in a few letters: the proven content, what is on trial, what the file holds and is not
 // served (`!`: condemned, `?`: may be retried), and what is condemned. "" is no place.
@@ -349,7 +349,7 @@ TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
   EXPECT_NE(facts.find_condemned("f", "b"), nullptr);
 }
 
-// ---- content ------------------------------------------------------------------------------------------
+// ---- content ------------------------------------------------------------------------------------
 
 TEST(ContentRulesTest, WhatIsRefusedIsRefusedUntilAnotherHostOrAPersonComes) {
   const auto refused = [](const std::string& rule) {

@@ -415,7 +415,7 @@ TEST_F(VersionLedgerTest, TheDirectoryIsPrivate) {
   EXPECT_EQ(fs::status(directory_).permissions(), fs::perms{0700});
 }
 
-// ---- the quarantine -----------------------------------------------------------------------------------
+// ---- the quarantine -----------------------------------------------------------------------------
 
 TEST_F(VersionLedgerTest, AClassInQuarantineIsKeptAndReleasedUnderEitherName) {
   diagnosis::CrashRecord crash;
@@ -457,7 +457,7 @@ TEST_F(VersionLedgerTest, TheCrashesOfEarlierProcessesCount) {
   EXPECT_EQ(open().quarantined().at(0).since_ms, 1003);
 }
 
-// ---- files of earlier servers -------------------------------------------------------------------------
+// ---- files of earlier servers -------------------------------------------------------------------
 
 TEST_F(VersionLedgerTest, P6_FilesOfEarlierServersAreTakenOver) {
   fs::create_directory(directory_);

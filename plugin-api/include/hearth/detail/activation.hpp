@@ -52,8 +52,8 @@ class Root : public Finished {
   Root& operator=(const Root&) = delete;
 
   void on_finished() noexcept override;
-  // Completes the event with what the coroutine gave (a fiber: ends it). Called once, after on_finished, from
-  // no coroutine.
+  // Completes the event with what the coroutine gave (a fiber: ends it). Called once, after
+  // on_finished, from no coroutine.
   virtual void answer() noexcept = 0;
   [[nodiscard]] const Context& context() const noexcept { return context_; }
 
@@ -65,7 +65,8 @@ class Root : public Finished {
   Activation& activation_;
 };
 
-// A submitted operation that waits for its result. Implemented by awaiters, which live in coroutine frames.
+// A submitted operation that waits for its result. Implemented by awaiters, which live in coroutine
+// frames.
 class PendingOperation {
  public:
   // Stores the outcome and resumes the coroutine; `this` may be gone when it returns.
@@ -74,7 +75,8 @@ class PendingOperation {
   virtual ~PendingOperation() = default;
 };
 
-// A coroutine that waits for something inside the agent. Implemented by awaiters, which live in its frame.
+// A coroutine that waits for something inside the agent. Implemented by awaiters, which live in its
+// frame.
 class Waiter {
  public:
   // Goes on; `this` may be gone when it returns.
@@ -88,13 +90,14 @@ class Waiter {
 class KeptWork {
  public:
   virtual ~KeptWork() = default;
-  // Has the host go on with `fiber` and runs the work up to its first wait. Failure: HostError; then it may be tried again.
+  // Has the host go on with `fiber` and runs the work up to its first wait. Failure: HostError;
+  // then it may be tried again.
   virtual void resume(Activation& activation, const RecoveredFiber& fiber) = 0;
 };
 
 // Threads   The agent's own: every member is [instance].
-// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first, fibers before
-//           events and the newest first, while the Agent is still whole.
+// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first,
+//           fibers before events and the newest first, while the Agent is still whole.
 class Activation {
  public:
   // Defined in agent_base.hpp, where Agent is complete.
@@ -155,8 +158,8 @@ class Activation {
   }
   void finished(Root& root) noexcept { finished_.push_back(&root); }
   void cancel(std::uint64_t call) { roots_.erase(call); }
-  // Answers and frees the events that have ended, and lets those go on whose wait is over. Called last in each entry,
-  // when no coroutine runs.
+  // Answers and frees the events that have ended, and lets those go on whose wait is over. Called
+  // last in each entry, when no coroutine runs.
   void reap() noexcept {
     while (!finished_.empty() || !released_.empty()) {
       if (finished_.empty()) {
@@ -190,7 +193,8 @@ class Activation {
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
 
   // ---- operations
-  // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will come.
+  // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will
+  //           come.
   hearth_status submit(std::uint32_t operation, hearth_bytes request, PendingOperation& pending,
                        std::uint64_t& token, std::uint64_t& host_id) {
     const auto place = pending_.emplace_hint(pending_.end(), ++last_token_, &pending);
@@ -231,8 +235,8 @@ class Activation {
     Activation& activation_;
   };
 
-  // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one that waits
-  // for it.
+  // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one
+  // that waits for it.
   class Scope {
    public:
     Scope(Activation& activation, Context context)
@@ -293,7 +297,8 @@ inline void Root::on_finished() noexcept {
   activation_.finished(*this);
 }
 
-// The activation whose Agent is being constructed on this thread. Trivial, so it does not pin the library.
+// The activation whose Agent is being constructed on this thread. Trivial, so it does not pin the
+// library.
 inline constinit thread_local Activation* constructing = nullptr;
 
 // A coroutine and what to do with its value. `deliver` may own what the coroutine refers to.
@@ -378,7 +383,8 @@ inline void Activation::complete_with_exception(const Context& context) const no
   } else if (!sql.empty()) {
     log(HEARTH_LOG_ERROR, "failed" + sql);
   }
-  // For events that are given again these two say that the class has nothing to call. It had, and that threw.
+  // For events that are given again these two say that the class has nothing to call. It had, and
+  // that threw.
   const bool misleading =
       failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
   complete(context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,

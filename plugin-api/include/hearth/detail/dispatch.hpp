@@ -110,8 +110,8 @@ inline bool resume_kept(Activation& activation, const Context& context,
   return true;
 }
 
-// A class without the hook refuses the event: for a host only that means that the class recovers no fibers, and not that
-// the hook has failed.
+// A class without the hook refuses the event: for a host only that means that the class recovers no
+// fibers, and not that the hook has failed.
 inline hearth_status dispatch_recovery(Activation& activation, const Context& outer,
                                        const hearth_event& event) {
   Context context = outer;
@@ -153,7 +153,8 @@ struct EventHandler {
   bool is_always_ours;  // looked at whether or not the class has the hook
   // The name of a hook whose failure reaches no caller, client or other event; null for the rest.
   const char* unheard;
-  // Begins an asynchronous event. Exceptions before the first wait come out of here. Null: synchronous.
+  // Begins an asynchronous event. Exceptions before the first wait come out of here. Null:
+  // synchronous.
   hearth_status (*begin)(Activation&, const Context&, const hearth_event&);
 };
 
@@ -164,10 +165,10 @@ hearth_status begin_hook(Activation& activation, const Context& context,
   drive(activation, context, start(activation, event), DeliverNothing());
   return HEARTH_OK;
 }
-template <auto begin>
+template <auto Begin>
 hearth_status begin_with(Activation& activation, const Context& context,
                          const hearth_event& event) {
-  begin(activation, context, event);
+  Begin(activation, context, event);
   return HEARTH_OK;
 }
 

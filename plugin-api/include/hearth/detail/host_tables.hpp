@@ -87,8 +87,9 @@ const Table& need(const Table* table, const char* id) {
   return *table;
 }
 
-// Filled by init() for the library's own host, before any agent exists, and constant until deinit(). One for
-// each loaded library: the version script keeps it from being shared with another generation of the same code.
+// Filled by init() for the library's own host, before any agent exists, and constant until
+// deinit(). One for each loaded library: the version script keeps it from being shared with another
+// generation of the same code.
 inline HostTables library_tables;
 
 }  // namespace hearth::detail

@@ -1,9 +1,10 @@
 /*
  * hearth.http/1: the rest of an HTTP request (HEARTH_EVENT_REQUEST) and the head of its response.
  *
- * The body of the response is what complete() gets, after what emit() sent. Without set_status it is 200.
- * An event completed with an error is answered 500 (NOT_FOUND 404, INVALID 400, FORBIDDEN 403, ...) with
- * {"error":{"code","message"}}. `call` is that of the event; functions answer GONE once it is completed.
+ * The body of the response is what complete() gets, after what emit() sent. Without set_status it
+ * is 200. An event completed with an error is answered 500 (NOT_FOUND 404, INVALID 400, FORBIDDEN
+ * 403, ...) with {"error":{"code","message"}}. `call` is that of the event; functions answer GONE
+ * once it is completed.
  */
 #ifndef HEARTH_EXT_HTTP_H
 #define HEARTH_EXT_HTTP_H
@@ -25,7 +26,8 @@ typedef struct hearth_http_v1 {
   hearth_status (*header)(const hearth_host* host, hearth_agent agent, uint64_t call,
                           hearth_bytes name, hearth_bytes* value);
 
-  /* The header at `index`, in the order sent; two slices, valid together. NOT_FOUND past the last. [instance] */
+  /* The header at `index`, in the order sent; two slices, valid together. NOT_FOUND past the last.
+   * [instance] */
   hearth_status (*header_at)(const hearth_host* host, hearth_agent agent, uint64_t call,
                              uint32_t index, hearth_bytes* name, hearth_bytes* value);
 
@@ -33,8 +35,9 @@ typedef struct hearth_http_v1 {
   hearth_status (*set_status)(const hearth_host* host, hearth_agent agent, uint64_t call,
                               uint32_t status);
 
-  /* Before the first emit(). INVALID: not a header name or value, or one that the host sets (Connection,
-   * Content-Length, Date, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade). LIMIT: more than 64 headers. [instance] */
+  /* Before the first emit(). INVALID: not a header name or value, or one that the host sets
+   * (Connection, Content-Length, Date, Keep-Alive, Proxy-Connection, TE, Trailer,
+   * Transfer-Encoding, Upgrade). LIMIT: more than 64 headers. [instance] */
   hearth_status (*add_header)(const hearth_host* host, hearth_agent agent, uint64_t call,
                               hearth_bytes name, hearth_bytes value);
 } hearth_http_v1;

@@ -1,9 +1,10 @@
 /*
  * hearth.keep_alive/1: an agent that works is not idle.
  *
- * A counted reference, held in memory. While it is above zero the agent is not evicted for idleness, and a
- * persisted wake brings it back after a crash of the process (what was held is then gone: the work it stood for
- * ended with the process). Nothing of it is visible among schedules or in tables.
+ * A counted reference, held in memory. While it is above zero the agent is not evicted for
+ * idleness, and a persisted wake brings it back after a crash of the process (what was held is then
+ * gone: the work it stood for ended with the process). Nothing of it is visible among schedules or
+ * in tables.
  */
 #ifndef HEARTH_EXT_KEEP_ALIVE_H
 #define HEARTH_EXT_KEEP_ALIVE_H
@@ -17,7 +18,8 @@ extern "C" {
 #define HEARTH_EXT_KEEP_ALIVE "hearth.keep_alive/1"
 
 typedef struct hearth_keep_alive_v1 {
-  /* One more reference. The first one is persisted with the running turn. Errors: CLOSING, LIMIT, IO. [instance] */
+  /* One more reference. The first one is persisted with the running turn. Errors: CLOSING, LIMIT,
+   * IO. [instance] */
   hearth_status (*acquire)(const hearth_host* host, hearth_agent agent);
 
   /* One less. INVALID if none is held. [instance] */

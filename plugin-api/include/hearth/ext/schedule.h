@@ -1,49 +1,60 @@
 /*
  * hearth.schedule/1: calls that an agent gives itself for later.
  *
- * A schedule is a row in the agent's database. It is written with the running turn, wakes the agent when its time has come
- * (after a restart too, without anybody asking), and is delivered as HEARTH_EVENT_SCHEDULE. Delivery is at least once: a
- * run that a crash has interrupted is delivered again.
+ * A schedule is a row in the agent's database. It is written with the running turn, wakes the agent
+ * when its time has come (after a restart too, without anybody asking), and is delivered as
+ * HEARTH_EVENT_SCHEDULE. Delivery is at least once: a run that a crash has interrupted is delivered
+ * again.
  *
  *   type      due                                         after a run
  *   DELAY     when_ms from now                            the row goes
  *   AT        at the Unix time when_ms                    the row goes
  *   CRON      at the next time that the expression names  the time after that one
- *   INTERVAL  when_ms from now                            when_ms after the end of the run; with FIXED_RATE: after its due time
+ *   INTERVAL  when_ms from now                            when_ms after the end of the run; with
+ *             FIXED_RATE: after its due time
  *
- * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID), nor is a run completed: a turn is a transaction anyway.
+ * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID), nor is a run completed: a
+ * turn is a transaction anyway.
  *
- * Times are milliseconds. Rows that are due together run in the order of their times, several at once: a slow one does not
- * hold up the others.
+ * Times are milliseconds. Rows that are due together run in the order of their times, several at
+ * once: a slow one does not hold up the others.
  *
- * When somebody sets the machine's clock, CRON and AT follow it; DELAY, INTERVAL and waits for another try keep their length. A
- * CRON time that the clock shows a second time is not run again, unless the hour field is a * or a step of it or the clock
- * was set back by more than three hours.
+ * When somebody sets the machine's clock, CRON and AT follow it; DELAY, INTERVAL and waits for
+ * another try keep their length. A CRON time that the clock shows a second time is not run again,
+ * unless the hour field is a * or a step of it or the clock was set back by more than three hours.
  *
  * HEARTH_EVENT_SCHEDULE: asynchronous. name: the callback; body: JSON
- *   {"id": "...", "type": "delay|at|cron|interval", "payload": <JSON>, "scheduled_for": <ms>, "late_ms": <ms>,
- *    "attempt": <1, 2, ...>, "missed": <other occurrences that this run stands for, or that were skipped before it; 1000: or more>}
- * Completed with OK: it has run. NOT_FOUND or UNSUPPORTED: the class has no such callback (yet): the row is kept in state
- * "missing", reported, and tried again when the agent starts anew and after growing waits. Any other error, or no answer
- * before the class's schedules.timeout: tried again as the retry options say; when those are used up the run has failed: a
- * one-shot row goes, a recurring one goes on with its next time; last_error tells. A run that again and again ends the whole process
- * makes the row "dead": it is kept, with the reason, until retry(), cancel(), or an idempotent request like it. So is a CRON row whose
- * zone exists no more; but while the machine cannot read its time zones at all, it is "missing", and looked at again likewise.
+ *   {"id": "...", "type": "delay|at|cron|interval", "payload": <JSON>, "scheduled_for": <ms>,
+ *   "late_ms": <ms>,
+ *    "attempt": <1, 2, ...>, "missed": <other occurrences that this run stands for, or that were
+ *    skipped before it; 1000: or more>}
+ * Completed with OK: it has run. NOT_FOUND or UNSUPPORTED: the class has no such callback (yet):
+ * the row is kept in state "missing", reported, and tried again when the agent starts anew and
+ * after growing waits. Any other error, or no answer before the class's schedules.timeout: tried
+ * again as the retry options say; when those are used up the run has failed: a one-shot row goes, a
+ * recurring one goes on with its next time; last_error tells. A run that again and again ends the
+ * whole process makes the row "dead": it is kept, with the reason, until retry(), cancel(), or an
+ * idempotent request like it. So is a CRON row whose zone exists no more; but while the machine
+ * cannot read its time zones at all, it is "missing", and looked at again likewise.
  *
- * Cron expressions: 5 fields (minute hour day month weekday), or 6 with seconds before them. Names (jan, mon), ranges,
- * lists, steps, ? as *, 0 and 7 for Sunday, and @yearly @annually @monthly @weekly @daily @midnight @hourly @minutely. If
- * both day and weekday leave out a value, either suffices. Refused are L, W and #, a step without a range (5/15 is
- * 5-59/15), reversed ranges, and dates that never come. In a time zone with summer time: a local time that is skipped runs once at
- * the first moment after the gap, and one that comes twice runs at its first coming only. If the hour field is a * or a step of it,
- * real time counts instead: what is skipped is left out, what comes twice runs twice.
+ * Cron expressions: 5 fields (minute hour day month weekday), or 6 with seconds before them. Names
+ * (jan, mon), ranges, lists, steps, ? as *, 0 and 7 for Sunday, and @yearly @annually @monthly
+ * @weekly @daily @midnight @hourly @minutely. If both day and weekday leave out a value, either
+ * suffices. Refused are L, W and #, a step without a range (5/15 is 5-59/15), reversed ranges, and
+ * dates that never come. In a time zone with summer time: a local time that is skipped runs once at
+ * the first moment after the gap, and one that comes twice runs at its first coming only. If the
+ * hour field is a * or a step of it, real time counts instead: what is skipped is left out, what
+ * comes twice runs twice.
  *
  * A record is JSON:
- *   {"id", "callback", "payload", "type", "time": <next due, ms, or null>, "delay_ms" | "interval_ms" | "cron" + "time_zone",
- *    "fixed_rate", "retry": {"max_attempts", "base_delay_ms", "max_delay_ms"}, "misfire", "misfire_limit", "overlap",
- *    "state": "waiting|running|paused|missing|dead", "created_at", "runs", "failures", "last_run": <ms or null>,
- *    "last_error": <text or null>}
- * runs: tries that came to an end; failures: those of them that failed; last_run: when the last of them began. Of several
- * states the first that holds is told: running, dead, paused, missing, waiting.
+ *   {"id", "callback", "payload", "type", "time": <next due, ms, or null>, "delay_ms" |
+ *   "interval_ms" | "cron" + "time_zone",
+ *    "fixed_rate", "retry": {"max_attempts", "base_delay_ms", "max_delay_ms"}, "misfire",
+ *    "misfire_limit", "overlap", "state": "waiting|running|paused|missing|dead", "created_at",
+ *    "runs", "failures", "last_run": <ms or null>, "last_error": <text or null>}
+ * runs: tries that came to an end; failures: those of them that failed; last_run: when the last of
+ * them began. Of several states the first that holds is told: running, dead, paused, missing,
+ * waiting.
  */
 #ifndef HEARTH_EXT_SCHEDULE_H
 #define HEARTH_EXT_SCHEDULE_H
@@ -66,27 +77,32 @@ enum {
   HEARTH_SCHEDULE_INTERVAL = 4
 };
 
-/* hearth_schedule_request.idempotent. A request like one that waits gives that one instead of a second; a dead one is no match,
- * and goes in the same transaction, as the new one takes its place. Like: the same callback
- * and payload, and for CRON the same expression and zone, for INTERVAL the same length. One that is running now and will be
- * over with this run is no match, so that a callback may schedule itself anew. */
+/* hearth_schedule_request.idempotent. A request like one that waits gives that one instead of a
+ * second; a dead one is no match, and goes in the same transaction, as the new one takes its place.
+ * Like: the same callback and payload, and for CRON the same expression and zone, for INTERVAL the
+ * same length. One that is running now and will be over with this run is no match, so that a
+ * callback may schedule itself anew. */
 enum {
   HEARTH_IDEMPOTENT_DEFAULT = 0, /* yes for CRON and INTERVAL, no for DELAY and AT */
   HEARTH_IDEMPOTENT_YES = 1,
   HEARTH_IDEMPOTENT_NO = 2
 };
 
-/* hearth_schedule_request.misfire: occurrences whose time passed while nothing could run them (the agent was not awake, the
- * schedule was paused, its callback missing). What was begun is run to its end, however late. */
+/* hearth_schedule_request.misfire: occurrences whose time passed while nothing could run them (the
+ * agent was not awake, the schedule was paused, its callback missing). What was begun is run to its
+ * end, however late. */
 enum {
   HEARTH_MISFIRE_ONCE = 0, /* one run for all of them */
   HEARTH_MISFIRE_SKIP =
-      1, /* none if it is more than a minute late: the next one is at its own time, a one-shot row goes */
+      /* none if it is more than a minute late: the next one is at its own time, a one-shot row goes
+       */
+      1,
   HEARTH_MISFIRE_ALL = 2 /* each, oldest first, the last misfire_limit of them */
 };
 
-/* hearth_schedule_request.overlap: an occurrence whose time comes while the last one still runs or waits for another try. For CRON and
- * for INTERVAL with FIXED_RATE; another INTERVAL begins to count at the end of a run. */
+/* hearth_schedule_request.overlap: an occurrence whose time comes while the last one still runs or
+ * waits for another try. For CRON and for INTERVAL with FIXED_RATE; another INTERVAL begins to
+ * count at the end of a run. */
 enum {
   HEARTH_OVERLAP_SKIP = 0,  /* is left out */
   HEARTH_OVERLAP_QUEUE = 1, /* one waits and runs right after it */
@@ -103,7 +119,9 @@ typedef struct hearth_schedule_request {
   hearth_bytes callback; /* 1 to 256 bytes of UTF-8 */
   hearth_bytes payload;  /* JSON; empty: null */
   int64_t
-      when_ms; /* DELAY: from now, 0 or more; AT: Unix time; both up to the year 9999; INTERVAL: 1 ms to 366 days */
+      /* DELAY: from now, 0 or more; AT: Unix time; both up to the year 9999; INTERVAL: 1 ms to 366
+       * days */
+      when_ms;
   hearth_bytes cron;      /* CRON: the expression */
   hearth_bytes time_zone; /* CRON: IANA name ("Europe/Berlin"); empty: UTC */
   uint32_t idempotent;    /* HEARTH_IDEMPOTENT_* */
@@ -134,9 +152,10 @@ typedef struct hearth_schedule_filter {
 HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_filter) == 80, "frozen");
 
 typedef struct hearth_schedule_v1 {
-  /* Makes a schedule, or finds the one that it would repeat. *record describes it; *created is 0 if it was there. Either way
-   * the agent will be awake when it is due. Errors: INVALID (time, cron, zone, retry options, payload; last_error says
-   * which), LIMIT (too many, payload too large), BUSY (the machine has no time zones), CLOSING, IO. [instance] */
+  /* Makes a schedule, or finds the one that it would repeat. *record describes it; *created is 0 if
+   * it was there. Either way the agent will be awake when it is due. Errors: INVALID (time, cron,
+   * zone, retry options, payload; last_error says which), LIMIT (too many, payload too large), BUSY
+   * (the machine has no time zones), CLOSING, IO. [instance] */
   hearth_status (*create)(const hearth_host* host, hearth_agent agent,
                           const hearth_schedule_request* request, hearth_bytes* record,
                           uint32_t* created);
@@ -145,20 +164,22 @@ typedef struct hearth_schedule_v1 {
   hearth_status (*get)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                        hearth_bytes* record);
 
-  /* *records: a JSON array, next due first, those never due last, then by age; cut short at 8 MiB, so read on after
-   * the last one until there are none. None either if `after` is the id of none. [instance] */
+  /* *records: a JSON array, next due first, those never due last, then by age; cut short at 8 MiB,
+   * so read on after the last one until there are none. None either if `after` is the id of none.
+   * [instance] */
   hearth_status (*list)(const hearth_host* host, hearth_agent agent,
                         const hearth_schedule_filter* filter, hearth_bytes* records);
 
   /* The row goes with this turn; a run in progress goes on to its end. NOT_FOUND. [instance] */
   hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
-  /* paused 1: no run begins until paused 0; what was missed meanwhile counts as a misfire. NOT_FOUND. [instance] */
+  /* paused 1: no run begins until paused 0; what was missed meanwhile counts as a misfire.
+   * NOT_FOUND. [instance] */
   hearth_status (*pause)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                          uint32_t paused);
 
-  /* A missing or dead one is due now, and its failures are forgotten. NOT_FOUND: none such has this id, or it runs.
-   * [instance] */
+  /* A missing or dead one is due now, and its failures are forgotten. NOT_FOUND: none such has this
+   * id, or it runs. [instance] */
   hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_schedule_v1;
 

@@ -1,8 +1,8 @@
 /*
  * Operation HEARTH_OP_SLEEP: a result after some time.
  *
- * The wait is in memory: an eviction ends it without a result. An agent that sleeps inside an event is not
- * idle and is not evicted for idleness.
+ * The wait is in memory: an eviction ends it without a result. An agent that sleeps inside an event
+ * is not idle and is not evicted for idleness.
  */
 #ifndef HEARTH_EXT_SLEEP_H
 #define HEARTH_EXT_SLEEP_H

@@ -1,9 +1,10 @@
 /*
- * hearth.sql/1: the agent's own SQLite database. Synchronous: it is a file that only this agent uses.
+ * hearth.sql/1: the agent's own SQLite database. Synchronous: it is a file that only this agent
+ * uses.
  *
- * What one event writes before it suspends or ends is one transaction, committed before any answer leaves.
- * Tables whose names begin with cf_agents_ belong to the host and can be read, not written. Transaction
- * statements, ATTACH, PRAGMA (but for a few that read) and load_extension are refused.
+ * What one event writes before it suspends or ends is one transaction, committed before any answer
+ * leaves. Tables whose names begin with cf_agents_ belong to the host and can be read, not written.
+ * Transaction statements, ATTACH, PRAGMA (but for a few that read) and load_extension are refused.
  *
  * A statement is a number, valid until finalize or until the agent is destroyed.
  */
@@ -30,13 +31,14 @@ enum {
 };
 
 typedef struct hearth_sql_v1 {
-  /* Compiles exactly one statement. Cheap for a text used before. Errors: INVALID (bad SQL; last_error has
-   * SQLite's words), FORBIDDEN (see above), LIMIT (text too long, too many statements open), IO. [instance] */
+  /* Compiles exactly one statement. Cheap for a text used before. Errors: INVALID (bad SQL;
+   * last_error has SQLite's words), FORBIDDEN (see above), LIMIT (text too long, too many
+   * statements open), IO. [instance] */
   hearth_status (*prepare)(const hearth_host* host, hearth_agent agent, hearth_bytes sql,
                            hearth_statement* statement);
 
-  /* Bind a value to the placeholder at `index`, 1 is the first. Text and blobs are copied. Errors: INVALID (no
-   * such placeholder), LIMIT (value too large), GONE (no such statement). [instance] */
+  /* Bind a value to the placeholder at `index`, 1 is the first. Text and blobs are copied. Errors:
+   * INVALID (no such placeholder), LIMIT (value too large), GONE (no such statement). [instance] */
   hearth_status (*bind_null)(const hearth_host* host, hearth_agent agent,
                              hearth_statement statement, uint32_t index);
   hearth_status (*bind_int64)(const hearth_host* host, hearth_agent agent,
@@ -48,14 +50,14 @@ typedef struct hearth_sql_v1 {
   hearth_status (*bind_blob)(const hearth_host* host, hearth_agent agent,
                              hearth_statement statement, uint32_t index, hearth_bytes value);
 
-  /* HEARTH_ROW: a row is ready. HEARTH_OK: finished. Errors: INVALID, CONFLICT (constraint), LIMIT, TIMEOUT
-   * (longer than the class's sql_time), IO (the agent breaks). [instance] */
+  /* HEARTH_ROW: a row is ready. HEARTH_OK: finished. Errors: INVALID, CONFLICT (constraint), LIMIT,
+   * TIMEOUT (longer than the class's sql_time), IO (the agent breaks). [instance] */
   hearth_status (*step)(const hearth_host* host, hearth_agent agent, hearth_statement statement);
 
   /* Of the current row; `column` 0 is the first. Numbers are converted as SQLite does; bytes out of
-   * column_bytes are valid until the next call on this statement, or the return of a function that commits
-   * within the turn (start() and stash() of a fiber): it ends a statement that is in the middle of writing.
-   * [instance] */
+   * column_bytes are valid until the next call on this statement, or the return of a function that
+   * commits within the turn (start() and stash() of a fiber): it ends a statement that is in the
+   * middle of writing. [instance] */
   hearth_status (*column_count)(const hearth_host* host, hearth_agent agent,
                                 hearth_statement statement, uint32_t* count);
   hearth_status (*column_name)(const hearth_host* host, hearth_agent agent,
@@ -76,17 +78,19 @@ typedef struct hearth_sql_v1 {
   hearth_status (*finalize)(const hearth_host* host, hearth_agent agent,
                             hearth_statement statement);
 
-  /* Rows changed by the last INSERT, UPDATE or DELETE; and the rowid of the last INSERT. [instance] */
+  /* Rows changed by the last INSERT, UPDATE or DELETE; and the rowid of the last INSERT. [instance]
+   */
   hearth_status (*changes)(const hearth_host* host, hearth_agent agent, int64_t* rows);
   hearth_status (*last_insert_rowid)(const hearth_host* host, hearth_agent agent, int64_t* rowid);
 
-  /* A savepoint inside the running turn: writes after it can be undone. They nest; `depth` names one. Those
-   * still open when the turn ends are kept. Errors: GONE (no such depth). [instance]
+  /* A savepoint inside the running turn: writes after it can be undone. They nest; `depth` names
+   * one. Those still open when the turn ends are kept. Errors: GONE (no such depth). [instance]
    *
-   * rollback_savepoint() undoes rows and the agent's state (hearth.state/1): get() gives the state from before,
-   * and neither a client nor HEARTH_EVENT_STATE_CHANGED hears of a state that was undone. It undoes nothing
-   * else: frames sent, parts and answers of calls leave; attachments, flags, the default state, eviction and
-   * destroy() stay. Fibers, schedules and the queue refuse changes while a savepoint is open (INVALID). */
+   * rollback_savepoint() undoes rows and the agent's state (hearth.state/1): get() gives the state
+   * from before, and neither a client nor HEARTH_EVENT_STATE_CHANGED hears of a state that was
+   * undone. It undoes nothing else: frames sent, parts and answers of calls leave; attachments,
+   * flags, the default state, eviction and destroy() stay. Fibers, schedules and the queue refuse
+   * changes while a savepoint is open (INVALID). */
   hearth_status (*begin_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t* depth);
   hearth_status (*release_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t depth);
   hearth_status (*rollback_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t depth);

@@ -14,8 +14,8 @@
 
 namespace hearth::testing::detail {
 
-// What every [instance] function asks first. Bytes that the agent was lent before are void when the function returns:
-// it may have been given a part of them.
+// What every [instance] function asks first. Bytes that the agent was lent before are void when the
+// function returns: it may have been given a part of them.
 struct Caller {
   Caller(const hearth_host* host, hearth_agent id, bool while_closing = false)
       : engine(Engine::of(host)) {
@@ -35,7 +35,8 @@ struct Caller {
     agent->last_error = std::move(text);
     return code;
   }
-  // Durable work is written with the turn, which a transaction of the agent's own must not take back.
+  // Durable work is written with the turn, which a transaction of the agent's own must not take
+  // back.
   [[nodiscard]] bool in_transaction() const { return agent->database.depth() > 0; }
   [[nodiscard]] hearth_status fail_in_transaction() const {
     return fail(HEARTH_E_INVALID, "not while a transaction of the agent's own is open");

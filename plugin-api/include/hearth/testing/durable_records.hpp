@@ -1,5 +1,6 @@
 #pragma once
-// What the mock host keeps of schedules, the queue and managed fibers: the rows, and the JSON that plugins read.
+// What the mock host keeps of schedules, the queue and managed fibers: the rows, and the JSON that
+// plugins read.
 
 #include <hearth/fiber_record.hpp>
 #include <hearth/queue.hpp>
@@ -72,7 +73,8 @@ struct QueueRow {
   std::optional<std::string> last_error;
 };
 
-// The record of a managed fiber. While it is not settled its checkpoint and attempts are in the FiberRecord of the same id.
+// The record of a managed fiber. While it is not settled its checkpoint and attempts are in the
+// FiberRecord of the same id.
 struct ManagedRow {
   hearth::FiberRecord record;
   std::int64_t retry_base_ms = 1'000;

@@ -1,6 +1,6 @@
 #pragma once
-// The mock host's hearth.keep_alive/1 and hearth.fibers/1. Simpler than a server: dead fibers stay, and an eviction is counted like
-// the end of a process.
+// The mock host's hearth.keep_alive/1 and hearth.fibers/1. Simpler than a server: dead fibers stay,
+// and an eviction is counted like the end of a process.
 
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/keep_alive.h>

@@ -36,8 +36,8 @@ void interrupt_durable(AgentRecord& agent);
 // The savepoint of this depth and those inside it are over.
 void end_savepoints(Engine& engine, AgentRecord& agent, std::uint32_t depth);
 
-// Delivers events and results the way the server does: one at a time, never from inside a host function, and
-// results only once the plugin has returned.
+// Delivers events and results the way the server does: one at a time, never from inside a host
+// function, and results only once the plugin has returned.
 // Threads   The one that made it, but for post(), the log and the clock.
 class Engine {
  public:
@@ -117,7 +117,8 @@ class Engine {
     }
   }
 
-  // Sends MIGRATE, and START when it has ended well. Throws what it failed with, if that is at once.
+  // Sends MIGRATE, and START when it has ended well. Throws what it failed with, if that is at
+  // once.
   void migrate(AgentRecord& agent, std::uint32_t to) {
     agent.migrates_from = agent.state;
     agent.database.begin_migration();
@@ -203,8 +204,8 @@ class Engine {
   }
 
   // ---- events
-  // Sends an asynchronous event, waking the agent; it waits behind an unfinished START. `then` runs when it is
-  // completed, or refused.
+  // Sends an asynchronous event, waking the agent; it waits behind an unfinished START. `then` runs
+  // when it is completed, or refused.
   std::shared_ptr<CallRecord> send(AgentRecord& agent, std::shared_ptr<CallRecord> call,
                                    const std::string& name, const std::string& body,
                                    std::uint32_t flags) {

@@ -1,5 +1,6 @@
 #pragma once
-// A server in memory for the unit tests of agents: no sockets, no files, and a clock that the test moves.
+// A server in memory for the unit tests of agents: no sockets, no files, and a clock that the test
+// moves.
 //
 //     hearth::testing::Host host;
 //     auto agent = host.create<Counter>("a", {{"start", 5}});
@@ -13,12 +14,12 @@
 //     host.advance(std::chrono::seconds(5));
 //     EXPECT_EQ(slow.value(), "done");
 //
-//     agent.evict();                             // suspended work is destroyed; storage and clients stay
-//     EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
+//     agent.evict();                             // suspended work is destroyed; storage and
+//     clients stay EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
 //
-// It keeps the rules of abi.h more strictly than a server does: bytes that were lent are overwritten as soon as
-// the rule allows, functions are refused on wrong threads, and a refused event may not be completed.
-// Link with SQLite (hearth_add_plugin_test does).
+// It keeps the rules of abi.h more strictly than a server does: bytes that were lent are
+// overwritten as soon as the rule allows, functions are refused on wrong threads, and a refused
+// event may not be completed. Link with SQLite (hearth_add_plugin_test does).
 
 #include <hearth/agent.hpp>
 #include <hearth/testing/engine.hpp>
@@ -126,7 +127,8 @@ class Client {
   void send(std::string_view text) { send_frame(text, HEARTH_MESSAGE_TEXT); }
   void send_binary(std::string_view bytes) { send_frame(bytes, HEARTH_MESSAGE_BINARY); }
 
-  // The frames that the agent sent since the last time this was asked, without those of the protocol.
+  // The frames that the agent sent since the last time this was asked, without those of the
+  // protocol.
   [[nodiscard]] std::vector<ReceivedFrame> received() {
     return std::exchange(client_->received, {});
   }
@@ -249,8 +251,9 @@ class AgentHandle {
   // Rows of a query on the agent's database, as arrays of columns.
   [[nodiscard]] Json sql(const std::string& text) const;
 
-  // Out of memory at once, as an eviction without a grace: suspended work is destroyed. A server then repeats on_connect and the calls of
-  // idempotent methods that were in progress; here nobody repeats them, and they stay without an answer: call again.
+  // Out of memory at once, as an eviction without a grace: suspended work is destroyed. A server
+  // then repeats on_connect and the calls of idempotent methods that were in progress; here nobody
+  // repeats them, and they stay without an answer: call again.
   void evict() {
     engine_->destroy(*agent_);
     engine_->settle();
@@ -265,8 +268,9 @@ class AgentHandle {
     if (!call->done) engine_->advance(static_cast<std::uint64_t>(grace.count()) * 1'000'000);
     evict();
   }
-  // As if the server was killed: nothing of the agent runs on, its clients are gone without a word. Its interrupted
-  // fibers are recovered when it wakes: with the next event, or as soon as Host::advance() lets time pass.
+  // As if the server was killed: nothing of the agent runs on, its clients are gone without a word.
+  // Its interrupted fibers are recovered when it wakes: with the next event, or as soon as
+  // Host::advance() lets time pass.
   void kill() {
     for (const auto& [number, client] : agent_->clients) {
       client->open = false;
@@ -320,7 +324,8 @@ class AgentHandle {
   [[nodiscard]] std::size_t keep_alive() const { return agent_->keep_alive; }
   [[nodiscard]] bool is_live() const { return agent_->instance != nullptr; }
   [[nodiscard]] int activations() const { return agent_->activations; }
-  // It has called destroy(): nothing that it stored is left. The next event makes a new agent of the same name.
+  // It has called destroy(): nothing that it stored is left. The next event makes a new agent of
+  // the same name.
   [[nodiscard]] bool destroyed() const { return agent_->destructions > 0; }
   // Events that were accepted and not completed.
   [[nodiscard]] std::size_t unfinished() const { return agent_->calls.size(); }
@@ -355,7 +360,8 @@ class Host {
     engine_.settle();
     return AgentHandle(engine_, agent);
   }
-  // Opens a library and initialises it for this host. Keep the result at least as long as its agents.
+  // Opens a library and initialises it for this host. Keep the result at least as long as its
+  // agents.
   [[nodiscard]] Library load(const std::string& path) { return Library(path, engine_.table()); }
 
   // Moves both clocks. Sleeps end in order, each at its own time.
@@ -366,7 +372,8 @@ class Host {
   void set_wall(std::chrono::sys_time<std::chrono::milliseconds> time) {
     engine_.wall_ms = time.time_since_epoch().count();
   }
-  // Makes a schedule due now: the only way for those by cron, whose expressions this host does not read.
+  // Makes a schedule due now: the only way for those by cron, whose expressions this host does not
+  // read.
   void fire(std::string_view schedule) {
     for (const auto& agent : engine_.agents()) {
       if (detail::ScheduleRow* const row = detail::find_schedule(*agent, schedule))

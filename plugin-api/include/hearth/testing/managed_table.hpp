@@ -1,5 +1,6 @@
 #pragma once
-// The mock host's hearth.managed_fibers/1. Simpler than a server: nothing goes by retention, and waits have no chance in them.
+// The mock host's hearth.managed_fibers/1. Simpler than a server: nothing goes by retention, and
+// waits have no chance in them.
 
 #include <hearth/ext/managed_fibers.h>
 #include <hearth/testing/caller.hpp>
@@ -16,7 +17,8 @@
 
 namespace hearth::testing::detail {
 
-// A retry that is waiting to be offered, or an interrupted fiber: with what its row in cf_agents_runs says.
+// A retry that is waiting to be offered, or an interrupted fiber: with what its row in
+// cf_agents_runs says.
 inline Json managed_record(const Engine& engine, AgentRecord& agent, const ManagedRow& row) {
   hearth::FiberRecord record = row.record;
   const FiberRecord* const run = record.settled() ? nullptr : Engine::find_row(agent, record.id);
@@ -75,7 +77,7 @@ inline std::string apply_outcome(Engine& engine, AgentRecord& agent, ManagedRow&
   return {};
 }
 
-// ---- the table ----------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 inline bool blank(std::string_view text) {
   return !text.empty() && text.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -329,7 +331,7 @@ inline constexpr hearth_managed_fibers_v1 kManagedFibers = {
     &start_managed,  &resume_managed_row, &settle_managed, &inspect_managed, &list_managed,
     &cancel_managed, &resolve_managed,    &retry_managed,  &remove_managed};
 
-// ---- telling: FIBER_SETTLED ---------------------------------------------------------------------------------
+// ---- telling: FIBER_SETTLED ---------------------------------------------------------------------
 
 inline bool is_untold(const ManagedRow& row) {
   return row.record.settled() && !row.told && !row.telling;

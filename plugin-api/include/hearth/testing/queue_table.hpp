@@ -120,7 +120,7 @@ inline hearth_status retry_item(const hearth_host* host, hearth_agent agent, hea
 inline constexpr hearth_queue_v1 kQueue = {&push_item,   &get_item,     &list_items,
                                            &remove_item, &remove_items, &retry_item};
 
-// ---- delivery ---------------------------------------------------------------------------------------------
+// ---- delivery -----------------------------------------------------------------------------------
 
 inline void end_item(Engine& engine, AgentRecord& agent, const std::string& id,
                      const CallRecord& ended) {

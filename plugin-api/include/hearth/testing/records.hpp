@@ -139,7 +139,8 @@ struct AgentRecord {
   std::deque<std::function<void()>> waiting;        // until START has ended
   std::size_t keep_alive = 0;
   RecoveryState recovery;
-  // What each open savepoint goes back to, the outermost first; and the changes of the state that are told once none is open.
+  // What each open savepoint goes back to, the outermost first; and the changes of the state that
+  // are told once none is open.
   struct Savepoint {
     std::optional<std::string> state;
     std::size_t untold = 0;

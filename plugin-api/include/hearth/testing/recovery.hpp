@@ -1,5 +1,6 @@
 #pragma once
-// What the mock host does by itself with rows that an agent has left: recovers fibers, runs schedules and the queue, tells of ends.
+// What the mock host does by itself with rows that an agent has left: recovers fibers, runs
+// schedules and the queue, tells of ends.
 
 #include <hearth/testing/managed_table.hpp>
 #include <hearth/testing/queue_table.hpp>
@@ -15,7 +16,7 @@
 
 namespace hearth::testing::detail {
 
-// ---- interrupted fibers ---------------------------------------------------------------------------------------
+// ---- interrupted fibers -------------------------------------------------------------------------
 
 inline bool fiber_is_due(const Engine& engine, const FiberRecord& row) {
   return row.interrupted() && row.due_ns <= engine.steady_ns;
@@ -145,7 +146,7 @@ inline bool step_recovery(Engine& engine, AgentRecord& agent) {
   return true;
 }
 
-// ---- all of it ------------------------------------------------------------------------------------------------
+// ---- all of it ----------------------------------------------------------------------------------
 
 inline bool step_durable(Engine& engine, AgentRecord& agent) {
   if (!agent.instance || !agent.started) return false;
@@ -182,7 +183,8 @@ inline void count_interruptions(AgentRecord& agent) {
   }
 }
 
-// The instance is gone: what ran begins again with the next one. That it was interrupted is no failure.
+// The instance is gone: what ran begins again with the next one. That it was interrupted is no
+// failure.
 inline void interrupt_durable(AgentRecord& agent) {
   for (FiberRecord& row : agent.fibers) {
     if (row.running && row.managed)

@@ -1,6 +1,7 @@
 #pragma once
-// The mock host's hearth.schedule/1. Simpler than a server: cron runs only by hand (Host::fire()), expressions and zones are hardly
-// looked at, runs have no deadline, and `overlap` allow is taken for queue.
+// The mock host's hearth.schedule/1. Simpler than a server: cron runs only by hand (Host::fire()),
+// expressions and zones are hardly looked at, runs have no deadline, and `overlap` allow is taken
+// for queue.
 
 #include <hearth/ext/schedule.h>
 #include <hearth/testing/caller.hpp>
@@ -210,7 +211,7 @@ inline constexpr hearth_schedule_v1 kSchedule = {&create_schedule, &get_schedule
                                                  &list_schedules,  &cancel_schedule,
                                                  &pause_schedule,  &retry_schedule};
 
-// ---- runs ------------------------------------------------------------------------------------------------
+// ---- runs ---------------------------------------------------------------------------------------
 
 // The run is over, or was skipped: when is the next?
 inline void advance_schedule(AgentRecord& agent, ScheduleRow& row, std::int64_t now) {

@@ -13,8 +13,8 @@
 
 namespace hearth::testing {
 
-// Lends copies of exactly the right size. recall() overwrites what was lent with 0xDD; under AddressSanitizer
-// it is freed at once, so that the first wrong read is reported where it happens.
+// Lends copies of exactly the right size. recall() overwrites what was lent with 0xDD; under
+// AddressSanitizer it is freed at once, so that the first wrong read is reported where it happens.
 class Slices {
  public:
   Slices() = default;
@@ -32,7 +32,8 @@ class Slices {
 
   void recall() noexcept { recall_first(lent_.size()); }
 
-  // Recalls, at its end, what was lent before it began: a function of the host may be given a part of that.
+  // Recalls, at its end, what was lent before it began: a function of the host may be given a part
+  // of that.
   class RecallAtEnd {
    public:
     explicit RecallAtEnd(Slices& slices) : slices_(slices), count_(slices.lent_.size()) {}

@@ -16,7 +16,7 @@
 
 namespace hearth::testing::detail {
 
-// ---- hearth_host ---------------------------------------------------------------------------------------
+// ---- hearth_host --------------------------------------------------------------------------------
 
 inline hearth_status complete(const hearth_host* host, hearth_agent agent, std::uint64_t id,
                               hearth_status status, hearth_bytes body) {
@@ -98,7 +98,7 @@ inline hearth_status post(const hearth_host* host, hearth_agent agent, std::uint
   return Engine::of(host).post(agent, token);
 }
 
-// ---- log, clock, random, agent ---------------------------------------------------------------------------
+// ---- log, clock, random, agent ------------------------------------------------------------------
 
 inline void write_log(const hearth_host* host, hearth_agent, std::int32_t level,
                       hearth_bytes text) {
@@ -128,7 +128,7 @@ inline hearth_status destroy(const hearth_host* host, hearth_agent agent) {
   return caller.status;
 }
 
-// ---- state -----------------------------------------------------------------------------------------------
+// ---- state --------------------------------------------------------------------------------------
 
 inline hearth_status get_state(const hearth_host* host, hearth_agent agent, hearth_bytes* json) {
   const Caller caller(host, agent);
@@ -161,7 +161,7 @@ inline hearth_status set_default_state(const hearth_host* host, hearth_agent age
   return HEARTH_OK;
 }
 
-// ---- connections -----------------------------------------------------------------------------------------
+// ---- connections --------------------------------------------------------------------------------
 
 inline bool has_tag(const ClientRecord& client, std::string_view tag) {
   return tag.empty() || std::find(client.tags.begin(), client.tags.end(), tag) != client.tags.end();
@@ -300,7 +300,7 @@ inline hearth_status close_connection(const hearth_host* host, hearth_agent agen
   });
 }
 
-// ---- http ------------------------------------------------------------------------------------------------
+// ---- http ---------------------------------------------------------------------------------------
 
 template <class Use>
 hearth_status with_request(const hearth_host* host, hearth_agent agent, std::uint64_t id, Use use) {
