@@ -74,18 +74,17 @@ struct FiberStanding {
 };
 
 // state          what is on disk                          leaves it by
-// running        the row                                  finish() -> no row; the end of this
-//                instance -> interrupted
-//                                                         postpone() -> interrupted
+// running        the row                                  finish() -> no row; postpone(), or the
+//                                                         end of this instance -> interrupted
 // interrupted    the row, due at next_at                  begin_recovery() once next_at has come
-// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row; start(replaces) ->
-//                no row, a new one runs;
-//                                                         resume() -> running; failed() ->
-//                                                         interrupted, or dead after max_attempts;
-//                                                         a crash -> interrupted, with the attempt
-//                                                         counted
+// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row;
+//                                                         start(replaces) -> no row, and a new
+//                                                         one runs; resume() -> running;
+//                                                         failed() -> interrupted, or dead after
+//                                                         max_attempts; a crash -> interrupted,
+//                                                         with the attempt counted
 // dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after
-//                keep_dead -> no row
+//                                                         keep_dead -> no row
 // erase() ends any of them.
 //
 // Promises
@@ -95,9 +94,9 @@ struct FiberStanding {
 //  P3 One row      A continuation takes its predecessor's place in one transaction.
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the
 //                  process counts.
-//  P5 Oldest first Interrupted fibers are offered in the order of their creation, unless plan()
-//  says otherwise; one whose recovery
-//                  has failed comes when its time has come, and after those that were due before.
+//  P5 Oldest first  Interrupted fibers are offered in the order of their creation, unless plan()
+//                  says otherwise; one whose recovery has failed comes when its time has come, and
+//                  after those that were due before.
 //  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in
 //                  there.
 //  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after

@@ -125,11 +125,12 @@ class ManagedFibers {
 
   // ---- recovery: LiveAgent calls these around Fibers' own ----
   //
-  //   Fibers::begin_recovery() gives one                  is_managed(id): begin_recovery(id), for
-  //   the event's body Fibers::take_passed_over() gives its id             is_managed(id): died(id,
-  //   why), in the same turn the hook ends well, or is not there                 is_managed(id):
-  //   recovered(id, body), not Fibers::recovered() the hook fails, Fibers::failed() says dead
-  //   is_managed(id): died(id, why), in the same turn
+  //   Fibers::begin_recovery() gives one          is_managed(id): begin_recovery(id), for the
+  //                                               event's body
+  //   Fibers::take_passed_over() gives its id     is_managed(id): died(id, why), in the same turn
+  //   the hook ends well, or is not there         is_managed(id): recovered(id, body), not
+  //                                               Fibers::recovered()
+  //   the hook fails, Fibers::failed() says dead  is_managed(id): died(id, why), in the same turn
   [[nodiscard]] bool is_managed(std::string_view id);
   // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the
   // two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as

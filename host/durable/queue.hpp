@@ -78,8 +78,8 @@ struct QueueEnd {
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after
 //            begin_next() before the delivery, with the turn for the others.
-// Savepoints None of it may be called while a savepoint of the agent's own is open: what that rolls
-// back is in memory here.
+// Savepoints  None of it may be called while a savepoint of the agent's own is open: what that
+//             rolls back is in memory here.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
 // Bounded    In memory: the head of the queue only, whatever its length. A list ends at 4 MiB.

@@ -25,23 +25,22 @@ namespace hearth::durable {
 // state      what is on disk                              leaves it by
 // waiting    the row, its time                            begin_due() once the time has come
 // running    the row, claimed                             ended(); a crash -> waiting, due at once,
-//            interruption counted, dead after
-//                                                         too many; the end of the instance on
+//                                                         interruption counted, dead after too
+//                                                         many; the end of the instance on
 //                                                         purpose -> waiting, due at once
 // paused     the row, paused                              pause(false)
 // missing    the row, a time after growing waits          begin_due(); load() makes it due at once.
-//            Also when this machine cannot say
-//                                                         when a cron row is due, for want of its
-//                                                         time zones
+//                                                         Also when this machine cannot say when a
+//                                                         cron row is due, for want of its time
+//                                                         zones
 // dead       the row, no time                             retry(); create(), if it is idempotent
-//            and like it: the new row takes its place
+//                                                         and like it: the new row takes its place
 //
 // Promises
 //  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the
 //                   process counts.
-//  P2 At least once A one-shot row goes in the transaction that reports its run, or when it is too
-//  late for misfire kSkip; never
-//                   because of the host's own failure.
+//  P2 At least once  A one-shot row goes in the transaction that reports its run, or when it is too
+//                   late for misfire kSkip; never because of the host's own failure.
 //  P3 Next          A recurring row gets its next time in the transaction that reports the run.
 //  P4 Clock         When the wall's clock is set back or ahead, intervals and delays that wait keep
 //                   their length as well as they can: none waits longer than its own length from

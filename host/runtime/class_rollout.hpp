@@ -32,13 +32,13 @@ struct RolloutSettings {
   std::size_t awaited = 0;
 };
 
-// state        what is true                                                        leaves it by
-// kTrying      new wakes get the new version; a few agents were moved to it; the   enough of them
-//              have started, or failed, or others go on with the old one
-//              trial_time is over
-// kMoving      the others are on their way                                         none of the old
-//              version is left
-// kDone        all agents have the new version                                     roll_back()
+// state        what is true                                          leaves it by
+// kTrying      new wakes get the new version; a few agents were      enough of them have started,
+//              moved to it; the others go on with the old one        or failed, or trial_time is
+//                                                                    over
+// kMoving      the others are on their way                           none of the old version is
+//                                                                    left
+// kDone        all agents have the new version                       roll_back()
 // kRolledBack  the old version serves again, and the agents of the new one are on  -
 //              their way back
 enum class RolloutState { kTrying, kMoving, kDone, kRolledBack };

@@ -2,26 +2,27 @@
 // twice, or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
 //
 //   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of N steps of M ms: the effect
-//             in the middle of a step, the
-//                                                     rows at its end
+//                                                     in the middle of a step, the rows at its end
 //             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a managed fiber with the key RUN;
-//             says whether it was accepted POST ?wait=1                            with the one
-//             above: waits, and says the status and the result POST ?cancel=RUN
-//             cancels it POST ?schedule=RUN&ms=M                 take_note("RUN") in M ms POST
-//             ?queue=RUN                         take_note("RUN") from the queue POST ?hold=1
-//             holds a reference that is never given back GET
-//             the number of steps in the ledger
+//                                                     says whether it was accepted
+//             POST ?wait=1                            with the one above: waits, and says the
+//                                                     status and the result
+//             POST ?cancel=RUN                        cancels it
+//             POST ?schedule=RUN&ms=M                 take_note("RUN") in M ms
+//             POST ?queue=RUN                         take_note("RUN") from the queue
+//             POST ?hold=1                            holds a reference that is never given back
+//             GET                                     the number of steps in the ledger
 //   hook      what on_fiber_recovered does: continue, drop: nothing, throw: it fails, slow: it
 //             waits M ms and continues, twice: it fails at the first attempt and continues at the
 //             next, hurry: it continues without waits from then on, settle: the managed fiber is
 //             completed
 //   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint;
-//             the last step has none, its row
-//                                                     goes with the end of the fiber. A note is one
-//                                                     step
+//                                                     the last step has none, its row goes with the
+//                                                     end of the fiber. A note is one step
 //             hooks(run, attempt, snapshot, at)       a row in the first turn of the hook; at: Unix
-//             milliseconds finished(run)                           in the turn that ends the walk
-//             or the note told(run, status)                       by on_fiber_complete
+//                                                     milliseconds
+//             finished(run)                           in the turn that ends the walk or the note
+//             told(run, status)                       by on_fiber_complete
 //   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it
 //             before its rows are written, as an effect outside would happen. A step's line may be
 //             there twice, its row may not.

@@ -162,9 +162,8 @@ inline constexpr std::size_t kMaxCondemned = 8;
 //            may be tried again; classes that are barred with it go with it.
 // place      event         on_trial                     not_served        proven
 //            TrialBegun    next                         none              what was served; as
-//                          before,
-//                                                                         if that is on trial
-//                                                                         itself
+//                                                                         before, if that is on
+//                                                                         trial itself
 //            TrialLost     what goes on, unless proven  what was tried    as before
 //            TrialPassed   none                         as before         it
 //            FileLost      as before                    unless known      as TrialBegun

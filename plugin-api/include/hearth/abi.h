@@ -10,9 +10,9 @@
  *
  *     file found -> note read -> hearth_plugin_v1 checked -> init(host, config)           [loader]
  *     an agent is needed -> create -> START -> CONNECTING/CONNECT/MESSAGE/CALL/... events
- *     [instance] idle, replaced, shut down -> EVICT (if the class has a grace) -> destroy
- *     [instance] no instance left -> deinit
- *     [loader]
+ *                                                                                      [instance]
+ *     idle, replaced, shut down -> EVICT (if the class has a grace) -> destroy         [instance]
+ *     no instance left -> deinit                                                       [loader]
  *
  * Threads. Each function carries one tag:
  *   [loader]    one thread of the host; never at the same time as another [loader] call.

@@ -2,8 +2,8 @@
 // The agent's own SQLite database.
 //
 //     sql("INSERT INTO notes(text, stars) VALUES (?, ?)", text, 5);
-//     auto rows  = sql("SELECT id, text FROM notes WHERE stars >= ?", 3).rows<std::tuple<int64_t,
-//                std::string>>();
+//     auto rows  = sql("SELECT id, text FROM notes WHERE stars >= ?", 3)
+//                      .rows<std::tuple<int64_t, std::string>>();
 //     auto count = sql("SELECT count(*) FROM notes").value<int>();
 //     auto first = sql("SELECT text FROM notes ORDER BY id").optional<std::string>();
 //     Json all   = sql("SELECT * FROM notes").json();

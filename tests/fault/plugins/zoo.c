@@ -3,10 +3,9 @@
  * one rule of it. CMakeLists.txt beside this file lists them, and
  * tests/plugins/check/check_zoo_test.cpp says what `hearth check` finds.
  *
- *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;  note(text) ->
- *                                         rows in the database
- *            stay() -> as wait(), after 700 ms;  mistake() -> what the database says to SQL that is
- *            none
+ *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;
+ *            note(text) -> rows in the database;  stay() -> as wait(), after 700 ms;
+ *            mistake() -> what the database says to SQL that is none
  *   events   MESSAGE is taken, REQUEST is answered "ok"
  */
 #include <hearth/abi.h>

@@ -4,8 +4,7 @@
  * An eviction cuts off the calls that are in progress: the caller reads that he should try again.
  * If running a method twice does no harm, the class says so here, and the host tries again for him:
  *
- *   CALL "status"  ->  the library is replaced  ->  create, START, CALL "status" once more  ->
- *                                               answer
+ *   CALL "status" -> the library is replaced -> create, START, CALL "status" once more -> answer
  *
  * - It does so for a call that was accepted, has not been completed, and has emitted no part of its
  *   answer.

@@ -11,7 +11,7 @@
  *   AT        at the Unix time when_ms                    the row goes
  *   CRON      at the next time that the expression names  the time after that one
  *   INTERVAL  when_ms from now                            when_ms after the end of the run; with
- *             FIXED_RATE: after its due time
+ *                                                         FIXED_RATE: after its due time
  *
  * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID), nor is a run completed: a
  * turn is a transaction anyway.
