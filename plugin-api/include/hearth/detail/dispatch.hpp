@@ -158,11 +158,11 @@ struct EventHandler {
   hearth_status (*begin)(Activation&, const Context&, const hearth_event&);
 };
 
-// A hook that takes nothing of the event but what `start` reads, and answers nothing.
-template <auto start>
+// A hook that takes nothing of the event but what `Start` reads, and answers nothing.
+template <auto Start>
 hearth_status begin_hook(Activation& activation, const Context& context,
                          const hearth_event& event) {
-  drive(activation, context, start(activation, event), DeliverNothing());
+  drive(activation, context, Start(activation, event), DeliverNothing());
   return HEARTH_OK;
 }
 template <auto Begin>
