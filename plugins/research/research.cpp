@@ -1,12 +1,13 @@
 // Research that goes on by itself: work in steps that survives an eviction, a crash and an update
 // of this file.
 //
-//   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run, cancel(run) -> was it
-//             running, status(run), steps(run) -> [1, 2, ...] as they were done start_once(key,
-//             topic, steps = 5, step_ms = 1000) -> id of the run: the same for the same key,
-//             however often it is asked for; another topic under it is refused. result(key) waits
-//             for the end and tells its status version() -> RESEARCH_VERSION, which tells one build
-//             of this file from the next
+//   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run
+//             cancel(run) -> was it running, status(run)
+//             steps(run) -> [1, 2, ...] as they were done
+//             start_once(key, topic, steps = 5, step_ms = 1000) -> id of the run: the same for the
+//             same key, however often it is asked for; another topic under it is refused
+//             result(key) waits for the end and tells its status
+//             version() -> RESEARCH_VERSION, which tells one build of this file from the next
 //   state     {"runs": {run: {"topic", "completed", "total", "status", "recoveries"}}}; clients
 //             cannot change it. status: running, completed, cancelled or failed
 //   frames    {"type": "progress", "run": run, and what the state says of it} to everyone after

@@ -15,7 +15,8 @@ const RELOADS = Number(process.env.HEARTH_RELOADS ?? 20);
 
 // One run of the work that is always under way, and one of the short ones that are waited for.
 const LONG = { steps: 30, step_ms: 100 };
-const SHORT = { steps: 2, step_ms: 400 };
+// A step that a version cuts off begins anew, so a short one ends between two versions on a slow machine too.
+const SHORT = { steps: 2, step_ms: 100 };
 // Every so many versions the next one waits until the work of each agent has gone on from a checkpoint; between them a version may
 // come before all have (how many is the machine's affair).
 const RECOVERED_EVERY = 5;

@@ -71,15 +71,14 @@ TEST_F(ReloadTest, OnlyTheAgentsOfTheClassMove) {
 
 TEST_F(ReloadTest, AFiberGoesOnOnTheNewVersion) {
   Client client(*server_, "a");
-  client.call("work", "[40,10]");
+  client.call("work", "[100000,10]");  // longer than any replacement takes
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
   while (client.call("steps").size() < 5 && std::chrono::steady_clock::now() < deadline) {
   }
   replace_and_wait("2");
   Json steps = client.call("steps");
-  while (steps.size() < 40 && std::chrono::steady_clock::now() < deadline)
+  while (steps.back().at("version") != "2.0.0" && std::chrono::steady_clock::now() < deadline)
     steps = client.call("steps");
-  ASSERT_EQ(steps.size(), 40U);
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].at("step"), i + 1);
   EXPECT_EQ(steps.front().at("version"), "1.0.0");
   EXPECT_EQ(steps.back().at("version"), "2.0.0");
