@@ -3,6 +3,7 @@
 // implement it in plain C++, so that the whole runtime is tested without a shared library.
 
 #include "base/error.hpp"
+#include "extensions/agent_context.hpp"
 #include "runtime/event.hpp"
 #include "runtime/types.hpp"
 
@@ -13,8 +14,6 @@
 
 namespace hearth::runtime {
 
-class AgentHost;
-
 // The end of an operation that the agent submitted, or a post.
 struct OperationResult {
   Result<std::string_view> outcome;  // a body, or why it failed
@@ -24,7 +23,8 @@ struct OperationResult {
 
 // The code of one live agent.
 //
-// Threads    All members on the agent's shard, one at a time, never from inside an AgentHost call.
+// Threads    All members on the agent's shard, one at a time, never from inside a call of the
+//            agent's context.
 // Failure    Members do not throw.
 // Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the
 //            host for nothing but logging and cancelling.
@@ -36,7 +36,7 @@ class AgentInstance {
   AgentInstance& operator=(const AgentInstance&) = delete;
 
   // An error refuses the event: the instance will not complete it. An accepted event with a call id
-  // is completed exactly once through AgentHost::complete.
+  // is completed exactly once through AgentCalls::complete.
   virtual Result<void> on_event(const AgentEvent& event) = 0;
 
   // The call is dead: nobody waits for it any more.
@@ -76,7 +76,8 @@ class AgentClass {
 
   // Makes the instance of the agent called `name`. `options`: JSON object. `host` outlives the
   // instance.
-  virtual Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view name,
+  virtual Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& host,
+                                                        std::string_view name,
                                                         std::string_view options) const = 0;
 
   // Runs (or, if `cancelled`, only frees) a job of submit(offload). Any thread; may block.

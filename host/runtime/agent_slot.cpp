@@ -1,6 +1,7 @@
 #include "runtime/agent_slot.hpp"
 
 #include "base/assert.hpp"
+#include "extensions/connections.hpp"
 #include "runtime/shard.hpp"
 
 #include <algorithm>
@@ -284,7 +285,8 @@ void AgentSlot::connected(const Completion& completion) {
         LogLevel::kWarn, "agent.connect_failed",
         {key_.agent_class, to_string(completion.error->code)},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", completion.error->message}});
-    (void)live_->close(completion.connection, kCloseInternalError, "connection set-up failed");
+    (void)live_->of<extensions::ConnectionExtension>().close(
+        completion.connection, kCloseInternalError, "connection set-up failed");
   }
   if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
 }

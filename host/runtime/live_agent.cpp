@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/state.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -48,12 +49,18 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
 LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
-    : slot_(slot),
+    : AgentContext({.handle = handle,
+                    .settings = settings,
+                    .database = database_,
+                    .clock = services.loop().clock(),
+                    .work = work_,
+                    .calls = *this,
+                    .clients = clients_,
+                    .watchers = *this}),
+      slot_(slot),
       services_(services),
       class_(std::move(agent_class)),
-      settings_(settings),
       figures_(services.metrics().of_class(slot.key().agent_class)),
-      handle_(handle),
       kept_(services.files().kept(slot.key())),
       database_(services.files().path(slot.key()), slot.key(),
                 database_options(*class_, settings, kept_, services)),
@@ -62,9 +69,17 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
       known_wake_(services.alarms().known(slot.key())),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
+      clients_(slot, services, outbox_),
       interruptible_(services.limits().max_waiting, services.limits().max_waiting_bytes),
       recorded_(database_.exists()),
       self_(std::make_shared<LiveAgent*>(this)) {}
+
+extensions::AgentPhase LiveAgent::phase() const {
+  using extensions::AgentPhase;
+  if (shutting_) return AgentPhase::kClosing;
+  if (migrating_) return AgentPhase::kMigrating;
+  return started_ ? AgentPhase::kRunning : AgentPhase::kStarting;
+}
 
 LiveAgent::~LiveAgent() {
   *self_ = nullptr;
@@ -83,7 +98,7 @@ Result<void> LiveAgent::start() {
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     Entry entry(*this);
-    auto made = class_->create(*this, slot_.key().name, settings_.options);
+    auto made = class_->create(*this, slot_.key().name, settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
   }
@@ -167,7 +182,7 @@ Result<void> LiveAgent::enter(const AgentEvent& event) {
   state_chain_.reset();
   // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no
   // part of them.
-  if (sql_ && sql_->has_savepoints()) flush();
+  if (extensions().in_transaction()) flush();
   if (accepted.has_error()) return explained(accepted.error());
   refusal_text_.clear();
   return accepted;
@@ -211,7 +226,7 @@ bool LiveAgent::admit(Connection& connection) {
   }
   std::optional<std::string> state;
   try {
-    if (const auto current = this->state()) state.emplace(*current);
+    if (const auto current = of<extensions::StateExtension>().get()) state.emplace(*current);
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
     end_connection(connection, kCloseInternalError, "the agent's storage failed");
@@ -263,10 +278,10 @@ void LiveAgent::write_state_of_client(Event& incoming) {
     if (!incoming.sink) return;  // the client has left; what it wrote counts
     outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
   };
-  const Connection* client = find_connection(incoming.connection);
+  const Connection* client = clients_.connection(incoming.connection);
   if (client != nullptr && client->readonly()) {
     answer(Error{Errc::kForbidden, "Connection is readonly"});
-  } else if (incoming.body.size() > settings_.max_state_bytes) {
+  } else if (incoming.body.size() > settings().max_state_bytes) {
     answer(Error{Errc::kLimitExceeded, "the state is too large"});
   } else {
     Result<void> accepted;
@@ -281,7 +296,7 @@ void LiveAgent::write_state_of_client(Event& incoming) {
       answer(accepted.error());
     } else {
       try {
-        store_state(incoming.connection, incoming.body);
+        of<extensions::StateExtension>().store(incoming.connection, incoming.body);
         answer(std::string());
       } catch (const StorageError& failure) {  // agent boundary
         storage_failed(failure.what());
@@ -301,12 +316,12 @@ void LiveAgent::forget_connection(ConnectionId id) {
 }
 
 bool LiveAgent::idle() const {
-  return !entered_ && !lent_ && keep_alive_ == 0 && work_.idle() && calls_.empty() &&
+  return !entered_ && !lent_ && !extensions().keeps_alive() && work_.idle() && calls_.empty() &&
          operations_.empty() && outbox_.empty() && !database_.dirty();
 }
 
 void LiveAgent::trim() {
-  if (sql_) sql_->release_memory();
+  extensions().trim();
   database_.release_memory();
 }
 
@@ -371,11 +386,11 @@ void LiveAgent::settle_wake() {
 }
 
 void LiveAgent::leave() {
-  if (sql_) sql_->end_turn();
+  extensions().end_turn();
   if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
   if (!broken_ && dirty()) {
     // An open savepoint could undo what a later turn writes: that one must not share the commit.
-    if (sql_ && sql_->has_savepoints()) {
+    if (extensions().in_transaction()) {
       flush();
     } else {
       schedule_flush();
@@ -467,7 +482,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   const ConnectionId connection = call.connection;
   if (call.sink) {
     if (outbox_.open()) {
-      if (connection == 0 || find_connection(connection) != nullptr) {
+      if (connection == 0 || clients_.connection(connection) != nullptr) {
         call.sink->finish(call.head, outcome);
       }
     } else {
@@ -499,16 +514,16 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
 
 void LiveAgent::discard(Effect& effect) {
   if (auto* answer = std::get_if<FinishEffect>(&effect)) {
-    if (answer->connection != 0 && find_connection(answer->connection) == nullptr) return;
+    if (answer->connection != 0 && clients_.connection(answer->connection) == nullptr) return;
     const Result<std::string_view> lost = storage_error_for_clients();
     answer->sink->finish(ResponseHead{500, {}}, lost);
   } else if (auto* closing = std::get_if<CloseEffect>(&effect)) {
-    if (Connection* client = find_connection(closing->connection)) {
+    if (Connection* client = clients_.connection(closing->connection)) {
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
   } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
     // Without its handshake the client would wait for ever; it may come back.
-    if (Connection* client = find_connection(handshake->connection)) {
+    if (Connection* client = clients_.connection(handshake->connection)) {
       client->closing = true;
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
@@ -530,7 +545,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
     services_.loop().cancel_timer(call.deadline);
     if (again && interrupt(call)) return;
     forbid_another_try(call);
-    if (call.sink && (call.connection == 0 || find_connection(call.connection) != nullptr)) {
+    if (call.sink && (call.connection == 0 || clients_.connection(call.connection) != nullptr)) {
       call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
     }
     call.sink.reset();
@@ -540,7 +555,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
     instance_.reset();
   }
   outbox_.discard_all();
-  sql_.reset();
+  extensions().release();
   work_.close();
 }
 

@@ -5,18 +5,17 @@
 #include "base/slot_map.hpp"
 #include "base/stop_point.hpp"
 #include "durable/wake.hpp"
+#include "extensions/agent_context.hpp"
+#include "extensions/durable_work.hpp"
 #include "runtime/agent_class.hpp"
-#include "runtime/agent_host.hpp"
+#include "runtime/agent_clients.hpp"
 #include "runtime/class_settings.hpp"
-#include "runtime/durable_events.hpp"
-#include "runtime/durable_work.hpp"
 #include "runtime/interruptible_events.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/kept.hpp"
-#include "storage/plugin_sql.hpp"
 
 #include <atomic>
 #include <functional>
@@ -58,7 +57,10 @@ struct Completion {
 //
 // Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before
 //                                   destruction.
-class LiveAgent final : public AgentHost, private OutboxOwner {
+class LiveAgent final : public extensions::AgentContext,
+                        private extensions::AgentCalls,
+                        private extensions::StateWatchers,
+                        private OutboxOwner {
  public:
   // Opens the database. Throws StorageError.
   LiveAgent(AgentSlot& slot, ShardServices& services, std::shared_ptr<const AgentClass> agent_class,
@@ -164,64 +166,14 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
   [[nodiscard]] ClassMetrics& figures() { return figures_; }
 
-  // ---- AgentHost ----
-  [[nodiscard]] AgentHandle handle() const override { return handle_; }
-  Result<void> complete(CallId call, const Result<std::string_view>& outcome) override;
-  Result<void> emit(CallId call, std::string_view part) override;
-  Result<OperationId> submit(std::uint32_t operation, std::string_view request,
-                             std::uint64_t token) override;
-  Result<void> cancel(OperationId operation) override;
+  // ---- AgentContext ----
+  [[nodiscard]] extensions::AgentPhase phase() const override;
+  void commit_now() override;
+  void fiber_continued(std::string_view id) override;
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override;
-  std::optional<std::string_view> state() override;
-  Result<void> set_state(ConnectionId on_behalf, std::string_view json) override;
-  Result<void> set_default_state(std::string_view json) override;
-  storage::PluginSql& sql() override;
   void storage_failed(std::string_view what) override;
-  Connection* find_connection(ConnectionId id) override;
-  ConnectionId next_connection(ConnectionId after, std::string_view tag) override;
-  Result<void> add_tag(ConnectionId id, std::string_view tag) override;
-  Result<void> set_flags(ConnectionId id, std::uint32_t flags) override;
-  Result<void> set_attachment(ConnectionId id, std::string_view bytes) override;
-  Result<void> send(ConnectionId id, FrameKind kind, std::string_view payload) override;
-  Result<void> broadcast(FrameKind kind, std::string_view payload, std::string_view tag,
-                         std::span<const ConnectionId> except) override;
-  Result<void> close(ConnectionId id, std::uint32_t code, std::string_view reason) override;
-  Result<RequestView> request(CallId call) override;
-  Result<void> acquire_keep_alive() override;
-  Result<void> release_keep_alive() override;
-  Result<StartedFiber> start_fiber(std::string_view name, std::string_view replaces) override;
-  Result<void> stash(std::uint64_t fiber, std::string_view json) override;
-  Result<void> finish_fiber(std::uint64_t fiber) override;
-  Result<void> fail_fiber(std::uint64_t fiber, std::string_view why) override;
-  Result<void> retry_fiber(std::string_view id) override;
-  Result<std::string> list_dead_fibers(std::string_view after, std::size_t limit) override;
-  Result<durable::Schedules::Created> create_schedule(
-      const durable::ScheduleRequest& request) override;
-  Result<std::string> get_schedule(std::string_view id) override;
-  Result<std::string> list_schedules(const durable::ScheduleFilter& filter) override;
-  Result<void> cancel_schedule(std::string_view id) override;
-  Result<void> pause_schedule(std::string_view id, bool paused) override;
-  Result<void> retry_schedule(std::string_view id) override;
-  Result<std::string> push_item(const durable::QueueRequest& request) override;
-  Result<std::string> get_item(std::string_view id) override;
-  Result<std::string> list_items(const durable::QueueFilter& filter) override;
-  Result<void> remove_item(std::string_view id) override;
-  Result<std::uint64_t> remove_items(const durable::QueueFilter& filter) override;
-  Result<void> retry_item(std::string_view id) override;
-  Result<durable::ManagedFibers::Started> start_managed(
-      const durable::ManagedRequest& request) override;
-  Result<std::uint64_t> resume_managed(std::string_view id) override;
-  Result<std::string> settle_managed(std::uint64_t fiber, durable::FiberStatus status,
-                                     std::string_view body) override;
-  Result<std::string> inspect_managed(std::string_view id, std::string_view key) override;
-  Result<std::string> list_managed(const durable::ManagedFilter& filter) override;
-  Result<void> cancel_managed(std::string_view id, std::string_view key,
-                              std::string_view reason) override;
-  Result<void> resolve_managed(std::string_view id, std::string_view outcome) override;
-  Result<void> retry_managed(std::string_view id) override;
-  Result<std::uint64_t> remove_managed(const durable::ManagedFilter& filter) override;
 
  private:
   struct Call {
@@ -231,7 +183,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
-    std::unique_ptr<DueWork> work;  // what it stands for, if dispatch() delivered it
+    std::unique_ptr<extensions::DueWork> work;  // what it stands for, if dispatch() delivered it
     bool part_sent = false;
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
@@ -262,6 +214,19 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
     LiveAgent& agent_;
   };
 
+  // AgentCalls
+  Result<void> complete(CallId call, const Result<std::string_view>& outcome) override;
+  Result<void> emit(CallId call, std::string_view part) override;
+  Result<OperationId> submit(std::uint32_t operation, std::string_view request,
+                             std::uint64_t token) override;
+  Result<void> cancel(OperationId operation) override;
+  Result<extensions::RequestView> request(CallId call) override;
+
+  // StateWatchers
+  Result<void> may_change() override;
+  void changed(ConnectionId source, std::string_view json, std::uint64_t write) override;
+  void undone(std::uint64_t last_write) override;
+
   // OutboxOwner
   [[nodiscard]] bool dirty() const override;
   void commit() override;
@@ -281,21 +246,11 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void deliver_start();
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
-  [[nodiscard]] bool in_transaction() const;
-  // Commits what the turn has written so far. Throws StorageError if it cannot.
-  void commit_now();
   void persist_wake(const durable::Wake& wake);
   void settle_wake();
-  void end_work(const DueWork& work, const Result<std::string_view>& outcome);
-  // A fiber that is offered goes on in this instance: its hook may take as long as it likes.
-  void recovery_continued(std::string_view fiber_id);
-  // Why durable work may not be changed now, if there is a reason.
-  [[nodiscard]] std::optional<Error> work_refusal() const;
+  void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
-  // A step of durable work: the log, and a count.
-  void report(DurableEvent event, std::string_view id, std::string_view detail = {});
-  Result<void> end_fiber(std::uint64_t fiber, DurableEvent how, std::string_view why);
   // Of the fibers that an earlier instance left.
   void report_left_over();
   void schedule_flush();
@@ -317,11 +272,6 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);
-  void store_state(ConnectionId source, std::string_view json);
-  // Counts a change that a STATE_CHANGED handler makes. kLimitExceeded: its chain is too long.
-  Result<void> count_own_change();
-  void state_undone(std::uint64_t last_write);
-  void send_frame(std::vector<ConnectionId> to, std::string_view payload, FrameKind kind);
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
@@ -333,20 +283,17 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   AgentSlot& slot_;
   ShardServices& services_;
   std::shared_ptr<const AgentClass> class_;
-  const ClassSettings& settings_;
   ClassMetrics& figures_;
-  const AgentHandle handle_;
 
   storage::Kept kept_;  // as the directory has it
   bool kept_at_end_ = false;
   storage::AgentDatabase database_;
-  std::optional<storage::PluginSql> sql_;  // made when first asked for
-  DurableWork work_;
-  std::size_t keep_alive_ = 0;
+  extensions::DurableWork work_;
   durable::Wake known_wake_;  // as the wake index has it
   StopPointsAtCommit stops_at_commit_;
   std::unique_ptr<DurabilityGate> gate_;  // null: durability `process`
   Outbox outbox_;
+  AgentClients clients_;
   std::unique_ptr<AgentInstance> instance_;
 
   SlotMap<Call> calls_;
@@ -355,12 +302,7 @@ class LiveAgent final : public AgentHost, private OutboxOwner {
   SlotMap<Operation> operations_;
   std::vector<Completion> completions_;
 
-  std::size_t last_position_ = 0;  // where next_connection() was, in the slot's list
-
-  bool state_loaded_ = false;
-  std::optional<std::string> state_;          // as stored
-  std::optional<std::string> default_state_;  // shown while none is stored
-  std::shared_ptr<unsigned> state_chain_;     // of the STATE_CHANGED that is on the stack
+  std::shared_ptr<unsigned> state_chain_;  // of the STATE_CHANGED that is on the stack
 
   bool entered_ = false;
   bool lent_ = false;

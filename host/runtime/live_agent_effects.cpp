@@ -7,23 +7,6 @@
 #include <variant>
 
 namespace hearth::runtime {
-namespace {
-
-// A handler may settle the state in some steps. One that never ends would fill the disk.
-constexpr unsigned kMostOwnChanges = 100;
-
-}  // namespace
-
-Result<void> LiveAgent::count_own_change() {
-  if (!state_chain_ || ++*state_chain_ <= kMostOwnChanges) return {};
-  services_.logger().write_limited(
-      LogLevel::kWarn, "agent.state_loop", {class_->name()},
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"changes", kMostOwnChanges}});
-  return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
-                                         std::to_string(kMostOwnChanges) +
-                                         " times after one change: does it ever end?"};
-}
-
 void LiveAgent::apply(Effect& effect) {
   std::visit([this](auto& each) { let_out(each); }, effect);
 }
@@ -31,24 +14,24 @@ void LiveAgent::apply(Effect& effect) {
 void LiveAgent::let_out(FrameEffect& frame) {
   // Also to a client that is closing: the frame was sent before the close.
   if (frame.to.size() == 1) {
-    if (Connection* client = find_connection(frame.to.front()))
+    if (Connection* client = clients_.connection(frame.to.front()))
       client->port->send(frame.payload, frame.kind);
     return;
   }
   if (frame.to.empty()) return;
   const SharedBytes shared(services_.client_memory(), std::move(frame.payload));
   for (const ConnectionId to : frame.to) {
-    if (Connection* client = find_connection(to)) client->port->send_shared(shared, frame.kind);
+    if (Connection* client = clients_.connection(to)) client->port->send_shared(shared, frame.kind);
   }
 }
 
 void LiveAgent::let_out(const CloseEffect& close) {
-  if (Connection* client = find_connection(close.connection))
+  if (Connection* client = clients_.connection(close.connection))
     client->port->close(close.code, close.reason);
 }
 
 void LiveAgent::let_out(const HandshakeEffect& handshake) {
-  Connection* client = find_connection(handshake.connection);
+  Connection* client = clients_.connection(handshake.connection);
   if (client == nullptr) return;
   std::optional<std::string_view> state;
   if (handshake.state) state = *handshake.state;
@@ -56,12 +39,12 @@ void LiveAgent::let_out(const HandshakeEffect& handshake) {
 }
 
 void LiveAgent::let_out(const PartEffect& part) {
-  if (part.connection == 0 || find_connection(part.connection) != nullptr)
+  if (part.connection == 0 || clients_.connection(part.connection) != nullptr)
     part.sink->part(part.head, part.body);
 }
 
 void LiveAgent::let_out(const FinishEffect& answer) {
-  if (answer.connection != 0 && find_connection(answer.connection) == nullptr) return;
+  if (answer.connection != 0 && clients_.connection(answer.connection) == nullptr) return;
   if (answer.outcome.has_error()) {
     answer.sink->finish(answer.head, answer.outcome.error());
   } else {

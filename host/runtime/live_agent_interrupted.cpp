@@ -57,7 +57,7 @@ bool LiveAgent::may_try_again(EvictReason reason) const {
 
 bool LiveAgent::interrupt(Call& call) {
   if (call.kept == 0) return false;
-  const Connection* client = find_connection(call.connection);
+  const Connection* client = clients_.connection(call.connection);
   const bool can_read = call.connection == 0 || (client != nullptr && !client->closing);
   const bool anybody_waits = (call.kind != EventKind::kCall || call.sink != nullptr) && can_read;
   if (!anybody_waits) return false;

@@ -5,9 +5,9 @@
 #include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "base/stop_point.hpp"
+#include "extensions/durable_events.hpp"
+#include "extensions/durable_work.hpp"
 #include "runtime/class_settings.hpp"
-#include "runtime/durable_events.hpp"
-#include "runtime/durable_work.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/connection.hpp"
 #include "storage/data_directory.hpp"
@@ -115,7 +115,7 @@ class Repair {
   // When the agent's rows want it to be awake. Nothing of what looking at them changes is kept.
   durable::Wake wake_of(const AgentKey& key, const fs::path& file) {
     storage::AgentDatabase database(file, key, {.must_exist = true});
-    DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
+    extensions::DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
     work.load();
     durable::Wake wake = work.wake();
     // Rows that are taken up are changed as the settings of the class say, which are not known
@@ -173,7 +173,7 @@ class Repair {
   SystemRandom random_;
   SilentLogger logger_;
   Metrics metrics_;
-  DurableEvents events_{logger_, metrics_};
+  extensions::DurableEvents events_{logger_, metrics_};
   StopPointsAtCommit stops_;
   const ClassSettings settings_;
   std::unordered_map<AgentKey, durable::Wake> known_wakes_;

@@ -194,7 +194,7 @@ std::optional<unsigned> Runtime::shard_of(AgentHandle handle) const {
   return index;
 }
 
-AgentDirectory::Found Runtime::find(AgentHandle handle) {
+extensions::AgentDirectory::Found Runtime::find(AgentHandle handle) {
   const std::optional<unsigned> index = shard_of(handle);
   if (!index) return {};
   if (!loops_[*index]->on_this_thread()) return {Lookup::kWrongThread, nullptr};

@@ -4,7 +4,6 @@
 #include "base/client_memory.hpp"
 #include "base/metrics.hpp"
 #include "base/random.hpp"
-#include "runtime/agent_host.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/shard.hpp"
@@ -42,7 +41,7 @@ struct RuntimeOptions {
 // Threads    Each member says.
 // Lifetime   The loops, the data directory, the logger and the metrics outlive it. stop() before
 //            destruction if the loops ran.
-class Runtime final : public AgentDirectory {
+class Runtime final : public extensions::AgentDirectory {
  public:
   // One shard for each loop; the loops are run by the caller, and do not run yet. Throws
   // StorageError if the directory of agents cannot be opened.

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "base/slot_map.hpp"
 #include "durable/wake_index.hpp"
+#include "extensions/durable_events.hpp"
 #include "runtime/admission.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/alarm_clock.hpp"
@@ -13,7 +14,6 @@
 #include "runtime/class_registry.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/connections.hpp"
-#include "runtime/durable_events.hpp"
 #include "runtime/migration.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_metrics.hpp"
@@ -132,7 +132,7 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   // The agent leaves memory: one that is starting as soon as it has started. In which state it was;
   // if cold or on its way out, nothing happens.
   AgentState evict(const storage::AgentKey& key);
-  // As if it had asked for it itself (AgentHost::destroy). When this has returned it is certain.
+  // As if it had asked for it itself (AgentContext::destroy). When this has returned it is certain.
   // kUnavailable: it is starting or leaving, or an earlier destruction waits; try again.
   Result<void> destroy(const storage::AgentKey& key);
 
@@ -197,7 +197,7 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   ShardLoop& loop_;
   ShardEnvironment environment_;
   ShardMetrics metrics_;
-  DurableEvents durable_events_;
+  extensions::DurableEvents durable_events_;
   Connections connections_;
   storage::Directory directory_;
   AgentFiles files_;

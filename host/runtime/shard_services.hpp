@@ -16,6 +16,10 @@
 #include <string>
 #include <string_view>
 
+namespace hearth::extensions {
+class DurableEvents;
+}
+
 namespace hearth::storage {
 class AgentDatabase;
 class SyncService;
@@ -29,7 +33,6 @@ class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is f
 class BlockingPool;
 class CondemnedAgents;
 class DurabilityGate;
-class DurableEvents;
 
 // The parts of a shard that its live agents use. It owns none of them.
 //
@@ -42,7 +45,7 @@ class ShardServices {
     Random& random;
     ClientMemory& client_memory;
     const RuntimeLimits& limits;
-    DurableEvents& durable_events;  // where each step of durable work is reported
+    extensions::DurableEvents& durable_events;  // where each step of durable work is reported
     ShardMetrics& metrics;
     Connections& connections;
     AgentFiles& files;
@@ -66,7 +69,7 @@ class ShardServices {
   [[nodiscard]] Random& random() const { return parts_.random; }
   [[nodiscard]] ClientMemory& client_memory() const { return parts_.client_memory; }
   [[nodiscard]] const RuntimeLimits& limits() const { return parts_.limits; }
-  [[nodiscard]] DurableEvents& durable_events() const { return parts_.durable_events; }
+  [[nodiscard]] extensions::DurableEvents& durable_events() const { return parts_.durable_events; }
   [[nodiscard]] ShardMetrics& metrics() const { return parts_.metrics; }
   [[nodiscard]] AgentFiles& files() const { return parts_.files; }
   [[nodiscard]] AlarmClock& alarms() const { return parts_.alarms; }

@@ -1,84 +1,21 @@
 #pragma once
-// Small words of the runtime: ids, and the enums that cross its seams.
+// The words of the runtime: those that it shares with the extensions.
 
-#include <hearth/event_rules.hpp>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "extensions/types.hpp"
 
 namespace hearth::runtime {
 
-// One live agent, of this process: shard, slot and generation in one number. What the plugin ABI
-// calls hearth_agent. A handle of a destroyed agent is never valid again.
-using AgentHandle = std::uint64_t;
-
-// One accepted event of a live agent; 0 is none.
-using CallId = std::uint64_t;
-// One operation that an agent submitted; 0 is none.
-using OperationId = std::uint64_t;
-// One client of a shard, for as long as its socket lives and beyond evictions; 0 is none.
-using ConnectionId = std::uint64_t;
-
-// Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and
-// hearth/ext/; hearth/event_rules.hpp has a row for each.
-enum class EventKind : std::uint32_t {
-  kStart = 1,
-  kConnecting = 2,
-  kConnect = 3,
-  kMessage = 4,
-  kClose = 5,
-  kCall = 6,
-  kRequest = 7,
-  kStateCheck = 8,
-  kStateChanged = 9,
-  kEvict = 10,
-  kFiberRecovered = 11,
-  kSchedule = 12,
-  kQueueItem = 13,
-  kFiberSettled = 14,
-  kFibersRecovered = 15,
-  kMigrate = 16,
-};
-
-// All that is to be said about a kind of event.
-[[nodiscard]] constexpr const EventRule& rule_of(EventKind kind) {
-  return event_rule(static_cast<std::uint32_t>(kind));
-}
-
-// Lower-case words for logs: "start", "message". Any value.
-std::string_view to_string(EventKind kind) noexcept;
-
-enum class FrameKind : std::uint32_t { kText = 0, kBinary = 1 };
-
-// Why an agent is evicted. The values are those of HEARTH_EVICT_* in hearth/abi.h.
-enum class EvictReason : std::uint32_t {
-  kIdle = 1,
-  kCodeUpdate = 2,
-  kPluginRemoved = 3,
-  kShutdown = 4,
-  kDestroyed = 5,
-  kHung = 6,
-  kLimit = 7,
-  kAdmin = 8,
-};
-
-// Lower-case words, stable, for logs and metrics: "idle", "code_update".
-std::string_view to_string(EvictReason reason) noexcept;
-
-// Names and values as they were sent, in order. Names compare without case.
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
-// The value of the first header called `name` (in any case), or null.
-const std::string* find_header(const Headers& headers, std::string_view name);
-
-// The head of an answer to an HTTP request. An agent may change it until the first byte of the
-// body.
-struct ResponseHead {
-  unsigned status = 200;
-  Headers headers;
-};
+using extensions::AgentHandle;
+using extensions::CallId;
+using extensions::ConnectionId;
+using extensions::EventKind;
+using extensions::EvictReason;
+using extensions::find_header;
+using extensions::FrameKind;
+using extensions::Headers;
+using extensions::OperationId;
+using extensions::ResponseHead;
+using extensions::rule_of;
+using extensions::to_string;
 
 }  // namespace hearth::runtime

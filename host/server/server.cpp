@@ -239,7 +239,7 @@ Result<void> Server::Parts::load_plugins() {
   options.max_pinned = config.server.reload.max_pinned;
   options.news = runtime->classes().news();
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
-  const plugins::AbiServices services{*runtime, clock, random, logger};
+  const extensions::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<plugins::PluginLoader>(services, *ledger, std::move(options));
   pinned = metrics.watch_gauge("hearth_pinned_generations",
                                "Versions of libraries that should have gone and stay in memory.",

@@ -42,7 +42,7 @@ TEST_F(AgentResponseTest, CutsTheConnectionWhenAStreamFails) {
 TEST_F(AgentResponseTest, LetsTheAgentKnowThatNobodyReadsAnyMore) {
   start(2);
   std::atomic<runtime::CallId> endless = 0;
-  serve("Ticker", [&endless](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Ticker", [&endless](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return nothing(host, event);
     if (event.name == "GET") {
       endless = event.call;

@@ -311,7 +311,7 @@ TEST_F(AgentSocketTest, TellsTheAgentHowAClientLeft) {
 TEST_F(AgentSocketTest, ComesBackForAClientWhoseAgentWasEvicted) {
   start();
   std::atomic<int> starts = 0;
-  serve("Sleeper", [&starts](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Sleeper", [&starts](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) ++starts;
     if (event.kind == EventKind::kCall && event.name == "evict") (void)host.evict();
     return nothing(host, event);
@@ -326,7 +326,7 @@ TEST_F(AgentSocketTest, ComesBackForAClientWhoseAgentWasEvicted) {
 TEST_F(AgentSocketTest, DeliversAllThatAClientSentWhileItsMessagesHadToWait) {
   std::atomic<runtime::CallId> held = 0;
   start();
-  serve("Gate", [&held](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Gate", [&held](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect && event.name.ends_with("?hold")) {
       held = event.call;
       return {};
@@ -392,14 +392,14 @@ class NotedSocket final : public net::WebSocket {
 TEST(AgentSocketOnAManualLoopTest, DoesNotReadFromAClientWhoseMessagesWait) {
   runtime::testing::ShardFixture shard;
   runtime::CallId connecting = 0;
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) {
       connecting = event.call;
       return {};
     }
     return nothing(host, event);
   };
-  shard.script.on_result = [&](AgentHost& host, const runtime::OperationResult&) {
+  shard.script.on_result = [&](HostCalls& host, const runtime::OperationResult&) {
     (void)host.complete(connecting, std::string_view());
   };
   const auto socket = std::make_shared<NotedSocket>();
@@ -428,7 +428,7 @@ TEST(AgentSocketOnAManualLoopTest, DoesNotReadFromAClientWhoseMessagesWait) {
 
 TEST_F(AgentSocketTest, OpensSocketsOnTheLoopOfTheirAgent) {
   start(2);
-  serve("Where", [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Where", [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kMessage) return nothing(host, event);
     const std::string loops =
         std::to_string(host.handle() >> 56) + " " + std::to_string(current_loop().value_or(9));

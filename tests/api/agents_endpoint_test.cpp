@@ -138,9 +138,9 @@ TEST_F(AgentsEndpointTest, TakesTheClientsIdAndMakesOneForThoseWithout) {
 
 TEST_F(AgentsEndpointTest, ShowsTheAgentTheUpgradeAsItWasSent) {
   start();
-  serve("Looker", [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Looker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) {
-      const runtime::Connection* client = host.find_connection(event.connection);
+      const extensions::Client* client = host.find_connection(event.connection);
       const std::string* cookie = runtime::find_header(client->headers, "cookie");
       const std::string* spoofed =
           runtime::find_header(client->headers, "x-agents-lifecycle-props");
@@ -282,7 +282,7 @@ TEST_F(AgentsEndpointTest, AnswersWhenTheRuntimeHasStopped) {
 
 TEST_F(AgentsEndpointTest, DeliversRequestsOnTheLoopOfTheAgent) {
   start(2);
-  serve("Where", [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Where", [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return nothing(host, event);
     const std::string loop = std::to_string(current_loop().value_or(9));
     return host.complete(event.call, std::string_view(loop));
@@ -301,7 +301,7 @@ TEST_F(AgentsEndpointTest, DeliversRequestsOnTheLoopOfTheAgent) {
 
 TEST_F(AgentsEndpointTest, SharesOneAgentBetweenRequestsAndSockets) {
   start(2);
-  serve("Tally", [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Tally", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) (void)host.set_state(0, event.body);
     return nothing(host, event);
   });
@@ -315,7 +315,7 @@ TEST_F(AgentsEndpointTest, GoesOnWhenAClientHasLeft) {
   std::atomic<runtime::CallId> held = 0;
   start(2);
   std::promise<void> arrived;
-  serve("Holder", [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  serve("Holder", [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return nothing(host, event);
     if (event.body == "hold") {
       held = event.call;

@@ -2,8 +2,8 @@
 // Agent classes in plain C++, made of one function each, and the ones that the tests of this layer
 // share.
 
+#include "extensions/host_calls.hpp"
 #include "runtime/agent_class.hpp"
-#include "runtime/agent_host.hpp"
 
 #include <functional>
 #include <memory>
@@ -13,14 +13,14 @@
 
 namespace hearth::api::testing {
 
+using hearth::testing::HostCalls;
 using runtime::AgentEvent;
-using runtime::AgentHost;
 using runtime::EventKind;
 using runtime::FrameKind;
 
 // What an agent does about an event. Without memory of its own, so that it runs on every shard. An
 // event that it accepts without completing it stays open.
-using Behaviour = std::function<Result<void>(AgentHost&, const AgentEvent&)>;
+using Behaviour = std::function<Result<void>(HostCalls&, const AgentEvent&)>;
 
 class PlainClass final : public runtime::AgentClass {
  public:
@@ -32,7 +32,8 @@ class PlainClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view origin() const override { return "test"; }
   [[nodiscard]] bool checks_state() const override { return true; }
   [[nodiscard]] bool watches_state() const override { return false; }
-  Result<std::unique_ptr<runtime::AgentInstance>> create(AgentHost& host, std::string_view,
+  Result<std::unique_ptr<runtime::AgentInstance>> create(extensions::AgentContext& host,
+                                                         std::string_view,
                                                          std::string_view) const override {
     return std::make_unique<Instance>(behaviour_, host);
   }
@@ -42,21 +43,22 @@ class PlainClass final : public runtime::AgentClass {
  private:
   class Instance final : public runtime::AgentInstance {
    public:
-    Instance(const Behaviour& behaviour, AgentHost& host) : behaviour_(behaviour), host_(host) {}
+    Instance(const Behaviour& behaviour, extensions::AgentContext& agent)
+        : behaviour_(behaviour), host_(agent) {}
     Result<void> on_event(const AgentEvent& event) override { return behaviour_(host_, event); }
     void on_cancel(runtime::CallId) override {}
     void on_result(const runtime::OperationResult&) override {}
 
    private:
     const Behaviour& behaviour_;  // the class outlives its instances
-    AgentHost& host_;
+    HostCalls host_;
   };
 
   const std::string name_;
   const Behaviour behaviour_;
 };
 
-inline Result<void> nothing(AgentHost& host, const AgentEvent& event) {
+inline Result<void> nothing(HostCalls& host, const AgentEvent& event) {
   if (event.call != 0) return host.complete(event.call, std::string_view());
   return {};
 }
@@ -65,7 +67,7 @@ inline bool asks(const AgentEvent& event, std::string_view query) {
   return event.name.find(query) != std::string_view::npos;
 }
 
-inline Result<void> decide_about_client(AgentHost& host, const AgentEvent& event) {
+inline Result<void> decide_about_client(HostCalls& host, const AgentEvent& event) {
   if (asks(event, "refuse=1")) return Error{Errc::kForbidden, "not you"};
   if (asks(event, "readonly=1")) {
     return host.set_flags(event.connection, runtime::Connection::kReadonly);
@@ -76,7 +78,7 @@ inline Result<void> decide_about_client(AgentHost& host, const AgentEvent& event
   return {};
 }
 
-inline Result<void> answer_call(AgentHost& host, const AgentEvent& event) {
+inline Result<void> answer_call(HostCalls& host, const AgentEvent& event) {
   if (event.name == "arguments") return host.complete(event.call, event.body);
   if (event.name == "nothing") return host.complete(event.call, std::string_view());
   if (event.name == "null") return host.complete(event.call, std::string_view("null"));
@@ -103,7 +105,7 @@ inline Result<void> answer_call(AgentHost& host, const AgentEvent& event) {
 }
 
 // Answers by what follows the name in the path.
-inline Result<void> answer_request(AgentHost& host, const AgentEvent& event) {
+inline Result<void> answer_request(HostCalls& host, const AgentEvent& event) {
   const auto request = host.request(event.call);
   const std::string_view target = request->target;
   const auto is = [&](std::string_view rest) { return target.ends_with(rest); };
@@ -144,7 +146,7 @@ inline Result<void> answer_request(AgentHost& host, const AgentEvent& event) {
 }
 
 // An agent that does one of everything.
-inline Result<void> sampler(AgentHost& host, const AgentEvent& event) {
+inline Result<void> sampler(HostCalls& host, const AgentEvent& event) {
   switch (event.kind) {
     case EventKind::kConnecting: return decide_about_client(host, event);
     case EventKind::kMessage:
@@ -165,13 +167,13 @@ inline Result<void> sampler(AgentHost& host, const AgentEvent& event) {
 }
 
 // The same, with a state from the start.
-inline Result<void> counter(AgentHost& host, const AgentEvent& event) {
+inline Result<void> counter(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kStart) (void)host.set_default_state(R"({"count":0})");
   return sampler(host, event);
 }
 
 // Whatever one client says goes to all, and so does the news that one has left.
-inline Result<void> room(AgentHost& host, const AgentEvent& event) {
+inline Result<void> room(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kMessage) {
     (void)host.broadcast(FrameKind::kText, event.body, {}, {});
   } else if (event.kind == EventKind::kClose) {
@@ -182,7 +184,7 @@ inline Result<void> room(AgentHost& host, const AgentEvent& event) {
   return nothing(host, event);
 }
 
-inline Result<void> broken(AgentHost& host, const AgentEvent& event) {
+inline Result<void> broken(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kStart) return Error{Errc::kPlugin, "no luck today"};
   return nothing(host, event);
 }

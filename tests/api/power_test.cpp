@@ -13,7 +13,7 @@ namespace hearth::api::testing {
 namespace {
 
 // Keeps what it is told, and says so. `read` tells what it keeps.
-Result<void> keeper(AgentHost& host, const AgentEvent& event) {
+Result<void> keeper(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kConnecting) {
     return host.set_flags(event.connection, runtime::Connection::kNoProtocol);
   }

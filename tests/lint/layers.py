@@ -6,14 +6,15 @@ import sys
 
 # host/: layer -> layers it may include (besides itself). A folder in a folder is a layer by its
 # path.
-PLUGINS = ["base", "json", "config", "storage", "durable", "runtime", "protocol", "diagnosis"]
+PLUGINS = ["base", "json", "config", "storage", "durable", "extensions", "runtime", "protocol", "diagnosis"]
 MAY_INCLUDE = {
     "base": [],
     "json": ["base"],
-    "config": ["base", "json", "storage", "durable", "runtime", "net"],
+    "config": ["base", "json", "storage", "durable", "extensions", "runtime", "net"],
     "storage": ["base", "json"],
     "durable": ["base", "json", "storage"],
-    "runtime": ["base", "json", "storage", "durable"],
+    "extensions": ["base", "json", "storage", "durable"],
+    "runtime": ["base", "json", "storage", "durable", "extensions"],
     "protocol": ["base", "json"],
     "diagnosis": ["base"],
     "plugins/admission": PLUGINS,
@@ -29,10 +30,10 @@ MAY_INCLUDE = {
 
 # What of plugin-api the host may see: the C interface, and nothing of the SDK.
 ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
-ABI_LAYERS = ["plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
+ABI_LAYERS = ["extensions", "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
 
 # Rules that host and SDK share, and the layers that may know them.
-SHARED_RULES = {"hearth/json_rules.h": ["json"], "hearth/event_rules.hpp": ["runtime"]}
+SHARED_RULES = {"hearth/json_rules.h": ["json"], "hearth/event_rules.hpp": ["extensions"]}
 
 # third-party header -> (layers that may use it, may it appear in a header?)
 THIRD_PARTY = [

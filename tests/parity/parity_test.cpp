@@ -35,7 +35,7 @@ using runtime::testing::Sight;
 using std::chrono::milliseconds;
 
 // Finds agents in the runtime of the moment: a library outlives the process that is "killed" here.
-class PresentRuntime final : public runtime::AgentDirectory {
+class PresentRuntime final : public extensions::AgentDirectory {
  public:
   Found find(runtime::AgentHandle handle) override {
     return runtime == nullptr ? Found{} : runtime->find(handle);
@@ -175,7 +175,7 @@ class RealWorld final : public parity::World {
   hearth::testing::SeededRandom random_{7};
   SystemClock clock_;
   PresentRuntime present_;
-  const plugins::AbiServices services_{
+  const extensions::AbiServices services_{
       .agents = present_, .clock = clock_, .random = random_, .logger = logger_};
   std::vector<std::shared_ptr<plugins::PluginGeneration>> generations_;
   std::shared_ptr<const runtime::AgentClass> class_;

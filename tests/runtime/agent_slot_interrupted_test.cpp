@@ -24,7 +24,7 @@ class AgentSlotInterruptedTest : public AbsentClassTest {
 
   void set_up() {
     shard_.script.idempotent_methods = {"get", "more"};
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStart) ++life_;
       deadline_ms_ = event.deadline_ms;
       if (event.call == 0) return {};
@@ -36,15 +36,15 @@ class AgentSlotInterruptedTest : public AbsentClassTest {
     };
   }
   // Does `what` as the agent, in a turn of its own.
-  void as_agent(std::function<void(AgentHost&)> what) {
-    shard_.script.on_result = [what = std::move(what)](AgentHost& host, const OperationResult&) {
+  void as_agent(std::function<void(HostCalls&)> what) {
+    shard_.script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
       what(host);
     };
     ASSERT_TRUE(shard_.runtime().post(shard_.script.host->handle(), 1));
     shard_.settle();
   }
   void evict() {
-    as_agent([](AgentHost& host) { ASSERT_TRUE(host.evict()); });
+    as_agent([](HostCalls& host) { ASSERT_TRUE(host.evict()); });
   }
   // The next life answers what this one left open.
   void evict_and_answer() {
@@ -97,7 +97,7 @@ TEST_F(AgentSlotInterruptedTest, P6_CallsComeAgainInTheirOrderAndBeforeWhatWaits
                         shard_.call(one, "more", "[3]")};
   shard_.settle();
   hanging_.clear();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.loop.step();  // the eviction is under way, its end is posted
   shard_.shard().message(two.id, "later", FrameKind::kText);
@@ -113,7 +113,7 @@ TEST_F(AgentSlotInterruptedTest, P6_AnAnswerThatHasBegunIsNotBegunAgain) {
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "get");
   shard_.settle();
-  as_agent([this](AgentHost& host) {
+  as_agent([this](HostCalls& host) {
     EXPECT_TRUE(host.emit(shard_.script.open_calls.at(0), "\"part\""));
   });
   evict_and_answer();
@@ -137,7 +137,7 @@ TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientTheAgentHasClosed) {
   const auto client = shard_.connect();
   shard_.call(client, "get");
   shard_.settle();
-  as_agent([&](AgentHost& host) { EXPECT_TRUE(host.close(client.id, 4000, "enough")); });
+  as_agent([&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 4000, "enough")); });
   ASSERT_EQ(client.sight->back(), "close 4000 enough");
   evict_and_answer();
   EXPECT_EQ(seen("call get|[]"), 1);
@@ -169,7 +169,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallIsRepeatedAsOftenAsItIsCutOff) {
 TEST_F(AgentSlotInterruptedTest, P6_ACallThatEvictsItsAgentEachTimeComesToAnEnd) {
   const auto client = shard_.connect();
   shard_.settle();
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) return host.evict();
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());
@@ -239,7 +239,7 @@ TEST_F(AgentSlotInterruptedTest, P6_AMethodThatTheNextVersionDoesNotHaveIsNotFou
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "get");
   shard_.settle();
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) return Error{Errc::kNotFound, "Method get does not exist"};
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());
@@ -252,7 +252,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ASecondStartThatFailsAnswersTheCall) {
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "get");
   shard_.settle();
-  shard_.script.on_create = [](AgentHost&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
+  shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
   evict();
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
@@ -278,7 +278,7 @@ TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainAfterADestruction) {
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "get");
   shard_.settle();
-  as_agent([](AgentHost& host) { ASSERT_TRUE(host.destroy()); });
+  as_agent([](HostCalls& host) { ASSERT_TRUE(host.destroy()); });
   EXPECT_EQ(answer->end, "error not_found: the agent was destroyed");
   EXPECT_EQ(seen("call get|[]"), 1);
 }
@@ -287,7 +287,7 @@ TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenStorageHasFailed) {
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "get");
   shard_.settle();
-  as_agent([](AgentHost& host) { host.storage_failed("the disk is gone"); });
+  as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
   EXPECT_EQ(answer->end,
             "error internal: the agent's storage failed; do not count on any of this being saved");
   EXPECT_EQ(seen("call get|[]"), 1);
@@ -304,7 +304,7 @@ TEST_F(AgentSlotInterruptedTest, P3_WhatFindsNoRoomIsToldToTryAgain) {
   const auto second = shard_.call(client, "get", "[2]");
   shard_.settle();
   hanging_.clear();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.loop.step();
   const auto waiting = {shard_.call(client, "get", "[3]"), shard_.call(client, "get", "[4]")};
@@ -371,7 +371,7 @@ TEST_F(ConnectInterruptedTest, P6_WhatTheClientSendsMeanwhileWaitsForTheSecondCo
   shard_.shard().message(client.id, "hi", FrameKind::kText);
   shard_.settle();
   EXPECT_TRUE(history().empty());
-  as_agent([this](AgentHost& host) {
+  as_agent([this](HostCalls& host) {
     (void)host.complete(shard_.script.open_calls.back(), std::string_view());
   });
   EXPECT_EQ(history(), std::vector<std::string>{"message |hi"});
@@ -380,12 +380,12 @@ TEST_F(ConnectInterruptedTest, P6_WhatTheClientSendsMeanwhileWaitsForTheSecondCo
 TEST_F(ConnectInterruptedTest, TagsFlagsHeadersAndAttachmentAreStillThere) {
   const auto usual = shard_.script.on_event;
   bool checked = false;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       EXPECT_TRUE(host.add_tag(event.connection, "vip"));
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
     } else if (event.kind == EventKind::kConnect) {
-      const Connection* client = host.find_connection(event.connection);
+      const extensions::Client* client = host.find_connection(event.connection);
       EXPECT_EQ(*find_header(client->headers, "x-test"), "1");
       EXPECT_TRUE(client->has_tag("vip") && client->readonly());
       if (life_ == 1) {
@@ -407,7 +407,7 @@ TEST_F(ConnectInterruptedTest, AStateThatTheNextInstanceSetsIsToldOnce) {
   const auto client = shard_.connect();
   shard_.settle();
   const auto usual = shard_.script.on_event;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) EXPECT_TRUE(host.set_state(0, "2"));
     return usual(host, event);
   };
@@ -446,7 +446,7 @@ TEST_F(ConnectInterruptedTest, P6_TheTimeOfAConnectGoesOn) {
 }
 
 TEST_F(ConnectInterruptedTest, AConnectThatEvictsItsAgentEachTimeComesToAnEnd) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) return host.evict();
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());
@@ -474,7 +474,7 @@ TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhen
   const auto client = shard_.connect();
   shard_.settle();
   bool fails = true;
-  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (fails) return Error{Errc::kPlugin, "no"};
     return {};
   };
@@ -492,7 +492,7 @@ TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhen
 TEST_F(ConnectInterruptedTest, ABrokenAgentStillClosesWhoWasConnecting) {
   const auto client = shard_.connect();
   shard_.settle();
-  as_agent([](AgentHost& host) { host.storage_failed("the disk is gone"); });
+  as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
   EXPECT_EQ(client.sight->back(), "close 1012 the agent restarted while you connected");
   EXPECT_EQ(seen("connect /agents/counter/a|"), 1);
 }

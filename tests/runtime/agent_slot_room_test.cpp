@@ -22,7 +22,7 @@ using testing::ShardFixture;
 
 // Every agent counts its requests in its state; the body says how many it has seen.
 void count_requests(testing::Script& script) {
-  script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
     const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
     if (auto stored = host.set_state(0, next); stored.has_error()) return stored;
@@ -86,7 +86,7 @@ TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
   ClassSettings settings;
   settings.evict_grace = std::chrono::minutes(1);
   ShardFixture fixture({}, settings);
-  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kEvict) return {};  // takes its time
     return host.complete(event.call, std::string_view());
   };
@@ -107,7 +107,7 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
   ClassSettings settings;
   settings.evict_grace = milliseconds(2'000);
   ShardFixture fixture(limits, settings);
-  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kEvict) return {};  // takes its time
     return host.complete(event.call, std::string_view());
   };
@@ -125,7 +125,7 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
 
 TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
   ShardFixture fixture;
-  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) EXPECT_TRUE(host.acquire_keep_alive());
     return host.complete(event.call, std::string_view());
   };
@@ -148,7 +148,7 @@ TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
 class RoomLineTest : public ::testing::Test {
  protected:
   RoomLineTest() {
-    script().on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    script().on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kEvict || event.call == 0) return {};
       if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
       served.emplace_back(event.body);
@@ -258,7 +258,7 @@ TEST_F(RoomLineTest, AServerThatStopsTellsThoseWhoWait) {
 
 TEST_F(RoomLineTest, WhoLosesTheDescriptorsAtTheOpenWaitsAndHasNotFailed) {
   int losses = 2;
-  script().on_create = [&](AgentHost&) -> Result<void> {
+  script().on_create = [&](HostCalls&) -> Result<void> {
     if (losses-- > 0) throw OutOfDescriptors("taken");
     return {};
   };
@@ -274,7 +274,7 @@ TEST_F(RoomLineTest, WhoLosesTheDescriptorsAtTheOpenWaitsAndHasNotFailed) {
 }
 
 TEST_F(RoomLineTest, WhoLosesThemAgainAndAgainIsToldAfterAWhile) {
-  script().on_create = [](AgentHost&) -> Result<void> { throw OutOfDescriptors("taken"); };
+  script().on_create = [](HostCalls&) -> Result<void> { throw OutOfDescriptors("taken"); };
   const auto answer = ask("other");
   fixture.loop.advance(milliseconds(4'900));
   EXPECT_FALSE(answer->end);
@@ -289,7 +289,7 @@ class RoomForAlarmsTest : public testing::WorkTest {};
 
 TEST_F(RoomForAlarmsTest, ThoseThatAreDueComeAsFastAsIdleOnesLeave) {
   for (int i = 0; i < 40; ++i) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
           "agent" + std::to_string(i));
   }
   shard_.restart();
@@ -299,10 +299,10 @@ TEST_F(RoomForAlarmsTest, ThoseThatAreDueComeAsFastAsIdleOnesLeave) {
 }
 
 TEST_F(RoomForAlarmsTest, WhoLosesTheDescriptorsAtTheOpenIsNotLeftAlone) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
   shard_.restart();
   int losses = 1;
-  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (losses-- > 0) throw OutOfDescriptors("taken");
     return {};
   };
@@ -314,11 +314,11 @@ TEST_F(RoomForAlarmsTest, OneThatBecomesIdleMakesRoomAtOnceAlsoAfterAFruitlessLo
   RuntimeLimits limits;
   limits.max_live_agents = 1;
   shard_.restart(limits);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
-  const auto refused = visit([](AgentHost&) {}, "other");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+  const auto refused = visit([](HostCalls&) {}, "other");
   EXPECT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
-  const auto answer = visit([](AgentHost&) {}, "other");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+  const auto answer = visit([](HostCalls&) {}, "other");
   EXPECT_EQ(answer->end, "ok ");
 }
 

@@ -13,7 +13,7 @@ using testing::ShardFixture;
 using testing::Sight;
 
 // Completes everything at once but the kinds that a test wants to keep open.
-Result<void> keep_open(testing::Script& script, AgentHost& host, const AgentEvent& event,
+Result<void> keep_open(testing::Script& script, HostCalls& host, const AgentEvent& event,
                        EventKind kept) {
   if (event.kind == kept) {
     script.open_calls.push_back(event.call);
@@ -26,13 +26,13 @@ Result<void> keep_open(testing::Script& script, AgentHost& host, const AgentEven
 class AgentSlotTest : public ::testing::Test {
  protected:
   void keep(EventKind kind) {
-    shard_.script.on_event = [this, kind](AgentHost& host, const AgentEvent& event) {
+    shard_.script.on_event = [this, kind](HostCalls& host, const AgentEvent& event) {
       return keep_open(shard_.script, host, event, kind);
     };
   }
   void complete_kept(std::size_t index = 0) {
     // As an operation's result would: from the loop, then the turn ends.
-    shard_.script.on_result = [this, index](AgentHost& host, const OperationResult&) {
+    shard_.script.on_result = [this, index](HostCalls& host, const OperationResult&) {
       (void)host.complete(shard_.script.open_calls[index], std::string_view());
     };
     shard_.runtime().post(shard_.script.host->handle(), 1);
@@ -81,7 +81,7 @@ TEST_F(AgentSlotTest, P2_MessagesWaitForTheirOwnConnectAndNotForAnothers) {
 
 TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) {
   int starts = 0;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart && ++starts == 1) return Error{Errc::kPlugin, "no luck"};
     if (event.call != 0) return host.complete(event.call, std::string_view("7"));
     return {};
@@ -101,7 +101,7 @@ TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) 
 }
 
 TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
-  shard_.script.on_create = [](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [](HostCalls&) -> Result<void> {
     return Error{Errc::kPlugin, "bad option"};
   };
   const auto answer = shard_.request("GET");
@@ -112,7 +112,7 @@ TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
 }
 
 TEST_F(AgentSlotTest, TheTextThatCreateGivesIsForTheLogAndNotForClients) {
-  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
     EXPECT_TRUE(host.complete(0, Error{Errc::kPlugin, "option start: expected integer"}));
     return Error{Errc::kPlugin, "the agent failed"};
   };
@@ -122,7 +122,7 @@ TEST_F(AgentSlotTest, TheTextThatCreateGivesIsForTheLogAndNotForClients) {
 }
 
 TEST_F(AgentSlotTest, AClassWithoutInterestInAnEventIsTakenAsHavingHandledIt) {
-  shard_.script.on_event = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  shard_.script.on_event = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
   const auto client = shard_.connect();
@@ -182,7 +182,7 @@ TEST_F(AgentSlotTest, AnAgentWithAnEventInProgressIsNotIdle) {
 }
 
 TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       EXPECT_TRUE(host.add_tag(event.connection, "vip"));
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
@@ -190,7 +190,7 @@ TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
       EXPECT_EQ(*find_header(host.find_connection(event.connection)->headers, "x-test"), "1");
     }
     if (event.kind == EventKind::kMessage) {
-      const Connection* client = host.find_connection(event.connection);
+      const extensions::Client* client = host.find_connection(event.connection);
       EXPECT_TRUE(client->has_tag("vip") && client->readonly());
       EXPECT_EQ(client->attachment, "mine");
       EXPECT_TRUE(client->headers.empty()) << "kept only until CONNECT is completed";
@@ -209,7 +209,7 @@ TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
 }
 
 TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, "members only"};
     if (event.call != 0) return host.complete(event.call, std::string_view());
     return {};
@@ -224,7 +224,7 @@ TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
 }
 
 TEST_F(AgentSlotTest, AConnectThatFailsClosesTheClientForARetry) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) return Error{Errc::kPlugin, "secret detail"};
     if (event.call != 0) return host.complete(event.call, std::string_view());
     return {};
@@ -323,7 +323,7 @@ TEST_F(AgentSlotTest, AClientWhoseCallsWereRefusedIsReadAgain) {
   shard_.settle();
   shard_.loop.advance(milliseconds(70'000));  // asleep, the client stays
   bool fails = true;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart && fails) {
       shard_.script.open_calls.assign(1, event.call);
       return {};
@@ -349,14 +349,14 @@ TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody)
   shard_.shard().disconnected(client.id, 1006, "", false);
   CallId call = 0;
   const CallId connect = shard_.script.open_calls[0];
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) {
       call = event.call;
       return {};
     }
     return host.complete(event.call, std::string_view());
   };
-  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(connect, std::string_view());
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
@@ -376,7 +376,7 @@ TEST_F(AgentSlotTest, ACloseThatIsInProgressWhenItsAgentIsEvictedDoesNotLeakItsC
   shard_.settle();
   shard_.shard().disconnected(client.id, 1000, "", true);
   shard_.settle();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
@@ -386,7 +386,7 @@ TEST_F(AgentSlotTest, ACloseThatIsInProgressWhenItsAgentIsEvictedDoesNotLeakItsC
 
 TEST_F(AgentSlotTest, ARefusalDoesNotDependOnItsText) {
   const std::string long_text = std::string(122, 'a') + "\xC3\xA9 is banned";
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, long_text};
     return host.complete(event.call, std::string_view());
   };
@@ -398,7 +398,7 @@ TEST_F(AgentSlotTest, ARefusalDoesNotDependOnItsText) {
 }
 
 TEST_F(AgentSlotTest, APostDuringACreateThatFailsReachesNobody) {
-  shard_.script.on_create = [&](AgentHost& host) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls& host) -> Result<void> {
     EXPECT_TRUE(shard_.runtime().post(host.handle(), 1));
     const std::uint64_t number = 1;
     EXPECT_EQ(
@@ -416,7 +416,7 @@ TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "work");
   shard_.settle();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.evict());
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
@@ -426,7 +426,7 @@ TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {
 }
 
 TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) {
       EXPECT_TRUE(host.evict());
       EXPECT_EQ(shard_.script.alive, 1);
@@ -444,7 +444,7 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
 }
 
 TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAgain) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) EXPECT_TRUE(host.evict());
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());
@@ -462,7 +462,7 @@ TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAga
 }
 
 TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) host.storage_failed("the disk is gone");
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());
@@ -476,7 +476,7 @@ TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
 TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
   const auto client = shard_.connect();
   shard_.settle();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) { (void)host.evict(); };
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.loop.step();  // eviction is under way, its end is posted
   shard_.shard().message(client.id, "in between", FrameKind::kText);
@@ -490,7 +490,7 @@ TEST(AgentSlotGraceTest, AClassWithAGraceIsAskedToLeaveAndMayTakeItsTime) {
   settings.idle_timeout = milliseconds(1000);
   settings.evict_grace = milliseconds(500);
   ShardFixture shard({}, settings);
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) {
     return keep_open(shard.script, host, event, EventKind::kEvict);
   };
   const auto client = shard.connect();

@@ -56,7 +56,7 @@ TEST_F(AgentSlotVersionsTest, AnAgentThatFindsNoRoomKeepsNoCode) {
   RuntimeLimits limits;
   limits.max_live_agents = 1;
   shard_.restart(limits);
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};  // hangs
     if (event.call == 0) return {};
     return host.complete(event.call, std::string_view());

@@ -31,7 +31,7 @@ class ClassRolloutTest : public ::testing::Test {
   // Its agents answer calls with `text`.
   static void answer_as(const std::string& text, Script& script) {
     script.on_event = [text = "\"" + text + "\"", &script](
-                          AgentHost& host, const AgentEvent& event) -> Result<void> {
+                          HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kCall && event.name == "wait") {
         script.open_calls.push_back(event.call);
         return {};
@@ -54,7 +54,7 @@ class ClassRolloutTest : public ::testing::Test {
   // No agent can start on it.
   std::shared_ptr<const ServedClass> failing_version() {
     auto next = version("new", next_script_);
-    next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStart)
         return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
       return host.complete(event.call, std::string_view());
@@ -158,7 +158,7 @@ TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
   EXPECT_EQ(ask(shard_.connect("b")), R"(ok "old")");
   EXPECT_EQ(ask(c), R"(ok "old")");
   auto next = version("new", next_script_);
-  next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart)
       return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
     return host.complete(event.call, std::string_view());
@@ -176,7 +176,7 @@ TEST_F(ClassRolloutTest, AgentsOnTheirWayFromElsewhereAreWaitedFor) {
   settings_.trial_agents = 2;
   settings_.awaited = 1;
   auto next = version("new", next_script_);
-  next_script_.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart)
       return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
     return host.complete(event.call, std::string_view());
@@ -205,7 +205,7 @@ TEST_F(ClassRolloutTest, ATrialEndsThoughSomeNeverStart) {
   settings_.trial_time = seconds(5);
   EXPECT_EQ(ask(shard_.connect("a")), R"(ok "old")");
   auto next = version("new", next_script_);
-  next_script_.on_event = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };
+  next_script_.on_event = [](HostCalls&, const AgentEvent&) -> Result<void> { return {}; };
   begin(next);
   EXPECT_EQ(look(), RolloutState::kTrying);
   shard_.loop.advance(seconds(5));
@@ -220,7 +220,7 @@ TEST_F(ClassRolloutTest, DrainingWaitsForTheNextIdleMoment) {
   EXPECT_EQ(ask(idle), R"(ok "old")");
   const auto answer = shard_.call(busy, "wait");
   shard_.settle();
-  AgentHost* const busy_host = shard_.script.host;
+  HostCalls* const busy_host = shard_.script.host;
   EXPECT_EQ(ask(busy), R"(ok "old")");
   begin(version("new", next_script_));
   EXPECT_EQ(shard_.script.alive, 1) << "the idle one has moved";
@@ -438,7 +438,7 @@ TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldWhenTheServerStops) {
 
 TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
   CallId start = 0;
-  shard_.script.on_event = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls&, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) start = event.call;
     return {};
   };
@@ -470,7 +470,7 @@ TEST_F(ClassRolloutTest, WhatIsExpelledIsGoneWhateverItDoes) {
   ClassSettings settings;
   settings.evict_grace = seconds(20);
   shard_.restart({}, settings);
-  shard_.script.on_event = [&script = shard_.script](AgentHost& host,
+  shard_.script.on_event = [&script = shard_.script](HostCalls& host,
                                                      const AgentEvent& event) -> Result<void> {
     const bool hangs = event.kind == EventKind::kEvict || event.name == "wait" ||
                        (event.kind == EventKind::kStart && starts(script) == 3);

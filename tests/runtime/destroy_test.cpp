@@ -25,7 +25,7 @@ class DestroyTest : public ::testing::Test {
   // Requests and calls run `on_work`, unless it leaves them open they are answered with "done"; all
   // else is completed.
   DestroyTest() {
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       const bool work = event.kind == EventKind::kRequest || event.kind == EventKind::kCall;
       if (event.kind == EventKind::kFiberRecovered && on_recovered) on_recovered(host);
       if (event.kind == EventKind::kStart && on_start) on_start(host);
@@ -65,10 +65,10 @@ class DestroyTest : public ::testing::Test {
     EXPECT_TRUE(rows.condemned().empty());
   }
 
-  std::function<void(AgentHost&)> before;
-  std::function<void(AgentHost&)> after;
-  std::function<void(AgentHost&)> on_recovered;
-  std::function<void(AgentHost&)> on_start;
+  std::function<void(HostCalls&)> before;
+  std::function<void(HostCalls&)> after;
+  std::function<void(HostCalls&)> on_recovered;
+  std::function<void(HostCalls&)> on_start;
   ShardFixture shard_;
 };
 
@@ -85,7 +85,7 @@ TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
 }
 
 TEST_F(DestroyTest, ItIsCertainWhenTheCallReturns) {
-  after = [this](AgentHost& host) {
+  after = [this](HostCalls& host) {
     EXPECT_EQ(storage::Directory(shard_.data().directory_path()).condemned(),
               std::vector{kUsualAgent});
     EXPECT_EQ(shard_.script.alive, 1) << "it goes when the running call has returned";
@@ -130,7 +130,7 @@ TEST_F(DestroyTest, UnderDurabilityPowerTheAnswerLeavesFirstToo) {
   shard_.restart({}, settings);
   const auto client = shard_.connect();
   shard_.settle();
-  before = [](AgentHost& host) { EXPECT_TRUE(host.set_state(0, "1")); };
+  before = [](HostCalls& host) { EXPECT_TRUE(host.set_state(0, "1")); };
   const auto answer = shard_.call(client, "destroy");
   EXPECT_TRUE(shard_.loop.settle_until([&] { return client.sight->back() == kClosed; }));
   EXPECT_EQ(answer->end, "ok \"done\"");
@@ -163,7 +163,7 @@ TEST_F(DestroyTest, ClientsAreClosedAndNobodyIsToldOfTheirEnd) {
 TEST_F(DestroyTest, ClientsThatTheAgentClosedItselfKeepTheirCode) {
   const auto client = shard_.connect();
   shard_.settle();
-  before = [&](AgentHost& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
+  before = [&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
   shard_.request("destroy");
   shard_.settle();
   EXPECT_EQ(client.sight->back(), "close 1012 come back");
@@ -215,7 +215,7 @@ TEST_F(DestroyTest, NoEventReachesItAfterwards) {
 }
 
 TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
-  const auto begin_work = [](AgentHost& host) {
+  const auto begin_work = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
     const auto fiber = host.start_fiber("work", "");
     ASSERT_TRUE(fiber);
@@ -229,7 +229,7 @@ TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
 }
 
 TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
-  before = [](AgentHost& host) {
+  before = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.start_fiber("work", ""));
   };
@@ -265,10 +265,10 @@ TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyA
 }
 
 TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
-  on_recovered = [](AgentHost&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
+  on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
   shard_.request("write");
   shard_.settle();
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.start_fiber("work", ""));
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
@@ -284,7 +284,7 @@ TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
 TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
   // Every two seconds; the second time it ends itself.
   int runs = 0;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
       durable::ScheduleRequest request;
       request.type = durable::ScheduleType::kInterval;
@@ -313,7 +313,7 @@ TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
 
 TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
   std::vector<std::string> ran;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
       for (const char* callback : {"first", "second", "third"}) {
         durable::QueueRequest item;
@@ -335,14 +335,14 @@ TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
 }
 
 TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
-  shard_.script.on_result = [](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.start_fiber("work", ""));
   };
   shard_.request("read");
   shard_.settle();
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
-  on_recovered = [](AgentHost& host) { EXPECT_TRUE(host.destroy()); };
+  on_recovered = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
   shard_.restart();
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
@@ -354,7 +354,7 @@ TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
 }
 
 TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain) {
-  on_start = [](AgentHost& host) { EXPECT_TRUE(host.destroy()); };
+  on_start = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
   const auto client = shard_.connect();
   const auto answer = shard_.request("read");
   shard_.settle();
@@ -368,7 +368,7 @@ TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain)
 }
 
 TEST_F(DestroyTest, OneThatDestroysItselfWhenItIsMadeIsNotStarted) {
-  shard_.script.on_create = [](AgentHost& host) -> Result<void> { return host.destroy(); };
+  shard_.script.on_create = [](HostCalls& host) -> Result<void> { return host.destroy(); };
   const auto answer = shard_.request("read");
   shard_.settle();
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
@@ -379,7 +379,7 @@ TEST_F(DestroyTest, OneThatDestroysItselfWhenItIsMadeIsNotStarted) {
 TEST_F(DestroyTest, OneThatDestroysItselfWhenAClientAsksClosesThatClientToo) {
   shard_.request("write");
   shard_.settle();
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.destroy());
     if (event.call != 0) return host.complete(event.call, std::string_view());
     return {};
@@ -394,7 +394,7 @@ TEST_F(DestroyTest, OneThatDestroysItselfWhenAClientAsksClosesThatClientToo) {
 TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
   shard_.request("write");
   shard_.settle();
-  after = [](AgentHost& host) { host.storage_failed("the disk is gone"); };
+  after = [](HostCalls& host) { host.storage_failed("the disk is gone"); };
   const auto answer = shard_.request("destroy");
   shard_.settle();
   EXPECT_TRUE(answer->end->starts_with("error internal")) << *answer->end;
@@ -404,7 +404,7 @@ TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
 TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
   shard_.request("write");
   shard_.settle();
-  after = [](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
+  after = [](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
   shard_.request("destroy");
   ASSERT_TRUE(has_file()) << "the end is posted";
   shard_.restart();
@@ -416,7 +416,7 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   shard_.settle();
   const std::filesystem::path obstacle =
       shard_.data().agent_path(kUsualAgent).string() + "-journal";
-  before = [&](AgentHost&) { std::filesystem::create_directory(obstacle); };
+  before = [&](HostCalls&) { std::filesystem::create_directory(obstacle); };
   const auto known = shard_.connect();
   shard_.settle();
   const auto answer = shard_.request("destroy");
@@ -452,7 +452,7 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
 TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
   hearth::testing::FakeSyncCalls calls;
   ShardFixture shard({}, {}, &calls);
-  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "write") EXPECT_TRUE(host.set_state(0, "1"));
     if (event.name == "destroy") EXPECT_TRUE(host.destroy());
     if (event.call == 0) return {};
@@ -476,11 +476,11 @@ TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
 }
 
 TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
-  before = [&](AgentHost& host) {
+  before = [&](HostCalls& host) {
     EXPECT_TRUE(host.start_fiber("work", ""));
     std::filesystem::create_directory(shard_.data().agent_path(kUsualAgent).string() + "-journal");
   };
-  on_recovered = [](AgentHost&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
+  on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
   shard_.request("destroy");
   shard_.settle();
   shard_.restart();

@@ -1,4 +1,4 @@
-#include "runtime/durable_events.hpp"
+#include "extensions/durable_events.hpp"
 
 #include "fakes.hpp"
 #include "support/exposition.hpp"
@@ -33,12 +33,12 @@ class DurableEventsTest : public ::testing::Test {
 
   RecordingLogger logger_;
   Metrics metrics_;
-  DurableEvents events_{logger_, metrics_};
+  extensions::DurableEvents events_{logger_, metrics_};
 };
 
 TEST_F(DurableEventsTest, NamesAreUniqueAndOfTheirSubject) {
   std::set<std::string_view> names;
-  for (const DurableEventTraits& traits : kDurableEvents) {
+  for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents) {
     EXPECT_TRUE(names.insert(traits.name).second) << traits.name;
     const std::string_view area = traits.name.substr(0, traits.name.find(':'));
     const std::string_view subject = area == "queue" ? "item" : area == "alarm" ? "" : area;
@@ -53,18 +53,19 @@ TEST_F(DurableEventsTest, KnowsEveryNameThatUsersOfOtherPlatformsSearchFor) {
         "fiber:recovery:skipped", "fiber:recovery:failed", "schedule:create", "schedule:execute",
         "schedule:retry", "schedule:error", "schedule:cancel", "schedule:duplicate_warning",
         "queue:create", "queue:retry", "queue:error"}) {
-    EXPECT_TRUE(std::ranges::any_of(kDurableEvents, [&](const auto& each) {
+    EXPECT_TRUE(std::ranges::any_of(extensions::kDurableEvents, [&](const auto& each) {
       return each.name == name;
     })) << name;
   }
 }
 
 TEST_F(DurableEventsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
-  for (std::size_t place = 0; place < kDurableEventCount; ++place) {
-    const DurableEventTraits& traits = kDurableEvents[place];
+  for (std::size_t place = 0; place < extensions::kDurableEventCount; ++place) {
+    const extensions::DurableEventTraits& traits = extensions::kDurableEvents[place];
     logger_.clear();
     const auto before = count(traits.name).value_or(0);
-    events_.report(static_cast<DurableEvent>(place), "Research", "a", "id-1", "why not");
+    events_.report(static_cast<extensions::DurableEvent>(place), "Research", "a", "id-1",
+                   "why not");
     EXPECT_EQ(count(traits.name), before + 1) << traits.name;
     ASSERT_EQ(logger_.events().size(), 1U);
     const std::string line = logger_.events().front();
@@ -76,35 +77,37 @@ TEST_F(DurableEventsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
     EXPECT_EQ(line.starts_with("debug "), traits.level == LogLevel::kDebug) << line;
   }
   double sum = 0;
-  for (const DurableEventTraits& traits : kDurableEvents) sum += *count(traits.name);
-  EXPECT_EQ(sum, kDurableEventCount) << "each was counted once, and under no other name";
+  for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents)
+    sum += *count(traits.name);
+  EXPECT_EQ(sum, extensions::kDurableEventCount)
+      << "each was counted once, and under no other name";
 }
 
 TEST_F(DurableEventsTest, AnEmptyIdOrDetailIsNoField) {
-  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "", "");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "");
   EXPECT_TRUE(logger_.events().back().ends_with("fiber:run:completed class=Research agent=a"));
-  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "", "d");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "d");
   EXPECT_TRUE(logger_.events().back().ends_with(" agent=a detail=d"));
-  events_.report(DurableEvent::kFiberRunCompleted, "Research", "a", "7", "");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "7", "");
   EXPECT_TRUE(logger_.events().back().ends_with(" agent=a fiber=7"));
 }
 
 TEST_F(DurableEventsTest, CountsAlsoWhatTheLogDoesNotWant) {
   const auto silent = make_null_logger();
-  DurableEvents events(*silent, metrics_);
-  events.report(DurableEvent::kScheduleExecute, "Research", "a", "s");
+  extensions::DurableEvents events(*silent, metrics_);
+  events.report(extensions::DurableEvent::kScheduleExecute, "Research", "a", "s");
   EXPECT_EQ(count("schedule:execute"), 1);
 }
 
 TEST_F(DurableEventsTest, AClassHasAllItsSeriesFromItsFirstEventOn) {
-  events_.report(DurableEvent::kQueueCreate, "Research", "a", "1");
+  events_.report(extensions::DurableEvent::kQueueCreate, "Research", "a", "1");
   EXPECT_EQ(count("fiber:run:failed"), 0);
   EXPECT_EQ(count("queue:create"), 1);
   EXPECT_EQ(count("queue:create", "Other"), std::nullopt);
 }
 
 TEST_F(DurableEventsTest, NamesOfAgentsAndTextsReachNoLabel) {
-  events_.report(DurableEvent::kFiberRunFailed, "Research", "secret-agent", "secret-id",
+  events_.report(extensions::DurableEvent::kFiberRunFailed, "Research", "secret-agent", "secret-id",
                  "secret-text");
   EXPECT_EQ(metrics_.text().find("secret"), std::string::npos);
 }
@@ -114,7 +117,7 @@ TEST_F(DurableEventsTest, NamesOfAgentsAndTextsReachNoLabel) {
 class DurableLifeTest : public ::testing::Test {
  protected:
   DurableLifeTest() {
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest && on_request_) on_request_(host);
       if (event.kind == EventKind::kFiberRecovered && on_recovered_)
         return on_recovered_(host, event);
@@ -122,7 +125,7 @@ class DurableLifeTest : public ::testing::Test {
       return {};
     };
   }
-  void visit(std::function<void(AgentHost&)> action) {
+  void visit(std::function<void(HostCalls&)> action) {
     on_request_ = std::move(action);
     shard_.request("POST");
     shard_.settle();
@@ -144,13 +147,13 @@ class DurableLifeTest : public ::testing::Test {
   }
   using Steps = std::vector<std::string>;
 
-  std::function<void(AgentHost&)> on_request_;
-  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_recovered_;
+  std::function<void(HostCalls&)> on_request_;
+  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_recovered_;
   ShardFixture shard_;
 };
 
 TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.finish_fiber(host.start_fiber("work", "")->handle));
   });
   EXPECT_EQ(steps(), (Steps{"fiber:run:started", "fiber:run:completed"}));
@@ -160,7 +163,7 @@ TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
 }
 
 TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.fail_fiber(host.start_fiber("work", "")->handle, "no such page"));
   });
   EXPECT_EQ(shard_.logger.count("warn fiber:run:failed class=Counter agent=a fiber="), 1U);
@@ -173,7 +176,7 @@ TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
 }
 
 TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto handle = host.start_fiber("work", "")->handle;
     EXPECT_TRUE(host.fail_fiber(handle, "x"));
     EXPECT_EQ(host.fail_fiber(handle, "x").error().code, Errc::kNotFound);
@@ -183,7 +186,7 @@ TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
 }
 
 TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
   steps();
   shard_.restart();
   shard_.settle();
@@ -196,8 +199,8 @@ TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled)
 }
 
 TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterruptedTwice) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
   shard_.restart();
@@ -216,21 +219,21 @@ TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterrupt
 }
 
 TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
   shard_.restart();
   shard_.loop.advance(seconds(36'000));
   steps();
   shard_.restart();
-  visit([](AgentHost&) {});
+  visit([](HostCalls&) {});
   EXPECT_EQ(steps(), Steps{});
 }
 
 TEST_F(DurableLifeTest, AClassThatRecoversNothingSkips) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  on_recovered_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
   shard_.restart();
@@ -240,7 +243,7 @@ TEST_F(DurableLifeTest, AClassThatRecoversNothingSkips) {
 }
 
 TEST_F(DurableLifeTest, AWakeByAlarmIsReportedAndOneByAClientIsNot) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
   EXPECT_EQ(count("alarm:woken"), 0);
   shard_.restart();
   shard_.settle();

@@ -17,7 +17,7 @@ class DurableWorkContinuedTest : public testing::WorkTest {
   DurableWorkContinuedTest() { limits_.max_recovering = 1; }
 
   // Continues what it is offered, and does not end.
-  static Result<void> awaits_continuation(AgentHost& host, const AgentEvent& event) {
+  static Result<void> awaits_continuation(HostCalls& host, const AgentEvent& event) {
     if (event.kind != EventKind::kFiberRecovered)
       return host.complete(event.call, std::string_view());
     std::string id = member(std::string(event.body), "id");
@@ -47,23 +47,23 @@ class DurableWorkContinuedTest : public testing::WorkTest {
 
 TEST_F(DurableWorkContinuedTest, AHookThatAwaitsItsContinuationHoldsUpNobodyAndHasNoDeadline) {
   for (const char* name : {"a", "b", "c"})
-    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
   on_work = awaits_continuation;
   expect_that_hooks_wait_for_no_other();
 }
 
 TEST_F(DurableWorkContinuedTest, AHookThatAwaitsWhatItHasResumedHoldsUpNobodyAndHasNoDeadline) {
   for (const char* name : {"a", "b", "c"})
-    visit([](AgentHost& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); }, name);
   on_work = awaits_continuation;
   expect_that_hooks_wait_for_no_other();
 }
 
 TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePermitBackAsWell) {
   for (const char* name : {"a", "b"})
-    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
   std::string id;
-  on_work = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls&, const AgentEvent& event) -> Result<void> {
     id = member(std::string(event.body), "id");
     return {};
   };
@@ -71,7 +71,7 @@ TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePer
   shard_.settle();
   ASSERT_EQ(recovered().size(), 1U);
   const std::string first = id.substr(1, id.size() - 2);
-  act([&](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", first)); });
+  act([&](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", first)); });
   EXPECT_EQ(recovered().size(), 2U);
   shard_.loop.advance(std::chrono::seconds(61));
   EXPECT_EQ(shard_.logger.count("agent.event_timed_out"), 1U)
@@ -79,15 +79,15 @@ TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePer
 }
 
 TEST_F(DurableWorkContinuedTest, HowAHookEndsDecidesNothingOnceItHasContinued) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
   CallId hook = 0;
-  on_work = [&](AgentHost& host, const AgentEvent& event) {
+  on_work = [&](HostCalls& host, const AgentEvent& event) {
     hook = event.call;
     return awaits_continuation(host, event);
   };
   shard_.restart(limits_);
   shard_.settle();
-  act([&](AgentHost& host) { EXPECT_TRUE(host.complete(hook, Error{Errc::kPlugin, "late"})); });
+  act([&](HostCalls& host) { EXPECT_TRUE(host.complete(hook, Error{Errc::kPlugin, "late"})); });
   shard_.loop.advance(hours(1));
   EXPECT_EQ(recovered().size(), 1U) << "the continuation runs";
   EXPECT_EQ(shard_.logger.count("fiber:recovery:failed"), 0U);

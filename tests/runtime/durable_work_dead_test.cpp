@@ -14,7 +14,7 @@ class DurableWorkDeadTest : public testing::WorkTest {
  protected:
   std::string start_one() {
     std::string id;
-    visit([&](AgentHost& host) { id = host.start_fiber("work", "").value().id; });
+    visit([&](HostCalls& host) { id = host.start_fiber("work", "").value().id; });
     return id;
   }
 
@@ -24,7 +24,7 @@ class DurableWorkDeadTest : public testing::WorkTest {
 TEST_F(DurableWorkDeadTest, WhatStashesAnotherTimeAndBreaksItsAgentIsGivenUpAndTheLogSaysWhy) {
   settings_.fibers.max_recoveries = 15;
   int stashed = 0;
-  on_work = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     std::string id = member(std::string(event.body), "id");
     const auto next = host.start_fiber("work", id.substr(1, id.size() - 2));
     EXPECT_TRUE(next);
@@ -44,7 +44,7 @@ TEST_F(DurableWorkDeadTest, WhatStashesAnotherTimeAndBreaksItsAgentIsGivenUpAndT
 
 TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAndSaysSo) {
   settings_.fibers.max_attempts = 1;
-  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
   const std::string id = start_one();
@@ -52,18 +52,18 @@ TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAnd
   shard_.settle();
   ASSERT_EQ(shard_.logger.count("fiber:recovery:dead"), 1U);
   shard_.loop.advance(hours(24 * 7 - 1));
-  visit([](AgentHost&) {});
+  visit([](HostCalls&) {});
   shard_.settle();
   EXPECT_EQ(shard_.logger.count("fiber:expired"), 0U);
   shard_.restart({}, settings_);
   shard_.loop.advance(hours(1));
   EXPECT_FALSE(wake_of()) << "for this alone it is not woken";
-  visit([](AgentHost&) {});
+  visit([](HostCalls&) {});
   shard_.settle();
   EXPECT_EQ(shard_.logger.count("fiber:expired"), 1U);
   EXPECT_EQ(shard_.logger.count("fiber=" + id + " detail=\"dead, and kept"), 1U);
   shard_.restart({}, settings_);
-  visit([&](AgentHost& host) { EXPECT_EQ(host.retry_fiber(id).error().code, Errc::kNotFound); });
+  visit([&](HostCalls& host) { EXPECT_EQ(host.retry_fiber(id).error().code, Errc::kNotFound); });
   shard_.settle();
   EXPECT_EQ(shard_.logger.count("fiber:expired"), 1U);
 }

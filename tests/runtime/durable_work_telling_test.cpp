@@ -13,7 +13,7 @@ using std::chrono::hours;
 class DurableWorkTellingTest : public testing::WorkTest {
  protected:
   void settle_one() {
-    visit([](AgentHost& host) {
+    visit([](HostCalls& host) {
       const auto started = host.start_managed(managed("work", "i"));
       EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, "1"));
     });
@@ -21,7 +21,7 @@ class DurableWorkTellingTest : public testing::WorkTest {
 };
 
 TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGivenUp) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kFiberSettled)
       return host.complete(event.call, std::string_view());
     host.storage_failed("as a crash would");
@@ -40,13 +40,13 @@ TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGiven
   shard_.loop.advance(hours(24 * 30));
   EXPECT_EQ(told().size(), 10U);
   std::string record;
-  visit([&](AgentHost& host) { record = host.inspect_managed("i", "").value(); });
+  visit([&](HostCalls& host) { record = host.inspect_managed("i", "").value(); });
   EXPECT_EQ(member(record, "status"), "\"completed\"") << "kept, until somebody removes it";
 }
 
 TEST_F(DurableWorkTellingTest, TheNameIsFoundHoweverDeepTheRecordIs) {
   const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
-  visit([&](AgentHost& host) {
+  visit([&](HostCalls& host) {
     durable::ManagedRequest request = managed("work", "i");
     request.input = deepest;
     const auto started = host.start_managed(request);

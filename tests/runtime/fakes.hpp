@@ -4,8 +4,8 @@
 
 #include "base/logger.hpp"
 #include "base/metrics.hpp"
+#include "extensions/host_calls.hpp"
 #include "runtime/agent_class.hpp"
-#include "runtime/agent_host.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/connection_port.hpp"
 #include "runtime/runtime.hpp"
@@ -28,6 +28,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace hearth::runtime {
+using hearth::testing::HostCalls;
+}
 
 namespace hearth::runtime::testing {
 
@@ -171,9 +175,9 @@ struct Script {
     std::string name;
     std::string body;
   };
-  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_event;
-  std::function<void(AgentHost&, const OperationResult&)> on_result;
-  std::function<Result<void>(AgentHost&)> on_create;
+  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_event;
+  std::function<void(HostCalls&, const OperationResult&)> on_result;
+  std::function<Result<void>(HostCalls&)> on_create;
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
   std::uint32_t schema_version = 0;
@@ -181,14 +185,15 @@ struct Script {
   bool watches_state = false;
   std::vector<std::string> idempotent_methods;
   int alive = 0;
-  AgentHost* host = nullptr;  // of the youngest instance
+  HostCalls* host = nullptr;  // of the youngest instance
 };
 
 class ScriptedInstance final : public AgentInstance {
  public:
-  ScriptedInstance(Script& script, AgentHost& host) : script_(script), host_(host) {
+  ScriptedInstance(Script& script, extensions::AgentContext& agent)
+      : script_(script), host_(agent) {
     ++script_.alive;
-    script_.host = &host;
+    script_.host = &host_;
   }
   ~ScriptedInstance() override {
     --script_.alive;
@@ -208,7 +213,7 @@ class ScriptedInstance final : public AgentInstance {
 
  private:
   Script& script_;
-  AgentHost& host_;
+  HostCalls host_;
 };
 
 class ScriptedClass final : public AgentClass {
@@ -224,10 +229,12 @@ class ScriptedClass final : public AgentClass {
   }
   [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
   [[nodiscard]] bool watches_state() const override { return script_.watches_state; }
-  Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view,
+  Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& host, std::string_view,
                                                 std::string_view) const override {
     if (script_.on_create) {
-      if (const auto outcome = script_.on_create(host); outcome.has_error()) return outcome.error();
+      HostCalls calls(host);
+      if (const auto outcome = script_.on_create(calls); outcome.has_error())
+        return outcome.error();
     }
     return std::make_unique<ScriptedInstance>(script_, host);
   }

@@ -82,12 +82,12 @@ ClassSettings on_test_device() {
 class LiveAgentCheckpointTest : public ::testing::Test {
  protected:
   LiveAgentCheckpointTest() {
-    fixture_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kMessage) on_message(host, event);
       if (event.call != 0) return host.complete(event.call, std::string_view());
       return {};
     };
-    fixture_.script.on_result = [this](AgentHost& host, const OperationResult& result) {
+    fixture_.script.on_result = [this](HostCalls& host, const OperationResult& result) {
       ++results_;
       (void)host.set_state(0, "\"result " + std::to_string(result.token) + "\"");
     };
@@ -97,7 +97,7 @@ class LiveAgentCheckpointTest : public ::testing::Test {
   }
   ~LiveAgentCheckpointTest() override { device_.let_go(); }
 
-  void on_message(AgentHost& host, const AgentEvent& event) {
+  void on_message(HostCalls& host, const AgentEvent& event) {
     const std::string text(event.body);
     if (text == "sleep") {
       const std::uint64_t ms = 50;

@@ -16,7 +16,7 @@ class LiveAgentDurableTest : public ::testing::Test {
   // HTTP requests run `on_request`; recovery hooks run `on_recovered`; all else is completed at
   // once.
   LiveAgentDurableTest() {
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest && on_request) on_request(host);
       if (event.kind == EventKind::kFiberRecovered) {
         recovered.emplace_back(std::string(event.name) + " " + std::string(event.body));
@@ -26,7 +26,7 @@ class LiveAgentDurableTest : public ::testing::Test {
       return {};
     };
   }
-  void visit(std::function<void(AgentHost&)> action, const std::string& name = "a") {
+  void visit(std::function<void(HostCalls&)> action, const std::string& name = "a") {
     on_request = std::move(action);
     shard_.request("POST", "", name);
     shard_.settle();
@@ -37,21 +37,21 @@ class LiveAgentDurableTest : public ::testing::Test {
     return recovery.substr(at, 36);
   }
 
-  std::function<void(AgentHost&)> on_request;
-  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_recovered;
+  std::function<void(HostCalls&)> on_request;
+  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_recovered;
   std::vector<std::string> recovered;
   ShardFixture shard_;
 };
 
 TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndThenItIs) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.release_keep_alive());
   });
   shard_.loop.advance(seconds(600));
   EXPECT_EQ(shard_.script.alive, 1);
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.release_keep_alive());
     EXPECT_FALSE(host.release_keep_alive()) << "never below zero";
   });
@@ -60,7 +60,7 @@ TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndTh
 }
 
 TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsWokenAfterARestartThoughNobodyAsks) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
   shard_.script.history.clear();
   shard_.restart();
   shard_.settle();
@@ -74,8 +74,8 @@ TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsWokenAfterARestartThoughNobodyAsks
 }
 
 TEST_F(LiveAgentDurableTest, AReleasedAgentLeavesNoWakeBehind) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
   shard_.restart();
   shard_.script.history.clear();
   shard_.settle();
@@ -83,7 +83,7 @@ TEST_F(LiveAgentDurableTest, AReleasedAgentLeavesNoWakeBehind) {
 }
 
 TEST_F(LiveAgentDurableTest, AnInterruptedFiberIsOfferedAfterARestartWithItsCheckpoint) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto fiber = host.start_fiber("research", "");
     ASSERT_TRUE(fiber);
     EXPECT_TRUE(host.stash(fiber->handle, R"({"step":2})"));
@@ -103,7 +103,7 @@ TEST_F(LiveAgentDurableTest, AnInterruptedFiberIsOfferedAfterARestartWithItsChec
 }
 
 TEST_F(LiveAgentDurableTest, FinishedWorkIsNeverOffered) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto fiber = host.start_fiber("short", "");
     EXPECT_TRUE(host.finish_fiber(fiber->handle));
   });
@@ -113,7 +113,7 @@ TEST_F(LiveAgentDurableTest, FinishedWorkIsNeverOffered) {
 }
 
 TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByItselfToRecoverIt) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.start_fiber("research", ""));
     EXPECT_TRUE(host.evict());
   });
@@ -122,7 +122,7 @@ TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByIts
 }
 
 TEST_F(LiveAgentDurableTest, AnEvictedAgentThatOnlyHeldAReferenceIsLookedAtOnceAndThenRests) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.evict());
   });
@@ -136,11 +136,11 @@ TEST_F(LiveAgentDurableTest, AnEvictedAgentThatOnlyHeldAReferenceIsLookedAtOnceA
 }
 
 TEST_F(LiveAgentDurableTest, AContinuationReplacesItsPredecessor) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto fiber = host.start_fiber("research", "");
     EXPECT_TRUE(host.stash(fiber->handle, "1"));
   });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("research", id_in(std::string(event.body))));
     return host.complete(event.call, std::string_view());
   };
@@ -152,8 +152,8 @@ TEST_F(LiveAgentDurableTest, AContinuationReplacesItsPredecessor) {
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("poison", "")); });
-  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("poison", "")); });
+  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
   shard_.restart();
@@ -170,14 +170,14 @@ TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
   shard_.loop.advance(seconds(3600));
   EXPECT_EQ(recovered.size(), 10U) << "then it is dead";
   EXPECT_EQ(shard_.script.alive, 0) << "and lets its agent rest";
-  visit([&](AgentHost& host) { EXPECT_TRUE(host.retry_fiber(id_in(recovered[0]))); });
+  visit([&](HostCalls& host) { EXPECT_TRUE(host.retry_fiber(id_in(recovered[0]))); });
   shard_.loop.advance(seconds(5));
   EXPECT_GE(recovered.size(), 11U);
 }
 
 TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAndTheLogSaysSo) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("breaks its agent", "")); });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("breaks its agent", "")); });
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("breaks its agent", id_in(std::string(event.body))));
     host.storage_failed("as a test says");
     return host.complete(event.call, std::string_view());
@@ -194,8 +194,8 @@ TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAn
 }
 
 TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("one long step", "")); });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step", "")); });
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
     return host.complete(event.call, std::string_view());
   };
@@ -207,8 +207,8 @@ TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheck
 }
 
 TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("one long step", "")); });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step", "")); });
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
     return host.complete(event.call, std::string_view());
   };
@@ -221,8 +221,8 @@ TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCh
 }
 
 TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("gives up", "")); });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("gives up", "")); });
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("gives up", id_in(std::string(event.body))));
     EXPECT_TRUE(host.evict());
     return host.complete(event.call, std::string_view());
@@ -236,9 +236,9 @@ TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
 }
 
 TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNotInALoop) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
   int starts = 0;
-  shard_.script.on_create = [&](AgentHost& host) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls& host) -> Result<void> {
     if (++starts <= 3) host.storage_failed("disk full");
     return {};
   };
@@ -252,9 +252,9 @@ TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNo
 }
 
 TEST_F(LiveAgentDurableTest, AFiberWhoseEndWasNotCommittedIsOfferedThoughNobodyAsks) {
-  StartedFiber fiber;
-  visit([&](AgentHost& host) { fiber = host.start_fiber("work", "").value(); });
-  visit([&](AgentHost& host) {
+  durable::Fibers::Started fiber;
+  visit([&](HostCalls& host) { fiber = host.start_fiber("work", "").value(); });
+  visit([&](HostCalls& host) {
     EXPECT_TRUE(host.finish_fiber(fiber.handle));
     host.storage_failed("the commit of this turn");
   });
@@ -264,7 +264,7 @@ TEST_F(LiveAgentDurableTest, AFiberWhoseEndWasNotCommittedIsOfferedThoughNobodyA
 }
 
 TEST_F(LiveAgentDurableTest, InATransactionOfTheAgentsOwnFibersAreLeftAlone) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto fiber = host.start_fiber("work", "");
     const auto savepoint = host.sql().begin_savepoint();
     ASSERT_TRUE(savepoint);
@@ -277,7 +277,7 @@ TEST_F(LiveAgentDurableTest, InATransactionOfTheAgentsOwnFibersAreLeftAlone) {
 }
 
 TEST_F(LiveAgentDurableTest, NothingIsPromisedByAnAgentWhoseStorageHasFailed) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto fiber = host.start_fiber("work", "");
     host.storage_failed("as a test says");
     EXPECT_THROW((void)host.stash(fiber->handle, "1"), StorageError);
@@ -286,8 +286,8 @@ TEST_F(LiveAgentDurableTest, NothingIsPromisedByAnAgentWhoseStorageHasFailed) {
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatFailsAsUnsupportedHasFailedAndTheWorkStays) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  on_recovered = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kUnsupported, "not this model"});
   };
   shard_.restart();
@@ -302,8 +302,8 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
   limits.max_live_agents = 1;
   ClassSettings settings;
   settings.fibers.retry_base = seconds(30);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "not yet"};
   };
   shard_.restart(limits, settings);
@@ -312,11 +312,11 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
 
   // Another agent takes the only place, so that a client's wake is put off: sooner than the fiber
   // is due.
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   const auto refused = shard_.request("GET");
   shard_.settle();
   ASSERT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(5));
   EXPECT_EQ(recovered.size(), 1U);
   shard_.loop.advance(seconds(35));
@@ -324,8 +324,8 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
-  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("slow", "")); });
+  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> { return {}; };
   shard_.restart();
   shard_.settle();
   ASSERT_EQ(recovered.size(), 1U);
@@ -339,8 +339,8 @@ TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreSer
 }
 
 TEST_F(LiveAgentDurableTest, AClassWithoutRecoveryDropsTheRow) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("unwanted", "")); });
-  on_recovered = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("unwanted", "")); });
+  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
   shard_.restart();
@@ -352,11 +352,11 @@ TEST_F(LiveAgentDurableTest, AClassWithoutRecoveryDropsTheRow) {
 }
 
 TEST_F(LiveAgentDurableTest, AllFibersOfAnAgentAreOfferedAndOnlyThoseThatDoNotRunHere) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.start_fiber(name, ""));
   });
   shard_.restart();
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("running", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("running", "")); });
   shard_.loop.advance(seconds(30));
   EXPECT_EQ(recovered.size(), 3U);
 }
@@ -364,11 +364,11 @@ TEST_F(LiveAgentDurableTest, AllFibersOfAnAgentAreOfferedAndOnlyThoseThatDoNotRu
 TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
   constexpr int kAgents = 40;
   for (int i = 0; i < kAgents; ++i) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
           "agent" + std::to_string(i));
   }
-  std::vector<std::pair<AgentHost*, CallId>> open;
-  on_recovered = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  std::vector<std::pair<HostCalls*, CallId>> open;
+  on_recovered = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     open.emplace_back(&host, event.call);
     return {};
   };
@@ -377,7 +377,7 @@ TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
   shard_.restart(limits);
   shard_.settle();
   EXPECT_EQ(open.size(), 8U);
-  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     for (const auto& [who, call] : open) {
       if (who == &host) (void)host.complete(call, std::string_view());
     }
@@ -390,9 +390,9 @@ TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
 }
 
 TEST_F(LiveAgentDurableTest, AnAgentWhoseStartFailsIsTriedAgainLater) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
   bool broken = true;
-  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (broken) return Error{Errc::kPlugin, "not yet"};
     return {};
   };

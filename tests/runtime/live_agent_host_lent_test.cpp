@@ -28,7 +28,7 @@ std::string_view part_of(std::string_view lent) {
 struct Loan {
   const char* name;
   // In a client's call: hands back what it was lent, and says what came of it if the host can tell.
-  std::function<std::string(AgentHost&, const AgentEvent&)> hand_back;
+  std::function<std::string(HostCalls&, const AgentEvent&)> hand_back;
   // That, or what the caller or another client got.
   std::string outcome;
   EventKind kind = EventKind::kCall;
@@ -39,7 +39,7 @@ void PrintTo(const Loan& loan, std::ostream* out) {
 }
 
 // A row that a statement which writes has given, and more are to come.
-std::string_view returned_row(AgentHost& host) {
+std::string_view returned_row(HostCalls& host) {
   const auto make = host.sql().prepare("CREATE TABLE IF NOT EXISTS t (x TEXT)");
   EXPECT_TRUE(host.sql().step(make.value()));
   const auto insert = host.sql().prepare("INSERT INTO t VALUES (?1), (?1) RETURNING x");
@@ -58,8 +58,8 @@ class LentBytesTest : public ::testing::TestWithParam<Loan> {
  protected:
   // An agent with a long text wherever the host keeps one.
   LentBytesTest() {
-    shard_.script.on_create = [](AgentHost& host) { return host.set_default_state(kOuter); };
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_create = [](HostCalls& host) { return host.set_default_state(kOuter); };
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.add_tag(event.connection, kOuter));
       if (event.kind == EventKind::kConnect)
         EXPECT_TRUE(host.set_attachment(event.connection, kOuter));
@@ -95,7 +95,7 @@ TEST_P(LentBytesTest, MayBeHandedBack) {
       << ::testing::PrintToString(seen_);
 }
 
-std::string set_part_of_state(AgentHost& host, const AgentEvent&) {
+std::string set_part_of_state(HostCalls& host, const AgentEvent&) {
   EXPECT_TRUE(host.set_state(0, kOuter));
   EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
   return std::string(*host.state());
@@ -106,32 +106,32 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Loan{"StateAsState", set_part_of_state, kInner},
                       Loan{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
                       Loan{"DefaultStateAsState",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
                              return std::string(*host.state());
                            },
                            kInner},
                       Loan{"DefaultStateAsDefaultState",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_default_state(part_of(*host.state())));
                              return std::string(*host.state());
                            },
                            kInner},
                       Loan{"StateAsAnswer",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.set_state(0, kOuter));
                              EXPECT_TRUE(host.complete(event.call, part_of(*host.state())));
                              return std::string();
                            },
                            "ok " + kInner},
                       Loan{"StateAsPart",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.emit(event.call, part_of(*host.state())));
                              return std::string();
                            },
                            kInner},
                       Loan{"StateAsFrame",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(
                                  host.broadcast(FrameKind::kText, part_of(*host.state()), "", {}));
                              return std::string();
@@ -141,65 +141,63 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Connections, LentBytesTest,
-    ::testing::Values(Loan{"AttachmentAsAttachment",
-                           [](AgentHost& host, const AgentEvent& event) {
-                             const Connection* client = host.find_connection(event.connection);
-                             EXPECT_TRUE(host.set_attachment(event.connection,
-                                                             part_of(client->attachment)));
-                             return client->attachment;
-                           },
-                           kInner},
-                      Loan{"TagAsTag",
-                           [](AgentHost& host, const AgentEvent& event) {
-                             const Connection* client = host.find_connection(event.connection);
-                             for (std::size_t size = 1;
-                                  client->tags.size() + 1 < Connection::kMaxTags; ++size) {
-                               const std::string_view tag = client->tags.front();
-                               EXPECT_TRUE(host.add_tag(event.connection, tag.substr(1, size)));
-                             }
-                             return client->tags.back();
-                           },
-                           kOuter.substr(1, Connection::kMaxTags - 2), EventKind::kConnecting},
-                      Loan{"TagAsTagOfABroadcast",
-                           [](AgentHost& host, const AgentEvent& event) {
-                             const std::string_view tag =
-                                 host.find_connection(event.connection)->tags.front();
-                             EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
-                             return std::string();
-                           },
-                           "text " + kInner},
-                      Loan{"TargetAsReason",
-                           [](AgentHost& host, const AgentEvent& event) {
-                             const Connection* client = host.find_connection(event.connection);
-                             EXPECT_TRUE(host.close(event.connection, 4000, client->target));
-                             return std::string();
-                           },
-                           "close 4000 /agents/counter/a"}),
+    ::testing::Values(
+        Loan{"AttachmentAsAttachment",
+             [](HostCalls& host, const AgentEvent& event) {
+               const extensions::Client* client = host.find_connection(event.connection);
+               EXPECT_TRUE(host.set_attachment(event.connection, part_of(client->attachment)));
+               return client->attachment;
+             },
+             kInner},
+        Loan{"TagAsTag",
+             [](HostCalls& host, const AgentEvent& event) {
+               const extensions::Client* client = host.find_connection(event.connection);
+               for (std::size_t size = 1; client->tags.size() + 1 < Connection::kMaxTags; ++size) {
+                 const std::string_view tag = client->tags.front();
+                 EXPECT_TRUE(host.add_tag(event.connection, tag.substr(1, size)));
+               }
+               return client->tags.back();
+             },
+             kOuter.substr(1, Connection::kMaxTags - 2), EventKind::kConnecting},
+        Loan{"TagAsTagOfABroadcast",
+             [](HostCalls& host, const AgentEvent& event) {
+               const std::string_view tag = host.find_connection(event.connection)->tags.front();
+               EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
+               return std::string();
+             },
+             "text " + kInner},
+        Loan{"TargetAsReason",
+             [](HostCalls& host, const AgentEvent& event) {
+               const extensions::Client* client = host.find_connection(event.connection);
+               EXPECT_TRUE(host.close(event.connection, 4000, client->target));
+               return std::string();
+             },
+             "close 4000 /agents/counter/a"}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Events, LentBytesTest,
     ::testing::Values(Loan{"ArgumentsAsState",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.set_state(0, part_of(event.body)));
                              return std::string(*host.state());
                            },
                            kInner},
                       Loan{"ArgumentsAsAnswer",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
                              return std::string(
                                  part_of(event.body));  // lent until the event is over
                            },
                            kInner},
                       Loan{"BodyOfARequestAsAnswer",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
                              return std::string(part_of(event.body));
                            },
                            kInner, EventKind::kRequest},
                       Loan{"HeadOfARequestAsAnswer",
-                           [](AgentHost& host, const AgentEvent& event) {
+                           [](HostCalls& host, const AgentEvent& event) {
                              const std::string_view target = host.request(event.call)->target;
                              EXPECT_TRUE(host.complete(event.call, target));
                              return std::string();
@@ -211,26 +209,26 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Rows, LentBytesTest,
     ::testing::Values(Loan{"RowAsState",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_state(0, part_of(returned_row(host))));
                              return std::string(*host.state());
                            },
                            kInner},
                       Loan{"RowAsNameOfAFiber",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.start_fiber(part_of(returned_row(host)), ""));
                              return std::string();
                            },
                            "ok 0"},
                       Loan{"RowAsCheckpoint",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              const auto fiber = host.start_fiber("work", "");
                              EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
                              return std::string();
                            },
                            "ok 0"},
                       Loan{"RowAsManagedFiber",
-                           [](AgentHost& host, const AgentEvent&) {
+                           [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(
                                  host.start_managed(request_for(part_of(returned_row(host)))));
                              return std::string();

@@ -33,14 +33,14 @@ class StateInTransactionTest : public ::testing::TestWithParam<Turn> {
  protected:
   StateInTransactionTest() {
     shard_.script.watches_state = true;
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStateChanged) told_.emplace_back(event.body);
       if (event.kind == EventKind::kCall) run(host, std::string(event.name));
       return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
     };
   }
 
-  void run(AgentHost& host, const std::string& program) {
+  void run(HostCalls& host, const std::string& program) {
     std::vector<storage::SavepointHandle> open;
     std::istringstream words(program);
     for (std::string word; words >> word;) {
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_F(StateInTransactionTest, ASavepointThatOnConnectingLeavesOpenIsKept) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     static storage::SavepointHandle left_open;
     if (event.kind == EventKind::kConnecting) {
       left_open = host.sql().begin_savepoint().value();
@@ -140,7 +140,7 @@ TEST_F(StateInTransactionTest, ASavepointThatOnConnectingLeavesOpenIsKept) {
 }
 
 TEST_F(StateInTransactionTest, ADefaultStateIsShownAgain) {
-  shard_.script.on_create = [](AgentHost& host) { return host.set_default_state("0"); };
+  shard_.script.on_create = [](HostCalls& host) { return host.set_default_state("0"); };
   const auto client = shard_.connect();
   shard_.call(client, "begin set:1 undo");
   shard_.settle();

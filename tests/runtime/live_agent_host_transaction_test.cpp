@@ -12,11 +12,11 @@ namespace {
 using durable::FiberStatus;
 using std::chrono::hours;
 
-class LiveAgentHostTransactionTest : public testing::WorkTest {
+class LiveHostCallsTransactionTest : public testing::WorkTest {
  protected:
   // Tries to end each piece of work inside a savepoint that is then undone, and ends it after that.
-  LiveAgentHostTransactionTest() {
-    on_work = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  LiveHostCallsTransactionTest() {
+    on_work = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       const auto savepoint = host.sql().begin_savepoint();
       refusals_.push_back(host.complete(event.call, std::string_view()).error().code);
       refusals_.push_back(host.complete(event.call, Error{Errc::kPlugin, "no"}).error().code);
@@ -40,35 +40,35 @@ class LiveAgentHostTransactionTest : public testing::WorkTest {
   std::vector<Errc> refusals_;
 };
 
-TEST_F(LiveAgentHostTransactionTest, AQueueItemDoesNotEndInIt) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.push_item(item("one"))); });
+TEST_F(LiveHostCallsTransactionTest, AQueueItemDoesNotEndInIt) {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.push_item(item("one"))); });
   expect_done_once(EventKind::kQueueItem);
 }
 
-TEST_F(LiveAgentHostTransactionTest, ARunOfAScheduleDoesNotEndInIt) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
+TEST_F(LiveHostCallsTransactionTest, ARunOfAScheduleDoesNotEndInIt) {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
   shard_.loop.advance(std::chrono::seconds(1));
   expect_done_once(EventKind::kSchedule);
 }
 
-TEST_F(LiveAgentHostTransactionTest, ASettledFiberIsNotToldInIt) {
-  visit([](AgentHost& host) {
+TEST_F(LiveHostCallsTransactionTest, ASettledFiberIsNotToldInIt) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, "1"));
   });
   expect_done_once(EventKind::kFiberSettled);
 }
 
-TEST_F(LiveAgentHostTransactionTest, TheHookOfAFiberDoesNotEndInIt) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+TEST_F(LiveHostCallsTransactionTest, TheHookOfAFiberDoesNotEndInIt) {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
   shard_.restart();
   shard_.settle();
   expect_done_once(EventKind::kFiberRecovered);
 }
 
-TEST_F(LiveAgentHostTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
-  on_work = [tries = on_work](AgentHost& host, const AgentEvent& event) -> Result<void> {
+TEST_F(LiveHostCallsTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
+  on_work = [tries = on_work](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return tries(host, event);
     return host.complete(event.call, std::string_view());
   };
@@ -78,9 +78,9 @@ TEST_F(LiveAgentHostTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
   EXPECT_EQ(told().size(), 1U);
 }
 
-TEST_F(LiveAgentHostTransactionTest, AClientsCallEndsInIt) {
+TEST_F(LiveHostCallsTransactionTest, AClientsCallEndsInIt) {
   bool completed = false;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
     EXPECT_TRUE(host.sql().begin_savepoint());
     completed = host.complete(event.call, "done").has_value();

@@ -21,27 +21,27 @@ class LiveAgentManagedTest : public testing::WorkTest {
   // Completes hooks with this outcome, and everything else with nothing.
   static Work hook_says(std::string outcome) {
     return
-        [outcome = std::move(outcome)](AgentHost& host, const AgentEvent& event) -> Result<void> {
+        [outcome = std::move(outcome)](HostCalls& host, const AgentEvent& event) -> Result<void> {
           const bool hook = event.kind == EventKind::kFiberRecovered;
           return host.complete(event.call, hook ? std::string_view(outcome) : std::string_view());
         };
   }
   static Work hook_fails() {
-    return [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    return [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kFiberRecovered) return Error{Errc::kPlugin, "no"};
       return host.complete(event.call, std::string_view());
     };
   }
   std::string status(const std::string& id) {
     std::string record;
-    visit([&](AgentHost& host) {
+    visit([&](HostCalls& host) {
       const auto found = host.inspect_managed(id, "");
       record = found ? *found : "none";
     });
     return member(record, "status");
   }
   void begin(const char* id) {
-    visit([=](AgentHost& host) {
+    visit([=](HostCalls& host) {
       const auto started = host.start_managed(managed("work", id));
       ASSERT_TRUE(started);
       EXPECT_NE(started->fiber, 0U);
@@ -54,7 +54,7 @@ class LiveAgentManagedTest : public testing::WorkTest {
       shard_.loop.let_pass(milliseconds(10));
     }
     std::vector<CallId> open;
-    on_work = [&open, on_plan = std::move(on_plan)](AgentHost& host,
+    on_work = [&open, on_plan = std::move(on_plan)](HostCalls& host,
                                                     const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kFibersRecovered) return on_plan(host, event);
       open.push_back(event.call);
@@ -64,7 +64,7 @@ class LiveAgentManagedTest : public testing::WorkTest {
     shard_.settle();
     EXPECT_EQ(plans().size(), 1U);
     EXPECT_EQ(ids_of(recovered()), (Strings{"\"b\""}));
-    act([&](AgentHost& host) { EXPECT_TRUE(host.complete(open[0], Error{Errc::kPlugin, "no"})); });
+    act([&](HostCalls& host) { EXPECT_TRUE(host.complete(open[0], Error{Errc::kPlugin, "no"})); });
     EXPECT_EQ(ids_of(recovered()), (Strings{"\"b\"", "\"a\""}));
     on_work = nullptr;
   }
@@ -78,7 +78,7 @@ class LiveAgentManagedTest : public testing::WorkTest {
 // ---- the end of the work ----
 
 TEST_F(LiveAgentManagedTest, WhatIsSettledIsToldAfterItIsOnDisk) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     ASSERT_TRUE(started);
     EXPECT_EQ(member(started->record, "status"), "\"pending\"");
@@ -97,10 +97,10 @@ TEST_F(LiveAgentManagedTest, WhatIsSettledIsToldAfterItIsOnDisk) {
 }
 
 TEST_F(LiveAgentManagedTest, AClassThatDoesNotListenCountsAsTold) {
-  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, ""));
   });
@@ -112,11 +112,11 @@ TEST_F(LiveAgentManagedTest, AClassThatDoesNotListenCountsAsTold) {
 
 TEST_F(LiveAgentManagedTest, WhatWasNotHeardIsToldAgainAlsoAfterARestart) {
   bool deaf = true;
-  on_work = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (deaf) return Error{Errc::kPlugin, "not now"};
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kError, "why"));
   });
@@ -133,11 +133,11 @@ TEST_F(LiveAgentManagedTest, WhatWasNotHeardIsToldAgainAlsoAfterARestart) {
 
 TEST_F(LiveAgentManagedTest, ACancelIsToldAtOnceAndALateEndChangesNothing) {
   durable::FiberHandle fiber = 0;
-  visit([&](AgentHost& host) { fiber = host.start_managed(managed("work", "i"))->fiber; });
-  visit([](AgentHost& host) { EXPECT_TRUE(host.cancel_managed("i", "", "enough")); });
+  visit([&](HostCalls& host) { fiber = host.start_managed(managed("work", "i"))->fiber; });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.cancel_managed("i", "", "enough")); });
   ASSERT_EQ(told().size(), 1U);
   EXPECT_EQ(member(told()[0], "status"), "\"aborted\"");
-  visit([&](AgentHost& host) {
+  visit([&](HostCalls& host) {
     EXPECT_EQ(host.settle_managed(fiber, FiberStatus::kCompleted, "").error().code,
               Errc::kNotFound);
     EXPECT_FALSE(host.cancel_managed("i", "", "again"));
@@ -148,7 +148,7 @@ TEST_F(LiveAgentManagedTest, ACancelIsToldAtOnceAndALateEndChangesNothing) {
 
 TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSameInstance) {
   durable::FiberHandle fiber = 0;
-  on_work = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) {
       const auto resumed = host.resume_managed("i");
       EXPECT_TRUE(resumed);
@@ -156,12 +156,12 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
     }
     return host.complete(event.call, std::string_view());
   };
-  visit([&](AgentHost& host) {
+  visit([&](HostCalls& host) {
     durable::ManagedRequest request = managed("work", "i");
     request.max_retries = 1;
     fiber = host.start_managed(request)->fiber;
   });
-  visit([&](AgentHost& host) {
+  visit([&](HostCalls& host) {
     const auto record = host.settle_managed(fiber, FiberStatus::kError, "first");
     ASSERT_TRUE(record);
     EXPECT_EQ(member(*record, "status"), "\"pending\"");
@@ -171,7 +171,7 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
   ASSERT_EQ(recovered().size(), 1U);
   EXPECT_EQ(member(recovered()[0], "reason"), "\"retry\"");
   EXPECT_EQ(status("i"), "\"running\"");
-  visit([&](AgentHost& host) {
+  visit([&](HostCalls& host) {
     EXPECT_TRUE(host.settle_managed(fiber, FiberStatus::kError, "second"));
   });
   EXPECT_EQ(told().size(), 1U);
@@ -179,13 +179,13 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
 }
 
 TEST_F(LiveAgentManagedTest, AManagedFiberIsNeitherFinishedNorReplacedLikeAPlainOne) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) {
       EXPECT_EQ(host.start_fiber("other", "i").error().code, Errc::kInvalidArgument);
     }
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     EXPECT_EQ(host.finish_fiber(started->fiber).error().code, Errc::kInvalidArgument);
   });
@@ -198,7 +198,7 @@ TEST_F(LiveAgentManagedTest, AManagedFiberIsNeitherFinishedNorReplacedLikeAPlain
 
 TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUnderItsId) {
   begin("i");
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) {
       const auto fiber = host.resume_managed("i");
       EXPECT_TRUE(fiber);
@@ -222,7 +222,7 @@ TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUn
 
 TEST_F(LiveAgentManagedTest, TheEndOfAHookThatResumedDecidesNothing) {
   begin("i");
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kFiberRecovered)
       return host.complete(event.call, std::string_view());
     EXPECT_TRUE(host.resume_managed("i"));
@@ -250,7 +250,7 @@ TEST_F(LiveAgentManagedTest, WithoutAnOutcomeOrAHookItIsInterruptedAndCanBeOffer
   for (const bool refuses : {false, true}) {
     const char* id = refuses ? "refused" : "left";
     begin(id);
-    on_work = [=](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    on_work = [=](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (refuses) return Error{Errc::kUnsupported, ""};
       return host.complete(event.call, std::string_view());
     };
@@ -259,10 +259,10 @@ TEST_F(LiveAgentManagedTest, WithoutAnOutcomeOrAHookItIsInterruptedAndCanBeOffer
     EXPECT_EQ(status(id), "\"interrupted\"");
   }
   EXPECT_EQ(recovered().size(), 2U);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.retry_managed("left")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.retry_managed("left")); });
   shard_.loop.advance(seconds(1));
   EXPECT_EQ(recovered().size(), 3U);
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.resolve_managed("refused", R"({"status":"completed"})"));
   });
   EXPECT_EQ(status("refused"), "\"completed\"");
@@ -295,7 +295,7 @@ TEST_F(LiveAgentManagedTest, AHookThatFailsTooOftenLeavesADeadRecordWhichIsTold)
 
 TEST_F(LiveAgentManagedTest, AHookThatTakesItsAgentWithItCountsAsWell) {
   begin("i");
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) host.storage_failed("as a test says");
     return host.complete(event.call, std::string_view());
   };
@@ -307,12 +307,12 @@ TEST_F(LiveAgentManagedTest, AHookThatTakesItsAgentWithItCountsAsWell) {
 
 TEST_F(LiveAgentManagedTest, ADuplicateAfterARestartJoinsTheWorkThatIsRecovered) {
   begin("i");
-  on_work = [](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls&, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // takes its time
     return Error{Errc::kUnsupported, ""};
   };
   shard_.restart();
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto again = host.start_managed(managed("work", "i"));
     ASSERT_TRUE(again);
     EXPECT_EQ(again->fiber, 0U) << "its own body never runs";
@@ -327,7 +327,7 @@ TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstI
   begin("one");
   shard_.loop.let_pass(milliseconds(10));
   begin("two");
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("plain", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("plain", "")); });
   order.clear();
   shard_.restart();
   shard_.settle();
@@ -352,7 +352,7 @@ TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
     shard_.loop.let_pass(milliseconds(10));
   }
   std::vector<CallId> open;
-  on_work = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) {
       return host.complete(event.call, R"({"order":["four","nobody","two",7],"parallel":2})");
     }
@@ -367,7 +367,7 @@ TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
   EXPECT_EQ(ids_of(recovered()), (Strings{"\"four\"", "\"two\""})) << "two at once";
   for (std::size_t n = 0; n < 5; ++n) {
     ASSERT_GT(open.size(), n);
-    act([&](AgentHost& host) { EXPECT_TRUE(host.complete(open[n], std::string_view())); });
+    act([&](HostCalls& host) { EXPECT_TRUE(host.complete(open[n], std::string_view())); });
   }
   EXPECT_EQ(ids_of(recovered()),
             (Strings{"\"four\"", "\"two\"", "\"one\"", "\"three\"", "\"five\""}))
@@ -376,11 +376,11 @@ TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
 
 TEST_F(LiveAgentManagedTest, WithoutAPlanTheyAreOfferedOldestFirstOneAtATime) {
   expect_oldest_first(
-      [](AgentHost&, const AgentEvent&) -> Result<void> { return Error{Errc::kUnsupported, ""}; });
+      [](HostCalls&, const AgentEvent&) -> Result<void> { return Error{Errc::kUnsupported, ""}; });
 }
 
 TEST_F(LiveAgentManagedTest, AnAnswerThatIsNoPlanIsNone) {
-  expect_oldest_first([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  expect_oldest_first([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, R"(["not a plan"])");
   });
 }
@@ -390,7 +390,7 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
     begin(id);
     shard_.loop.let_pass(milliseconds(10));
   }
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) {
       EXPECT_TRUE(host.cancel_managed("one", "", "no need"));
       EXPECT_TRUE(host.cancel_managed("three", "", "no need"));
@@ -406,7 +406,7 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
 TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByGrowingWaits) {
   begin("one");
   begin("two");
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) host.storage_failed("as a test says");
     return host.complete(event.call, std::string_view());
   };
@@ -419,7 +419,7 @@ TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByGrowingWait
 TEST_F(LiveAgentManagedTest, APlanThatIsNotAnsweredIsGivenUpAndRecoveryGoesOn) {
   begin("one");
   begin("two");
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) return {};
     return host.complete(event.call, std::string_view());
   };
@@ -436,14 +436,14 @@ TEST_F(LiveAgentManagedTest, RecordsGoWhenTheirTimeIsOverOnceTheAgentIsAwake) {
   ClassSettings settings;
   settings.managed.keep_completed = minutes(1);
   shard_.restart({}, settings);
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
     EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, ""));
   });
   EXPECT_EQ(status("i"), "\"completed\"");
   shard_.loop.advance(minutes(3));
   ASSERT_EQ(shard_.script.alive, 0) << "a record alone keeps nobody awake";
-  visit([](AgentHost&) {});
+  visit([](HostCalls&) {});
   EXPECT_EQ(status("i"), "none");
 }
 

@@ -25,7 +25,7 @@ ClassSettings power() {
 class LiveAgentPowerTest : public ::testing::Test {
  protected:
   LiveAgentPowerTest() {
-    fixture_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kMessage) on_message(host, event);
       if (event.call != 0) return host.complete(event.call, std::string_view());
       return {};
@@ -37,7 +37,7 @@ class LiveAgentPowerTest : public ::testing::Test {
   }
   ~LiveAgentPowerTest() override { calls_.let_go(); }
 
-  void on_message(AgentHost& host, const AgentEvent& event) {
+  void on_message(HostCalls& host, const AgentEvent& event) {
     if (event.body == "write") (void)host.set_state(0, "1");
     if (event.body == "begin") fiber_ = host.start_fiber("work", "").value().handle;
     if (event.body == "end") (void)host.finish_fiber(fiber_);
@@ -178,7 +178,7 @@ TEST_F(LiveAgentPowerTest, WhileAnAgentsLastAnswersWaitItsShardGoesOn) {
 TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
   hearth::testing::FakeSyncCalls calls;
   ShardFixture fixture({}, power(), &calls, 1);
-  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kMessage) {
       EXPECT_TRUE(host.set_state(0, "2"));
       EXPECT_TRUE(host.evict());
@@ -284,7 +284,7 @@ TEST_F(LiveAgentPowerTest, WhenTheDirectoryCannotBeSyncedNewWorkFailsUntilTheRes
 
 TEST_F(LiveAgentPowerTest, AJobIsBegunWhenWhatWasWrittenBeforeIsDurable) {
   bool ended = false;
-  fixture_.script.on_result = [&ended](AgentHost&, const OperationResult& result) {
+  fixture_.script.on_result = [&ended](HostCalls&, const OperationResult& result) {
     ended = result.token == 7 && result.outcome.has_value();
   };
   say_while_held("job");
@@ -318,7 +318,7 @@ TEST_F(LiveAgentPowerTest, TooManyHeldAnswersStopTheEvents) {
 TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsShards) {
   ShardFixture fixture({}, power(), nullptr, 1);
   const storage::AgentKey key{"Counter", "a"};
-  fixture.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
     const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
     EXPECT_TRUE(host.set_state(0, next));

@@ -19,14 +19,14 @@ using Strings = std::vector<std::string>;
 
 class LiveAgentSchedulesTest : public testing::WorkTest {};
 
-Result<void> fail(AgentHost&, const AgentEvent&) {
+Result<void> fail(HostCalls&, const AgentEvent&) {
   return Error{Errc::kPlugin, "no"};
 }
 
 // ---- schedules ----
 
 TEST_F(LiveAgentSchedulesTest, ADelayedScheduleRunsOnceAtItsTime) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
   shard_.loop.advance(milliseconds(4'990));
   EXPECT_TRUE(runs().empty());
   shard_.loop.advance(milliseconds(20));
@@ -40,7 +40,7 @@ TEST_F(LiveAgentSchedulesTest, ADelayedScheduleRunsOnceAtItsTime) {
 }
 
 TEST_F(LiveAgentSchedulesTest, AnAgentThatOnlyWaitsForItsScheduleLeavesMemoryAndIsWokenForIt) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick"))); });
   shard_.loop.advance(minutes(10));
   EXPECT_EQ(shard_.script.alive, 0);
   ASSERT_TRUE(wake_of());
@@ -51,7 +51,7 @@ TEST_F(LiveAgentSchedulesTest, AnAgentThatOnlyWaitsForItsScheduleLeavesMemoryAnd
 }
 
 TEST_F(LiveAgentSchedulesTest, AScheduleFiresOnAReconstructedAgentAfterItsStart) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
   shard_.restart();
   shard_.script.history.clear();
   shard_.loop.advance(seconds(61));
@@ -63,7 +63,7 @@ TEST_F(LiveAgentSchedulesTest, AScheduleFiresOnAReconstructedAgentAfterItsStart)
 }
 
 TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfterItsStart) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(1'000, "tick")));
     EXPECT_TRUE(host.create_schedule(every(1'000, "tock")));
   });
@@ -76,7 +76,7 @@ TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfter
 
 TEST_F(LiveAgentSchedulesTest, ARunThatFailsIsTriedAgainAndThenTold) {
   on_work = fail;
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(0, "once")));
     EXPECT_TRUE(host.create_schedule(every(60'000, "often")));
   });
@@ -93,7 +93,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatDoesNotAnswerIsGivenUpAfterItsLimit) {
   settings.schedules.timeout = seconds(20);
   shard_.restart({}, settings);
   on_work = hang;
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
   shard_.loop.advance(seconds(19));
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(shard_.script.alive, 1) << "an agent with a run in progress is not idle";
@@ -103,11 +103,11 @@ TEST_F(LiveAgentSchedulesTest, ARunThatDoesNotAnswerIsGivenUpAfterItsLimit) {
 }
 
 TEST_F(LiveAgentSchedulesTest, ASlowRunHoldsUpNeitherOtherRunsNorTheQueueNorClients) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "slow") return {};
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(0, "slow")));
     EXPECT_TRUE(host.create_schedule(after(0, "quick")));
     EXPECT_TRUE(host.push_item(item("item")));
@@ -120,11 +120,11 @@ TEST_F(LiveAgentSchedulesTest, ASlowRunHoldsUpNeitherOtherRunsNorTheQueueNorClie
 }
 
 TEST_F(LiveAgentSchedulesTest, WorkThatIsAlwaysDueHoldsBackNoOtherKind) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "again") EXPECT_TRUE(host.create_schedule(after(0, "again")));
     return host.complete(event.call, std::string_view());
   };
-  on_request = [](AgentHost& host) {
+  on_request = [](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(0, "again")));
     EXPECT_TRUE(host.push_item(item("item")));
   };
@@ -137,7 +137,7 @@ TEST_F(LiveAgentSchedulesTest, WorkThatIsAlwaysDueHoldsBackNoOtherKind) {
 }
 
 TEST_F(LiveAgentSchedulesTest, OneRoundOfTheLoopBeginsOnePieceOfWork) {
-  on_request = [](AgentHost& host) {
+  on_request = [](HostCalls& host) {
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(host.create_schedule(after(0, "tick")));
   };
   shard_.request("POST");
@@ -157,13 +157,13 @@ TEST_F(LiveAgentSchedulesTest, RunsAndClientsEventsHaveLimitsOfTheirOwn) {
   settings.schedules.max_running = 2;
   shard_.restart({}, settings);
   on_work = hang;
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(host.create_schedule(after(0, "tick")));
   });
   EXPECT_EQ(runs().size(), 2U);
-  EXPECT_EQ(visit([](AgentHost&) {})->end, "ok ") << "runs take no client's place";
+  EXPECT_EQ(visit([](HostCalls&) {})->end, "ok ") << "runs take no client's place";
   shard_.script.on_event = [scripted = shard_.script.on_event](
-                               AgentHost& host, const AgentEvent& event) -> Result<void> {
+                               HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
       EXPECT_TRUE(host.push_item(item("item")));
       return {};  // stays in progress
@@ -176,15 +176,15 @@ TEST_F(LiveAgentSchedulesTest, RunsAndClientsEventsHaveLimitsOfTheirOwn) {
 }
 
 TEST_F(LiveAgentSchedulesTest, ACallbackThatIsNotThereIsKeptReportedAndTriedByTheNextInstance) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kNotFound, "no such callback"});
   };
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "later"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "later"))); });
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(shard_.logger.count("warn schedule:missing_callback"), 1U);
   on_work = nullptr;
   shard_.restart();
-  visit([](AgentHost&) {});
+  visit([](HostCalls&) {});
   EXPECT_EQ(runs().size(), 2U) << "before its wait is over";
   shard_.restart();
   shard_.loop.advance(hours(3));
@@ -192,14 +192,14 @@ TEST_F(LiveAgentSchedulesTest, ACallbackThatIsNotThereIsKeptReportedAndTriedByTh
 }
 
 TEST_F(LiveAgentSchedulesTest, ACallbackMayScheduleItselfAnew) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     durable::ScheduleRequest again = after(1'000, "tick");
     again.idempotent = durable::Idempotent::kYes;
     const auto made = host.create_schedule(again);
     EXPECT_TRUE(made && made->created);
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     durable::ScheduleRequest first = after(1'000, "tick");
     first.idempotent = durable::Idempotent::kYes;
     EXPECT_TRUE(host.create_schedule(first));
@@ -209,11 +209,11 @@ TEST_F(LiveAgentSchedulesTest, ACallbackMayScheduleItselfAnew) {
 }
 
 TEST_F(LiveAgentSchedulesTest, ARunThatBrokeItsAgentIsDeliveredAgain) {
-  on_work = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (runs().size() == 1) host.storage_failed("as a test says");
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
   EXPECT_EQ(runs().size(), 1U);
   shard_.loop.advance(seconds(10));
   EXPECT_EQ(runs().size(), 2U) << "its end was not committed";
@@ -221,7 +221,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatBrokeItsAgentIsDeliveredAgain) {
 
 TEST_F(LiveAgentSchedulesTest, AShutdownInterruptsARunWhichThenRunsAgain) {
   on_work = hang;
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
   for (std::size_t restart = 1; restart <= 15; ++restart) {
     ASSERT_EQ(runs().size(), restart) << "a restart on purpose is no fault of the work";
     shard_.restart();
@@ -231,7 +231,7 @@ TEST_F(LiveAgentSchedulesTest, AShutdownInterruptsARunWhichThenRunsAgain) {
 
 TEST_F(LiveAgentSchedulesTest,
        AScheduleThatIsMadeWhileTheAgentStartsIsWarnedOfOnceUnlessItSaysWhatItMeans) {
-  on_start = [](AgentHost& host) {
+  on_start = [](HostCalls& host) {
     for (const auto how :
          {durable::Idempotent::kByType, durable::Idempotent::kYes, durable::Idempotent::kNo}) {
       for (int i = 0; i < 2; ++i) {
@@ -243,7 +243,7 @@ TEST_F(LiveAgentSchedulesTest,
     }
     EXPECT_TRUE(host.create_schedule(every(3'600'000, "interval")));
   };
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "in a turn"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "in a turn"))); });
   EXPECT_EQ(shard_.logger.count("warn schedule:duplicate_warning"), 1U);
   EXPECT_TRUE(shard_.logger.contains("careless"));
 }
@@ -251,7 +251,7 @@ TEST_F(LiveAgentSchedulesTest,
 TEST_F(LiveAgentSchedulesTest, ManyStaleRowsOfOneCallbackAllRunAndAreWarnedOf) {
   const auto pile_up = [this](int rows, const std::string& agent) {
     visit(
-        [rows](AgentHost& host) {
+        [rows](HostCalls& host) {
           for (int i = 0; i < rows; ++i) EXPECT_TRUE(host.create_schedule(after(1'000, "stale")));
         },
         agent);
@@ -271,14 +271,14 @@ TEST_F(LiveAgentSchedulesTest, ManyStaleRowsOfOneCallbackAllRunAndAreWarnedOf) {
 }
 
 TEST_F(LiveAgentSchedulesTest, ALostAlarmComesBackWithTheNextRequestForTheSameInterval) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
   shard_.restart();
   shard_.settle();
   storage::Directory(shard_.data().directory_path()).clear_wake({"Counter", "a"});
   shard_.restart();
   shard_.loop.advance(minutes(5));
   ASSERT_TRUE(runs().empty()) << "nobody knows that it must be woken";
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const auto made = host.create_schedule(every(60'000, "tick"));
     EXPECT_TRUE(made && !made->created);
   });
@@ -291,7 +291,7 @@ TEST_F(LiveAgentSchedulesTest, ALostAlarmComesBackWithTheNextRequestForTheSameIn
 // ---- the clock ----
 
 TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetBackIntervalsAndDelaysGoOnInTheirOwnTime) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(every(10'000, "interval")));
     EXPECT_TRUE(host.create_schedule(after(25'000, "delay")));
   });
@@ -305,7 +305,7 @@ TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetBackIntervalsAndDelaysGoOnInThei
 }
 
 TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetAheadNothingStormsOrStalls) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(every(10'000, "interval")));
     EXPECT_TRUE(host.create_schedule(after(25'000, "delay")));
   });
@@ -320,7 +320,7 @@ TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetAheadNothingStormsOrStalls) {
 }
 
 TEST_F(LiveAgentSchedulesTest, AColdAgentIsLookedAtInTimeThoughTheClockWasSetBack) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); });
   shard_.loop.advance(minutes(5));
   ASSERT_EQ(shard_.script.alive, 0);
   shard_.loop.jump(-hours(1));

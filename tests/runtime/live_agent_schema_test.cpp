@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 constexpr char kFailed[] =
     "error unavailable: the agent failed to start; the server's log says why";
 
-void run_sql(AgentHost& host, const std::string& text) {
+void run_sql(HostCalls& host, const std::string& text) {
   const auto handle = host.sql().prepare(text);
   ASSERT_TRUE(handle) << text;
   EXPECT_TRUE(host.sql().step(*handle)) << text;
@@ -30,7 +30,7 @@ void run_sql(AgentHost& host, const std::string& text) {
 class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
  protected:
   LiveAgentSchemaTest() : shard_({}, settings()) {
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kMigrate) return on_migrate_(host, event);
       if (event.kind == EventKind::kCall) {
         if (event.name == "write") EXPECT_TRUE(host.set_state(0, std::string(event.body)));
@@ -74,8 +74,8 @@ class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
   }
 
   ShardFixture shard_;
-  std::function<Result<void>(AgentHost&, const AgentEvent&)> on_migrate_ =
-      [](AgentHost& host, const AgentEvent& event) {
+  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_migrate_ =
+      [](HostCalls& host, const AgentEvent& event) {
         EXPECT_TRUE(host.set_state(0, "[2]"));
         return host.complete(event.call, std::string_view());
       };
@@ -106,7 +106,7 @@ TEST_P(LiveAgentSchemaTest, OlderDataAreMigratedOnceAndBeforeStart) {
 TEST_P(LiveAgentSchemaTest, WhatCreateWritesDoesNotHideThatDataAreOld) {
   leave_data_of(1);
   wake_as(2);
-  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
     run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
     return {};
   };
@@ -116,7 +116,7 @@ TEST_P(LiveAgentSchemaTest, WhatCreateWritesDoesNotHideThatDataAreOld) {
 
 TEST_P(LiveAgentSchemaTest, ANewAgentWhoseCreateWritesIsNotMigrated) {
   shard_.script.schema_version = 2;
-  shard_.script.on_create = [](AgentHost& host) -> Result<void> {
+  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
     run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
     return {};
   };
@@ -146,7 +146,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
   leave_data_of(1);
   wake_as(2);
   const auto migrate = on_migrate_;
-  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     run_sql(host, "CREATE TABLE half(a)");
     EXPECT_TRUE(host.set_state(0, "[5]"));
     return host.complete(event.call, Error{Errc::kPlugin, "no such column"});
@@ -154,7 +154,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
   EXPECT_EQ(call("read"), kFailed);
   EXPECT_TRUE(
       shard_.logger.contains("could not be brought from schema version 1 to 2: no such column"));
-  on_migrate_ = [migrate](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_migrate_ = [migrate](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.state(), "[1]");
     run_sql(host, "CREATE TABLE half(a)");
     return migrate(host, event);
@@ -166,7 +166,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
 TEST_P(LiveAgentSchemaTest, OlderCodeGoesOnAfterAMigrationThatFailed) {
   leave_data_of(1);
   wake_as(2);
-  on_migrate_ = [](AgentHost& host, const AgentEvent&) -> Result<void> {
+  on_migrate_ = [](HostCalls& host, const AgentEvent&) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[5]"));
     return Error{Errc::kPlugin, "no"};
   };
@@ -179,7 +179,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
   leave_data_of(1);
   wake_as(2);
   CallId open = 0;
-  on_migrate_ = [&open](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_migrate_ = [&open](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     const std::uint64_t job = 1;
     std::string request(sizeof job, '\0');
@@ -189,7 +189,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
     return {};
   };
   bool job_is_done = false;
-  shard_.script.on_result = [&](AgentHost& host, const OperationResult& result) {
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult& result) {
     EXPECT_TRUE(result.outcome);
     run_sql(host, "CREATE TABLE later(a)");
     job_is_done = true;
@@ -206,7 +206,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
 TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
   leave_data_of(1);
   wake_as(2);
-  on_migrate_ = [](AgentHost& host, const AgentEvent&) -> Result<void> {
+  on_migrate_ = [](HostCalls& host, const AgentEvent&) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     return {};
   };
@@ -220,7 +220,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
 }
 
 TEST_P(LiveAgentSchemaTest, UnsupportedCountsOnlyForDataWithoutAVersion) {
-  on_migrate_ = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  on_migrate_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, "no"};
   };
   leave_data_of(0);
@@ -235,7 +235,7 @@ TEST_P(LiveAgentSchemaTest, UnsupportedCountsOnlyForDataWithoutAVersion) {
 TEST_P(LiveAgentSchemaTest, AMigrationThatBeganAndSaysUnsupportedHasFailed) {
   leave_data_of(0);
   wake_as(1);
-  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     return host.complete(event.call, Error{Errc::kUnsupported, "not this"});
   };
@@ -247,7 +247,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatBeganAndSaysUnsupportedHasFailed) {
 TEST_P(LiveAgentSchemaTest, DurableWorkHasToWaitForStart) {
   leave_data_of(1);
   wake_as(2);
-  on_migrate_ = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.start_fiber("work", "").error().code, Errc::kInvalidArgument);
     return host.complete(event.call, std::string_view());
   };

@@ -22,12 +22,12 @@ std::string_view bytes_of(const std::uint64_t& number) {
 
 class LiveAgentTest : public ::testing::Test {
  protected:
-  using Handler = std::function<Result<void>(AgentHost&, const AgentEvent&)>;
+  using Handler = std::function<Result<void>(HostCalls&, const AgentEvent&)>;
 
   // `handler` gets calls and messages; everything else is completed at once.
   void on_call(Handler handler) {
     shard_.script.on_event = [handler = std::move(handler)](
-                                 AgentHost& host, const AgentEvent& event) -> Result<void> {
+                                 HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kCall || event.kind == EventKind::kMessage ||
           event.kind == EventKind::kRequest || event.kind == EventKind::kStateCheck) {
         return handler(host, event);
@@ -41,7 +41,7 @@ class LiveAgentTest : public ::testing::Test {
 };
 
 TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(event.name, "add");
     EXPECT_EQ(event.body, "[1,2]");
     EXPECT_TRUE(host.complete(event.call, std::string_view("3")));
@@ -55,7 +55,7 @@ TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
 }
 
 TEST_F(LiveAgentTest, ARefusedEventIsAnsweredByTheHost) {
-  on_call([](AgentHost&, const AgentEvent&) -> Result<void> {
+  on_call([](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kNotFound, "Method x does not exist"};
   });
   const auto client = shard_.connect();
@@ -65,7 +65,7 @@ TEST_F(LiveAgentTest, ARefusedEventIsAnsweredByTheHost) {
 }
 
 TEST_F(LiveAgentTest, AnAnswerThatIsNotJsonIsTheAgentsError) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.complete(event.call, std::string_view("{oops")).error().code,
               Errc::kInvalidArgument);
     return {};
@@ -78,7 +78,7 @@ TEST_F(LiveAgentTest, AnAnswerThatIsNotJsonIsTheAgentsError) {
 
 TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAnAuthorAreNot) {
   const std::string endless(1000, 'm');
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "refuses") return Error{Errc::kPlugin, "cannot begin"};
     const Errc code = event.name == "no-such-room" ? Errc::kNotFound : Errc::kPlugin;
     return host.complete(event.call, Error{code, "went wrong"});
@@ -99,7 +99,7 @@ TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAn
 }
 
 TEST_F(LiveAgentTest, ALogIsNotFilledWithTheFailuresThatClientsAskFor) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kPlugin, "went wrong"});
   });
   const auto client = shard_.connect();
@@ -110,7 +110,7 @@ TEST_F(LiveAgentTest, ALogIsNotFilledWithTheFailuresThatClientsAskFor) {
 }
 
 TEST_F(LiveAgentTest, PartsComeBeforeTheEnd) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.emit(event.call, "1"));
     EXPECT_TRUE(host.set_state(0, "5"));  // from here on answers wait for the commit
     EXPECT_TRUE(host.emit(event.call, "2"));
@@ -125,7 +125,7 @@ TEST_F(LiveAgentTest, PartsComeBeforeTheEnd) {
 }
 
 TEST_F(LiveAgentTest, P3_AnAnswerToAWriteWaitsForTheCommitAndFollowsTheStateFrame) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, R"({"n":1})"));
     return host.complete(event.call, std::string_view("1"));
   });
@@ -141,7 +141,7 @@ TEST_F(LiveAgentTest, P3_AnAnswerToAWriteWaitsForTheCommitAndFollowsTheStateFram
 
 TEST_F(LiveAgentTest, P3_ABurstOfTurnsSharesACommitAndEveryAnswerComes) {
   int n = 0;
-  on_call([&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, std::to_string(++n)));
     return host.complete(event.call, std::string_view("true"));
   });
@@ -158,7 +158,7 @@ TEST_F(LiveAgentTest, P3_ABurstOfTurnsSharesACommitAndEveryAnswerComes) {
 }
 
 TEST_F(LiveAgentTest, StateAndTablesSurviveARestart) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "write") {
       for (const char* text : {"CREATE TABLE t(x)", "INSERT INTO t VALUES(41)"}) {
         const auto statement = host.sql().prepare(text);
@@ -204,7 +204,7 @@ TEST_F(LiveAgentTest, AClientsWriteReachesEveryOtherClientAndNotItself) {
 }
 
 TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
     }
@@ -224,7 +224,7 @@ TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
 TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
   shard_.script.checks_state = true;
   shard_.script.watches_state = true;
-  on_call([](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStateCheck && event.body == "13")
       return Error{Errc::kPlugin, "unlucky"};
     return {};
@@ -241,7 +241,7 @@ TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
 }
 
 TEST_F(LiveAgentTest, ADefaultStateIsShownAndNotStored) {
-  shard_.script.on_create = [](AgentHost& host) { return host.set_default_state(R"({"n":0})"); };
+  shard_.script.on_create = [](HostCalls& host) { return host.set_default_state(R"({"n":0})"); };
   const auto client = shard_.connect();
   shard_.settle();
   EXPECT_EQ(*client.sight, Sight{R"(handshake counter/a {"n":0})"});
@@ -249,7 +249,7 @@ TEST_F(LiveAgentTest, ADefaultStateIsShownAndNotStored) {
 }
 
 TEST_F(LiveAgentTest, AClientWithoutProtocolGetsBroadcastsAndNoFramesOfTheProtocol) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kNoProtocol));
     }
@@ -267,7 +267,7 @@ TEST_F(LiveAgentTest, AClientWithoutProtocolGetsBroadcastsAndNoFramesOfTheProtoc
 }
 
 TEST_F(LiveAgentTest, BroadcastGoesToATagAndNotToTheExcepted) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       const bool red = host.find_connection(event.connection)->client_id != "blue";
       if (red) EXPECT_TRUE(host.add_tag(event.connection, "red"));
@@ -291,7 +291,7 @@ TEST_F(LiveAgentTest, BroadcastGoesToATagAndNotToTheExcepted) {
 }
 
 TEST_F(LiveAgentTest, InvalidFramesAndCloseCodesAreRefused) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     const ConnectionId client = event.connection;
     EXPECT_EQ(host.send(client, FrameKind::kText, "\xff").error().code, Errc::kInvalidArgument);
     EXPECT_TRUE(host.send(client, FrameKind::kBinary, "\xff"));
@@ -311,7 +311,7 @@ TEST_F(LiveAgentTest, InvalidFramesAndCloseCodesAreRefused) {
 }
 
 TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "1"));
     EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "bye"));
     EXPECT_TRUE(host.close(event.connection, 1000, "done"));
@@ -325,7 +325,7 @@ TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
 }
 
 TEST_F(LiveAgentTest, NothingIsSentToAClientBeforeItsHandshake) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) {
       EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
                 Errc::kForbidden);
@@ -342,7 +342,7 @@ TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {
   std::vector<ConnectionId> expected;
   for (int i = 0; i < 100; ++i) expected.push_back(shard_.connect("a", std::to_string(i)).id);
   std::vector<ConnectionId> seen;
-  on_call([&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     for (ConnectionId id = host.next_connection(0, ""); id != 0; id = host.next_connection(id, ""))
       seen.push_back(id);
     return host.complete(event.call, std::string_view());
@@ -355,7 +355,7 @@ TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {
 TEST_F(LiveAgentTest, AnAgentSeesOnlyItsOwnConnections) {
   const auto a = shard_.connect("a");
   const auto b = shard_.connect("b");
-  on_call([&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.find_connection(b.id), nullptr);
     EXPECT_FALSE(host.send(b.id, FrameKind::kText, "spy"));
     return host.complete(event.call, std::string_view());
@@ -367,7 +367,7 @@ TEST_F(LiveAgentTest, AnAgentSeesOnlyItsOwnConnections) {
 
 TEST_F(LiveAgentTest, AnEventThatIsNeverAnsweredTimesOutAndTheLateAnswerIsRefused) {
   CallId kept = 0;
-  on_call([&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
     kept = event.call;
     return {};
   });
@@ -383,7 +383,7 @@ TEST_F(LiveAgentTest, AnEventThatIsNeverAnsweredTimesOutAndTheLateAnswerIsRefuse
 
 TEST_F(LiveAgentTest, EachPartOfAStreamStartsTheTimeLimitAnew) {
   CallId kept = 0;
-  on_call([&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
     kept = event.call;
     return {};
   });
@@ -401,7 +401,7 @@ TEST_F(LiveAgentTest, EachPartOfAStreamStartsTheTimeLimitAnew) {
 
 TEST_F(LiveAgentTest, ACallerThatLeftIsNotAnsweredAndTheWorkGoesOn) {
   CallId kept = 0;
-  on_call([&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
     kept = event.call;
     return {};
   });
@@ -418,11 +418,11 @@ TEST_F(LiveAgentTest, ACallerThatLeftIsNotAnsweredAndTheWorkGoesOn) {
 
 TEST_F(LiveAgentTest, SleepEndsAfterItsTimeUnlessItIsCancelled) {
   std::vector<std::uint64_t> ended;
-  shard_.script.on_result = [&](AgentHost&, const OperationResult& result) {
+  shard_.script.on_result = [&](HostCalls&, const OperationResult& result) {
     EXPECT_EQ(result.operation, 1U);
     ended.push_back(result.token);
   };
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     const std::uint64_t half_a_second = 500;
     EXPECT_TRUE(host.submit(1, bytes_of(half_a_second), 7));
     const auto second = host.submit(1, bytes_of(half_a_second), 8);
@@ -444,7 +444,7 @@ TEST_F(LiveAgentTest, SleepEndsAfterItsTimeUnlessItIsCancelled) {
 }
 
 TEST_F(LiveAgentTest, OperationsInFlightAreBounded) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     const std::uint64_t long_time = 100'000;
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(host.submit(1, bytes_of(long_time), 1));
     EXPECT_EQ(host.submit(1, bytes_of(long_time), 1).error().code, Errc::kLimitExceeded);
@@ -455,8 +455,8 @@ TEST_F(LiveAgentTest, OperationsInFlightAreBounded) {
 }
 
 TEST_F(LiveAgentTest, ARequestShowsItsHeadAndTheAnswersHeadCanBeSetUntilTheFirstPart) {
-  on_call([](AgentHost& host, const AgentEvent& event) -> Result<void> {
-    const RequestView view = host.request(event.call).value();
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    const extensions::RequestView view = host.request(event.call).value();
     EXPECT_EQ(view.target, "/agents/counter/a");
     EXPECT_EQ(*find_header(*view.headers, "ACCEPT"), "x");
     view.response->status = 201;
@@ -476,7 +476,7 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   ClassSettings settings;
   settings.database.max_pages = 16;
   ShardFixture shard({}, settings);
-  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kCall) {
       return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
     }
@@ -506,7 +506,7 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
 
 TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
   ShardFixture shard;
-  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest)
       EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
     if (event.call != 0) return host.complete(event.call, std::string_view());
@@ -537,7 +537,7 @@ TEST(LiveAgentStorageTest, ADamagedFileIsAFailedStartAndOnlyOfItsAgent) {
   const auto path = shard.data().agent_path({"Counter", "a"});
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path) << std::string(8192, '?');
-  shard.script.on_create = [](AgentHost& host) -> Result<void> {
+  shard.script.on_create = [](HostCalls& host) -> Result<void> {
     try {
       (void)host.state();
     } catch (const StorageError& failure) {

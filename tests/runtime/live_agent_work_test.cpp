@@ -25,16 +25,16 @@ class LiveAgentWorkTest : public testing::WorkTest {};
 
 TEST_F(LiveAgentWorkTest, ItemsAreDeliveredInOrderOneAtATime) {
   std::vector<CallId> open;
-  on_work = [&](AgentHost&, const AgentEvent& event) -> Result<void> {
+  on_work = [&](HostCalls&, const AgentEvent& event) -> Result<void> {
     open.push_back(event.call);
     return {};
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.push_item(item(name, "[1]")));
   });
   for (std::size_t n = 1; n <= 3; ++n) {
     ASSERT_EQ(open.size(), n);
-    act([&](AgentHost& host) { EXPECT_TRUE(host.complete(open.back(), std::string_view())); });
+    act([&](HostCalls& host) { EXPECT_TRUE(host.complete(open.back(), std::string_view())); });
   }
   EXPECT_EQ(order, (Strings{"one", "two", "three"}));
   EXPECT_NE(items()[0].find(R"("payload":[1])"), std::string::npos);
@@ -43,7 +43,7 @@ TEST_F(LiveAgentWorkTest, ItemsAreDeliveredInOrderOneAtATime) {
 
 TEST_F(LiveAgentWorkTest, AQueueDrainsAfterARestartThoughNobodyAsks) {
   on_work = hang;
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.push_item(item(name)));
   });
   EXPECT_EQ(order, (Strings{"one"}));
@@ -58,12 +58,12 @@ TEST_F(LiveAgentWorkTest, AQueueDrainsAfterARestartThoughNobodyAsks) {
 }
 
 TEST_F(LiveAgentWorkTest, AnItemThatFailsIsKeptAsDeadAndTheOthersGoOn) {
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "bad") return Error{Errc::kPlugin, std::string(100, 'x')};
     if (event.name == "nobody") return host.complete(event.call, Error{Errc::kUnsupported, ""});
     return host.complete(event.call, std::string_view());
   };
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     for (const char* name : {"bad", "nobody", "good"}) EXPECT_TRUE(host.push_item(item(name)));
   });
   shard_.loop.advance(seconds(10));
@@ -71,7 +71,7 @@ TEST_F(LiveAgentWorkTest, AnItemThatFailsIsKeptAsDeadAndTheOthersGoOn) {
   EXPECT_EQ(shard_.logger.count("warn queue:retry"), 2U);
   EXPECT_EQ(shard_.logger.count("warn queue:error"), 1U);
   EXPECT_EQ(shard_.logger.count("warn queue:dead"), 2U);
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     durable::QueueFilter dead;
     dead.state = "dead";
     const auto list = host.list_items(dead);
@@ -89,7 +89,7 @@ TEST_F(LiveAgentWorkTest, ADeliveryThatDoesNotAnswerIsGivenUpAfterItsLimit) {
   settings.queue.timeout = seconds(20);
   shard_.restart({}, settings);
   on_work = hang;
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     durable::QueueRequest request = item("slow");
     request.max_attempts = 1;
     EXPECT_TRUE(host.push_item(request));
@@ -107,18 +107,18 @@ TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
   RuntimeLimits limits;
   limits.max_recovering = 1;
   shard_.restart(limits);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "cold"))); }, "cold");
-  visit([](AgentHost& host) { EXPECT_TRUE(host.push_item(item("queued"))); }, "queued");
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, "slow");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "cold"))); }, "cold");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.push_item(item("queued"))); }, "queued");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, "slow");
   order.clear();
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
     return host.complete(event.call, std::string_view());
   };
   shard_.restart(limits);
   shard_.settle();
   ASSERT_EQ(recovered().size(), 1U);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "live"))); }, "live");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "live"))); }, "live");
   shard_.loop.advance(seconds(6));
   EXPECT_EQ(std::ranges::count(order, "cold"), 1);
   EXPECT_EQ(std::ranges::count(order, "live"), 1);
@@ -130,19 +130,19 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
   limits.max_recovering = 1;
   for (const char* name : {"first", "second"}) {
     visit(
-        [](AgentHost& host) {
+        [](HostCalls& host) {
           EXPECT_TRUE(host.start_fiber("work", ""));
           EXPECT_TRUE(host.create_schedule(after(2'000, "tick")));
         },
         name);
   }
-  on_work = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
     return host.complete(event.call, std::string_view());
   };
   shard_.restart(limits);
-  visit([](AgentHost&) {}, "first");
-  visit([](AgentHost&) {}, "second");
+  visit([](HostCalls&) {}, "first");
+  visit([](HostCalls&) {}, "second");
   EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(seconds(3));
   EXPECT_EQ(runs().size(), 2U);
@@ -153,12 +153,12 @@ TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartA
   RuntimeLimits limits;
   limits.max_waking = 2;
   for (int i = 0; i < 20; ++i) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
           "agent" + std::to_string(i));
   }
-  std::vector<std::pair<AgentHost*, CallId>> starting;
+  std::vector<std::pair<HostCalls*, CallId>> starting;
   shard_.script.on_event = [&, scripted = shard_.script.on_event](
-                               AgentHost& host, const AgentEvent& event) -> Result<void> {
+                               HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kStart) return scripted(host, event);
     starting.emplace_back(&host, event.call);
     return {};
@@ -167,7 +167,7 @@ TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartA
   shard_.restart(limits);
   shard_.settle();
   ASSERT_EQ(starting.size(), 2U);
-  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     for (const auto& [who, call] : starting) {
       if (who == &host) (void)host.complete(call, std::string_view());
     }
@@ -184,10 +184,10 @@ TEST_F(LiveAgentWorkTest, AStartThatFailsGivesItsPermitBackAndIsTriedAgain) {
   RuntimeLimits limits;
   limits.max_waking = 1;
   for (const char* name : {"bad", "good"}) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); }, name);
   }
   int creations = 0;
-  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (++creations == 1) return Error{Errc::kPlugin, "not yet"};
     return {};
   };
@@ -202,30 +202,30 @@ TEST_F(LiveAgentWorkTest, AStartThatFailsGivesItsPermitBackAndIsTriedAgain) {
 // ---- keep-alive ----
 
 TEST_F(LiveAgentWorkTest, ReleasingTheLastReferenceFallsBackToTheNextSchedule) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick")));
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.acquire_keep_alive());
   });
   ASSERT_TRUE(wake_of());
   EXPECT_TRUE(wake_of()->working);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
   EXPECT_TRUE(wake_of()->working) << "until the last of several";
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.release_keep_alive());
     EXPECT_TRUE(host.acquire_keep_alive());
   });
   EXPECT_TRUE(wake_of()->working) << "released and taken again";
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
   ASSERT_TRUE(wake_of());
   EXPECT_FALSE(wake_of()->working);
   EXPECT_TRUE(wake_of()->at_ms);
 }
 
 TEST_F(LiveAgentWorkTest, AReferenceAloneIsInTheWakeIndexWhileItIsHeld) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
   ASSERT_TRUE(wake_of());
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
   EXPECT_FALSE(wake_of()) << "an agent with nothing pending is never woken";
 }
 
@@ -234,11 +234,11 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentWhoseStorageFailedIsBackWithinItsInterv
   settings.keep_alive_interval = seconds(1);
   for (const bool kept_alive : {true, false}) {
     shard_.restart({}, settings);
-    visit([=](AgentHost& host) {
+    visit([=](HostCalls& host) {
       EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick")));
       if (kept_alive) EXPECT_TRUE(host.acquire_keep_alive());
     });
-    visit([](AgentHost& host) { host.storage_failed("as a test says"); });
+    visit([](HostCalls& host) { host.storage_failed("as a test says"); });
     EXPECT_EQ(shard_.script.alive, 0);
     shard_.loop.advance(milliseconds(900));
     EXPECT_EQ(shard_.script.alive, 0) << "not in a loop";
@@ -253,9 +253,9 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachIn
     settings.keep_alive_interval = interval;
     shard_.script.on_create = nullptr;
     shard_.restart({}, settings);
-    visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+    visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
     int tries = 0;
-    shard_.script.on_create = [&tries](AgentHost&) -> Result<void> {
+    shard_.script.on_create = [&tries](HostCalls&) -> Result<void> {
       ++tries;
       return Error{Errc::kPlugin, "not yet"};
     };
@@ -275,7 +275,7 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachIn
 // ---- what is refused ----
 
 TEST_F(LiveAgentWorkTest, InATransactionOfTheAgentsOwnNothingIsChanged) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     const std::string id = host.create_schedule(after(60'000, "tick"))->id;
     const auto savepoint = host.sql().begin_savepoint();
     ASSERT_TRUE(savepoint);
@@ -293,7 +293,7 @@ TEST_F(LiveAgentWorkTest, InATransactionOfTheAgentsOwnNothingIsChanged) {
 }
 
 TEST_F(LiveAgentWorkTest, ThePluginsSqlCannotWriteTheTables) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(60'000, "tick")));
     EXPECT_TRUE(host.push_item(item("x")));
     EXPECT_TRUE(host.start_managed(managed("x", "x")));

@@ -22,7 +22,7 @@ class RefusedClassTest : public testing::WorkTest {
 };
 
 TEST_F(RefusedClassTest, AnAlarmWaitsUntilTheClassMayRun) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "tick"))); });
   shard_.loop.advance(minutes(5));
   ASSERT_EQ(shard_.script.alive, 0);
   set_refusal("in quarantine");
@@ -37,7 +37,7 @@ TEST_F(RefusedClassTest, AnAlarmWaitsUntilTheClassMayRun) {
 
 TEST_F(RefusedClassTest, ARequestAndAClientAreToldWhy) {
   set_refusal("in quarantine");
-  const auto answer = visit([](AgentHost&) { FAIL() << "it was woken"; });
+  const auto answer = visit([](HostCalls&) { FAIL() << "it was woken"; });
   EXPECT_EQ(answer->end, "error unavailable: in quarantine");
   const auto client = shard_.connect();
   shard_.settle();

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 // database.
 class CountingInstance final : public AgentInstance {
  public:
-  explicit CountingInstance(AgentHost& host) : host_(host) {}
+  explicit CountingInstance(extensions::AgentContext& agent) : host_(agent) {}
   Result<void> on_event(const AgentEvent& event) override {
     if (event.kind != EventKind::kRequest) return host_.complete(event.call, std::string_view());
     const int count = std::stoi(std::string(host_.state().value_or("0"))) + 1;
@@ -31,7 +31,7 @@ class CountingInstance final : public AgentInstance {
   void on_result(const OperationResult&) override {}
 
  private:
-  AgentHost& host_;
+  HostCalls host_;
 };
 
 class CountingClass final : public AgentClass {
@@ -41,7 +41,7 @@ class CountingClass final : public AgentClass {
   [[nodiscard]] std::string_view origin() const override { return "test"; }
   [[nodiscard]] bool checks_state() const override { return false; }
   [[nodiscard]] bool watches_state() const override { return false; }
-  Result<std::unique_ptr<AgentInstance>> create(AgentHost& host, std::string_view,
+  Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& host, std::string_view,
                                                 std::string_view) const override {
     return std::make_unique<CountingInstance>(host);
   }

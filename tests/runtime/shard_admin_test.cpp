@@ -51,7 +51,7 @@ TEST(ShardAdminTest, AnEvictedOneLeavesMemoryAndItsClientsStay) {
 TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
   ShardFixture shard;
   CallId start = 0;
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart && start == 0) {
       start = event.call;
       return {};
@@ -64,7 +64,7 @@ TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
   EXPECT_EQ(shard.script.alive, 1);
   EXPECT_EQ(shard.shard().standing(kUsualAgent).state, AgentState::kWaking);
   // As an operation's result would: from the loop, then the turn ends.
-  shard.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(start, std::string_view());
   };
   shard.runtime().post(shard.script.host->handle(), 1);
@@ -94,7 +94,7 @@ TEST(ShardAdminTest, NamesWhoIsInMemoryInOrder) {
 class ShardDestroyTest : public ::testing::Test {
  protected:
   ShardDestroyTest() {
-    shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       // An agent that has stored nothing has no file.
       if (event.kind == EventKind::kRequest || event.kind == EventKind::kConnect)
         EXPECT_TRUE(host.set_state(0, "1"));

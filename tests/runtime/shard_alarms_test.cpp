@@ -22,13 +22,13 @@ class ShardAlarmsTest : public testing::WorkTest {
 };
 
 TEST_F(ShardAlarmsTest, AShortIntervalOfALiveAgentIsOnTime) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(every(100, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(100, "tick"))); });
   shard_.loop.advance(milliseconds(2'050));
   EXPECT_EQ(runs().size(), 20U);
 }
 
 TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
-  visit([](AgentHost& host) {
+  visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(200, "soon")));
     EXPECT_TRUE(host.create_schedule(after(210, "a moment later")));
   });
@@ -39,8 +39,8 @@ TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
 }
 
 TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(60'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(60'000, "tick"))); });
   ASSERT_TRUE(wake_of());
   EXPECT_TRUE(wake_of()->working);
   EXPECT_TRUE(wake_of()->at_ms)
@@ -48,7 +48,7 @@ TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
 }
 
 TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
   const auto served = shard_.runtime().classes().remove("counter");
   shard_.shard().migration().leave_version(served, EvictReason::kPluginRemoved, false);
   shard_.loop.advance(seconds(10));
@@ -62,14 +62,14 @@ TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
 }
 
 TEST_F(ShardAlarmsTest, ABusyNeighbourDoesNotHideThatTheClockWasSetBack) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); },
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); },
         "cold");
   shard_.loop.advance(minutes(5));
   ASSERT_EQ(shard_.script.alive, 0);
   shard_.loop.jump(-hours(1));
   for (int i = 0; i < 30; ++i) {  // each arms the alarm anew
-    visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
-    visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+    visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+    visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
     shard_.loop.advance(seconds(30));
   }
   EXPECT_EQ(runs().size(), 1U);
@@ -79,16 +79,16 @@ TEST_F(ShardAlarmsTest, WhenThereIsNoRoomOneOfThoseThatAreDueAsksNowAndThen) {
   RuntimeLimits limits;
   limits.max_live_agents = 1;
   for (int i = 0; i < 50; ++i) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
           "agent" + std::to_string(i));
   }
   shard_.restart(limits);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(11));
   EXPECT_TRUE(runs().empty());
   EXPECT_GE(shard_.logger.count("debug alarm:no_room"), 5U);
   EXPECT_LE(shard_.logger.count("debug alarm:no_room"), 12U);
-  visit([](AgentHost& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(60));
   EXPECT_EQ(runs().size(), 50U) << "and all come when there is";
 }
@@ -97,16 +97,16 @@ TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
   RuntimeLimits limits;
   limits.max_recovering = 1;
   for (int i = 0; i < 6; ++i) {
-    visit([](AgentHost& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
           "agent" + std::to_string(i));
   }
-  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> {
+  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "not yet"};
   };
   shard_.restart(limits);
   shard_.settle();  // all have failed once, and are due again by time
   ASSERT_EQ(recovered().size(), 6U);
-  on_work = [](AgentHost&, const AgentEvent&) -> Result<void> { return {}; };  // hangs
+  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> { return {}; };  // hangs
   limits.max_live_agents = 2;
   shard_.restart(limits);
   shard_.script.history.clear();
@@ -118,10 +118,10 @@ TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
 }
 
 TEST_F(ShardAlarmsTest, AnAgentThatCannotStartIsTriedLessAndLessOftenUntilItHasStarted) {
-  visit([](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
   int creations = 0;
   bool fails = true;
-  shard_.script.on_create = [&](AgentHost&) -> Result<void> {
+  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     ++creations;
     if (fails) return Error{Errc::kPlugin, "not yet"};
     return {};

@@ -112,7 +112,7 @@ TEST_F(RuntimeMetricsTest, FollowsAgentsAndTheirClientsInAndOut) {
 }
 
 TEST_F(RuntimeMetricsTest, CountsEventsByKindAndByHowTheyEnd) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "fail") return Error{Errc::kPlugin, "no"};
     if (event.name == "late") return {};
     if (event.call != 0) return host.complete(event.call, std::string_view());
@@ -135,7 +135,7 @@ TEST_F(RuntimeMetricsTest, CountsEventsByKindAndByHowTheyEnd) {
 }
 
 TEST_F(RuntimeMetricsTest, CountsWhatAnEvictionCutsOff) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "late") return {};
     if (event.name == "leave") EXPECT_TRUE(host.evict());
     if (event.call != 0) return host.complete(event.call, std::string_view());
@@ -159,7 +159,7 @@ TEST_F(RuntimeMetricsTest, CountsStateThatClientsWrite) {
 
 TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsIncluded) {
   CallId open = 0;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "late") {
       open = event.call;
       return {};
@@ -181,7 +181,7 @@ TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsInclude
 }
 
 TEST_F(RuntimeMetricsTest, CountsStartsThatFail) {
-  shard_.script.on_create = [](AgentHost&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
+  shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
   shard_.request("GET");
   shard_.settle();
   EXPECT_EQ(of_counter("hearth_agent_failed_starts_total"), 1);
@@ -191,7 +191,7 @@ TEST_F(RuntimeMetricsTest, CountsStartsThatFail) {
 }
 
 TEST_F(RuntimeMetricsTest, CountsCommits) {
-  shard_.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "PUT") EXPECT_TRUE(host.set_state(0, "1"));
     if (event.call != 0) return host.complete(event.call, std::string_view());
     return {};
@@ -205,8 +205,8 @@ TEST_F(RuntimeMetricsTest, CountsCommits) {
 }
 
 TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
-  std::vector<std::pair<AgentHost*, CallId>> hooks;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  std::vector<std::pair<HostCalls*, CallId>> hooks;
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest && event.name == "POST") {
       EXPECT_TRUE(host.start_fiber("work", ""));
     }

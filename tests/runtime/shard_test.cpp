@@ -44,7 +44,7 @@ TEST(ShardTest, PastTheLimitTheLeastRecentlyUsedIdleAgentIsEvicted) {
 
 TEST(ShardTest, WhenAllAgentsAreBusyAWakeFailsWithAClearError) {
   ShardFixture shard(at_most_live(1));
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};  // stays in progress
     return host.complete(event.call, std::string_view());
   };
@@ -59,7 +59,7 @@ TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
   ClassSettings settings;
   settings.max_events = 2;
   ShardFixture shard({}, settings);
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
     shard.script.open_calls.push_back(event.call);
     return {};
@@ -67,7 +67,7 @@ TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
   for (int i = 0; i < 3; ++i) shard.request("GET");
   shard.settle();
   EXPECT_EQ(shard.script.open_calls.size(), 2U);
-  shard.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(shard.script.open_calls[0], std::string_view());
   };
   shard.runtime().post(shard.script.host->handle(), 1);
@@ -77,7 +77,7 @@ TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
 
 TEST(ShardTest, AnAgentIsInTheDirectoryFromItsFirstWriteOn) {
   ShardFixture shard;
-  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest && event.name == "POST")
       EXPECT_TRUE(host.set_state(0, "1"));
     return host.complete(event.call, std::string_view());
@@ -105,23 +105,23 @@ TEST(ShardTest, AHandleFindsItsAgentOnlyWhileItLivesAndOnlyOnItsThread) {
   shard.request("GET");
   shard.settle();
   const AgentHandle handle = shard.script.host->handle();
-  EXPECT_EQ(shard.runtime().find(handle).lookup, AgentDirectory::Lookup::kWrongThread)
+  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kWrongThread)
       << "not from outside a call into it: another agent of this thread is no caller";
-  AgentDirectory::Found inside;
-  shard.script.on_result = [&](AgentHost&, const OperationResult&) {
+  extensions::AgentDirectory::Found inside;
+  shard.script.on_result = [&](HostCalls&, const OperationResult&) {
     inside = shard.runtime().find(handle);
   };
   shard.runtime().post(handle, 1);
   shard.settle();
-  EXPECT_EQ(inside.host, shard.script.host);
+  EXPECT_NE(inside.agent, nullptr);
   shard.loop.pretend_other_thread(true);
-  EXPECT_EQ(shard.runtime().find(handle).lookup, AgentDirectory::Lookup::kWrongThread);
+  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kWrongThread);
   shard.loop.pretend_other_thread(false);
-  EXPECT_EQ(shard.runtime().find(0).lookup, AgentDirectory::Lookup::kGone);
+  EXPECT_EQ(shard.runtime().find(0).lookup, extensions::AgentDirectory::Lookup::kGone);
   EXPECT_EQ(shard.runtime().find(handle | std::uint64_t{200} << 56).lookup,
-            AgentDirectory::Lookup::kGone);
+            extensions::AgentDirectory::Lookup::kGone);
   shard.loop.advance(milliseconds(70'000));
-  EXPECT_EQ(shard.runtime().find(handle).lookup, AgentDirectory::Lookup::kGone);
+  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kGone);
   EXPECT_TRUE(shard.runtime().post(handle, 1)) << "harmless";
   shard.settle();
 }
@@ -129,10 +129,10 @@ TEST(ShardTest, AHandleFindsItsAgentOnlyWhileItLivesAndOnlyOnItsThread) {
 TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
   ShardFixture shard;
   std::vector<std::string> outcomes;
-  shard.script.on_result = [&](AgentHost&, const OperationResult& result) {
+  shard.script.on_result = [&](HostCalls&, const OperationResult& result) {
     outcomes.push_back(result.outcome.has_error() ? result.outcome.error().message : "done");
   };
-  shard.script.on_event = [](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
       for (const std::uint64_t job : {std::uint64_t{1}, std::uint64_t{13}}) {
         EXPECT_TRUE(host.submit(2, {reinterpret_cast<const char*>(&job), sizeof(job)}, job));
@@ -177,7 +177,7 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
 TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
   ShardFixture shard;
   CallId kept = 0;
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
       kept = event.call;
       return {};
@@ -193,7 +193,7 @@ TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
   const auto refused = shard.request("GET", "", "other");
   shard.settle();
   EXPECT_EQ(refused->end, "error closing: the server is shutting down");
-  shard.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(kept, std::string_view("finished"));
   };
   shard.runtime().post(shard.script.host->handle(), 1);
@@ -205,7 +205,7 @@ TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
 
 TEST(ShardTest, StopEndsWhatDoesNotFinishInTime) {
   ShardFixture shard;
-  shard.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};
     return host.complete(event.call, std::string_view());
   };

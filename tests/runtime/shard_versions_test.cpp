@@ -29,7 +29,7 @@ class ShardVersionsTest : public WorkTest {
     shard_.restart({}, settings);
     old_ = shard_.runtime().classes().find("counter");
     next_script_.on_event = shard_.script.on_event;
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kEvict) shard_.loop.let_pass(kCost);
       if (event.call == 0) return {};
       return host.complete(event.call, std::string_view());
@@ -125,7 +125,7 @@ TEST_F(ShardVersionsTest, AStopOfTheServerDoesNotWaitForIdleAgentsToHaveTheirTur
 
 TEST_F(ShardVersionsTest, WhatIsDueWakesItsAgentBeforeThoseWhoLeaveAreGone) {
   replace();
-  on_request = [](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(2'500, "tick"))); };
+  on_request = [](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(2'500, "tick"))); };
   shard_.request("GET", "", "sleeper");
   shard_.settle();
   on_request = nullptr;
@@ -139,7 +139,7 @@ TEST_F(ShardVersionsTest, WhatIsDueWakesItsAgentBeforeThoseWhoLeaveAreGone) {
 
 TEST_F(ShardVersionsTest, WhatIsDueForAnIdleAgentThatIsLeavingDoesNotWaitForThemEither) {
   replace();
-  on_request = [](AgentHost& host) { EXPECT_TRUE(host.create_schedule(after(1'300, "tick"))); };
+  on_request = [](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'300, "tick"))); };
   shard_.request("GET", "", "idle");
   shard_.settle();
   on_request = nullptr;

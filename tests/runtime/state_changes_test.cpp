@@ -14,7 +14,7 @@ class StateChangesTest : public ::testing::Test {
 
   // STATE_CHANGED sets the state `times` times more, each time; everything is completed at once.
   void change_again(unsigned times) {
-    shard_.script.on_event = [this, times](AgentHost& host, const AgentEvent& event) {
+    shard_.script.on_event = [this, times](HostCalls& host, const AgentEvent& event) {
       if (event.kind == EventKind::kStateChanged) {
         ++handled_;
         for (unsigned i = 0; i < times; ++i) {
@@ -114,7 +114,7 @@ TEST_F(StateChangesTest, P7_OneTurnOfTheLoopTakesSoLong) {
 TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
   std::vector<std::string> seen;
   CallId start = 0;
-  shard_.script.on_event = [&](AgentHost& host, const AgentEvent& event) -> Result<void> {
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) {
       start = event.call;
       return {};
@@ -128,7 +128,7 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
     sent.push_back(std::to_string(i));
     shard_.shard().message(client.id, sent.back(), FrameKind::kText);
   }
-  shard_.script.on_result = [&](AgentHost& host, const OperationResult&) {
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(start, std::string_view());
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);

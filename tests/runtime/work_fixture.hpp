@@ -19,10 +19,10 @@ namespace hearth::runtime::testing {
 // once.
 class WorkTest : public ::testing::Test {
  protected:
-  using Work = std::function<Result<void>(AgentHost&, const AgentEvent&)>;
+  using Work = std::function<Result<void>(HostCalls&, const AgentEvent&)>;
 
   WorkTest() {
-    shard_.script.on_event = [this](AgentHost& host, const AgentEvent& event) -> Result<void> {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest && on_request) on_request(host);
       if (event.kind == EventKind::kStart && on_start) on_start(host);
       if (rule_of(event.kind).sender == EventSender::kWork) {
@@ -36,7 +36,7 @@ class WorkTest : public ::testing::Test {
   }
 
   // One turn of a live agent.
-  std::shared_ptr<Answer> visit(std::function<void(AgentHost&)> action,
+  std::shared_ptr<Answer> visit(std::function<void(HostCalls&)> action,
                                 const std::string& name = "a") {
     on_request = std::move(action);
     auto answer = shard_.request("POST", "", name);
@@ -45,9 +45,9 @@ class WorkTest : public ::testing::Test {
     return answer;
   }
   // A later turn of the youngest agent, without a client.
-  void act(std::function<void(AgentHost&)> action) {
+  void act(std::function<void(HostCalls&)> action) {
     shard_.script.on_result = [action = std::move(action)](
-                                  AgentHost& host, const OperationResult&) { action(host); };
+                                  HostCalls& host, const OperationResult&) { action(host); };
     shard_.runtime().post(shard_.script.host->handle(), 1);
     shard_.settle();
   }
@@ -92,7 +92,7 @@ class WorkTest : public ::testing::Test {
     return request;
   }
   // Work that begins and does not end by itself.
-  static Result<void> hang(AgentHost&, const AgentEvent&) { return {}; }
+  static Result<void> hang(HostCalls&, const AgentEvent&) { return {}; }
   // The text of a member, with its quotes if it has any.
   static std::string member(const std::string& text, const std::string& name) {
     const auto at = text.find("\"" + name + "\":");
@@ -101,8 +101,8 @@ class WorkTest : public ::testing::Test {
     return text.substr(begin, text.find_first_of(",}]", begin) - begin);
   }
 
-  std::function<void(AgentHost&)> on_request;
-  std::function<void(AgentHost&)> on_start;
+  std::function<void(HostCalls&)> on_request;
+  std::function<void(HostCalls&)> on_start;
   Work on_work;
   std::map<EventKind, std::vector<std::string>> seen;
   std::vector<std::string> order;  // names of all durable work

@@ -5,7 +5,7 @@
 #include "base/clock.hpp"
 #include "base/metrics.hpp"
 #include "base/random.hpp"
-#include "plugins/generation/abi_host.hpp"
+#include "extensions/abi_host.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/version_ledger.hpp"
 #include "runtime/asio_loop.hpp"
@@ -56,8 +56,8 @@ class OneLoopTest : public ::testing::Test {
   runtime::AsioLoop loop_{clock_};
   runtime::Runtime runtime_{only(loop_), data_, logger_, metrics_, {}};
   plugins::VersionLedger ledger_{data_.path(), "1.0.0"};
-  plugins::PluginLoader loader_{plugins::AbiServices{runtime_, clock_, random_, logger_}, ledger_,
-                                loader_options()};
+  plugins::PluginLoader loader_{extensions::AbiServices{runtime_, clock_, random_, logger_},
+                                ledger_, loader_options()};
 };
 
 }  // namespace hearth::server

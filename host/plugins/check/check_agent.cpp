@@ -1,6 +1,7 @@
 #include "plugins/check/check_agent.hpp"
 
 #include "base/escape.hpp"
+#include "extensions/state.hpp"
 #include "json/json_scanner.hpp"
 #include "plugins/check/check_host.hpp"
 
@@ -15,11 +16,10 @@
 namespace hearth::plugins {
 namespace {
 
-using runtime::EventKind;
+using extensions::EventKind;
 
 constexpr std::size_t kMaxOperations = 1000;  // as a server's
 constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 3600 * 1000;
-constexpr std::uint64_t kMaxKeepAlive = 1'000'000;
 
 Error gone(std::string_view what) {
   return Error{Errc::kNotFound, std::string(what)};
@@ -32,10 +32,17 @@ std::string call_text(const CheckCall& call) {
 
 }  // namespace
 
-CheckAgent::CheckAgent(CheckHost& host, runtime::AgentHandle handle, storage::AgentKey key,
+CheckAgent::CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage::AgentKey key,
                        const std::filesystem::path& database, bool has_offload)
-    : host_(host),
-      handle_(handle),
+    : AgentContext({.handle = handle,
+                    .settings = settings_,
+                    .database = database_,
+                    .clock = host.clock(),
+                    .work = work_,
+                    .calls = *this,
+                    .clients = clients_,
+                    .watchers = *this}),
+      host_(host),
       key_(std::move(key)),
       has_offload_(has_offload),
       database_(database, key_),
@@ -52,7 +59,7 @@ void CheckAgent::storage_failed(std::string_view what) {
 CheckAgent::~CheckAgent() {
   host_.remove(*this);
   try {
-    sql_.reset();
+    extensions().release();
     work_.close();
     database_.close();
   } catch (const StorageError& failure) {
@@ -67,7 +74,7 @@ void CheckAgent::load() {
 
 void CheckAgent::end_turn() {
   try {
-    if (sql_) sql_->end_turn();
+    extensions().end_turn();
     if (migrating) return;
     if (!broken_) database_.commit();
     if (database_.checkpoint_due()) {
@@ -80,13 +87,23 @@ void CheckAgent::end_turn() {
   }
 }
 
-runtime::CallId CheckAgent::add_call(EventKind kind) {
-  const runtime::CallId id = calls_.empty() ? 1 : calls_.rbegin()->first + 1;
+void CheckAgent::commit_now() {
+  if (!broken_) database_.commit();
+}
+
+extensions::AgentPhase CheckAgent::phase() const {
+  using extensions::AgentPhase;
+  if (destroying) return AgentPhase::kClosing;
+  return migrating ? AgentPhase::kMigrating : AgentPhase::kRunning;
+}
+
+extensions::CallId CheckAgent::add_call(EventKind kind) {
+  const extensions::CallId id = calls_.empty() ? 1 : calls_.rbegin()->first + 1;
   calls_[id].kind = kind;
   return id;
 }
 
-std::optional<runtime::DueWork> CheckAgent::next_work() {
+std::optional<extensions::DueWork> CheckAgent::next_work() {
   if (broken_) return std::nullopt;
   try {
     auto due = work_.next(true);
@@ -108,19 +125,21 @@ void CheckAgent::work_ended(const CheckCall& call) {
   }
 }
 
-runtime::Connection& CheckAgent::add_connection(runtime::ConnectionId id) {
-  runtime::Connection& client = connections_[id];
-  client.id = id;
+extensions::Client& CheckAgent::add_connection(extensions::ConnectionId id) {
+  extensions::Client& client = clients_.add(id);
   client.client_id = "client-" + std::to_string(id);
   client.target = "/agents/check/it?x=1";
   client.headers = request_headers_;
-  client.state = runtime::ConnectionState::kConnecting;
   return client;
+}
+
+std::string CheckAgent::shown_state() {
+  return std::string(of<extensions::StateExtension>().get().value_or(""));
 }
 
 // ---- events and operations ----------------------------------------------------------------------
 
-Result<void> CheckAgent::complete(runtime::CallId id, const Result<std::string_view>& outcome) {
+Result<void> CheckAgent::complete(extensions::CallId id, const Result<std::string_view>& outcome) {
   if (id == 0) return {};
   const auto found = calls_.find(id);
   if (found == calls_.end()) return gone("there is no such call");
@@ -152,7 +171,7 @@ Result<void> CheckAgent::complete(runtime::CallId id, const Result<std::string_v
   return {};
 }
 
-Result<void> CheckAgent::emit(runtime::CallId id, std::string_view part) {
+Result<void> CheckAgent::emit(extensions::CallId id, std::string_view part) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return gone("there is no such call");
   const CheckCall& call = found->second;
@@ -166,8 +185,8 @@ Result<void> CheckAgent::emit(runtime::CallId id, std::string_view part) {
   return {};
 }
 
-Result<runtime::OperationId> CheckAgent::submit(std::uint32_t operation, std::string_view request,
-                                                std::uint64_t token) {
+Result<extensions::OperationId> CheckAgent::submit(std::uint32_t operation,
+                                                   std::string_view request, std::uint64_t token) {
   if (creating) return Error{Errc::kForbidden, "not while the agent is being made"};
   if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD)
     return Error{Errc::kUnsupported, "there is no such operation"};
@@ -183,7 +202,7 @@ Result<runtime::OperationId> CheckAgent::submit(std::uint32_t operation, std::st
     return Error{Errc::kLimitExceeded, "too many operations"};
   static_assert(sizeof(hearth_sleep_request) == sizeof number);
   static_assert(sizeof(hearth_offload_request) == sizeof number);
-  const runtime::OperationId id = host_.next_handle();
+  const extensions::OperationId id = host_.next_handle();
   operations_.push_back({.id = id,
                          .operation = operation,
                          .token = token,
@@ -191,7 +210,7 @@ Result<runtime::OperationId> CheckAgent::submit(std::uint32_t operation, std::st
   return id;
 }
 
-Result<void> CheckAgent::cancel(runtime::OperationId operation) {
+Result<void> CheckAgent::cancel(extensions::OperationId operation) {
   const auto found = std::ranges::find(operations_, operation, &CheckOperation::id);
   if (found == operations_.end()) return gone("it has ended");
   if (found->operation == HEARTH_OP_OFFLOAD) {
@@ -215,297 +234,43 @@ Result<void> CheckAgent::destroy() {
 
 // ---- state --------------------------------------------------------------------------------------
 
-std::optional<std::string_view> CheckAgent::state() {
-  if (!state_) {
-    if (auto stored = database_.load_state()) state_ = std::move(stored);
-  }
-  if (state_) return *state_;
-  if (default_state_) return *default_state_;
-  return std::nullopt;
+void CheckAgent::changed(extensions::ConnectionId /*source*/, std::string_view json,
+                         std::uint64_t write) {
+  // One that sets its state whenever that has changed would never end.
+  constexpr std::size_t kMaxWaiting = 16;
+  if (changed_states_.size() < kMaxWaiting) changed_states_.push_back({std::string(json), write});
 }
 
-Result<void> CheckAgent::set_state(runtime::ConnectionId /*on_behalf*/, std::string_view json) {
-  if (!is_json(json)) return Error{Errc::kInvalidArgument, "the state is not JSON"};
-  if (json.size() > settings_.max_state_bytes)
-    return Error{Errc::kLimitExceeded, "the state is too large"};
-  database_.store_state(json);
-  state_ = std::string(json);
-  constexpr std::size_t kMaxWaiting =
-      16;  // one that sets its state when it has changed would never end
-  if (changed_states_.size() < kMaxWaiting)
-    changed_states_.push_back({*state_, database_.state_writes()});
-  return {};
-}
-
-void CheckAgent::state_undone(std::uint64_t last_write) {
-  state_.reset();
+void CheckAgent::undone(std::uint64_t last_write) {
   std::erase_if(changed_states_,
                 [last_write](const ChangedState& each) { return each.write > last_write; });
 }
 
-Result<void> CheckAgent::set_default_state(std::string_view json) {
-  if (!is_json(json)) return Error{Errc::kInvalidArgument, "the state is not JSON"};
-  default_state_ = std::string(json);
-  return {};
+// ---- clients ------------------------------------------------------------------------------------
+
+extensions::Client& CheckClients::add(extensions::ConnectionId id) {
+  const auto [at, is_new] = clients_.try_emplace(id);
+  if (is_new) all_.push_back(id);
+  at->second.id = id;
+  at->second.state = extensions::ConnectionState::kWaiting;
+  return at->second;
 }
 
-storage::PluginSql& CheckAgent::sql() {
-  if (!sql_) {
-    sql_.emplace(database_, host_.clock(), settings_.sql,
-                 [this](std::uint64_t last_write) { state_undone(last_write); });
-  }
-  return *sql_;
-}
-
-// ---- connections --------------------------------------------------------------------------------
-
-runtime::Connection* CheckAgent::find_connection(runtime::ConnectionId id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : &found->second;
-}
-
-runtime::ConnectionId CheckAgent::next_connection(runtime::ConnectionId after,
-                                                  std::string_view tag) {
-  for (auto next = connections_.upper_bound(after); next != connections_.end(); ++next) {
-    const runtime::Connection& client = next->second;
-    if (client.deciding || client.state == runtime::ConnectionState::kClosed) continue;
-    if (tag.empty() || client.has_tag(tag)) return next->first;
-  }
-  return 0;
-}
-
-Result<void> CheckAgent::add_tag(runtime::ConnectionId id, std::string_view tag) {
-  runtime::Connection* const client = find_connection(id);
-  if (client == nullptr) return gone("there is no such client");
-  if (!client->deciding) return Error{Errc::kForbidden, "only during CONNECTING"};
-  if (tag.empty() || tag.size() > runtime::Connection::kMaxTagBytes)
-    return Error{Errc::kInvalidArgument, "a tag has 1 to 256 bytes"};
-  if (client->tags.size() + 1 >= runtime::Connection::kMaxTags)
-    return Error{Errc::kLimitExceeded, "too many tags"};
-  client->tags.emplace_back(tag);
-  return {};
-}
-
-Result<void> CheckAgent::set_flags(runtime::ConnectionId id, std::uint32_t flags) {
-  runtime::Connection* const client = find_connection(id);
-  if (client == nullptr) return gone("there is no such client");
-  client->flags = flags;
-  return {};
-}
-
-Result<void> CheckAgent::set_attachment(runtime::ConnectionId id, std::string_view bytes) {
-  runtime::Connection* const client = find_connection(id);
-  if (client == nullptr) return gone("there is no such client");
-  if (bytes.size() > runtime::Connection::kMaxAttachmentBytes)
-    return Error{Errc::kLimitExceeded, "an attachment has at most 16 KiB"};
-  client->attachment = std::string(bytes);
-  return {};
-}
-
-Result<void> CheckAgent::send(runtime::ConnectionId id, runtime::FrameKind /*kind*/,
-                              std::string_view /*payload*/) {
-  const runtime::Connection* const client = find_connection(id);
-  if (client == nullptr || client->state == runtime::ConnectionState::kClosed)
-    return gone("there is no such client");
-  if (client->deciding) return Error{Errc::kForbidden, "not during CONNECTING"};
-  return {};
-}
-
-Result<void> CheckAgent::broadcast(runtime::FrameKind /*kind*/, std::string_view /*payload*/,
-                                   std::string_view /*tag*/,
-                                   std::span<const runtime::ConnectionId> /*except*/) {
-  return {};
-}
-
-Result<void> CheckAgent::close(runtime::ConnectionId id, std::uint32_t /*code*/,
-                               std::string_view /*reason*/) {
-  runtime::Connection* const client = find_connection(id);
-  if (client == nullptr) return gone("there is no such client");
-  client->state = runtime::ConnectionState::kClosed;
-  return {};
-}
-
-// ---- durable work: as LiveAgent's, without a log ------------------------------------------------
-
-std::optional<Error> CheckAgent::work_refusal() const {
-  if (migrating) return Error{Errc::kInvalidArgument, "not while the agent's data are migrated"};
-  if (in_transaction())
-    return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
-  return std::nullopt;
-}
-
-Result<void> CheckAgent::acquire_keep_alive() {
-  if (keep_alive_ >= kMaxKeepAlive)
-    return Error{Errc::kLimitExceeded, "too many keep-alive references"};
-  ++keep_alive_;
-  return {};
-}
-
-Result<void> CheckAgent::release_keep_alive() {
-  if (keep_alive_ == 0) return Error{Errc::kInvalidArgument, "no keep-alive reference is held"};
-  --keep_alive_;
-  return {};
-}
-
-Result<runtime::StartedFiber> CheckAgent::start_fiber(std::string_view name,
-                                                      std::string_view replaces) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  auto started = work_.fibers().start(name, replaces);
-  if (!started) return started.error();
-  if (!replaces.empty()) work_.continued(replaces);
-  return runtime::StartedFiber{started->handle, std::move(started->id)};
-}
-
-Result<void> CheckAgent::stash(std::uint64_t fiber, std::string_view json) {
-  if (!is_json(json)) return Error{Errc::kInvalidArgument, "a checkpoint must be JSON"};
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.fibers().stash(fiber, json);
-}
-
-Result<void> CheckAgent::finish_fiber(std::uint64_t fiber) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  const auto id = work_.fibers().finish(fiber);
-  if (!id) return id.error();
-  return {};
-}
-
-Result<void> CheckAgent::fail_fiber(std::uint64_t fiber, std::string_view /*why*/) {
-  return finish_fiber(fiber);
-}
-
-Result<void> CheckAgent::retry_fiber(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.fibers().retry(id);
-}
-
-Result<std::string> CheckAgent::list_dead_fibers(std::string_view after, std::size_t limit) {
-  return work_.fibers().list_dead(after, limit);
-}
-
-Result<durable::Schedules::Created> CheckAgent::create_schedule(
-    const durable::ScheduleRequest& request) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.schedules().create(request);
-}
-
-Result<std::string> CheckAgent::get_schedule(std::string_view id) {
-  return work_.schedules().get(id);
-}
-
-Result<std::string> CheckAgent::list_schedules(const durable::ScheduleFilter& filter) {
-  return work_.schedules().list(filter);
-}
-
-Result<void> CheckAgent::cancel_schedule(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.schedules().cancel(id);
-}
-
-Result<void> CheckAgent::pause_schedule(std::string_view id, bool paused) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.schedules().pause(id, paused);
-}
-
-Result<void> CheckAgent::retry_schedule(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.schedules().retry(id);
-}
-
-Result<std::string> CheckAgent::push_item(const durable::QueueRequest& request) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  auto pushed = work_.queue().push(request);
-  if (!pushed) return pushed.error();
-  return std::move(pushed->record);
-}
-
-Result<std::string> CheckAgent::get_item(std::string_view id) {
-  return work_.queue().get(id);
-}
-
-Result<std::string> CheckAgent::list_items(const durable::QueueFilter& filter) {
-  return work_.queue().list(filter);
-}
-
-Result<void> CheckAgent::remove_item(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.queue().remove(id);
-}
-
-Result<std::uint64_t> CheckAgent::remove_items(const durable::QueueFilter& filter) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.queue().remove_all(filter);
-}
-
-Result<void> CheckAgent::retry_item(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.queue().retry(id);
-}
-
-Result<durable::ManagedFibers::Started> CheckAgent::start_managed(
-    const durable::ManagedRequest& request) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.managed().start(request);
-}
-
-Result<std::uint64_t> CheckAgent::resume_managed(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  const auto fiber = work_.managed().resume(id);
-  if (!fiber) return fiber.error();
-  work_.continued(id);
-  return *fiber;
-}
-
-Result<std::string> CheckAgent::settle_managed(std::uint64_t fiber, durable::FiberStatus status,
-                                               std::string_view body) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  auto change = work_.managed().settle(fiber, status, body);
-  if (!change) return change.error();
-  return std::move(change->record);
-}
-
-Result<std::string> CheckAgent::inspect_managed(std::string_view id, std::string_view key) {
-  return work_.managed().inspect(id, key);
-}
-
-Result<std::string> CheckAgent::list_managed(const durable::ManagedFilter& filter) {
-  return work_.managed().list(filter);
-}
-
-Result<void> CheckAgent::cancel_managed(std::string_view id, std::string_view key,
-                                        std::string_view reason) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  const auto change = work_.managed().cancel(id, key, reason);
-  if (!change) return change.error();
-  return {};
-}
-
-Result<void> CheckAgent::resolve_managed(std::string_view id, std::string_view outcome) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  const auto change = work_.managed().resolve(id, outcome);
-  if (!change) return change.error();
-  return {};
-}
-
-Result<void> CheckAgent::retry_managed(std::string_view id) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.managed().retry(id);
-}
-
-Result<std::uint64_t> CheckAgent::remove_managed(const durable::ManagedFilter& filter) {
-  if (auto refusal = work_refusal()) return *std::move(refusal);
-  return work_.managed().remove(filter);
+extensions::Client* CheckClients::find(extensions::ConnectionId id) {
+  const auto found = clients_.find(id);
+  return found == clients_.end() ? nullptr : &found->second;
 }
 
 // ---- hearth.http/1 ------------------------------------------------------------------------------
 
-Result<runtime::RequestView> CheckAgent::request(runtime::CallId id) {
+Result<extensions::RequestView> CheckAgent::request(extensions::CallId id) {
   const auto found = calls_.find(id);
   if (found == calls_.end() || found->second.kind != EventKind::kRequest)
     return gone("there is no such request");
   const auto state = found->second.state;
   if (state != CheckCall::State::kOffered && state != CheckCall::State::kAccepted)
     return gone("it is answered");
-  return runtime::RequestView{
+  return extensions::RequestView{
       .target = "/agents/check/it/sub?x=1", .headers = &request_headers_, .response = &response_};
 }
 

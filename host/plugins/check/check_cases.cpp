@@ -1,6 +1,6 @@
 #include "plugins/check/check_cases.hpp"
 
-#include "plugins/generation/abi_status.hpp"
+#include "extensions/abi_status.hpp"
 
 #include <algorithm>
 #include <array>
@@ -160,7 +160,8 @@ CaseOutcome not_started() {
 }
 
 CaseOutcome not_created(hearth_status status) {
-  return CaseOutcome::skipped("its create() answers " + status_name(status) + " (T210)");
+  return CaseOutcome::skipped("its create() answers " + extensions::status_name(status) +
+                              " (T210)");
 }
 
 CaseOutcome out_of_time() {

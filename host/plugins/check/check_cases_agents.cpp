@@ -1,9 +1,9 @@
 // T2: making and destroying agents.
 
 #include "base/escape.hpp"
+#include "extensions/abi_status.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
-#include "plugins/generation/abi_status.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -194,7 +194,7 @@ CaseOutcome check_creation(CheckRun& run) {
     const hearth_status made = instance.create();
     if (made == HEARTH_OK) continue;
     return CaseOutcome::failed("create() of " + std::string(table->name) + " answers " +
-                               status_name(made) + " to the options " +
+                               extensions::status_name(made) + " to the options " +
                                quote_text(run.setting.options, kMaxShownOptions));
   }
   return outcome_of(subject);

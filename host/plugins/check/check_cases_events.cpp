@@ -1,8 +1,8 @@
 // T3: events and results.
 
+#include "extensions/abi_status.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
-#include "plugins/generation/abi_status.hpp"
 
 #include <hearth/abi.h>
 
@@ -43,7 +43,7 @@ std::vector<CheckEvent> later_events(CheckInstance& instance,
     return event.kind == HEARTH_EVENT_START || event.kind == HEARTH_EVENT_CONNECTING ||
            event.kind == HEARTH_EVENT_STATE_CHECK;
   });
-  instance.agent().add_connection(1).state = runtime::ConnectionState::kOpen;
+  instance.agent().add_connection(1).state = extensions::ConnectionState::kOpen;
   return events;
 }
 
@@ -79,7 +79,7 @@ CaseOutcome check_every_kind(CheckRun& run) {
           instance.go_through({.kind = kind, .name = "future", .body = "{}"});
       if (delivered.status == HEARTH_E_UNSUPPORTED) continue;
       subject.host().blame("it answers an event of " + event_name(kind) + " with " +
-                           status_name(delivered.status));
+                           extensions::status_name(delivered.status));
     }
   });
 }

@@ -1,8 +1,8 @@
 // T4: a host whose functions fail. T5: a host that takes back what it lends.
 
+#include "extensions/abi_status.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
-#include "plugins/generation/abi_status.hpp"
 
 #include <hearth/abi.h>
 
@@ -59,7 +59,8 @@ CaseOutcome check_faults(CheckRun& run, bool submit_only) {
       if (blamed.empty()) continue;
       return CaseOutcome::failed(blamed.front() + "; call " + std::to_string(each.at) +
                                  " to the host (" + subject.host().faulted() +
-                                 ") had been answered with " + status_name(each.status));
+                                 ") had been answered with " +
+                                 extensions::status_name(each.status));
     }
     subject.host().inject({});
   }

@@ -1,9 +1,9 @@
 // T2: what agents have stored, for later versions of their class and for later lives.
 
+#include "extensions/abi_status.hpp"
 #include "json/json.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
-#include "plugins/generation/abi_status.hpp"
 
 #include <hearth/ext/schema.h>
 
@@ -80,7 +80,7 @@ struct Migrated {
 
 std::string how_it_failed(const CheckCall& call, hearth_status status, bool is_pending) {
   if (is_pending) return "it accepts it and does not complete it";
-  if (status != HEARTH_OK) return status_name(status);
+  if (status != HEARTH_OK) return extensions::status_name(status);
   return call.ok ? std::string()
                  : "it completes it with the error " + std::string(to_string(call.code));
 }
@@ -91,14 +91,14 @@ Migrated migrate(CheckSubject& subject, const hearth_class& table, std::uint32_t
   Migrated migrated;
   instance.agent().migrating = true;  // what create() writes is a part of it
   if (const hearth_status made = instance.create(); made != HEARTH_OK) {
-    migrated.fault = "its create() answers " + status_name(made);
+    migrated.fault = "its create() answers " + extensions::status_name(made);
     return migrated;
   }
   const auto run = [&instance](std::uint32_t kind, std::string body) {
     const Delivered delivered =
         instance.go_through({.kind = kind, .name = {}, .body = std::move(body)});
     return std::pair(delivered.status,
-                     how_it_failed(instance.agent().calls()[delivered.call], delivered.status,
+                     how_it_failed(instance.agent().open_calls()[delivered.call], delivered.status,
                                    instance.is_pending(delivered.call)));
   };
   const auto [status, fault] = run(HEARTH_EVENT_MIGRATE, "{\"from\":" + std::to_string(from) +
@@ -160,7 +160,7 @@ void call_all(CheckInstance& instance, const std::vector<std::string>& methods, 
     for (const char* const arguments : {"[]", R"(["a"])", "[1,2]"}) {
       const Delivered called =
           instance.go_through({.kind = HEARTH_EVENT_CALL, .name = method, .body = arguments});
-      const CheckCall& call = instance.agent().calls()[called.call];
+      const CheckCall& call = instance.agent().open_calls()[called.call];
       answers.by_call[method + "(" + std::string(arguments) + ")"] =
           call.ok ? call.body : "error " + std::string(to_string(call.code));
     }
@@ -190,7 +190,7 @@ Answers live(CheckSubject& subject, const hearth_class& table,
     instance->go_through(start);
   }
   call_all(*instance, methods, answers);
-  answers.state = std::string(instance->agent().state().value_or(""));
+  answers.state = instance->agent().shown_state();
   return answers;
 }
 

@@ -24,8 +24,10 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
     : variant_(std::move(variant)),
       logger_(make_stderr_logger(LogLevel::kError, LogFormat::kHuman)),
       events_(*logger_, metrics_),
-      abi_(AbiServices{.agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
-           std::move(origin)),
+      abi_(
+          extensions::AbiServices{
+              .agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
+          std::move(origin)),
       memory_(memory) {
   // A longer table is a later host's: what is behind the members that are known is none of the
   // library's business.
@@ -60,24 +62,24 @@ void CheckHost::remove(CheckAgent& agent) {
   if (running_ == &agent) running_ = nullptr;
 }
 
-runtime::AgentDirectory::Found CheckHost::find(runtime::AgentHandle handle) {
+extensions::AgentDirectory::Found CheckHost::find(extensions::AgentHandle handle) {
   // Nothing below may be looked at from elsewhere.
   if (std::this_thread::get_id() != thread_)
-    return {.lookup = Lookup::kWrongThread, .host = nullptr};
+    return {.lookup = Lookup::kWrongThread, .agent = nullptr};
   const auto found = agents_.find(handle);
   if (found == agents_.end()) return {};
-  if (running_ != found->second) return {.lookup = Lookup::kWrongThread, .host = nullptr};
+  if (running_ != found->second) return {.lookup = Lookup::kWrongThread, .agent = nullptr};
   return {.lookup = found->second->destroying ? Lookup::kClosing : Lookup::kFound,
-          .host = found->second};
+          .agent = found->second};
 }
 
-bool CheckHost::post(runtime::AgentHandle handle, std::uint64_t token) {
+bool CheckHost::post(extensions::AgentHandle handle, std::uint64_t token) {
   const MutexLock lock(mutex_);
   posts_.emplace_back(handle, token);
   return true;
 }
 
-std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> CheckHost::take_posts() {
+std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> CheckHost::take_posts() {
   const MutexLock lock(mutex_);
   return std::exchange(posts_, {});
 }

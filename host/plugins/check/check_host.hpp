@@ -8,10 +8,10 @@
 #include "base/metrics.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "extensions/abi_host.hpp"
+#include "extensions/agent_context.hpp"
+#include "extensions/durable_events.hpp"
 #include "plugins/check/guarded_memory.hpp"
-#include "plugins/generation/abi_host.hpp"
-#include "runtime/agent_host.hpp"
-#include "runtime/durable_events.hpp"
 
 #include <hearth/abi.h>
 
@@ -55,12 +55,12 @@ struct HostFunction {
   bool while_closing;     // it works for an agent that is being destroyed
 };
 
-// Promises  Answers as the server's AbiHost does, over CheckAgents. What the contract forbids is
-//           put down by blame(): a call for an agent that is not running, from another thread,
-//           after the agent is gone or after deinit().
+// Promises  Answers as the server's table does, over CheckAgents. What the contract forbids is put
+//           down by blame(): a call for an agent that is not running, from another thread, after
+//           the agent is gone or after deinit().
 // Threads   One after the other; the table's functions, post() and blame(): any.
 // Lifetime  Outlives the library that has its table.
-class CheckHost final : public runtime::AgentDirectory {
+class CheckHost final : public extensions::AgentDirectory {
  public:
   // `memory` null: what is lent to the library is not guarded.
   CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
@@ -71,7 +71,7 @@ class CheckHost final : public runtime::AgentDirectory {
   [[nodiscard]] static CheckHost& of(const hearth_host* table);
 
   // ---- agents ----
-  [[nodiscard]] runtime::AgentHandle next_handle() { return ++last_handle_; }
+  [[nodiscard]] extensions::AgentHandle next_handle() { return ++last_handle_; }
   void add(CheckAgent& agent);
   void remove(CheckAgent& agent);
   // Names the agent whose code runs until the next call, on the calling thread; null: none.
@@ -79,9 +79,9 @@ class CheckHost final : public runtime::AgentDirectory {
     thread_ = std::this_thread::get_id();
     return std::exchange(running_, agent);
   }
-  Found find(runtime::AgentHandle handle) override;
-  bool post(runtime::AgentHandle handle, std::uint64_t token) override;
-  [[nodiscard]] std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> take_posts();
+  Found find(extensions::AgentHandle handle) override;
+  bool post(extensions::AgentHandle handle, std::uint64_t token) override;
+  [[nodiscard]] std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> take_posts();
 
   // ---- what is watched ----
   void inject(HostFault fault);
@@ -102,11 +102,11 @@ class CheckHost final : public runtime::AgentDirectory {
   // What on_event() and the like are given; guarded if the host has memory for that.
   [[nodiscard]] GuardedMemory* memory() { return memory_; }
 
-  [[nodiscard]] const AbiHost& abi() const { return abi_; }
+  [[nodiscard]] const extensions::AbiHost& abi() const { return abi_; }
   [[nodiscard]] const HostVariant& variant() const { return variant_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
   [[nodiscard]] Random& random() { return random_; }
-  [[nodiscard]] runtime::DurableEvents& events() { return events_; }
+  [[nodiscard]] extensions::DurableEvents& events() { return events_; }
 
   // ---- for the table's functions ----
   // Before one is answered: the status that it fails with, if it is to.
@@ -123,14 +123,14 @@ class CheckHost final : public runtime::AgentDirectory {
   SystemRandom random_;
   std::unique_ptr<Logger> logger_;
   Metrics metrics_;
-  runtime::DurableEvents events_;
-  AbiHost abi_;
+  extensions::DurableEvents events_;
+  extensions::AbiHost abi_;
   GuardedMemory* const memory_;
   const hearth_host* table_ = nullptr;  // in table_memory
 
-  std::map<runtime::AgentHandle, CheckAgent*> agents_;
+  std::map<extensions::AgentHandle, CheckAgent*> agents_;
   CheckAgent* running_ = nullptr;
-  runtime::AgentHandle last_handle_ = 1000;
+  extensions::AgentHandle last_handle_ = 1000;
   HostFault fault_;
   std::uint64_t calls_ = 0;
   bool fault_came_ = false;
@@ -139,7 +139,7 @@ class CheckHost final : public runtime::AgentDirectory {
   std::atomic<bool> closed_ = false;
 
   mutable Mutex mutex_;
-  std::deque<std::pair<runtime::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
+  std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
   std::vector<std::string> blamed_ GUARDED_BY(mutex_);
 };
 

@@ -127,11 +127,13 @@ hearth_status play(CheckSubject& subject, const hearth_class& table, const std::
   for (const CheckEvent& event : life_events(table, script.methods)) {
     if (event.kind == HEARTH_EVENT_CONNECTING) {
       instance.agent().add_connection(event.connection).deciding = true;
-    } else if (runtime::Connection* const client =
-                   instance.agent().find_connection(event.connection)) {
+    } else if (extensions::Client* const client =
+                   instance.agent().clients().find(event.connection)) {
       client->deciding = false;
-      if (event.kind == HEARTH_EVENT_MESSAGE) client->state = runtime::ConnectionState::kOpen;
-      if (event.kind == HEARTH_EVENT_CLOSE) client->state = runtime::ConnectionState::kClosed;
+      if (client->state == extensions::ConnectionState::kWaiting)
+        client->state = extensions::ConnectionState::kConnecting;
+      if (event.kind == HEARTH_EVENT_MESSAGE) client->state = extensions::ConnectionState::kOpen;
+      if (event.kind == HEARTH_EVENT_CLOSE) client->state = extensions::ConnectionState::kClosed;
     }
     const Delivered delivered = script.pumps ? instance.go_through(event) : instance.deliver(event);
     if (after_each && !after_each(instance, event, delivered)) break;
@@ -174,7 +176,7 @@ std::vector<std::string> find_methods(CheckSubject& subject, const hearth_class&
     }
     const Delivered called =
         instance->go_through({.kind = HEARTH_EVENT_CALL, .name = name, .body = "[]"});
-    const CheckCall& call = instance->agent().calls()[called.call];
+    const CheckCall& call = instance->agent().open_calls()[called.call];
     const bool missing = !call.ok && call.code == Errc::kNotFound;
     if (missing || called.status == HEARTH_E_UNSUPPORTED) continue;
     methods.push_back(name);

@@ -2,8 +2,8 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/abi_status.hpp"
 #include "plugins/admission/process_state.hpp"
-#include "plugins/generation/abi_status.hpp"
 
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/managed_fibers.h>
@@ -229,7 +229,8 @@ Delivered CheckInstance::deliver(const CheckEvent& event) {
   const bool synchronous =
       event.kind == HEARTH_EVENT_CONNECTING || event.kind == HEARTH_EVENT_STATE_CHECK;
   Delivered delivered;
-  if (!synchronous) delivered.call = agent_->add_call(static_cast<runtime::EventKind>(event.kind));
+  if (!synchronous)
+    delivered.call = agent_->add_call(static_cast<extensions::EventKind>(event.kind));
   hearth_event passed{.struct_size = event.struct_size,
                       .kind = event.kind,
                       .call = delivered.call,
@@ -259,17 +260,17 @@ Delivered CheckInstance::deliver(const CheckEvent& event) {
                           event_name(event.kind) + ", which is no status");
   }
   if (delivered.call == 0) return delivered;
-  CheckCall& call = agent_->calls()[delivered.call];
+  CheckCall& call = agent_->open_calls()[delivered.call];
   using State = CheckCall::State;
   if (delivered.status == HEARTH_OK) {
     if (call.state == State::kOffered) call.state = State::kAccepted;
   } else if (call.state == State::kOffered) {
     call.state = State::kRefused;
     call.ok = delivered.status == HEARTH_E_UNSUPPORTED;
-    call.code = delivered.status < 0 ? to_errc(delivered.status) : Errc::kPlugin;
+    call.code = delivered.status < 0 ? extensions::to_errc(delivered.status) : Errc::kPlugin;
   } else {
     subject_.host().blame("it completes " + event_name(event.kind) + " and then refuses it with " +
-                          status_name(delivered.status));
+                          extensions::status_name(delivered.status));
   }
   return delivered;
 }
@@ -322,7 +323,7 @@ bool CheckInstance::pump_one() {
     begin_work(*std::move(due));
     return true;
   }
-  for (auto& [id, call] : agent_->calls()) {
+  for (auto& [id, call] : agent_->open_calls()) {
     using State = CheckCall::State;
     if (!call.work || (call.state != State::kCompleted && call.state != State::kRefused)) continue;
     agent_->work_ended(call);
@@ -333,13 +334,14 @@ bool CheckInstance::pump_one() {
   return false;
 }
 
-void CheckInstance::begin_work(runtime::DueWork work) {
+void CheckInstance::begin_work(extensions::DueWork work) {
   const CheckEvent event{.kind = static_cast<std::uint32_t>(work.kind),
                          .name = work.name,
                          .body = work.body,
                          .deadline_ms = static_cast<std::uint64_t>(work.timeout.count())};
   const Delivered delivered = deliver(event);
-  agent_->calls()[delivered.call].work = std::make_unique<runtime::DueWork>(std::move(work));
+  agent_->open_calls()[delivered.call].work =
+      std::make_unique<extensions::DueWork>(std::move(work));
 }
 
 void CheckInstance::run_job(const CheckOperation& operation, bool cancelled) {
@@ -356,9 +358,9 @@ void CheckInstance::run_job(const CheckOperation& operation, bool cancelled) {
   if (threw) subject_.host().blame("an exception came out of offload's run()");
 }
 
-void CheckInstance::cancel(runtime::CallId call) {
-  const auto found = agent_->calls().find(call);
-  if (found != agent_->calls().end() && found->second.state == CheckCall::State::kAccepted)
+void CheckInstance::cancel(extensions::CallId call) {
+  const auto found = agent_->open_calls().find(call);
+  if (found != agent_->open_calls().end() && found->second.state == CheckCall::State::kAccepted)
     found->second.state = CheckCall::State::kCancelled;
   subject_.enter("in on_cancel() of " + std::string(table_.name), agent_.get(), [&] {
     table_.on_cancel(instance_, call);
@@ -400,14 +402,14 @@ void CheckInstance::destroy() {
   }
 }
 
-bool CheckInstance::is_pending(runtime::CallId call) {
-  const auto found = agent_->calls().find(call);
-  return found != agent_->calls().end() && found->second.state == CheckCall::State::kAccepted;
+bool CheckInstance::is_pending(extensions::CallId call) {
+  const auto found = agent_->open_calls().find(call);
+  return found != agent_->open_calls().end() && found->second.state == CheckCall::State::kAccepted;
 }
 
-std::vector<runtime::CallId> CheckInstance::pending() {
-  std::vector<runtime::CallId> all;
-  for (const auto& [id, call] : agent_->calls()) {
+std::vector<extensions::CallId> CheckInstance::pending() {
+  std::vector<extensions::CallId> all;
+  for (const auto& [id, call] : agent_->open_calls()) {
     if (call.state == CheckCall::State::kAccepted) all.push_back(id);
   }
   return all;

@@ -159,7 +159,7 @@ struct CheckEvent {
 // What on_event() said, and the call if it has one.
 struct Delivered {
   hearth_status status = HEARTH_OK;
-  runtime::CallId call = 0;
+  extensions::CallId call = 0;
 };
 
 // One agent of a subject, from create() to destroy().
@@ -183,7 +183,7 @@ class CheckInstance {
   bool pump(int steps = 100);
   // deliver(), then pump().
   Delivered go_through(const CheckEvent& event);
-  void cancel(runtime::CallId call);
+  void cancel(extensions::CallId call);
   // A result that nobody asked for, or that pump() would give otherwise.
   void give_result(std::uint64_t token, std::uint32_t operation, hearth_status status,
                    std::string_view body, std::uint32_t flags = HEARTH_RESULT_FINAL);
@@ -191,14 +191,14 @@ class CheckInstance {
 
   [[nodiscard]] CheckAgent& agent() { return *agent_; }
   [[nodiscard]] const hearth_class& table() const { return table_; }
-  [[nodiscard]] bool is_pending(runtime::CallId call);
+  [[nodiscard]] bool is_pending(extensions::CallId call);
   // Accepted, and not yet completed.
-  [[nodiscard]] std::vector<runtime::CallId> pending();
+  [[nodiscard]] std::vector<extensions::CallId> pending();
 
  private:
   bool pump_one();
   void run_job(const CheckOperation& operation, bool cancelled);
-  void begin_work(runtime::DueWork work);
+  void begin_work(extensions::DueWork work);
 
   CheckSubject& subject_;
   const hearth_class& table_;

@@ -1,7 +1,16 @@
 // The tables of check_host.hpp: one function in front of each of the server's own.
 
+#include "extensions/basics.hpp"
+#include "extensions/connections.hpp"
+#include "extensions/fibers.hpp"
+#include "extensions/http.hpp"
+#include "extensions/keep_alive.hpp"
+#include "extensions/managed_fibers.hpp"
+#include "extensions/queue.hpp"
+#include "extensions/schedule.hpp"
+#include "extensions/sql.hpp"
+#include "extensions/state.hpp"
 #include "plugins/check/check_host.hpp"
-#include "plugins/generation/abi_extensions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -91,19 +100,23 @@ constexpr Table watched_table() {
 
 constexpr auto kWatchedAgent =
     watched_table<hearth_agent_v1,
-                  [](CheckHost&) -> const hearth_agent_v1& { return agent_extension(); },
+                  [](CheckHost&) -> const hearth_agent_v1& {
+                    return extensions::agent_extension();
+                  },
                   Member<&hearth_agent_v1::evict, "hearth.agent/1 evict">,
                   Member<&hearth_agent_v1::destroy, "hearth.agent/1 destroy">>();
 
 constexpr auto kWatchedClock =
     watched_table<hearth_clock_v1,
-                  [](CheckHost&) -> const hearth_clock_v1& { return clock_extension(); },
+                  [](CheckHost&) -> const hearth_clock_v1& {
+                    return extensions::clock_extension();
+                  },
                   Member<&hearth_clock_v1::wall_ms, "hearth.clock/1 wall_ms", Tag::kAny>,
                   Member<&hearth_clock_v1::steady_ns, "hearth.clock/1 steady_ns", Tag::kAny>>();
 
 constexpr auto kWatchedConnections = watched_table<
     hearth_connections_v1,
-    [](CheckHost&) -> const hearth_connections_v1& { return connections_extension(); },
+    [](CheckHost&) -> const hearth_connections_v1& { return extensions::connections_extension(); },
     Member<&hearth_connections_v1::next, "hearth.connections/1 next">,
     Member<&hearth_connections_v1::id, "hearth.connections/1 id">,
     Member<&hearth_connections_v1::target, "hearth.connections/1 target">,
@@ -120,7 +133,9 @@ constexpr auto kWatchedConnections = watched_table<
 
 constexpr auto kWatchedFibers =
     watched_table<hearth_fibers_v1,
-                  [](CheckHost&) -> const hearth_fibers_v1& { return fibers_extension(); },
+                  [](CheckHost&) -> const hearth_fibers_v1& {
+                    return extensions::fibers_extension();
+                  },
                   Member<&hearth_fibers_v1::start, "hearth.fibers/1 start">,
                   Member<&hearth_fibers_v1::stash, "hearth.fibers/1 stash">,
                   Member<&hearth_fibers_v1::finish, "hearth.fibers/1 finish">,
@@ -130,7 +145,7 @@ constexpr auto kWatchedFibers =
 
 constexpr auto kWatchedHttp =
     watched_table<hearth_http_v1,
-                  [](CheckHost&) -> const hearth_http_v1& { return http_extension(); },
+                  [](CheckHost&) -> const hearth_http_v1& { return extensions::http_extension(); },
                   Member<&hearth_http_v1::target, "hearth.http/1 target">,
                   Member<&hearth_http_v1::header, "hearth.http/1 header">,
                   Member<&hearth_http_v1::header_at, "hearth.http/1 header_at">,
@@ -139,18 +154,21 @@ constexpr auto kWatchedHttp =
 
 constexpr auto kWatchedKeepAlive =
     watched_table<hearth_keep_alive_v1,
-                  [](CheckHost&) -> const hearth_keep_alive_v1& { return keep_alive_extension(); },
+                  [](CheckHost&) -> const hearth_keep_alive_v1& {
+                    return extensions::keep_alive_extension();
+                  },
                   Member<&hearth_keep_alive_v1::acquire, "hearth.keep_alive/1 acquire">,
                   Member<&hearth_keep_alive_v1::release, "hearth.keep_alive/1 release">>();
 
 constexpr auto kWatchedLog =
-    watched_table<hearth_log_v1, [](CheckHost&) -> const hearth_log_v1& { return log_extension(); },
+    watched_table<hearth_log_v1,
+                  [](CheckHost&) -> const hearth_log_v1& { return extensions::log_extension(); },
                   Member<&hearth_log_v1::write, "hearth.log/1 write", Tag::kAny>>();
 
 constexpr auto kWatchedManagedFibers =
     watched_table<hearth_managed_fibers_v1,
                   [](CheckHost&) -> const hearth_managed_fibers_v1& {
-                    return managed_fibers_extension();
+                    return extensions::managed_fibers_extension();
                   },
                   Member<&hearth_managed_fibers_v1::start, "hearth.managed_fibers/1 start">,
                   Member<&hearth_managed_fibers_v1::resume, "hearth.managed_fibers/1 resume">,
@@ -164,7 +182,9 @@ constexpr auto kWatchedManagedFibers =
 
 constexpr auto kWatchedQueue =
     watched_table<hearth_queue_v1,
-                  [](CheckHost&) -> const hearth_queue_v1& { return queue_extension(); },
+                  [](CheckHost&) -> const hearth_queue_v1& {
+                    return extensions::queue_extension();
+                  },
                   Member<&hearth_queue_v1::push, "hearth.queue/1 push">,
                   Member<&hearth_queue_v1::get, "hearth.queue/1 get">,
                   Member<&hearth_queue_v1::list, "hearth.queue/1 list">,
@@ -174,12 +194,16 @@ constexpr auto kWatchedQueue =
 
 constexpr auto kWatchedRandom =
     watched_table<hearth_random_v1,
-                  [](CheckHost&) -> const hearth_random_v1& { return random_extension(); },
+                  [](CheckHost&) -> const hearth_random_v1& {
+                    return extensions::random_extension();
+                  },
                   Member<&hearth_random_v1::fill, "hearth.random/1 fill", Tag::kAny>>();
 
 constexpr auto kWatchedSchedule =
     watched_table<hearth_schedule_v1,
-                  [](CheckHost&) -> const hearth_schedule_v1& { return schedule_extension(); },
+                  [](CheckHost&) -> const hearth_schedule_v1& {
+                    return extensions::schedule_extension();
+                  },
                   Member<&hearth_schedule_v1::create, "hearth.schedule/1 create">,
                   Member<&hearth_schedule_v1::get, "hearth.schedule/1 get">,
                   Member<&hearth_schedule_v1::list, "hearth.schedule/1 list">,
@@ -188,7 +212,8 @@ constexpr auto kWatchedSchedule =
                   Member<&hearth_schedule_v1::retry, "hearth.schedule/1 retry">>();
 
 constexpr auto kWatchedSql =
-    watched_table<hearth_sql_v1, [](CheckHost&) -> const hearth_sql_v1& { return sql_extension(); },
+    watched_table<hearth_sql_v1,
+                  [](CheckHost&) -> const hearth_sql_v1& { return extensions::sql_extension(); },
                   Member<&hearth_sql_v1::prepare, "hearth.sql/1 prepare">,
                   Member<&hearth_sql_v1::bind_null, "hearth.sql/1 bind_null">,
                   Member<&hearth_sql_v1::bind_int64, "hearth.sql/1 bind_int64">,
@@ -212,7 +237,9 @@ constexpr auto kWatchedSql =
 
 constexpr auto kWatchedState =
     watched_table<hearth_state_v1,
-                  [](CheckHost&) -> const hearth_state_v1& { return state_extension(); },
+                  [](CheckHost&) -> const hearth_state_v1& {
+                    return extensions::state_extension();
+                  },
                   Member<&hearth_state_v1::get, "hearth.state/1 get">,
                   Member<&hearth_state_v1::set, "hearth.state/1 set">,
                   Member<&hearth_state_v1::set_default, "hearth.state/1 set_default">>();

@@ -1,8 +1,8 @@
 #include "plugins/generation/abi_class.hpp"
 
-#include "plugins/generation/abi_call.hpp"
-#include "plugins/generation/abi_host.hpp"
-#include "plugins/generation/abi_status.hpp"
+#include "extensions/abi_call.hpp"
+#include "extensions/abi_host.hpp"
+#include "extensions/abi_status.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 
 #include <hearth/ext/schema.h>
@@ -14,8 +14,11 @@
 namespace hearth::plugins {
 namespace {
 
+using extensions::slice_of;
+using extensions::status_name;
+using extensions::to_errc;
+using extensions::to_status;
 using runtime::AgentEvent;
-using runtime::AgentHost;
 using runtime::AgentInstance;
 using runtime::OperationResult;
 
@@ -175,7 +178,8 @@ bool AbiClass::watches_state() const {
   return (entry_.table->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
 }
 
-Result<std::unique_ptr<AgentInstance>> AbiClass::create(AgentHost& host, std::string_view name,
+Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext& host,
+                                                        std::string_view name,
                                                         std::string_view options) const {
   const hearth_class& table = *entry_.table;
   const diagnosis::AgentLabel label(name);

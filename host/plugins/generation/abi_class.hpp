@@ -38,7 +38,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] bool checks_state() const override;
   [[nodiscard]] bool watches_state() const override;
 
-  Result<std::unique_ptr<runtime::AgentInstance>> create(runtime::AgentHost& host,
+  Result<std::unique_ptr<runtime::AgentInstance>> create(extensions::AgentContext& host,
                                                          std::string_view name,
                                                          std::string_view options) const override;
 

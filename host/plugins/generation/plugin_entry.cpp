@@ -1,7 +1,7 @@
 #include "plugins/generation/plugin_entry.hpp"
 
 #include "base/escape.hpp"
-#include "plugins/generation/abi_status.hpp"
+#include "extensions/abi_status.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -92,7 +92,7 @@ Checked<std::vector<EntryClass>> read_classes(const hearth_plugin& plugin, const
 
 std::optional<Finding> check_init(hearth_status status) {
   if (status == HEARTH_OK) return std::nullopt;
-  return finding("L4", "its init() failed with " + std::string(status_name(status)));
+  return finding("L4", "its init() failed with " + std::string(extensions::status_name(status)));
 }
 
 }  // namespace hearth::plugins

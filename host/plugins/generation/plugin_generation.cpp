@@ -66,7 +66,7 @@ hearth_bytes empty_config() {
 }  // namespace
 
 struct PluginGeneration::Mapped {
-  Mapped(const AbiServices& services, const std::string& origin, const PluginNote& note,
+  Mapped(const extensions::AbiServices& services, const std::string& origin, const PluginNote& note,
          const LibraryContent& content)
       : owner(origin, content.sha256, content.number, classes_of(note)), host(services, origin) {}
 
@@ -103,7 +103,7 @@ struct PluginGeneration::Mapped {
 
   const diagnosis::CallOwner
       owner;  // of the calls that are about no class: all of them are the library's
-  AbiHost host;
+  extensions::AbiHost host;
   bool has_started = false;                        // init() has succeeded: deinit() must be called
   std::unique_ptr<PluginLibrary> library;          // after the host: destroyed first
   std::unique_ptr<diagnosis::PublishedCode> code;  // not longer than the library
@@ -140,15 +140,15 @@ PluginGeneration::~PluginGeneration() {
   HEARTH_FORGIVE_LEAK(kept);
 }
 
-const AbiHost& PluginGeneration::host() const {
+const extensions::AbiHost& PluginGeneration::host() const {
   HEARTH_ASSERT(mapped_ != nullptr, "an unloaded generation serves nobody");
   return mapped_->host;
 }
 
 Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
     const std::filesystem::path& path, std::string origin, PluginNote note,
-    const AbiServices& services, const Progress& progress, const BeforeUnmapping& before_unmapping,
-    LibraryContent content) {
+    const extensions::AbiServices& services, const Progress& progress,
+    const BeforeUnmapping& before_unmapping, LibraryContent content) {
   // Everything is undone by hand on failure: leaving it to the destructor would leave the library
   // mapped.
   auto mapped = std::make_unique<Mapped>(services, origin, note, content);

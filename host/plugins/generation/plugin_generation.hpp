@@ -2,9 +2,9 @@
 // One loaded version of one library, from dlopen to dlclose.
 
 #include "diagnosis/code_ranges.hpp"
+#include "extensions/abi_host.hpp"
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/admission/plugin_note.hpp"
-#include "plugins/generation/abi_host.hpp"
 #include "plugins/generation/plugin_entry.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/version_news.hpp"
@@ -70,7 +70,7 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   //            entry symbol.
   [[nodiscard]] static Checked<std::shared_ptr<PluginGeneration>> load(
       const std::filesystem::path& path, std::string origin, PluginNote note,
-      const AbiServices& services, const Progress& progress = {},
+      const extensions::AbiServices& services, const Progress& progress = {},
       const BeforeUnmapping& before_unmapping = {}, LibraryContent content = {});
   ~PluginGeneration();
   PluginGeneration(const PluginGeneration&) = delete;
@@ -79,7 +79,7 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] const PluginNote& note() const { return note_; }
   [[nodiscard]] const std::vector<EntryClass>& classes() const { return classes_; }
-  [[nodiscard]] const AbiHost& host() const;
+  [[nodiscard]] const extensions::AbiHost& host() const;
 
   // One object for each class, for the runtime's registry.
   [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();

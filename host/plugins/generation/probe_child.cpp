@@ -25,7 +25,7 @@ namespace {
 
 // Nobody lives in a probe: every call for an agent is answered HEARTH_E_GONE, by the same code as
 // in the server.
-class NoAgents final : public runtime::AgentDirectory {
+class NoAgents final : public extensions::AgentDirectory {
  public:
   Found find(runtime::AgentHandle /*handle*/) override { return {}; }
   bool post(runtime::AgentHandle /*handle*/, std::uint64_t /*token*/) override { return false; }
@@ -86,7 +86,8 @@ std::optional<Finding> try_library(const std::filesystem::path& library, Verdict
   SystemClock clock;
   SystemRandom random;
   const auto logger = make_stderr_logger(LogLevel::kInfo, LogFormat::kHuman);
-  const AbiServices services{.agents = agents, .clock = clock, .random = random, .logger = *logger};
+  const extensions::AbiServices services{
+      .agents = agents, .clock = clock, .random = random, .logger = *logger};
   const auto progress = [&verdict](std::string_view step) { verdict.step(step); };
   const ProcessGuard guard;
   auto generation = PluginGeneration::load(library, library.filename().native(),

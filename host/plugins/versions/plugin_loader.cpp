@@ -54,7 +54,7 @@ std::string Refusal::text() const {
   return text + " is refused by rule " + rule + ": " + reason;
 }
 
-PluginLoader::PluginLoader(const AbiServices& services, VersionLedger& ledger,
+PluginLoader::PluginLoader(const extensions::AbiServices& services, VersionLedger& ledger,
                            LoaderOptions options)
     : services_(services),
       ledger_(ledger),

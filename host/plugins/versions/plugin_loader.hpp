@@ -2,12 +2,12 @@
 // From directories of files to classes that can be served.
 
 #include "base/error.hpp"
+#include "extensions/abi_host.hpp"
 #include "plugins/admission/candidate.hpp"
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/admission/probe.hpp"
 #include "plugins/admission/process_guard.hpp"
 #include "plugins/admission/staging.hpp"
-#include "plugins/generation/abi_host.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 #include "plugins/versions/class_claims.hpp"
 #include "plugins/versions/loader_thread.hpp"
@@ -143,7 +143,8 @@ class PluginLoader {
  public:
   static constexpr std::size_t kMaxFiles = 1024;
 
-  PluginLoader(const AbiServices& services, VersionLedger& ledger, LoaderOptions options);
+  PluginLoader(const extensions::AbiServices& services, VersionLedger& ledger,
+               LoaderOptions options);
   // Unloads what can be unloaded.
   ~PluginLoader();
   PluginLoader(const PluginLoader&) = delete;
@@ -247,7 +248,7 @@ class PluginLoader {
   // True if it went.
   bool retire(Loaded& loaded, UnloadReport& report);
 
-  AbiServices services_;
+  extensions::AbiServices services_;
   VersionLedger& ledger_;
   LoaderOptions options_;
   std::atomic<std::size_t> pinned_{0};

@@ -49,9 +49,9 @@ class CheckHostTest : public ::testing::Test {
     if (table == nullptr) throw std::runtime_error(id);
     return *table;
   }
-  runtime::CallId accepted(runtime::EventKind kind) {
-    const runtime::CallId call = agent_->add_call(kind);
-    agent_->calls()[call].state = CheckCall::State::kAccepted;
+  extensions::CallId accepted(extensions::EventKind kind) {
+    const extensions::CallId call = agent_->add_call(kind);
+    agent_->open_calls()[call].state = CheckCall::State::kAccepted;
     return call;
   }
   std::string blamed() {
@@ -146,23 +146,23 @@ TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
 
 TEST_F(CheckHostTest, CompletingTwiceOrWhatWasRefusedIsBlamed) {
   use({});
-  const runtime::CallId call = accepted(runtime::EventKind::kMessage);
+  const extensions::CallId call = accepted(extensions::EventKind::kMessage);
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, {}), HEARTH_OK);
   EXPECT_EQ(blamed(), "");
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, {}), HEARTH_E_GONE);
   EXPECT_NE(blamed().find("twice"), std::string::npos);
 
   use({});
-  const runtime::CallId refused = agent_->add_call(runtime::EventKind::kMessage);
-  agent_->calls()[refused].state = CheckCall::State::kRefused;
+  const extensions::CallId refused = agent_->add_call(extensions::EventKind::kMessage);
+  agent_->open_calls()[refused].state = CheckCall::State::kRefused;
   EXPECT_EQ(host_->complete(host_, handle_, refused, HEARTH_OK, {}), HEARTH_E_GONE);
   EXPECT_NE(blamed().find("refused"), std::string::npos);
 }
 
 TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
   use({});
-  const runtime::CallId call = accepted(runtime::EventKind::kCall);
-  agent_->calls()[call].state = CheckCall::State::kCancelled;
+  const extensions::CallId call = accepted(extensions::EventKind::kCall);
+  agent_->open_calls()[call].state = CheckCall::State::kCancelled;
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("1")), HEARTH_E_GONE);
   EXPECT_EQ(host_->complete(host_, handle_, 987, HEARTH_OK, {}), HEARTH_E_GONE);
   EXPECT_EQ(blamed(), "");
@@ -170,7 +170,7 @@ TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
 
 TEST_F(CheckHostTest, AnAnswerThatIsNoJsonIsBlamed) {
   use({});
-  const runtime::CallId call = accepted(runtime::EventKind::kCall);
+  const extensions::CallId call = accepted(extensions::EventKind::kCall);
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("no")), HEARTH_E_INVALID);
   EXPECT_NE(blamed().find("no JSON"), std::string::npos);
 }

@@ -1,7 +1,7 @@
 #include "plugins/generation/plugin_generation.hpp"
 
+#include "extensions/test_agent.hpp"
 #include "plugins/generation/abi_class.hpp"
-#include "plugins/generation/fake_agent_host.hpp"
 #include "plugins/test_libraries.hpp"
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
@@ -54,12 +54,12 @@ class PluginGenerationTest : public ::testing::Test {
                                   [this](std::string_view step) { steps_.emplace_back(step); });
   }
 
-  FakeAgentHost agent_{12};
-  FakeAgentDirectory agents_{&agent_};
+  hearth::testing::TestAgent agent_{12};
+  hearth::testing::TestDirectory agents_{&agent_};
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_;
   hearth::testing::RecordingLogger logger_;
-  const AbiServices services_{
+  const extensions::AbiServices services_{
       .agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
   hearth::testing::TempDirectory directory_;
   int copies_ = 0;
@@ -222,8 +222,8 @@ TEST_F(AbiClassTest, EventsReachTheInstanceAndAnswersComeBack) {
   ASSERT_TRUE(instance_->on_event({.kind = EventKind::kStart, .call = 4, .name = {}, .body = {}}));
   ASSERT_TRUE(call("echo", "[1,2]", 5));
   ASSERT_TRUE(call("fail", "[]", 6));
-  EXPECT_EQ(agent_.calls, (Calls{"complete 4 ok ", "complete 5 ok [1,2]",
-                                 "complete 6 plugin_error as you wish"}));
+  EXPECT_EQ(agent_.told, (Calls{"complete 4 ok ", "complete 5 ok [1,2]",
+                                "complete 6 plugin_error as you wish"}));
 }
 
 TEST_F(AbiClassTest, RefusalsKeepTheirCode) {
@@ -246,8 +246,8 @@ TEST_F(AbiClassTest, OperationsEndInTheInstance) {
   // Long enough to live on the heap: a view of a copy that is gone would show.
   const std::string why(200, 'x');
   instance_->on_result({.outcome = Error{Errc::kCancelled, why}, .operation = 1, .token = 77});
-  EXPECT_EQ(agent_.calls, (Calls{"submit 1 8 bytes 77", "complete 8 ok 77", "submit 1 8 bytes 77",
-                                 "complete 9 cancelled " + why}));
+  EXPECT_EQ(agent_.told, (Calls{"submit 1 8 bytes 77", "complete 8 ok 77", "submit 1 8 bytes 77",
+                                "complete 9 cancelled " + why}));
 }
 
 TEST_F(AbiClassTest, ACancelledCallIsNotCompleted) {
@@ -256,7 +256,7 @@ TEST_F(AbiClassTest, ACancelledCallIsNotCompleted) {
   ASSERT_TRUE(call("wait", "[]", 8));
   instance_->on_cancel(8);
   instance_->on_result({.outcome = std::string_view(), .operation = 1, .token = 77});
-  EXPECT_EQ(agent_.calls, Calls{"submit 1 8 bytes 77"});
+  EXPECT_EQ(agent_.told, Calls{"submit 1 8 bytes 77"});
 }
 
 TEST_F(AbiClassTest, AnInstanceThatCannotBeMadeIsAnError) {

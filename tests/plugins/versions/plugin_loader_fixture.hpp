@@ -1,7 +1,7 @@
 #pragma once
 // A loader with a directory of libraries, and what it needs of a server.
 
-#include "plugins/generation/fake_agent_host.hpp"
+#include "extensions/test_agent.hpp"
 #include "plugins/test_libraries.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "support/built.hpp"
@@ -64,11 +64,12 @@ class PluginLoaderTest : public ::testing::Test {
   }
 
   hearth::testing::TempDirectory directory_;
-  FakeAgentDirectory agents_;
+  hearth::testing::TestDirectory agents_;
   SystemClock clock_;
   hearth::testing::SeededRandom random_;
   hearth::testing::RecordingLogger logger_;
-  AbiServices services_{.agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
+  extensions::AbiServices services_{
+      .agents = agents_, .clock = clock_, .random = random_, .logger = logger_};
   VersionLedger ledger_{directory_.path(), "1.0.0"};
   LoaderOptions options_{};
   std::unique_ptr<PluginLoader> loader_;

@@ -137,7 +137,7 @@ class PluginLoaderHandlersTest : public PluginLoaderTest {
       LoadReport report = load();
       EXPECT_EQ(report.plugins.size(), 1U);
       if (report.plugins.empty()) return {"it is not served"};
-      FakeAgentHost agent(12);
+      hearth::testing::TestAgent agent(12);
       EXPECT_TRUE(report.plugins[0].classes.at(0)->create(agent, "a", "{}"));
       meanwhile_ = differences(before, ProcessSettings::take());
     }
@@ -257,7 +257,7 @@ TEST_F(PluginLoaderTest, TheUsersFileMayChangeAfterwards) {
   const LoadReport report = load();
   ASSERT_EQ(report.plugins.size(), 1U);
   write_bytes(plugins() / "plain.so", {});  // in place: would kill a process that had mapped it
-  FakeAgentHost agent(1);
+  hearth::testing::TestAgent agent(1);
   auto instance = report.plugins[0].classes[0]->create(agent, "refused", "{}");
   ASSERT_FALSE(instance);
   EXPECT_EQ(instance.error().code, Errc::kForbidden);
@@ -296,7 +296,7 @@ TEST_F(PluginLoaderTest, ALibraryInUseStaysMappedEvenAfterTheLoader) {
   EXPECT_NE(unloaded.pinned[0].reason.find("agent"), std::string::npos);
   loader_.reset();
   EXPECT_EQ(kept->name(), "Plain");
-  FakeAgentHost agent(1);
+  hearth::testing::TestAgent agent(1);
   EXPECT_TRUE(kept->create(agent, "x", "{}"));
 }
 

@@ -43,7 +43,7 @@ TEST_F(PluginVersionsTest, ANewVersionIsLoadedBesideTheOldOne) {
   EXPECT_EQ(report.plugin->version, "2.0.0");
   EXPECT_EQ(report.plugin->generation, 2U);
   EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
-  FakeAgentHost agent(1);
+  hearth::testing::TestAgent agent(1);
   EXPECT_TRUE(first_.plugins[0].classes[0]->create(agent, "x", "{}")) << "the old one still works";
   EXPECT_TRUE(report.plugin->classes[0]->create(agent, "x", "{}"));
 }

@@ -1,0 +1,98 @@
+#pragma once
+// What every C function of the ABI's host side does first and last: find the agent, check the
+// slices, turn failures into statuses.
+
+#include "base/error.hpp"
+#include "base/utf8.hpp"
+#include "extensions/abi_host.hpp"
+#include "extensions/abi_status.hpp"
+#include "extensions/agent_context.hpp"
+
+#include <hearth/abi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace hearth::extensions {
+
+// HEARTH_OK in the type that all functions return, so that lambdas agree on it.
+inline constexpr hearth_status kOk = HEARTH_OK;
+
+// The bytes of a slice; absent if a null pointer has a length, or the length is impossible.
+[[nodiscard]] inline std::optional<std::string_view> bytes_of(hearth_bytes slice) noexcept {
+  if (slice.len == 0) return std::string_view();
+  if (slice.ptr == nullptr || slice.len > static_cast<std::size_t>(PTRDIFF_MAX))
+    return std::nullopt;
+  return std::string_view(static_cast<const char*>(slice.ptr), slice.len);
+}
+
+// As bytes_of, and absent if it is not UTF-8.
+[[nodiscard]] inline std::optional<std::string_view> text_of(hearth_bytes slice) noexcept {
+  const auto bytes = bytes_of(slice);
+  if (!bytes || !is_valid_utf8(*bytes)) return std::nullopt;
+  return bytes;
+}
+
+[[nodiscard]] inline hearth_bytes slice_of(std::string_view bytes) noexcept {
+  return {bytes.data(), bytes.size()};
+}
+
+// Remembers why, for hearth_host.last_error.
+inline hearth_status fail(AgentContext& agent, hearth_status status, std::string_view why) {
+  agent.last_error.assign(why);
+  return status;
+}
+
+inline hearth_status fail(AgentContext& agent, const Error& error,
+                          hearth_status missing = HEARTH_E_NOT_FOUND) {
+  return fail(agent, to_status(error.code, missing), error.message);
+}
+
+// The status of a function that gives nothing but success.
+template <class T>
+hearth_status status_of(AgentContext& agent, const Result<T>& result,
+                        hearth_status missing = HEARTH_E_NOT_FOUND) {
+  return result ? hearth_status{HEARTH_OK} : fail(agent, result.error(), missing);
+}
+
+inline hearth_status bad_slice(AgentContext& agent) {
+  return fail(agent, HEARTH_E_INVALID, "a slice has a length but no bytes, or a text is not UTF-8");
+}
+
+inline hearth_status no_place(AgentContext& agent) {
+  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
+}
+
+// Whether a function still works while its agent's instance is being destroyed.
+enum class WhileClosing { kRefuse, kWork };
+
+// Runs `body(AgentContext&)` for an [instance] function. The only place where C functions meet
+// exceptions.
+template <WhileClosing kWhileClosing = WhileClosing::kRefuse, class Body>
+hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body& body) noexcept {
+  if (host == nullptr) return HEARTH_E_INVALID;
+  AgentContext* agent = nullptr;
+  try {
+    const auto found = AbiHost::of(host).services().agents.find(handle);
+    using Lookup = AgentDirectory::Lookup;
+    if (found.lookup == Lookup::kGone) return HEARTH_E_GONE;
+    if (found.lookup == Lookup::kWrongThread) return HEARTH_E_WRONG_THREAD;
+    if (found.lookup == Lookup::kClosing && kWhileClosing == WhileClosing::kRefuse)
+      return HEARTH_E_CLOSING;
+    agent = found.agent;
+    return body(*agent);
+  } catch (const StorageError& error) {
+    if (agent != nullptr) agent->storage_failed(error.what());
+    return HEARTH_E_IO;
+  } catch (const std::bad_alloc&) {
+    return HEARTH_E_NOMEM;
+  } catch (...) {  // a fault of ours must not end the process from inside a plugin's call
+    return HEARTH_E_IO;
+  }
+}
+
+}  // namespace hearth::extensions

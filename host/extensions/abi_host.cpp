@@ -1,0 +1,121 @@
+#include "extensions/abi_host.hpp"
+
+#include "base/escape.hpp"
+#include "extensions/abi_call.hpp"
+#include "extensions/registry.hpp"
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace hearth::extensions {
+namespace {
+
+// Of the text that goes with an error (hearth_host.complete).
+constexpr std::size_t kMaxErrorBytes = 4096;
+
+const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept {
+  // Longer than any name we know; an unterminated one is not followed to the end of memory.
+  constexpr std::size_t kMaxIdBytes = 64;
+  if (id == nullptr) return nullptr;
+  return find_extension(std::string_view(id, ::strnlen(id, kMaxIdBytes)));
+}
+
+// What the caller is told about a failed event. The text is the plugin's own and may be any bytes:
+// a failure must reach the caller all the same, so it is made fit instead of being refused.
+Error plugin_error(hearth_status status, std::string_view text) {
+  Error error{.code = to_errc(status), .message = {}};
+  const std::string_view cut = cut_text(text, kMaxErrorBytes);
+  if (cut.empty()) {
+    error.message = "the agent failed with " + status_name(status);
+  } else if (is_valid_utf8(cut)) {
+    error.message = cut;
+  } else {
+    append_escaped(error.message, cut, EscapeStyle::kHuman);
+  }
+  return error;
+}
+
+hearth_status complete(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                       hearth_status status, hearth_bytes body) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(body);
+    if (!bytes) return bad_slice(it);
+    if (status > HEARTH_OK)
+      return fail(it, HEARTH_E_INVALID, "complete() takes HEARTH_OK or an error");
+    if (status < HEARTH_OK) {
+      return status_of(it, it.calls().complete(call, plugin_error(status, *bytes)), HEARTH_E_GONE);
+    }
+    return status_of(it, it.calls().complete(call, *bytes), HEARTH_E_GONE);
+  });
+}
+
+hearth_status emit(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                   hearth_bytes part) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(part);
+    if (!bytes) return bad_slice(it);
+    return status_of(it, it.calls().emit(call, *bytes), HEARTH_E_GONE);
+  });
+}
+
+hearth_status submit(const hearth_host* host, hearth_agent agent, std::uint32_t operation,
+                     hearth_bytes request, std::uint64_t token, std::uint64_t* id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(request);
+    if (!bytes) return bad_slice(it);
+    if (id == nullptr) return fail(it, HEARTH_E_INVALID, "submit() needs a place for the id");
+    const auto submitted = it.calls().submit(operation, *bytes, token);
+    if (submitted) *id = *submitted;
+    return status_of(it, submitted);
+  });
+}
+
+hearth_status cancel(const hearth_host* host, hearth_agent agent, std::uint64_t id) noexcept {
+  return for_agent<WhileClosing::kWork>(host, agent, [&](AgentContext& it) {
+    return status_of(it, it.calls().cancel(id), HEARTH_E_GONE);
+  });
+}
+
+hearth_status last_error(const hearth_host* host, hearth_agent agent, hearth_bytes* text) noexcept {
+  return for_agent<WhileClosing::kWork>(host, agent, [&](AgentContext& it) {
+    if (text == nullptr) return hearth_status{HEARTH_E_INVALID};
+    *text = slice_of(it.last_error);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status post(const hearth_host* host, hearth_agent agent, std::uint64_t token) noexcept {
+  if (host == nullptr) return HEARTH_E_INVALID;
+  try {
+    return AbiHost::of(host).services().agents.post(agent, token) ? HEARTH_OK : HEARTH_E_GONE;
+  } catch (const std::bad_alloc&) {
+    return HEARTH_E_NOMEM;
+  }
+}
+
+}  // namespace
+
+AbiHost::AbiHost(const AbiServices& services, std::string origin)
+    : services_(services),
+      origin_(std::move(origin)),
+      table_{.host = {.struct_size = sizeof(hearth_host),
+                      .abi_major = HEARTH_ABI_MAJOR,
+                      .abi_minor = HEARTH_ABI_MINOR,
+                      .flags = 0,
+                      .reserved = 0,
+                      .get_extension = get_extension,
+                      .complete = complete,
+                      .emit = emit,
+                      .submit = submit,
+                      .cancel = cancel,
+                      .last_error = last_error,
+                      .post = post},
+             .owner = this} {}
+
+const AbiHost& AbiHost::of(const hearth_host* table) {
+  static_assert(std::is_standard_layout_v<Table> && offsetof(Table, host) == 0);
+  return *reinterpret_cast<const Table*>(table)->owner;
+}
+
+}  // namespace hearth::extensions

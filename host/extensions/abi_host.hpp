@@ -1,0 +1,61 @@
+#pragma once
+// The host's side of the plugin ABI: the table of functions that one library is given.
+
+#include "base/clock.hpp"
+#include "base/logger.hpp"
+#include "base/random.hpp"
+#include "extensions/agent_context.hpp"
+
+#include <hearth/abi.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::extensions {
+
+// What the functions of the table stand on. All of it outlives every AbiHost.
+struct AbiServices {
+  AgentDirectory& agents;
+  Clock& clock;
+  Random& random;
+  Logger& logger;
+};
+
+// One per loaded library.
+//
+// Promises  No C function of the table throws, whatever it meets, and none follows a pointer that
+//           the contract does not vouch for: slices are checked (a null pointer with a length, text
+//           that is no UTF-8), agents are looked up by number, and a call for an agent of another
+//           thread is HEARTH_E_WRONG_THREAD. A StorageError on the way marks the agent broken and
+//           becomes HEARTH_E_IO.
+// Threads   As each function's tag in hearth/abi.h says.
+// Lifetime  Outlives the library's last call: until after deinit and every instance.
+class AbiHost {
+ public:
+  // `origin` names the library in the log.
+  AbiHost(const AbiServices& services, std::string origin);
+  AbiHost(const AbiHost&) = delete;
+  AbiHost& operator=(const AbiHost&) = delete;
+
+  // What the library is given. Valid as long as *this.
+  [[nodiscard]] const hearth_host* table() const { return &table_.host; }
+
+  // The object behind a table that this program gave out.
+  [[nodiscard]] static const AbiHost& of(const hearth_host* table);
+
+  [[nodiscard]] const AbiServices& services() const { return services_; }
+  [[nodiscard]] std::string_view origin() const { return origin_; }
+
+ private:
+  // The table with the way back: C code passes &host, which is also where this struct begins.
+  struct Table {
+    hearth_host host;
+    const AbiHost* owner;
+  };
+
+  AbiServices services_;
+  std::string origin_;
+  Table table_;
+};
+
+}  // namespace hearth::extensions

@@ -1,0 +1,21 @@
+#include "extensions/agent_context.hpp"
+
+namespace hearth::extensions {
+
+std::optional<Error> AgentContext::work_refusal() const {
+  switch (phase()) {
+    case AgentPhase::kClosing: return Error{Errc::kClosing, "the agent is being evicted"};
+    case AgentPhase::kMigrating:
+      return Error{Errc::kInvalidArgument, "not while the agent's data are migrated"};
+    case AgentPhase::kStarting:
+    case AgentPhase::kRunning: break;
+  }
+  // A commit would end the plugin's transaction under its hands, and a rollback would undo what
+  // memory takes for done.
+  if (extensions_.in_transaction()) {
+    return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,174 @@
+#pragma once
+// What the host's side of an extension knows of an agent, and may ask of whoever runs it: a shard
+// of the server, `hearth check`, or a test.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/logger.hpp"
+#include "extensions/agent_extension.hpp"
+#include "extensions/class_settings.hpp"
+#include "extensions/client.hpp"
+#include "extensions/types.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::storage {
+class AgentDatabase;
+}
+
+namespace hearth::extensions {
+
+class DurableWork;
+
+// An HTTP request that an agent is answering.
+struct RequestView {
+  std::string_view target;
+  const Headers* headers = nullptr;
+  ResponseHead* response = nullptr;  // null once the first part has left: then it cannot change
+};
+
+// The events that an agent has accepted, and the operations that it has submitted.
+//
+// Threads, Re-entry  As AgentContext.
+class AgentCalls {
+ public:
+  AgentCalls() = default;
+  virtual ~AgentCalls() = default;
+  AgentCalls(const AgentCalls&) = delete;
+  AgentCalls& operator=(const AgentCalls&) = delete;
+
+  // kNotFound: completed before, cancelled or timed out. Call 0 with an error: the text of the
+  // error that create() or a synchronous event is about to return.
+  virtual Result<void> complete(CallId call, const Result<std::string_view>& outcome) = 0;
+  virtual Result<void> emit(CallId call, std::string_view part) = 0;
+  virtual Result<OperationId> submit(std::uint32_t operation, std::string_view request,
+                                     std::uint64_t token) = 0;
+  virtual Result<void> cancel(OperationId operation) = 0;
+  // kNotFound if `call` is no HTTP request in progress.
+  virtual Result<RequestView> request(CallId call) = 0;
+};
+
+// Who hears of an agent's state.
+//
+// Threads, Re-entry  As AgentContext.
+class StateWatchers {
+ public:
+  StateWatchers() = default;
+  virtual ~StateWatchers() = default;
+  StateWatchers(const StateWatchers&) = delete;
+  StateWatchers& operator=(const StateWatchers&) = delete;
+
+  // The agent's own code is about to replace the state. kLimitExceeded: it does so for ever.
+  virtual Result<void> may_change() = 0;
+  // The state was replaced, by its write of this number. `source`: the client that did it, and is
+  // not told; 0: the agent.
+  virtual void changed(ConnectionId source, std::string_view json, std::uint64_t write) = 0;
+  // Each write after this one was rolled back.
+  virtual void undone(std::uint64_t last_write) = 0;
+};
+
+// Where an agent is in its life.
+enum class AgentPhase {
+  kStarting,  // until START has succeeded
+  kMigrating,  // its data are being brought to another schema: nothing is committed before it is over
+  kRunning,
+  kClosing,  // its instance is being destroyed
+};
+
+// Threads    All members on the agent's shard, from inside a call into its code.
+// Failure    What a caller does wrong is a Result. Members that touch storage may throw
+//            StorageError: whoever runs the agent's code catches it, calls storage_failed() and
+//            answers with an error.
+// Re-entry   No member calls the agent's code.
+class AgentContext {
+ public:
+  // All of it outlives the agent's extensions.
+  struct Parts {
+    AgentHandle handle = 0;
+    const ClassSettings& settings;
+    storage::AgentDatabase& database;
+    const Clock& clock;
+    DurableWork& work;
+    AgentCalls& calls;
+    Clients& clients;
+    StateWatchers& watchers;
+  };
+  explicit AgentContext(const Parts& parts) : parts_(parts) {}
+  virtual ~AgentContext() = default;
+  AgentContext(const AgentContext&) = delete;
+  AgentContext& operator=(const AgentContext&) = delete;
+
+  [[nodiscard]] AgentHandle handle() const { return parts_.handle; }
+  [[nodiscard]] const ClassSettings& settings() const { return parts_.settings; }
+  [[nodiscard]] storage::AgentDatabase& database() const { return parts_.database; }
+  [[nodiscard]] const Clock& clock() const { return parts_.clock; }
+  [[nodiscard]] DurableWork& work() const { return parts_.work; }
+  [[nodiscard]] AgentCalls& calls() const { return parts_.calls; }
+  [[nodiscard]] Clients& clients() const { return parts_.clients; }
+  [[nodiscard]] StateWatchers& watchers() const { return parts_.watchers; }
+  [[nodiscard]] AgentExtensions& extensions() { return extensions_; }
+  [[nodiscard]] const AgentExtensions& extensions() const { return extensions_; }
+  template <class Extension>
+  [[nodiscard]] Extension& of() {
+    return extensions_.get<Extension>();
+  }
+
+  [[nodiscard]] virtual AgentPhase phase() const = 0;
+  // Commits what the turn has written so far. Throws StorageError if it cannot.
+  virtual void commit_now() = 0;
+  // The fiber with this id, which was being recovered, goes on in this instance.
+  virtual void fiber_continued(std::string_view id) = 0;
+  virtual Result<void> evict() = 0;
+  virtual Result<void> destroy() = 0;
+  virtual void log(LogLevel level, std::string_view text) = 0;
+  // Something threw StorageError: the agent is broken and will be evicted; nothing more leaves it.
+  virtual void storage_failed(std::string_view what) = 0;
+
+  // What is written now may never be committed.
+  [[nodiscard]] bool in_transaction() const {
+    return phase() == AgentPhase::kMigrating || extensions_.in_transaction();
+  }
+  // Why durable work may not be changed now, if there is a reason.
+  [[nodiscard]] std::optional<Error> work_refusal() const;
+
+  // ---- of the ABI's boundary, which alone reads and writes them ----
+  // Why the last call on behalf of this agent failed, for people.
+  std::string last_error;
+  // A text lent to the plugin by the last call that gave one (hearth/abi.h, "Memory").
+  std::string lent_text;
+
+ private:
+  const Parts parts_;
+  AgentExtensions extensions_{*this};
+};
+
+// Finds live agents by handle. The ABI's C functions start here.
+class AgentDirectory {
+ public:
+  AgentDirectory() = default;
+  virtual ~AgentDirectory() = default;
+  AgentDirectory(const AgentDirectory&) = delete;
+  AgentDirectory& operator=(const AgentDirectory&) = delete;
+
+  enum class Lookup {
+    kFound,
+    kGone,
+    kWrongThread,  // another thread, or this one outside a call into this agent's instance
+    kClosing,      // its instance is being destroyed
+  };
+  struct Found {
+    Lookup lookup = Lookup::kGone;
+    AgentContext* agent = nullptr;  // set if kFound or kClosing
+  };
+  // Any thread; kFound only on the agent's own, from inside a call into its instance.
+  virtual Found find(AgentHandle handle) = 0;
+
+  // Any thread: on_result(post, token) soon, on the agent's thread. False if the handle cannot
+  // exist; an agent that is destroyed meanwhile is not reported.
+  virtual bool post(AgentHandle handle, std::uint64_t token) = 0;
+};
+
+}  // namespace hearth::extensions

@@ -1,0 +1,94 @@
+#pragma once
+// What extensions keep of one agent while it is in memory.
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hearth::extensions {
+
+class AgentContext;
+
+// An extension's part of one agent. Made when the agent's code first uses the extension.
+//
+// Threads  The agent's shard.
+class AgentExtension {
+ public:
+  AgentExtension() = default;
+  virtual ~AgentExtension() = default;
+  AgentExtension(const AgentExtension&) = delete;
+  AgentExtension& operator=(const AgentExtension&) = delete;
+
+  // The agent's code has returned. Throws StorageError.
+  virtual void end_turn() {}
+  // Gives back memory that an idle agent does not need.
+  virtual void trim() {}
+  // The agent stays in memory, and is back soon after a crash, as long as this is true.
+  [[nodiscard]] virtual bool keeps_alive() const { return false; }
+  // A transaction of the agent's own is open: what is written now may be undone.
+  [[nodiscard]] virtual bool in_transaction() const { return false; }
+};
+
+// The parts of one agent, each there once.
+//
+// Threads   The agent's shard.
+// Lifetime  release() before the agent's database is closed.
+class AgentExtensions {
+ public:
+  explicit AgentExtensions(AgentContext& agent) : agent_(agent) {}
+
+  // The part of this kind, which is made from the agent's context if need be.
+  template <class Extension>
+  Extension& get() {
+    if (Extension* const there = find<Extension>()) return *there;
+    auto made = std::make_unique<Extension>(agent_);
+    Extension& part = *made;
+    parts_.emplace_back(&kTag<Extension>, std::move(made));
+    return part;
+  }
+  // Null if it was not made.
+  template <class Extension>
+  [[nodiscard]] Extension* find() const {
+    for (const auto& [tag, part] : parts_) {
+      if (tag == &kTag<Extension>) return static_cast<Extension*>(part.get());
+    }
+    return nullptr;
+  }
+
+  // ---- of all ----
+  void end_turn() {
+    // (A rollback may make another part.)
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].second->end_turn();
+  }
+  void trim() {
+    for (const auto& [tag, part] : parts_) part->trim();
+  }
+  [[nodiscard]] bool keeps_alive() const {
+    for (const auto& [tag, part] : parts_) {
+      if (part->keeps_alive()) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool in_transaction() const {
+    for (const auto& [tag, part] : parts_) {
+      if (part->in_transaction()) return true;
+    }
+    return false;
+  }
+  void release() {
+    while (!parts_.empty()) {
+      const auto last = std::move(parts_.back());
+      parts_.pop_back();
+    }
+  }
+
+ private:
+  template <class Extension>
+  static constexpr char kTag = 0;  // its address tells the kinds apart
+
+  AgentContext& agent_;
+  std::vector<std::pair<const char*, std::unique_ptr<AgentExtension>>> parts_;
+};
+
+}  // namespace hearth::extensions

@@ -1,0 +1,96 @@
+#include "extensions/basics.hpp"
+
+#include "base/escape.hpp"
+#include "extensions/abi_call.hpp"
+
+#include <chrono>
+
+namespace hearth::extensions {
+namespace {
+
+// ---- hearth.agent/1 ----
+
+hearth_status evict(const hearth_host* host, hearth_agent agent) noexcept {
+  return for_agent(host, agent,
+                   [](AgentContext& it) { return status_of(it, it.evict(), HEARTH_E_GONE); });
+}
+
+hearth_status destroy(const hearth_host* host, hearth_agent agent) noexcept {
+  return for_agent(host, agent,
+                   [](AgentContext& it) { return status_of(it, it.destroy(), HEARTH_E_GONE); });
+}
+
+// ---- hearth.clock/1 ----
+
+std::int64_t wall_ms(const hearth_host* host) noexcept {
+  return unix_millis(AbiHost::of(host).services().clock.wall_now());
+}
+
+std::uint64_t steady_ns(const hearth_host* host) noexcept {
+  const auto since = AbiHost::of(host).services().clock.steady_now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+// ---- hearth.log/1 ----
+
+constexpr std::size_t kMaxLogBytes = std::size_t{8} << 10;
+
+LogLevel level_of(std::int32_t level) {
+  switch (level) {
+    case HEARTH_LOG_DEBUG: return LogLevel::kDebug;
+    case HEARTH_LOG_WARN: return LogLevel::kWarn;
+    case HEARTH_LOG_ERROR: return LogLevel::kError;
+    default: return LogLevel::kInfo;  // a level of a newer plugin is still worth a line
+  }
+}
+
+void write_log(const hearth_host* host, hearth_agent agent, std::int32_t level,
+               hearth_bytes text) noexcept {
+  const auto bytes = bytes_of(text);
+  if (host == nullptr || !bytes) return;
+  const std::string_view line = cut_text(*bytes, kMaxLogBytes);
+  const auto of_agent = [&](AgentContext& it) {
+    it.log(level_of(level), line);
+    return hearth_status{HEARTH_OK};
+  };
+  if (agent != 0 && for_agent<WhileClosing::kWork>(host, agent, of_agent) == HEARTH_OK) return;
+  // From another thread, or from no agent: the line names the library only.
+  const AbiHost& abi = AbiHost::of(host);
+  abi.services().logger.write(level_of(level), "plugin.log",
+                              {{"library", abi.origin()}, {"text", line}});
+}
+
+// ---- hearth.random/1 ----
+
+constexpr std::size_t kMaxRandomBytes = std::size_t{1} << 20;
+
+hearth_status fill(const hearth_host* host, void* out, std::size_t size) noexcept {
+  if (host == nullptr || size > kMaxRandomBytes) return HEARTH_E_INVALID;
+  if (size == 0) return HEARTH_OK;
+  if (out == nullptr) return HEARTH_E_INVALID;
+  AbiHost::of(host).services().random.fill({static_cast<std::byte*>(out), size});
+  return HEARTH_OK;
+}
+
+constexpr hearth_agent_v1 kAgent = {.evict = evict, .destroy = destroy};
+constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
+constexpr hearth_log_v1 kLog = {.write = write_log};
+constexpr hearth_random_v1 kRandom = {.fill = fill};
+
+}  // namespace
+
+const hearth_agent_v1& agent_extension() noexcept {
+  return kAgent;
+}
+const hearth_clock_v1& clock_extension() noexcept {
+  return kClock;
+}
+const hearth_log_v1& log_extension() noexcept {
+  return kLog;
+}
+const hearth_random_v1& random_extension() noexcept {
+  return kRandom;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,58 @@
+#pragma once
+// What the operator may set for one class of agents.
+//
+// The defaults are those of configuration files (config/class_file.cpp has a row for each).
+
+#include "durable/fibers.hpp"
+#include "durable/managed_fibers.hpp"
+#include "durable/queue.hpp"
+#include "durable/schedules.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace hearth::extensions {
+
+enum class Durability {
+  kProcess,  // what was acknowledged survives the end of the process, however it ends
+  kPower,    // it survives the loss of power, and its answer waits for the device
+};
+
+// For one class of agents.
+struct ClassSettings {
+  // Bytes of any one value that an agent keeps: of SQL, its state, a snapshot, a payload. 2 MiB is
+  // what our users' platforms allow. The parts below have a limit each; an operator sets all as
+  // one.
+  static constexpr std::size_t kMaxValue = std::size_t{2} << 20;
+
+  Durability durability = Durability::kProcess;
+
+  // How long without an event before an agent leaves memory. Waking costs about a millisecond, so
+  // a minute is for the memory of clients that ask in bursts.
+  std::chrono::milliseconds idle_timeout{60'000};
+
+  // How long on_evict may take. 0: none, eviction is sudden; a kill is, too.
+  std::chrono::milliseconds evict_grace{0};
+
+  // Events in progress at once in one agent; past it they are refused.
+  std::size_t max_events = 1000;
+
+  std::size_t max_state_bytes = kMaxValue;
+  storage::PluginSqlLimits sql{.max_value_bytes = kMaxValue};
+  durable::FiberSettings fibers{.max_snapshot_bytes = kMaxValue};
+  durable::ManagedSettings managed{.max_json_bytes = kMaxValue};
+  durable::ScheduleSettings schedules{.max_payload_bytes = kMaxValue};
+  durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
+
+  // How soon an agent that kept itself alive is back at the latest when it was lost though the
+  // process lives on: when its storage failed.
+  std::chrono::milliseconds keep_alive_interval{30'000};
+
+  storage::AgentDatabaseOptions database;  // the runtime sets `sync`
+  std::string options = "{}";              // JSON object handed to the plugin
+};
+
+}  // namespace hearth::extensions

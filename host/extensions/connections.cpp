@@ -1,0 +1,324 @@
+#include "extensions/connections.hpp"
+
+#include "base/close_codes.hpp"
+#include "base/utf8.hpp"
+#include "extensions/abi_call.hpp"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace hearth::extensions {
+namespace {
+
+Error no_client() {
+  return Error{Errc::kNotFound, "no such connection"};
+}
+
+}  // namespace
+
+// ---- what it does -------------------------------------------------------------------------------
+
+ConnectionId ConnectionExtension::next(ConnectionId after, std::string_view tag) {
+  const std::vector<ConnectionId>& all = agent_.clients().all();
+  auto at = all.begin();
+  if (after != 0) {
+    // A walk through all clients asks for one after the other: begin where the last question ended.
+    const bool goes_on = last_place_ < all.size() && all[last_place_] == after;
+    at = goes_on ? all.begin() + static_cast<std::ptrdiff_t>(last_place_)
+                 : std::ranges::find(all, after);
+    if (at != all.end()) ++at;
+  }
+  for (; at != all.end(); ++at) {
+    const Client* const client = agent_.clients().find(*at);
+    if (!client->is_open() || (!tag.empty() && !client->has_tag(tag))) continue;
+    last_place_ = static_cast<std::size_t>(at - all.begin());
+    return *at;
+  }
+  return 0;
+}
+
+Result<void> ConnectionExtension::add_tag(ConnectionId id, std::string_view tag) {
+  Client* const client = agent_.clients().find(id);
+  if (client == nullptr) return no_client();
+  if (!client->deciding) return Error{Errc::kForbidden, "tags are set while a client connects"};
+  if (tag.empty() || tag.size() > Client::kMaxTagBytes || !is_valid_utf8(tag)) {
+    return Error{Errc::kInvalidArgument, "a tag is 1 to 256 bytes of UTF-8"};
+  }
+  if (client->has_tag(tag)) return {};
+  if (client->tags.size() + 1 >= Client::kMaxTags) {
+    return Error{Errc::kLimitExceeded, "a connection has at most 10 tags, its id included"};
+  }
+  client->tags.emplace_back(tag);
+  return {};
+}
+
+Result<void> ConnectionExtension::set_flags(ConnectionId id, std::uint32_t flags) {
+  Client* const client = agent_.clients().find(id);
+  if (client == nullptr) return no_client();
+  if ((flags & ~(Client::kReadonly | Client::kNoProtocol)) != 0) {
+    return Error{Errc::kUnsupported, "unknown flag"};
+  }
+  const bool protocol_changes = ((client->flags ^ flags) & Client::kNoProtocol) != 0;
+  if (protocol_changes && !client->deciding) {
+    return Error{Errc::kForbidden, "the protocol is switched off while a client connects"};
+  }
+  client->flags = flags;
+  return {};
+}
+
+Result<void> ConnectionExtension::set_attachment(ConnectionId id, std::string_view bytes) {
+  Client* const client = agent_.clients().find(id);
+  if (client == nullptr) return no_client();
+  if (bytes.size() > Client::kMaxAttachmentBytes) {
+    return Error{Errc::kLimitExceeded, "an attachment has at most 16 KiB"};
+  }
+  client->attachment = bytes;
+  return {};
+}
+
+Result<void> ConnectionExtension::check_frame(FrameKind kind, std::string_view payload) const {
+  if (payload.size() > agent_.clients().max_frame_bytes()) {
+    return Error{Errc::kLimitExceeded, "the frame is too large"};
+  }
+  if (kind == FrameKind::kText && !is_valid_utf8(payload)) {
+    return Error{Errc::kInvalidArgument, "a text frame must be UTF-8"};
+  }
+  return {};
+}
+
+Result<void> ConnectionExtension::send(ConnectionId id, FrameKind kind, std::string_view payload) {
+  Client* const client = agent_.clients().find(id);
+  if (client == nullptr || client->closing || client->state == ConnectionState::kClosed) {
+    return no_client();
+  }
+  if (client->state == ConnectionState::kWaiting) {
+    return Error{Errc::kForbidden, "the client is not connected yet: its handshake comes first"};
+  }
+  if (Result<void> fit = check_frame(kind, payload); fit.has_error()) return fit;
+  agent_.clients().send(*client, kind, payload);
+  return {};
+}
+
+Result<void> ConnectionExtension::broadcast(FrameKind kind, std::string_view payload,
+                                            std::string_view tag,
+                                            std::span<const ConnectionId> except) {
+  if (Result<void> fit = check_frame(kind, payload); fit.has_error()) return fit;
+  std::vector<ConnectionId> to;
+  for (const ConnectionId id : agent_.clients().all()) {
+    const Client* const client = agent_.clients().find(id);
+    if (client->is_open() && (tag.empty() || client->has_tag(tag)) &&
+        std::ranges::find(except, id) == except.end()) {
+      to.push_back(id);
+    }
+  }
+  if (!to.empty()) agent_.clients().send_to_many(std::move(to), kind, payload);
+  return {};
+}
+
+Result<void> ConnectionExtension::close(ConnectionId id, std::uint32_t code,
+                                        std::string_view reason) {
+  Client* const client = agent_.clients().find(id);
+  if (client == nullptr || client->closing) return no_client();
+  if (!is_agents_close_code(code)) {
+    return Error{Errc::kInvalidArgument,
+                 "not a close code that may be sent: " + std::to_string(code)};
+  }
+  if (reason.size() > kMaxCloseReason || !is_valid_utf8(reason)) {
+    return Error{Errc::kInvalidArgument, "a close reason is at most 123 bytes of UTF-8"};
+  }
+  client->closing = true;
+  agent_.clients().close(*client, static_cast<std::uint16_t>(code), reason);
+  return {};
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+static_assert(Client::kReadonly == HEARTH_CONNECTION_READONLY);
+static_assert(Client::kNoProtocol == HEARTH_CONNECTION_NO_PROTOCOL);
+static_assert(static_cast<int>(FrameKind::kText) == HEARTH_SEND_TEXT);
+static_assert(static_cast<int>(FrameKind::kBinary) == HEARTH_SEND_BINARY);
+static_assert(std::is_same_v<ConnectionId, std::uint64_t>);
+
+ConnectionExtension& connections_of(AgentContext& agent) {
+  return agent.of<ConnectionExtension>();
+}
+
+hearth_status client_gone(AgentContext& agent) {
+  return fail(agent, HEARTH_E_GONE, "the client has left");
+}
+
+// Runs `body(AgentContext&, Client&)` on a client of the agent.
+template <class Body>
+hearth_status for_connection(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                             const Body& body) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    Client* const client = it.clients().find(connection);
+    return client == nullptr ? client_gone(it) : body(it, *client);
+  });
+}
+
+hearth_status next(const hearth_host* host, hearth_agent agent, std::uint64_t after,
+                   hearth_bytes tag, std::uint64_t* connection) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto wanted = text_of(tag);
+    if (!wanted) return bad_slice(it);
+    if (connection == nullptr) return no_place(it);
+    const auto found = connections_of(it).next(after, *wanted);
+    // The end of a loop is no failure: last_error stays as it is.
+    if (found == 0) return hearth_status{HEARTH_E_NOT_FOUND};
+    *connection = found;
+    return kOk;
+  });
+}
+
+hearth_status id(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                 hearth_bytes* out) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    if (out == nullptr) return no_place(it);
+    *out = slice_of(client.client_id);
+    return kOk;
+  });
+}
+
+hearth_status client_target(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                            hearth_bytes* out) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    if (out == nullptr) return no_place(it);
+    *out = slice_of(client.target);
+    return kOk;
+  });
+}
+
+hearth_status client_header(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                            hearth_bytes name, hearth_bytes* value) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    const auto wanted = bytes_of(name);
+    if (!wanted) return bad_slice(it);
+    if (value == nullptr) return no_place(it);
+    const std::string* const found = find_header(client.headers, *wanted);
+    if (found == nullptr) return hearth_status{HEARTH_E_NOT_FOUND};
+    *value = slice_of(*found);
+    return kOk;
+  });
+}
+
+hearth_status add_tag(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                      hearth_bytes tag) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(tag);
+    if (!text) return bad_slice(it);
+    return status_of(it, connections_of(it).add_tag(connection, *text), HEARTH_E_GONE);
+  });
+}
+
+hearth_status tag_at(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                     std::uint32_t index, hearth_bytes* out) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    if (out == nullptr) return no_place(it);
+    if (index > client.tags.size()) return hearth_status{HEARTH_E_NOT_FOUND};
+    *out = slice_of(index == 0 ? client.client_id : client.tags[index - 1]);
+    return kOk;
+  });
+}
+
+hearth_status flags(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                    std::uint32_t* out) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    if (out == nullptr) return no_place(it);
+    *out = client.flags;
+    return kOk;
+  });
+}
+
+hearth_status set_flags(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                        std::uint32_t value) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    return status_of(it, connections_of(it).set_flags(connection, value), HEARTH_E_GONE);
+  });
+}
+
+hearth_status attachment(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                         hearth_bytes* out) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    if (out == nullptr) return no_place(it);
+    *out = slice_of(client.attachment);
+    return kOk;
+  });
+}
+
+hearth_status set_attachment(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                             hearth_bytes value) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(value);
+    if (!bytes) return bad_slice(it);
+    return status_of(it, connections_of(it).set_attachment(connection, *bytes), HEARTH_E_GONE);
+  });
+}
+
+// A frame's payload: text must be UTF-8, or the client would drop the connection.
+std::optional<std::string_view> payload_of(std::uint32_t kind, hearth_bytes payload) {
+  return kind == HEARTH_SEND_TEXT ? text_of(payload) : bytes_of(payload);
+}
+
+bool is_kind(std::uint32_t kind) {
+  return kind == HEARTH_SEND_TEXT || kind == HEARTH_SEND_BINARY;
+}
+
+hearth_status send(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                   std::uint32_t kind, hearth_bytes payload) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+    const auto bytes = payload_of(kind, payload);
+    if (!bytes) return bad_slice(it);
+    return status_of(it, connections_of(it).send(connection, FrameKind{kind}, *bytes),
+                     HEARTH_E_GONE);
+  });
+}
+
+hearth_status broadcast(const hearth_host* host, hearth_agent agent, std::uint32_t kind,
+                        hearth_bytes payload, hearth_bytes tag, const std::uint64_t* except,
+                        std::size_t except_count) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+    const auto bytes = payload_of(kind, payload);
+    const auto wanted = text_of(tag);
+    if (!bytes || !wanted || (except == nullptr && except_count != 0)) return bad_slice(it);
+    const std::span<const std::uint64_t> left_out(except, except_count);
+    return status_of(it, connections_of(it).broadcast(FrameKind{kind}, *bytes, *wanted, left_out));
+  });
+}
+
+hearth_status close(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                    std::uint32_t code, hearth_bytes reason) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(reason);
+    if (!text) return bad_slice(it);
+    return status_of(it, connections_of(it).close(connection, code, *text), HEARTH_E_GONE);
+  });
+}
+
+constexpr hearth_connections_v1 kConnections = {.next = next,
+                                                .id = id,
+                                                .target = client_target,
+                                                .header = client_header,
+                                                .add_tag = add_tag,
+                                                .tag = tag_at,
+                                                .flags = flags,
+                                                .set_flags = set_flags,
+                                                .attachment = attachment,
+                                                .set_attachment = set_attachment,
+                                                .send = send,
+                                                .broadcast = broadcast,
+                                                .close = close};
+
+}  // namespace
+
+const hearth_connections_v1& connections_extension() noexcept {
+  return kConnections;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,131 @@
+#pragma once
+// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each is a line of
+// the log and a count.
+
+#include "base/logger.hpp"
+#include "base/metrics.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace hearth::extensions {
+
+// subject   steps
+// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told;
+//           recovery:dead -> expired run:interrupted -> recovery:detected -> recovery:attempt ->
+//           recovery:handled | recovery:skipped | recovery:failed (-> recovery:attempt, later) |
+//           recovery:dead
+// schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
+//           while nobody could run it); missing_callback (it is kept); duplicate_warning
+// queue     create -> retry -> error | dead
+// alarm     woken: an agent was woken because its time had come; class_missing, no_room: it could
+//           not be, and will be later
+enum class DurableEvent : std::uint8_t {
+  kFiberRunStarted,
+  kFiberRunCompleted,
+  kFiberRunFailed,
+  kFiberRunInterrupted,    // an instance found a run that an earlier one had begun and did not end
+  kFiberRecoveryDetected,  // an instance found a fiber of an earlier one that must be recovered
+  kFiberRecoveryAttempt,
+  kFiberRecoveryHandled,
+  kFiberRecoverySkipped,
+  kFiberRecoveryFailed,
+  kFiberRecoveryDead,
+  kFiberCancelled,
+  kFiberExpired,    // dead for as long as such ones are kept: its row has gone
+  kFiberNeverTold,  // the agent heard of its end too often without surviving it; the record stays
+  kScheduleCreate,
+  kScheduleExecute,
+  kScheduleRetry,
+  kScheduleError,
+  kScheduleCancel,
+  kScheduleDuplicateWarning,
+  kScheduleMissed,
+  kScheduleMissingCallback,
+  kQueueCreate,
+  kQueueRetry,
+  kQueueError,
+  kQueueDead,
+  kAlarmWoken,
+  kAlarmClassMissing,
+  kAlarmNoRoom,
+};
+
+struct DurableEventTraits {
+  std::string_view name;     // stable: people search and alert by it
+  LogLevel level;            // routine that may come every second for ever is kDebug
+  std::string_view subject;  // the log field that holds the id; empty: there is none
+};
+
+// In the order of the enumerators.
+inline constexpr std::array kDurableEvents = {
+    DurableEventTraits{"fiber:run:started", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:run:completed", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:run:failed", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:run:interrupted", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:recovery:detected", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:recovery:attempt", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:recovery:handled", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:recovery:skipped", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:recovery:failed", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:recovery:dead", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:cancelled", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:expired", LogLevel::kInfo, "fiber"},
+    DurableEventTraits{"fiber:never_told", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"schedule:create", LogLevel::kDebug, "schedule"},
+    DurableEventTraits{"schedule:execute", LogLevel::kDebug, "schedule"},
+    DurableEventTraits{"schedule:retry", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"schedule:error", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"schedule:cancel", LogLevel::kDebug, "schedule"},
+    DurableEventTraits{"schedule:duplicate_warning", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"schedule:missed", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"schedule:missing_callback", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"queue:create", LogLevel::kDebug, "item"},
+    DurableEventTraits{"queue:retry", LogLevel::kWarn, "item"},
+    DurableEventTraits{"queue:error", LogLevel::kWarn, "item"},
+    DurableEventTraits{"queue:dead", LogLevel::kWarn, "item"},
+    DurableEventTraits{"alarm:woken", LogLevel::kDebug, ""},
+    DurableEventTraits{"alarm:class_missing", LogLevel::kDebug, ""},
+    DurableEventTraits{"alarm:no_room", LogLevel::kDebug, ""},
+};
+inline constexpr std::size_t kDurableEventCount = kDurableEvents.size();
+static_assert(kDurableEventCount == static_cast<std::size_t>(DurableEvent::kAlarmNoRoom) + 1);
+
+[[nodiscard]] constexpr const DurableEventTraits& traits_of(DurableEvent event) {
+  return kDurableEvents[static_cast<std::size_t>(event)];
+}
+
+// Promises   report() writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at
+//            the event's level (no field for an empty id or detail) and adds one to
+//            hearth_durable_events_total{class,event}, whatever the log's level.
+// Bounded    Labels are classes and kDurableEvents only; names of agents, ids and details reach the
+//            log alone, which cuts and escapes them.
+// Threads    One a shard, on its thread.
+// Lifetime   The logger and the metrics outlive it.
+class DurableEvents {
+ public:
+  DurableEvents(Logger& logger, Metrics& metrics) : logger_(logger), metrics_(metrics) {}
+  DurableEvents(const DurableEvents&) = delete;
+  DurableEvents& operator=(const DurableEvents&) = delete;
+
+  // `agent_class`: the class's own name ("ChatRoom"). A step that the caller commits is reported
+  // after its commit; one that joins the running turn is reported when it is made, and if that turn
+  // is lost, agent.storage_failed follows.
+  void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
+              std::string_view id, std::string_view detail = {});
+
+ private:
+  using Counters = std::array<Counter*, kDurableEventCount>;
+  Counters& counters_of(std::string_view agent_class);
+
+  Logger& logger_;
+  Metrics& metrics_;
+  std::map<std::string, Counters, std::less<>> counters_;  // by class
+};
+
+}  // namespace hearth::extensions

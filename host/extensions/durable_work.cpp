@@ -1,0 +1,319 @@
+#include "extensions/durable_work.hpp"
+
+#include "durable/jobs.hpp"
+#include "json/json_scanner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace hearth::extensions {
+namespace {
+
+constexpr std::size_t kMaxTelling = 8;  // settled fibers that one agent is told of at once
+constexpr std::size_t kMaxWarned = 100;
+constexpr int kSweepsAtOnce = 10;
+constexpr std::chrono::minutes kSweepEvery{1};
+constexpr std::chrono::milliseconds kLookAgain{1'000};  // at work that is due and cannot begin
+
+// By value: error() gives a copy.
+std::string error_text(const Result<std::string_view>& outcome) {
+  return outcome ? std::string() : outcome.error().message;
+}
+
+bool has_code(const Result<std::string_view>& outcome, Errc code) {
+  return outcome.has_error() && outcome.error().code == code;
+}
+
+// The class has no such callback.
+bool is_missing(const Result<std::string_view>& outcome) {
+  return has_code(outcome, Errc::kNotFound) || has_code(outcome, Errc::kUnsupported);
+}
+
+std::string name_in(std::string_view record) {
+  std::array wanted = {WantedMember{"name", {}}};
+  // What the record holds may have used up all the depth that is allowed.
+  if (!scan_unbounded_json_object(record, wanted) || wanted[0].json.empty()) return {};
+  return decode_json_string(wanted[0].json);
+}
+
+}  // namespace
+
+DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentKey& agent,
+                         const Clock& clock, Random& random, const ClassSettings& settings,
+                         DurableEvents& events, StopPointsAtCommit& stops)
+    : database_(database),
+      agent_(agent),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      events_(events),
+      stops_(stops),
+      fibers_(database, clock, random, settings.fibers) {}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void DurableWork::load() {
+  if (!database_.exists()) return;
+  durable::Jobs jobs(database_);
+  if (!jobs.exists()) return;
+  fibers_.load();
+  if (jobs.has_any(durable::JobKind::kManaged)) managed();
+  if (jobs.has_any(durable::JobKind::kSchedule)) schedules();
+  if (jobs.has_any(durable::JobKind::kItem)) queue();
+  report_notes();
+}
+
+void DurableWork::close() {
+  fibers_.close();
+  if (managed_) managed_->close();
+  if (schedules_) schedules_->close();
+  if (queue_) queue_->close();
+}
+
+void DurableWork::interrupt_on_purpose() {
+  fibers_.interrupt_on_purpose();
+  if (managed_) managed_->interrupt_on_purpose();
+  if (schedules_) schedules_->interrupt_on_purpose();
+  if (queue_) queue_->interrupt_on_purpose();
+}
+
+durable::ManagedFibers& DurableWork::managed() {
+  if (!managed_) {
+    managed_ = std::make_unique<durable::ManagedFibers>(database_, fibers_, clock_, random_,
+                                                        settings_.managed);
+    managed_->load();
+  }
+  return *managed_;
+}
+
+durable::Schedules& DurableWork::schedules() {
+  if (!schedules_) {
+    schedules_ =
+        std::make_unique<durable::Schedules>(database_, clock_, random_, settings_.schedules);
+    schedules_->load();
+  }
+  return *schedules_;
+}
+
+durable::Queue& DurableWork::queue() {
+  if (!queue_) {
+    queue_ = std::make_unique<durable::Queue>(database_, clock_, random_, settings_.queue);
+    queue_->load();
+  }
+  return *queue_;
+}
+
+bool DurableWork::is_managed(std::string_view fiber_id) {
+  return managed_ && managed_->is_managed(fiber_id);
+}
+
+void DurableWork::warn_of_duplicates(std::string_view callback) {
+  if (!warned_) warned_ = std::make_unique<std::vector<std::string>>();
+  if (warned_->size() >= kMaxWarned || std::ranges::find(*warned_, callback) != warned_->end())
+    return;
+  warned_->emplace_back(callback);
+  report(DurableEvent::kScheduleDuplicateWarning, "",
+         "\"" + std::string(callback) +
+             "\" is scheduled whenever the agent starts, each time anew; say whether it is "
+             "idempotent");
+}
+
+// ---- what is due --------------------------------------------------------------------------------
+
+std::optional<DueWork> DurableWork::next(bool may_recover) {
+  constexpr unsigned kKinds = 4;
+  for (unsigned tried = 0; tried < kKinds; ++tried) {
+    turn_ = (turn_ + 1) % kKinds;
+    std::optional<DueWork> work;
+    if (turn_ == 0) work = next_run();
+    if (turn_ == 1) work = next_item();
+    if (turn_ == 2) work = next_to_tell();
+    if (turn_ == 3 && may_recover) work = next_recovery();
+    if (work) return work;
+  }
+  sweep();
+  return std::nullopt;
+}
+
+std::optional<DueWork> DurableWork::next_run() {
+  if (!schedules_) return std::nullopt;
+  auto run = schedules_->begin_due();
+  report_notes();
+  if (!run) return std::nullopt;
+  stop_point("schedule.claim.written");
+  return DueWork{EventKind::kSchedule,          std::move(run->id),   run->run,
+                 std::move(run->callback),      std::move(run->body), settings_.schedules.timeout,
+                 DurableEvent::kScheduleExecute};
+}
+
+std::optional<DueWork> DurableWork::next_item() {
+  if (!queue_) return std::nullopt;
+  auto item = queue_->begin_next();
+  report_notes();
+  if (!item) return std::nullopt;
+  stop_point("queue.claim.written");
+  return DueWork{
+      EventKind::kQueueItem, std::move(item->id),     0,           std::move(item->callback),
+      std::move(item->body), settings_.queue.timeout, std::nullopt};
+}
+
+std::optional<DueWork> DurableWork::next_to_tell() {
+  if (!managed_ || telling_ >= kMaxTelling) return std::nullopt;
+  auto change = managed_->next_untold();
+  for (const std::string& id : managed_->take_never_told())
+    report(DurableEvent::kFiberNeverTold, id, "interrupted again and again while it was told");
+  if (!change) return std::nullopt;
+  stop_point("managed.tell.written");
+  ++telling_;
+  std::string name = name_in(change->record);
+  return DueWork{EventKind::kFiberSettled,
+                 std::move(change->id),
+                 0,
+                 std::move(name),
+                 std::move(change->record),
+                 settings_.fibers.recovery_timeout,
+                 std::nullopt};
+}
+
+// What retention removes goes in small portions, when nothing else is to be done.
+void DurableWork::sweep() {
+  if (clock_.steady_now() < next_sweep_) return;
+  next_sweep_ = clock_.steady_now() + kSweepEvery;
+  for (int portion = 0; managed_ && portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
+  }
+  for (int portion = 0; portion < kSweepsAtOnce; ++portion) {
+    const std::vector<std::string> expired = fibers_.sweep();
+    for (const std::string& id : expired)
+      report(DurableEvent::kFiberExpired, id, "dead, and kept as long as fibers.keep_failed says");
+    if (expired.empty()) break;
+  }
+}
+
+bool DurableWork::due() const {
+  if (schedules_ && schedules_->due()) return true;
+  if (queue_ && queue_->due()) return true;
+  return managed_ && telling_ < kMaxTelling && managed_->due();
+}
+
+bool DurableWork::recovery_due() const {
+  if (planning_ || offers_.size() >= parallel_) return false;
+  return held_ || fibers_.due();
+}
+
+bool DurableWork::empty() const {
+  return !managed_ && !schedules_ && !queue_ && fibers_.wake().none() && !fibers_.may_have_dead();
+}
+
+durable::Wake DurableWork::wake() const {
+  durable::Wake wake = fibers_.wake();
+  if (managed_) wake = either(wake, managed_->wake());
+  if (schedules_) wake = either(wake, schedules_->wake());
+  if (queue_) wake = either(wake, queue_->wake());
+  return wake;
+}
+
+std::optional<std::int64_t> DurableWork::next_look_ms() const {
+  const std::int64_t now = now_ms();
+  const auto soon = [now](const durable::Wake& wake) -> std::optional<std::int64_t> {
+    if (!wake.at_ms || *wake.at_ms > now) return wake.at_ms;
+    return now + kLookAgain.count();
+  };
+  std::optional<std::int64_t> at = fibers_.wake().at_ms;
+  if (at && *at <= now) {
+    at.reset();
+    // The moment may be that of one whose hook goes on, and hide the later one of another that
+    // could begin beside it.
+    if (!offers_.empty() && offers_.size() < parallel_) at = now + kLookAgain.count();
+  }
+  if (managed_) at = durable::earliest(at, soon(managed_->wake()));
+  if (schedules_) at = durable::earliest(at, soon(schedules_->wake()));
+  if (queue_) at = durable::earliest(at, soon(queue_->wake()));
+  return at;
+}
+
+// ---- what becomes of it -------------------------------------------------------------------------
+
+void DurableWork::ended(const DueWork& work, const Result<std::string_view>& outcome) {
+  switch (work.kind) {
+    case EventKind::kSchedule: return run_ended(work, outcome);
+    case EventKind::kQueueItem: return item_ended(work, outcome);
+    case EventKind::kFiberSettled:
+      --telling_;
+      return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported));
+    case EventKind::kFibersRecovered: return plan_ended(outcome);
+    case EventKind::kFiberRecovered: return offer_ended(work.id, outcome);
+    default: return;
+  }
+}
+
+void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>& outcome) {
+  using durable::RunOutcome;
+  using Next = durable::ScheduleEnd::Next;
+  const RunOutcome how = outcome               ? RunOutcome::kDone
+                         : is_missing(outcome) ? RunOutcome::kMissing
+                                               : RunOutcome::kFailed;
+  const durable::ScheduleEnd end = schedules_->ended(work.run, how, error_text(outcome));
+  stop_point("schedule.end.written");
+  stops_.add("schedule.end.committed");
+  if (end.next == Next::kMissing) {
+    report(DurableEvent::kScheduleMissingCallback, work.id, work.name);
+  } else if (end.next == Next::kRetry) {
+    report(DurableEvent::kScheduleRetry, work.id, error_text(outcome));
+  } else if (how != RunOutcome::kDone) {
+    report(DurableEvent::kScheduleError, work.id, error_text(outcome));
+  }
+  report_notes();
+}
+
+void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>& outcome) {
+  using Next = durable::QueueEnd::Next;
+  const bool missing = is_missing(outcome);
+  const durable::QueueEnd end = queue_->ended(outcome.has_value(), missing, error_text(outcome));
+  stop_point("queue.end.written");
+  stops_.add("queue.end.committed");
+  if (end.next == Next::kRetry) report(DurableEvent::kQueueRetry, work.id, error_text(outcome));
+  if (end.next == Next::kDead) {
+    if (!missing) report(DurableEvent::kQueueError, work.id, error_text(outcome));
+    report(DurableEvent::kQueueDead, work.id,
+           missing ? std::string(work.name) : error_text(outcome));
+  }
+}
+
+// ---- reports ------------------------------------------------------------------------------------
+
+void DurableWork::report_notes() {
+  using What = durable::Schedules::Note::What;
+  if (schedules_) {
+    for (const auto& note : schedules_->take_notes()) {
+      const std::string detail =
+          "\"" + note.callback + "\", " + std::to_string(note.count) + " times";
+      switch (note.what) {
+        case What::kMissed: report(DurableEvent::kScheduleMissed, note.id, detail); break;
+        case What::kOverlapped:
+          report(DurableEvent::kScheduleMissed, note.id, detail + ": the last run was not over");
+          break;
+        case What::kDead:
+          report(DurableEvent::kScheduleError, note.id, note.reason + ": it is dead");
+          break;
+        case What::kPutOff:
+          report(DurableEvent::kScheduleError, note.id,
+                 note.reason + ": it is kept and looked at again");
+          break;
+        case What::kManyDue:
+          report(DurableEvent::kScheduleDuplicateWarning, note.id, detail + " due at once");
+          break;
+      }
+    }
+  }
+  if (queue_) {
+    for (const std::string& id : queue_->take_dead())
+      report(DurableEvent::kQueueDead, id, "interrupted again and again without an end");
+  }
+}
+
+void DurableWork::report(DurableEvent event, std::string_view id, std::string_view detail) {
+  events_.report(event, agent_.agent_class, agent_.name, id, detail);
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,167 @@
+#pragma once
+// The durable work of one live agent as one thing: fibers, managed fibers, schedules and the queue.
+// It says what is due next and what becomes of it; LiveAgent delivers it.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "base/stop_point.hpp"
+#include "durable/fibers.hpp"
+#include "durable/managed_fibers.hpp"
+#include "durable/queue.hpp"
+#include "durable/schedules.hpp"
+#include "durable/wake.hpp"
+#include "extensions/class_settings.hpp"
+#include "extensions/durable_events.hpp"
+#include "extensions/types.hpp"
+#include "storage/agent_database.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::extensions {
+
+// One thing that is due and begins now, as an event.
+struct DueWork {
+  EventKind kind{};
+  std::string id;         // of the schedule, the item or the fiber; empty: the plan of a recovery
+  std::uint64_t run = 0;  // kSchedule
+  std::string name;       // of the event
+  std::string body;
+  std::chrono::milliseconds timeout{};
+  std::optional<DurableEvent> step;  // to be reported once it is on disk that it begins
+};
+
+// kind               at once                       ends as (outcome of the event)
+// kSchedule          schedules.max_running         OK, NOT_FOUND or UNSUPPORTED (no such callback),
+//                    any other error
+// kQueueItem         1                             the same
+// kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
+// kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
+// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
+//                    UNSUPPORTED (refused), any other error;
+//                                                  or before, by continued()
+//
+// Promises
+//  P1 Fair       Of the kinds that are due each has its turn: one that is always due again holds
+//                back none of the others.
+//  P2 Claimed    What next() gives is claimed in the open transaction. It is delivered after the
+//                caller has committed that.
+//  P3 One turn   ended() writes into the open transaction: the end of a piece of work commits with
+//                its last writes.
+//  P4 Planned    When several fibers are to be recovered, the plan is asked for before the first is
+//                offered. The oldest is claimed before that, so that a plan that kills the process
+//                is followed by a wait, as a hook is.
+//  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
+//                it has one.
+//
+// Threads    The agent's shard.  Lifetime  close() before the database is closed.
+// Failure    StorageError.
+class DurableWork {
+ public:
+  // The references outlive it; `agent` is whom the reports are about.
+  DurableWork(storage::AgentDatabase& database, const storage::AgentKey& agent, const Clock& clock,
+              Random& random, const ClassSettings& settings, DurableEvents& events,
+              StopPointsAtCommit& stops);
+
+  // What an earlier instance left. Once, before anything else.
+  void load();
+  // Gives up what holds the database; only wake() and the questions may be called afterwards.
+  void close();
+  // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.
+  void interrupt_on_purpose();
+
+  // ---- the parts; each but the first is made when first asked for ----
+  durable::Fibers& fibers() { return fibers_; }
+  durable::ManagedFibers& managed();
+  durable::Schedules& schedules();
+  durable::Queue& queue();
+  [[nodiscard]] bool is_managed(std::string_view fiber_id);
+  // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
+  // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
+  // decides nothing any more.
+  void continued(std::string_view fiber_id);
+  // A schedule without a word on repetition was made while the agent started: told once a callback.
+  void warn_of_duplicates(std::string_view callback);
+
+  // ---- for the parts' own steps ----
+  // A line of the log, and a count.
+  void report(DurableEvent event, std::string_view id, std::string_view detail = {});
+  // Named when what is written now has been committed.
+  void stop_at_commit(StopPoint place) { stops_.add(place); }
+
+  // ---- what is due ----
+  // The next thing that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
+  std::optional<DueWork> next(bool may_recover);
+  // What next() gave is over.
+  void ended(const DueWork& work, const Result<std::string_view>& outcome);
+
+  // next(false) would probably find something.
+  [[nodiscard]] bool due() const;
+  // next(true) would find something to recover.
+  [[nodiscard]] bool recovery_due() const;
+  // The plan is in progress, or a hook that has not continued its fiber.
+  [[nodiscard]] bool recovering() const { return planning_ || !offers_.empty(); }
+  // Nothing of it is there, and nothing ever was in this instance.
+  [[nodiscard]] bool empty() const;
+  // No work is under way that only memory knows. (Runs and hooks are events in progress; their
+  // agent is not idle.)
+  [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
+
+  [[nodiscard]] durable::Wake wake() const;
+  // When to look at next() again, though nothing happens meanwhile: work that is due and cannot
+  // begin is looked at now and then, recovery that is due is not: it waits for a permit.
+  [[nodiscard]] std::optional<std::int64_t> next_look_ms() const;
+
+ private:
+  std::optional<DueWork> next_run();
+  std::optional<DueWork> next_item();
+  std::optional<DueWork> next_to_tell();
+  std::optional<DueWork> next_recovery();
+  std::optional<durable::Interrupted> next_interrupted();
+  DueWork ask_for_plan(const std::vector<durable::Interrupted>& others);
+  DueWork offer(durable::Interrupted fiber);
+  void sweep();
+
+  void run_ended(const DueWork& work, const Result<std::string_view>& outcome);
+  void item_ended(const DueWork& work, const Result<std::string_view>& outcome);
+  void plan_ended(const Result<std::string_view>& outcome);
+  void offer_ended(const std::string& id, const Result<std::string_view>& outcome);
+  void hook_failed(const std::string& id, std::string_view why);
+  void report_notes();
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+
+  storage::AgentDatabase& database_;
+  const storage::AgentKey& agent_;
+  const Clock& clock_;
+  Random& random_;
+  const ClassSettings& settings_;
+  DurableEvents& events_;
+  StopPointsAtCommit& stops_;
+
+  durable::Fibers fibers_;
+  std::unique_ptr<durable::ManagedFibers> managed_;
+  std::unique_ptr<durable::Schedules> schedules_;
+  std::unique_ptr<durable::Queue> queue_;
+
+  unsigned turn_ = 0;  // whose turn it was
+  std::size_t telling_ = 0;
+  SteadyTime next_sweep_{};
+
+  // ---- recovery ----
+  std::vector<std::string> offers_;  // ids of those whose hooks are to decide
+  bool planned_ = false;             // the plan was asked for
+  bool planning_ = false;            // and is in progress
+  std::size_t parallel_ = 1;
+  std::optional<durable::Interrupted> held_;          // claimed before the plan was asked for
+  std::vector<std::string> order_;                    // of the plan, until held_ has had its place
+  std::unique_ptr<std::vector<std::string>> warned_;  // callbacks, see warn_of_duplicates()
+};
+
+}  // namespace hearth::extensions

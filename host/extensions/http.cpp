@@ -1,0 +1,113 @@
+#include "extensions/http.hpp"
+
+#include "base/http_token.hpp"
+#include "extensions/abi_call.hpp"
+
+#include <string>
+
+namespace hearth::extensions {
+namespace {
+
+// Of the response's head, as ext/http.h says; and a length that clients and proxies still take.
+constexpr std::size_t kMaxHeaders = 64;
+constexpr std::size_t kMaxHeaderNameBytes = 256;
+constexpr std::size_t kMaxHeaderValueBytes = std::size_t{8} << 10;
+
+// Runs `body(AgentContext&, RequestView&)` on a request that the agent is answering.
+template <class Body>
+hearth_status for_request(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                          const Body& body) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    auto request = it.calls().request(call);
+    if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+    return body(it, *request);
+  });
+}
+
+hearth_status request_target(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                             hearth_bytes* out) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    if (out == nullptr) return no_place(it);
+    *out = slice_of(request.target);
+    return kOk;
+  });
+}
+
+hearth_status request_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                             hearth_bytes name, hearth_bytes* value) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    const auto wanted = bytes_of(name);
+    if (!wanted) return bad_slice(it);
+    if (value == nullptr) return no_place(it);
+    const std::string* const found = find_header(*request.headers, *wanted);
+    if (found == nullptr) return hearth_status{HEARTH_E_NOT_FOUND};
+    *value = slice_of(*found);
+    return kOk;
+  });
+}
+
+hearth_status request_header_at(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                                std::uint32_t index, hearth_bytes* name,
+                                hearth_bytes* value) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    if (name == nullptr || value == nullptr) return no_place(it);
+    if (index >= request.headers->size()) return hearth_status{HEARTH_E_NOT_FOUND};
+    const auto& [its_name, its_value] = (*request.headers)[index];
+    *name = slice_of(its_name);
+    *value = slice_of(its_value);
+    return kOk;
+  });
+}
+
+hearth_status too_late(AgentContext& agent) {
+  return fail(agent, HEARTH_E_FORBIDDEN, "the head of the response has already left");
+}
+
+hearth_status set_status(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                         std::uint32_t status) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    if (request.response == nullptr) return too_late(it);
+    if (status < 200 || status > 599) {
+      return fail(it, HEARTH_E_INVALID, "a response's status is 200 to 599");
+    }
+    request.response->status = status;
+    return kOk;
+  });
+}
+
+hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                         hearth_bytes name, hearth_bytes value) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    const auto its_name = bytes_of(name);
+    const auto its_value = bytes_of(value);
+    if (!its_name || !its_value) return bad_slice(it);
+    if (request.response == nullptr) return too_late(it);
+    if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
+      return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
+    }
+    if (!is_http_token(*its_name) || !is_http_field_value(*its_value)) {
+      return fail(it, HEARTH_E_INVALID, "not a header's name and value");
+    }
+    if (is_host_owned_header(*its_name))
+      return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
+    if (request.response->headers.size() >= kMaxHeaders) {
+      return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");
+    }
+    request.response->headers.emplace_back(*its_name, *its_value);
+    return kOk;
+  });
+}
+
+constexpr hearth_http_v1 kHttp = {.target = request_target,
+                                  .header = request_header,
+                                  .header_at = request_header_at,
+                                  .set_status = set_status,
+                                  .add_header = add_header};
+
+}  // namespace
+
+const hearth_http_v1& http_extension() noexcept {
+  return kHttp;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,10 @@
+#pragma once
+// hearth.http/1: the host's side, over AgentCalls::request(). It keeps nothing of an agent.
+
+#include <hearth/ext/http.h>
+
+namespace hearth::extensions {
+
+[[nodiscard]] const hearth_http_v1& http_extension() noexcept;
+
+}  // namespace hearth::extensions

@@ -1,0 +1,270 @@
+#include "extensions/managed_fibers.hpp"
+
+#include "base/escape.hpp"
+#include "base/stop_point.hpp"
+#include "base/utf8.hpp"
+#include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
+
+#include <utility>
+
+namespace hearth::extensions {
+
+// ---- what it does -------------------------------------------------------------------------------
+
+using durable::FiberStatus;
+
+Result<durable::ManagedFibers::Started> ManagedFiberExtension::start(
+    const durable::ManagedRequest& request) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto started = agent_.work().managed().start(request);
+  if (started.has_error() || started->fiber == 0) return started;
+  const std::string name(request.name);  // may lie in a row that the commit ends
+  stop_point("managed.start.written");
+  agent_.commit_now();  // the record is on disk before the work's first instruction
+  stop_point("managed.start.committed");
+  agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
+  return started;
+}
+
+Result<std::uint64_t> ManagedFiberExtension::resume(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto fiber = agent_.work().managed().resume(id);
+  if (fiber.has_error()) return fiber.error();
+  const std::string its_id(id);  // may lie in a row that the commit ends
+  stop_point("managed.resume.written");
+  agent_.commit_now();
+  stop_point("managed.resume.committed");
+  agent_.fiber_continued(its_id);
+  return *fiber;
+}
+
+Result<std::string> ManagedFiberExtension::settle(std::uint64_t fiber, FiberStatus status,
+                                                  std::string_view body) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto change = agent_.work().managed().settle(fiber, status, body);
+  if (change.has_error()) return change.error();
+  stop_point("managed.settle.written");
+  agent_.work().stop_at_commit("managed.settle.committed");
+  agent_.work().report(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
+                       : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
+                                                         : DurableEvent::kFiberRunFailed,
+                       change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
+  return std::move(change->record);
+}
+
+Result<std::string> ManagedFiberExtension::inspect(std::string_view id, std::string_view key) {
+  return agent_.work().managed().inspect(id, key);
+}
+
+Result<std::string> ManagedFiberExtension::list(const durable::ManagedFilter& filter) {
+  return agent_.work().managed().list(filter);
+}
+
+Result<void> ManagedFiberExtension::cancel(std::string_view id, std::string_view key,
+                                           std::string_view reason) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto change = agent_.work().managed().cancel(id, key, reason);
+  if (change.has_error()) return change.error();
+  stop_point("managed.cancel.written");
+  agent_.work().stop_at_commit("managed.cancel.committed");
+  agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
+  return {};
+}
+
+Result<void> ManagedFiberExtension::resolve(std::string_view id, std::string_view outcome) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto change = agent_.work().managed().resolve(id, outcome);
+  if (change.has_error()) return change.error();
+  return {};
+}
+
+Result<void> ManagedFiberExtension::retry(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().managed().retry(id);
+}
+
+Result<std::uint64_t> ManagedFiberExtension::remove(const durable::ManagedFilter& filter) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().managed().remove(filter);
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kRecordsListedByDefault = 50;
+constexpr std::size_t kMostRecordsListed = 100;
+constexpr std::size_t kRemovedByDefault = 100;
+constexpr std::size_t kMostRemoved = 500;
+constexpr std::uint32_t kAllStatuses = 127;
+constexpr std::size_t kMaxReasonBytes = 4096;
+
+// A text for people, from code that has failed: it must not fail for its bytes as well. What is no
+// UTF-8 becomes U+FFFD.
+std::string readable_reason(std::string_view text) {
+  text = cut_text(text, kMaxReasonBytes);
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string json;
+  append_json_string(json, text);
+  return decode_json_string(json);
+}
+
+hearth_status start_managed(const hearth_host* host, hearth_agent agent,
+                            const hearth_fiber_request* request, hearth_fiber* fiber,
+                            hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(request);
+    if (!given) return bad_struct(it);
+    const auto name = text_of(given->name);
+    const auto id = text_of(given->id);
+    const auto key = text_of(given->key);
+    const auto input = text_of(given->input);
+    const auto metadata = text_of(given->metadata);
+    if (!name || !id || !key || !input || !metadata) return bad_slice(it);
+    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
+    if (given->policy > HEARTH_FIBER_REPLACE || given->reserved != 0)
+      return fail(it, HEARTH_E_INVALID, "policy is one of HEARTH_FIBER_JOIN, _REJECT and _REPLACE");
+    durable::ManagedRequest wanted;
+    wanted.policy = static_cast<durable::SettledKey>(given->policy);
+    wanted.name = *name;
+    wanted.id = *id;
+    wanted.key = *key;
+    wanted.input = *input;
+    wanted.metadata = *metadata;
+    wanted.max_retries = given->max_retries;
+    wanted.retry_base_ms = given->retry_base_ms;
+    wanted.retry_max_ms = given->retry_max_ms;
+    auto started = ManagedFiberExtension(it).start(wanted);
+    if (!started) return fail(it, started.error());
+    *fiber = started->fiber;
+    lend(it, std::move(started->record), record);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status resume_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             hearth_fiber* fiber) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
+    const auto resumed = ManagedFiberExtension(it).resume(*text);
+    if (!resumed) return fail(it, resumed.error());
+    *fiber = *resumed;
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status settle_managed(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                             std::uint32_t status, hearth_bytes body,
+                             hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(body);
+    if (!bytes) return bad_slice(it);
+    const bool failed = status == HEARTH_FIBER_ERROR || status == HEARTH_FIBER_ABORTED;
+    if (!failed && status != HEARTH_FIBER_COMPLETED)
+      return fail(it, HEARTH_E_INVALID, "work ends as COMPLETED, ERROR or ABORTED");
+    if (!failed && !is_valid_utf8(*bytes)) return bad_slice(it);
+    const std::string reason = failed ? readable_reason(*bytes) : std::string();
+    auto settled = ManagedFiberExtension(it).settle(fiber, static_cast<FiberStatus>(status),
+                                                    failed ? std::string_view(reason) : *bytes);
+    if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+    lend(it, std::move(settled.value()), record);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status inspect_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                              hearth_bytes key, hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto its_key = text_of(key);
+    if (!its_id || !its_key) return bad_slice(it);
+    return lend_result(it, ManagedFiberExtension(it).inspect(*its_id, *its_key), record);
+  });
+}
+
+// The filter that list() and remove() share; HEARTH_OK if it is one. Its views are the plugin's.
+hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* filter,
+                                std::size_t by_default, std::size_t most,
+                                durable::ManagedFilter& wanted) {
+  const auto given = read_struct(filter);
+  if (!given) return bad_struct(it);
+  const auto name = text_of(given->name);
+  const auto after = text_of(given->after);
+  if (!name || !after) return bad_slice(it);
+  const auto limit = read_limit(given->limit, by_default, most);
+  if (!limit || given->statuses > kAllStatuses || given->dead > 1)
+    return fail(it, HEARTH_E_INVALID, "a filter of fibers has an impossible number");
+  wanted = {given->statuses, *name, given->before_ms, *after, *limit, given->dead == 1};
+  return HEARTH_OK;
+}
+
+hearth_status list_managed(const hearth_host* host, hearth_agent agent,
+                           const hearth_fiber_filter* filter, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::ManagedFilter wanted;
+    const auto status =
+        read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
+    if (status != HEARTH_OK) return status;
+    return lend_result(it, ManagedFiberExtension(it).list(wanted), records);
+  });
+}
+
+hearth_status cancel_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             hearth_bytes key, hearth_bytes reason) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto its_key = text_of(key);
+    const auto why = bytes_of(reason);
+    if (!its_id || !its_key || !why) return bad_slice(it);
+    return status_of(it,
+                     ManagedFiberExtension(it).cancel(*its_id, *its_key, readable_reason(*why)));
+  });
+}
+
+hearth_status resolve_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                              hearth_bytes outcome) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto json = text_of(outcome);
+    if (!its_id || !json) return bad_slice(it);
+    return status_of(it, ManagedFiberExtension(it).resolve(*its_id, *json));
+  });
+}
+
+hearth_status retry_managed(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, ManagedFiberExtension(it).retry(*text));
+  });
+}
+
+hearth_status remove_managed(const hearth_host* host, hearth_agent agent,
+                             const hearth_fiber_filter* filter, std::uint64_t* removed) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::ManagedFilter wanted;
+    const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
+    if (status != HEARTH_OK) return status;
+    const auto count = ManagedFiberExtension(it).remove(wanted);
+    if (!count) return fail(it, count.error());
+    if (removed != nullptr) *removed = *count;
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+constexpr hearth_managed_fibers_v1 kManagedFibers{start_managed,   resume_managed, settle_managed,
+                                                  inspect_managed, list_managed,   cancel_managed,
+                                                  resolve_managed, retry_managed,  remove_managed};
+
+}  // namespace
+
+const hearth_managed_fibers_v1& managed_fibers_extension() noexcept {
+  return kManagedFibers;
+}
+
+}  // namespace hearth::extensions

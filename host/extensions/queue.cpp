@@ -1,0 +1,143 @@
+#include "extensions/queue.hpp"
+
+#include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
+
+#include <utility>
+
+namespace hearth::extensions {
+
+// ---- what it does -------------------------------------------------------------------------------
+
+Result<std::string> QueueExtension::push(const durable::QueueRequest& request) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto pushed = agent_.work().queue().push(request);
+  if (pushed.has_error()) return pushed.error();
+  agent_.work().report(DurableEvent::kQueueCreate, pushed->id, request.callback);
+  return std::move(pushed->record);
+}
+
+Result<std::string> QueueExtension::get(std::string_view id) {
+  return agent_.work().queue().get(id);
+}
+
+Result<std::string> QueueExtension::list(const durable::QueueFilter& filter) {
+  return agent_.work().queue().list(filter);
+}
+
+Result<void> QueueExtension::remove(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().queue().remove(id);
+}
+
+Result<std::uint64_t> QueueExtension::remove_all(const durable::QueueFilter& filter) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().queue().remove_all(filter);
+}
+
+Result<void> QueueExtension::retry(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().queue().retry(id);
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kItemsListedByDefault = 100;
+constexpr std::size_t kMostItemsListed = 1000;
+
+hearth_status push_item(const hearth_host* host, hearth_agent agent,
+                        const hearth_queue_request* request, hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(request);
+    if (!given) return bad_struct(it);
+    const auto callback = text_of(given->callback);
+    const auto payload = text_of(given->payload);
+    if (!callback || !payload) return bad_slice(it);
+    durable::QueueRequest wanted;
+    wanted.callback = *callback;
+    wanted.payload = *payload;
+    wanted.max_attempts = given->max_attempts;
+    wanted.retry_base_ms = given->retry_base_ms;
+    wanted.retry_max_ms = given->retry_max_ms;
+    return lend_result(it, QueueExtension(it).push(wanted), record);
+  });
+}
+
+hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                       hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return lend_result(it, QueueExtension(it).get(*text), record);
+  });
+}
+
+// The filter that list() and remove_all() share; HEARTH_OK if it is one. Its views are the
+// plugin's.
+hearth_status read_queue_filter(AgentContext& it, const hearth_queue_filter* filter,
+                                durable::QueueFilter& wanted) {
+  const auto given = read_struct(filter);
+  if (!given) return bad_struct(it);
+  const auto callback = text_of(given->callback);
+  const auto state = text_of(given->state);
+  const auto member = text_of(given->member);
+  const auto value = text_of(given->value);
+  const auto after = text_of(given->after);
+  if (!callback || !state || !member || !value || !after) return bad_slice(it);
+  const auto limit = read_limit(given->limit, kItemsListedByDefault, kMostItemsListed);
+  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 items are listed at once");
+  wanted = {*callback, *state, *member, *value, *after, *limit};
+  return HEARTH_OK;
+}
+
+hearth_status list_items(const hearth_host* host, hearth_agent agent,
+                         const hearth_queue_filter* filter, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::QueueFilter wanted;
+    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
+      return status;
+    return lend_result(it, QueueExtension(it).list(wanted), records);
+  });
+}
+
+hearth_status remove_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, QueueExtension(it).remove(*text));
+  });
+}
+
+hearth_status remove_items(const hearth_host* host, hearth_agent agent,
+                           const hearth_queue_filter* filter, std::uint64_t* removed) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::QueueFilter wanted;
+    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
+      return status;
+    const auto count = QueueExtension(it).remove_all(wanted);
+    if (!count) return fail(it, count.error());
+    if (removed != nullptr) *removed = *count;
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status retry_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, QueueExtension(it).retry(*text));
+  });
+}
+
+constexpr hearth_queue_v1 kQueue{push_item,   get_item,     list_items,
+                                 remove_item, remove_items, retry_item};
+
+}  // namespace
+
+const hearth_queue_v1& queue_extension() noexcept {
+  return kQueue;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,177 @@
+#include "extensions/schedule.hpp"
+
+#include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
+
+#include <utility>
+
+namespace hearth::extensions {
+
+// ---- what it does -------------------------------------------------------------------------------
+
+Result<durable::Schedules::Created> ScheduleExtension::create(
+    const durable::ScheduleRequest& request) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  DurableWork& work = agent_.work();
+  auto made = work.schedules().create(request);
+  if (made.has_error()) return made;
+  using Type = durable::ScheduleType;
+  const bool once = request.type == Type::kDelay || request.type == Type::kAt;
+  if (made->created) work.report(DurableEvent::kScheduleCreate, made->id, request.callback);
+  if (once && request.idempotent == durable::Idempotent::kByType &&
+      agent_.phase() == AgentPhase::kStarting)
+    work.warn_of_duplicates(request.callback);
+  return made;
+}
+
+Result<std::string> ScheduleExtension::get(std::string_view id) {
+  return agent_.work().schedules().get(id);
+}
+
+Result<std::string> ScheduleExtension::list(const durable::ScheduleFilter& filter) {
+  return agent_.work().schedules().list(filter);
+}
+
+Result<void> ScheduleExtension::cancel(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto outcome = agent_.work().schedules().cancel(id);
+  if (outcome) agent_.work().report(DurableEvent::kScheduleCancel, id);
+  return outcome;
+}
+
+Result<void> ScheduleExtension::pause(std::string_view id, bool paused) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().schedules().pause(id, paused);
+}
+
+Result<void> ScheduleExtension::retry(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().schedules().retry(id);
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kSchedulesListedByDefault = 100;
+constexpr std::size_t kMostSchedulesListed = 1000;
+
+// The numbers of a request that name one of a few things; empty if all of them do.
+std::string_view wrong_choice(const hearth_schedule_request& request) {
+  if (request.type < HEARTH_SCHEDULE_DELAY || request.type > HEARTH_SCHEDULE_INTERVAL)
+    return "a schedule's type is one of HEARTH_SCHEDULE_*";
+  if (request.idempotent > HEARTH_IDEMPOTENT_NO) return "idempotent is one of HEARTH_IDEMPOTENT_*";
+  if (request.misfire > HEARTH_MISFIRE_ALL) return "misfire is one of HEARTH_MISFIRE_*";
+  if (request.overlap > HEARTH_OVERLAP_ALLOW) return "overlap is one of HEARTH_OVERLAP_*";
+  if ((request.flags & ~static_cast<std::uint32_t>(HEARTH_SCHEDULE_FIXED_RATE)) != 0)
+    return "a schedule has an unknown flag";
+  return {};
+}
+
+hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
+                              const hearth_schedule_request* request, hearth_bytes* record,
+                              std::uint32_t* created) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(request);
+    if (!given) return bad_struct(it);
+    const auto callback = text_of(given->callback);
+    const auto payload = text_of(given->payload);
+    const auto cron = text_of(given->cron);
+    const auto time_zone = text_of(given->time_zone);
+    if (!callback || !payload || !cron || !time_zone) return bad_slice(it);
+    if (const auto wrong = wrong_choice(*given); !wrong.empty())
+      return fail(it, HEARTH_E_INVALID, wrong);
+    durable::ScheduleRequest wanted;
+    wanted.type = static_cast<durable::ScheduleType>(given->type);
+    wanted.callback = *callback;
+    wanted.payload = *payload;
+    wanted.when_ms = given->when_ms;
+    wanted.cron = *cron;
+    wanted.time_zone = *time_zone;
+    wanted.idempotent = static_cast<durable::Idempotent>(given->idempotent);
+    wanted.misfire = static_cast<durable::Misfire>(given->misfire);
+    wanted.misfire_limit = given->misfire_limit;
+    wanted.overlap = static_cast<durable::Overlap>(given->overlap);
+    wanted.fixed_rate = (given->flags & HEARTH_SCHEDULE_FIXED_RATE) != 0;
+    wanted.max_attempts = given->max_attempts;
+    wanted.retry_base_ms = given->retry_base_ms;
+    wanted.retry_max_ms = given->retry_max_ms;
+    auto made = ScheduleExtension(it).create(wanted);
+    if (!made) return fail(it, made.error());
+    if (created != nullptr) *created = made->created ? 1 : 0;
+    lend(it, std::move(made->record), record);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status get_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return lend_result(it, ScheduleExtension(it).get(*text), record);
+  });
+}
+
+hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
+                             const hearth_schedule_filter* filter, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(filter);
+    if (!given) return bad_struct(it);
+    const auto callback = text_of(given->callback);
+    const auto state = text_of(given->state);
+    const auto after = text_of(given->after);
+    if (!callback || !state || !after) return bad_slice(it);
+    const auto limit = read_limit(given->limit, kSchedulesListedByDefault, kMostSchedulesListed);
+    if (!limit || given->type > HEARTH_SCHEDULE_INTERVAL || given->reserved != 0)
+      return fail(it, HEARTH_E_INVALID, "a filter of schedules has an impossible number");
+    durable::ScheduleFilter wanted;
+    if (given->type != 0) wanted.type = static_cast<durable::ScheduleType>(given->type);
+    wanted.callback = *callback;
+    wanted.state = *state;
+    wanted.from_ms = given->from_ms;
+    wanted.until_ms = given->until_ms;
+    wanted.after = *after;
+    wanted.limit = *limit;
+    return lend_result(it, ScheduleExtension(it).list(wanted), records);
+  });
+}
+
+hearth_status cancel_schedule(const hearth_host* host, hearth_agent agent,
+                              hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, ScheduleExtension(it).cancel(*text));
+  });
+}
+
+hearth_status pause_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             std::uint32_t paused) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    if (paused > 1) return fail(it, HEARTH_E_INVALID, "a schedule is paused (1) or not (0)");
+    return status_of(it, ScheduleExtension(it).pause(*text, paused == 1));
+  });
+}
+
+hearth_status retry_schedule(const hearth_host* host, hearth_agent agent,
+                             hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, ScheduleExtension(it).retry(*text));
+  });
+}
+
+constexpr hearth_schedule_v1 kSchedule{create_schedule, get_schedule,   list_schedules,
+                                       cancel_schedule, pause_schedule, retry_schedule};
+
+}  // namespace
+
+const hearth_schedule_v1& schedule_extension() noexcept {
+  return kSchedule;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,30 @@
+#pragma once
+// hearth.sql/1: the host's side.
+
+#include "extensions/agent_context.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <hearth/ext/sql.h>
+
+namespace hearth::extensions {
+
+// The statements and savepoints of one agent.
+//
+// Threads  As AgentContext.
+class SqlExtension final : public AgentExtension {
+ public:
+  explicit SqlExtension(AgentContext& agent);
+
+  [[nodiscard]] storage::PluginSql& sql() { return sql_; }
+
+  void end_turn() override { sql_.end_turn(); }
+  void trim() override { sql_.release_memory(); }
+  [[nodiscard]] bool in_transaction() const override { return sql_.has_savepoints(); }
+
+ private:
+  storage::PluginSql sql_;
+};
+
+[[nodiscard]] const hearth_sql_v1& sql_extension() noexcept;
+
+}  // namespace hearth::extensions

@@ -1,0 +1,100 @@
+#include "extensions/state.hpp"
+
+#include "extensions/abi_call.hpp"
+#include "json/json_scanner.hpp"
+#include "storage/agent_database.hpp"
+
+namespace hearth::extensions {
+
+// ---- what it does -------------------------------------------------------------------------------
+
+std::optional<std::string_view> StateExtension::get() {
+  if (!loaded_) {
+    stored_ = agent_.database().load_state();
+    loaded_ = true;
+  }
+  if (stored_) return *stored_;
+  if (default_) return *default_;
+  return std::nullopt;
+}
+
+Result<void> StateExtension::set(ConnectionId on_behalf, std::string_view json) {
+  const Client* const client = on_behalf == 0 ? nullptr : agent_.clients().find(on_behalf);
+  if (client != nullptr && client->readonly()) {
+    return Error{Errc::kForbidden, "Connection is readonly"};
+  }
+  const std::size_t most = agent_.settings().max_state_bytes;
+  if (json.size() > most) {
+    return Error{Errc::kLimitExceeded,
+                 "the state is larger than " + std::to_string(most) + " bytes"};
+  }
+  if (!is_json(json)) return Error{Errc::kInvalidArgument, "the state must be JSON"};
+  if (Result<void> allowed = agent_.watchers().may_change(); allowed.has_error()) return allowed;
+  store(0, json);
+  return {};
+}
+
+Result<void> StateExtension::set_default(std::string_view json) {
+  if (json.size() > agent_.settings().max_state_bytes || !is_json(json)) {
+    return Error{Errc::kInvalidArgument, "the default state must be JSON of bounded size"};
+  }
+  default_ = json;
+  return {};
+}
+
+void StateExtension::store(ConnectionId source, std::string_view json) {
+  agent_.database().store_state(json);
+  // A copy first: `json` may be a part of the text that it replaces (hearth/abi.h, "Memory").
+  stored_ = std::string(json);
+  loaded_ = true;
+  agent_.watchers().changed(source, *stored_, agent_.database().state_writes());
+}
+
+void StateExtension::undone(std::uint64_t last_write) {
+  loaded_ = false;
+  stored_.reset();
+  agent_.watchers().undone(last_write);
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+hearth_status get_state(const hearth_host* host, hearth_agent agent, hearth_bytes* json) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    if (json == nullptr) return fail(it, HEARTH_E_INVALID, "get() needs a place for the state");
+    const auto state = it.of<StateExtension>().get();
+    if (!state) return fail(it, HEARTH_E_NOT_FOUND, "there is no state yet");
+    *json = slice_of(*state);
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status set_state(const hearth_host* host, hearth_agent agent, std::uint64_t on_behalf,
+                        hearth_bytes json) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = bytes_of(json);  // the JSON check covers UTF-8
+    if (!text) return bad_slice(it);
+    return status_of(it, it.of<StateExtension>().set(on_behalf, *text), HEARTH_E_GONE);
+  });
+}
+
+hearth_status set_default_state(const hearth_host* host, hearth_agent agent,
+                                hearth_bytes json) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = bytes_of(json);
+    if (!text) return bad_slice(it);
+    return status_of(it, it.of<StateExtension>().set_default(*text));
+  });
+}
+
+constexpr hearth_state_v1 kState = {
+    .get = get_state, .set = set_state, .set_default = set_default_state};
+
+}  // namespace
+
+const hearth_state_v1& state_extension() noexcept {
+  return kState;
+}
+
+}  // namespace hearth::extensions

@@ -1,0 +1,43 @@
+#include "runtime/agent_clients.hpp"
+
+#include "runtime/agent_slot.hpp"
+#include "runtime/outbox.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <string>
+#include <utility>
+
+namespace hearth::runtime {
+
+Connection* AgentClients::connection(ConnectionId id) const {
+  Connection* const found = services_.find_connection(id);
+  return found != nullptr && found->slot == &slot_ ? found : nullptr;
+}
+
+const std::vector<ConnectionId>& AgentClients::all() const {
+  return slot_.connections();
+}
+
+std::size_t AgentClients::max_frame_bytes() const {
+  return services_.limits().max_answer_bytes;
+}
+
+void AgentClients::send(extensions::Client& to, FrameKind kind, std::string_view payload) {
+  if (outbox_.open()) {
+    // The hot path of an echo: nothing is copied here.
+    static_cast<Connection&>(to).port->send(payload, kind);
+  } else {
+    outbox_.push(FrameEffect{{to.id}, std::string(payload), kind});
+  }
+}
+
+void AgentClients::send_to_many(std::vector<ConnectionId> to, FrameKind kind,
+                                std::string_view payload) {
+  outbox_.push(FrameEffect{std::move(to), std::string(payload), kind});
+}
+
+void AgentClients::close(extensions::Client& client, std::uint16_t code, std::string_view reason) {
+  outbox_.push(CloseEffect{client.id, code, std::string(reason)});
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,39 @@
+#pragma once
+// The clients of a live agent, as its extensions see them.
+
+#include "extensions/client.hpp"
+#include "runtime/connection.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace hearth::runtime {
+
+class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class Outbox;
+class ShardServices;
+
+// Threads  The shard's.  Lifetime  What it is given outlives it.
+class AgentClients final : public extensions::Clients {
+ public:
+  AgentClients(AgentSlot& slot, const ShardServices& services, Outbox& outbox)
+      : slot_(slot), services_(services), outbox_(outbox) {}
+
+  // As find(), with its socket.
+  [[nodiscard]] Connection* connection(ConnectionId id) const;
+
+  [[nodiscard]] extensions::Client* find(ConnectionId id) override { return connection(id); }
+  [[nodiscard]] const std::vector<ConnectionId>& all() const override;
+  [[nodiscard]] std::size_t max_frame_bytes() const override;
+  void send(extensions::Client& to, FrameKind kind, std::string_view payload) override;
+  void send_to_many(std::vector<ConnectionId> to, FrameKind kind,
+                    std::string_view payload) override;
+  void close(extensions::Client& client, std::uint16_t code, std::string_view reason) override;
+
+ private:
+  AgentSlot& slot_;
+  const ShardServices& services_;
+  Outbox& outbox_;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,75 @@
+#pragma once
+// The table of functions that a library gets, over an agent that the test plays.
+
+#include "base/error.hpp"
+#include "extensions/abi_host.hpp"
+#include "extensions/test_agent.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+
+#include <hearth/abi.h>
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::extensions::testing {
+
+using hearth::testing::TestDirectory;
+using Lines = std::vector<std::string>;
+
+inline constexpr hearth_agent kAgent = 41;
+inline constexpr std::string_view kNotUtf8 = "\xff\xfe";
+
+inline hearth_bytes slice(std::string_view text) {
+  return {text.data(), text.size()};
+}
+inline std::string_view view(hearth_bytes bytes) {
+  return {static_cast<const char*>(bytes.ptr), bytes.len};
+}
+inline bool has(hearth_bytes json, std::string_view part) {
+  return view(json).find(part) != std::string_view::npos;
+}
+// The text of a member of the first record in `json`, without its quotes.
+inline std::string text_in(hearth_bytes json, std::string_view member) {
+  const std::string wanted = "\"" + std::string(member) + "\":\"";
+  const auto at = view(json).find(wanted);
+  if (at == std::string_view::npos) return {};
+  const auto begin = at + wanted.size();
+  return std::string(view(json).substr(begin, view(json).find('"', begin) - begin));
+}
+inline constexpr hearth_bytes kNullWithLength = {nullptr, 3};
+inline constexpr hearth_bytes kNothing = {nullptr, 0};
+
+class AbiHostTest : public ::testing::Test {
+ protected:
+  template <class Table>
+  const Table& extension(const char* id) {
+    const void* const table = host_->get_extension(host_, id);
+    if (table == nullptr) throw std::runtime_error(id);
+    return *static_cast<const Table*>(table);
+  }
+  std::string last_error() {
+    hearth_bytes text{};
+    EXPECT_EQ(host_->last_error(host_, kAgent, &text), HEARTH_OK);
+    return std::string(view(text));
+  }
+  void answer(Errc code, std::string message = "because") {
+    agent_.answer = Error{code, std::move(message)};
+  }
+
+  hearth::testing::TestAgent agent_{kAgent};
+  hearth::testing::TestDirectory agents_{&agent_};
+  hearth::testing::SeededRandom random_{7};
+  hearth::testing::RecordingLogger logger_;
+  AbiHost abi_{
+      AbiServices{.agents = agents_, .clock = agent_.clock, .random = random_, .logger = logger_},
+      "plain.so"};
+  const hearth_host* const host_ = abi_.table();
+};
+
+}  // namespace hearth::extensions::testing

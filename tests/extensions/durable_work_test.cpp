@@ -1,0 +1,280 @@
+// What DurableWork gives and in which order, over a real database; through the whole runtime:
+// tests/runtime/live_agent_schedules_test.cpp and live_agent_work_test.cpp.
+#include "extensions/durable_work.hpp"
+
+#include "support/manual_clock.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace hearth::extensions {
+namespace {
+
+class DurableWorkTest : public ::testing::Test {
+ protected:
+  DurableWorkTest() { open(); }
+
+  void open() {
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
+    work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
+                                          stops_);
+    work_->load();
+  }
+  // As after a crash of the process: what was committed stays.
+  void crash() {
+    database_->commit();
+    work_->close();
+    work_.reset();
+    database_.reset();
+    open();
+  }
+  DueWork take(bool may_recover = false) {
+    auto work = work_->next(may_recover);
+    EXPECT_TRUE(work);
+    return work ? std::move(*work) : DueWork{};
+  }
+  void schedule(const char* callback) {
+    durable::ScheduleRequest request;
+    request.type = durable::ScheduleType::kDelay;
+    request.callback = callback;
+    EXPECT_TRUE(work_->schedules().create(request));
+  }
+  void push(const char* callback) {
+    durable::QueueRequest request;
+    request.callback = callback;
+    EXPECT_TRUE(work_->queue().push(request));
+  }
+  void settle_one(const char* id) {
+    durable::ManagedRequest request;
+    request.name = "work";
+    request.id = id;
+    const auto started = work_->managed().start(request);
+    ASSERT_TRUE(started);
+    EXPECT_TRUE(work_->managed().settle(started->fiber, durable::FiberStatus::kCompleted, ""));
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{7};
+  hearth::testing::RecordingLogger logger_;
+  Metrics metrics_;
+  DurableEvents events_{logger_, metrics_};
+  StopPointsAtCommit stops_;
+  ClassSettings settings_;
+  const storage::AgentKey agent_{"Counter", "a"};
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::unique_ptr<DurableWork> work_;
+};
+
+TEST_F(DurableWorkTest, P5_AnAgentWithoutAnyHasNothingAndLeavesNothing) {
+  EXPECT_TRUE(work_->empty());
+  EXPECT_FALSE(work_->due());
+  EXPECT_FALSE(work_->recovery_due());
+  EXPECT_FALSE(work_->next(true));
+  EXPECT_TRUE(work_->wake().none());
+  EXPECT_FALSE(work_->next_look_ms());
+  EXPECT_FALSE(database_->exists());
+  database_->store_state("1");
+  crash();
+  EXPECT_TRUE(work_->empty());
+}
+
+TEST_F(DurableWorkTest, EachPartIsFoundAgain) {
+  schedule("tick");
+  push("item");
+  settle_one("i");
+  EXPECT_TRUE(work_->fibers().start("plain", ""));
+  crash();
+  EXPECT_FALSE(work_->empty());
+  EXPECT_TRUE(work_->due());
+  EXPECT_TRUE(work_->recovery_due());
+  EXPECT_TRUE(work_->idle()) << "nothing runs in this instance";
+}
+
+TEST_F(DurableWorkTest, P1_TheKindsTakeTurns) {
+  for (int i = 0; i < 3; ++i) {
+    schedule("tick");
+    push("item");
+    settle_one(i == 0 ? "i" : i == 1 ? "j" : "k");
+  }
+  std::map<EventKind, int> kinds;
+  for (int i = 0; i < 3; ++i) ++kinds[take().kind];
+  EXPECT_EQ(kinds.size(), 3U) << "three pieces, three kinds";
+}
+
+TEST_F(DurableWorkTest, RecoveryBeginsOnlyIfItMay) {
+  EXPECT_TRUE(work_->fibers().start("plain", ""));
+  crash();
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->recovering());
+  const DueWork hook = take(true);
+  EXPECT_EQ(hook.kind, EventKind::kFiberRecovered);
+  EXPECT_EQ(hook.name, "plain");
+  EXPECT_TRUE(work_->recovering());
+  EXPECT_FALSE(work_->recovery_due()) << "one at a time";
+  work_->ended(hook, std::string_view());
+  EXPECT_FALSE(work_->recovering());
+}
+
+TEST_F(DurableWorkTest, P2_WhatWasClaimedAndNotEndedComesAgainAndCounts) {
+  push("item");
+  EXPECT_EQ(take().kind, EventKind::kQueueItem);
+  EXPECT_FALSE(work_->next(false)) << "one item at a time";
+  for (int crashes = 1; crashes < settings_.queue.max_interruptions; ++crashes) {
+    crash();
+    clock_.advance(std::chrono::hours(1));  // however long it waits after a crash
+    EXPECT_EQ(take().name, "item");
+  }
+  crash();
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_EQ(logger_.count("warn queue:dead"), 1U);
+}
+
+Result<durable::TimeZone> no_zones(std::string_view) {
+  return Error{Errc::kUnavailable, "zones cannot be read"};
+}
+Result<durable::TimeZone> no_such_zone(std::string_view) {
+  return Error{Errc::kInvalidArgument, "there is no such zone"};
+}
+
+bool zones_are_there = true;  // NOLINT: a plain function looks at it
+Result<durable::TimeZone> zones_that_go(std::string_view name) {
+  return zones_are_there ? durable::TimeZone::find(name) : no_zones(name);
+}
+
+TEST_F(DurableWorkTest, ARunWhoseNextTimeCannotBeFoundIsToldAsItEnds) {
+  zones_are_there = true;
+  settings_.schedules.find_zone = &zones_that_go;
+  durable::ScheduleRequest minutely;
+  minutely.type = durable::ScheduleType::kCron;
+  minutely.callback = "tick";
+  minutely.cron = "* * * * *";
+  minutely.time_zone = "Europe/Berlin";
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  clock_.advance(std::chrono::minutes(1));
+  const DueWork run = take();
+  zones_are_there = false;
+  work_->ended(run, std::string_view());
+  EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
+}
+
+TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
+  durable::ScheduleRequest minutely;
+  minutely.type = durable::ScheduleType::kCron;
+  minutely.callback = "tick";
+  minutely.cron = "* * * * *";
+  minutely.time_zone = "Europe/Berlin";
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  settings_.schedules.find_zone = &no_zones;
+  crash();
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
+  EXPECT_EQ(logger_.count("it is dead"), 0U);
+  settings_.schedules.find_zone = &no_such_zone;
+  crash();
+  EXPECT_FALSE(work_->next(false));
+  EXPECT_EQ(logger_.count("there is no such zone: it is dead"), 1U);
+  EXPECT_EQ(logger_.count("warn schedule:error"), 2U);
+  settings_.schedules.find_zone = &durable::TimeZone::find;
+  crash();
+  EXPECT_TRUE(work_->schedules().create(minutely));
+  clock_.advance(std::chrono::minutes(1));
+  const DueWork run = take();
+  EXPECT_EQ(run.name, "tick");
+  work_->ended(run, std::string_view());
+  EXPECT_EQ(logger_.count("warn schedule:error"), 2U);
+  EXPECT_EQ(logger_.count("interrupted"), 0U);
+}
+
+TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore) {
+  EXPECT_TRUE(work_->fibers().start("one", ""));
+  EXPECT_TRUE(work_->fibers().start("two", ""));
+  crash();
+  const DueWork plan = take(true);
+  ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
+  EXPECT_TRUE(work_->recovering());
+  EXPECT_FALSE(work_->next(true)) << "nothing is offered before the plan";
+  crash();  // the plan killed the process
+  const DueWork alone = take(true);
+  EXPECT_EQ(alone.kind, EventKind::kFiberRecovered) << "the other one waits: one needs no plan";
+  work_->ended(alone, Error{Errc::kPlugin, "no"});
+  clock_.advance(std::chrono::minutes(10));
+  EXPECT_EQ(take(true).kind, EventKind::kFibersRecovered);
+}
+
+TEST_F(DurableWorkTest, APlanIsBoundedInHowManyItLetsInAtOnce) {
+  for (int i = 0; i < 120; ++i) EXPECT_TRUE(work_->fibers().start("work", ""));
+  crash();
+  const DueWork plan = take(true);
+  work_->ended(plan, R"({"parallel":1000000})");
+  int offers = 0;
+  while (work_->next(true)) ++offers;
+  EXPECT_EQ(offers, 100);
+}
+
+TEST_F(DurableWorkTest, PlansThatAreNoneChangeNothing) {
+  for (const std::string_view answer :
+       {"", "null", "[1]", "{", R"({"order":7,"parallel":"x"})", R"({"parallel":0})",
+        R"({"parallel":-5,"order":[1,null,"nobody"]})"}) {
+    EXPECT_TRUE(work_->fibers().start("one", ""));
+    EXPECT_TRUE(work_->fibers().start("two", ""));
+    crash();
+    DueWork plan = take(true);
+    ASSERT_EQ(plan.kind, EventKind::kFibersRecovered) << answer;
+    work_->ended(plan, answer);
+    for (int i = 0; i < 2; ++i) {
+      const DueWork hook = take(true);
+      EXPECT_FALSE(work_->next(true)) << "one at a time after " << answer;
+      work_->ended(hook, std::string_view());
+    }
+    EXPECT_FALSE(work_->next(true));
+  }
+}
+
+TEST_F(DurableWorkTest, WorkThatCannotBeginIsLookedAtNowAndThen) {
+  push("one");
+  push("two");
+  const DueWork one = take();
+  const std::int64_t now = unix_millis(clock_.wall_now());
+  if (const auto look = work_->next_look_ms()) EXPECT_GE(*look, now + 1'000) << "no hot loop";
+  work_->ended(one, std::string_view());
+  EXPECT_TRUE(work_->due());
+}
+
+TEST_F(DurableWorkTest, WhatIsDueLaterIsLookedAtThen) {
+  durable::ScheduleRequest request;
+  request.type = durable::ScheduleType::kDelay;
+  request.callback = "tick";
+  request.when_ms = 100;
+  ASSERT_TRUE(work_->schedules().create(request));
+  EXPECT_FALSE(work_->next(true));
+  EXPECT_EQ(work_->next_look_ms(), unix_millis(clock_.wall_now()) + 100);
+}
+
+TEST_F(DurableWorkTest, AtMostEightSettledFibersAreToldAtOnce) {
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}) settle_one(id);
+  std::vector<DueWork> telling;
+  while (auto work = work_->next(false)) telling.push_back(std::move(*work));
+  EXPECT_EQ(telling.size(), 8U);
+  EXPECT_FALSE(work_->due());
+  work_->ended(telling[0], std::string_view());
+  EXPECT_TRUE(work_->due());
+}
+
+TEST_F(DurableWorkTest, AWarningOfDuplicatesComesOnceACallback) {
+  for (int i = 0; i < 3; ++i) {
+    work_->warn_of_duplicates("tick");
+    work_->warn_of_duplicates("tock");
+  }
+  EXPECT_EQ(logger_.count("warn schedule:duplicate_warning"), 2U);
+}
+
+}  // namespace
+}  // namespace hearth::extensions

@@ -1,0 +1,127 @@
+#pragma once
+// What the code of an agent in a test asks of its host, in C++: the functions behind the ABI's.
+
+#include "extensions/agent_context.hpp"
+#include "extensions/connections.hpp"
+#include "extensions/fibers.hpp"
+#include "extensions/keep_alive.hpp"
+#include "extensions/managed_fibers.hpp"
+#include "extensions/queue.hpp"
+#include "extensions/schedule.hpp"
+#include "extensions/sql.hpp"
+#include "extensions/state.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace hearth::testing {
+
+// Lifetime  The agent outlives it.
+class HostCalls {
+ public:
+  explicit HostCalls(extensions::AgentContext& agent) : agent_(agent) {}
+
+  [[nodiscard]] auto handle() const { return agent_.handle(); }
+  auto complete(extensions::CallId call, const Result<std::string_view>& outcome) {
+    return agent_.calls().complete(call, outcome);
+  }
+  auto emit(extensions::CallId call, std::string_view part) {
+    return agent_.calls().emit(call, part);
+  }
+  auto submit(std::uint32_t operation, std::string_view request, std::uint64_t token) {
+    return agent_.calls().submit(operation, request, token);
+  }
+  auto cancel(extensions::OperationId operation) { return agent_.calls().cancel(operation); }
+  auto request(extensions::CallId call) { return agent_.calls().request(call); }
+  auto evict() { return agent_.evict(); }
+  auto destroy() { return agent_.destroy(); }
+  void storage_failed(std::string_view what) { agent_.storage_failed(what); }
+
+  auto state() { return agent_.of<extensions::StateExtension>().get(); }
+  auto set_state(extensions::ConnectionId on_behalf, std::string_view json) {
+    return agent_.of<extensions::StateExtension>().set(on_behalf, json);
+  }
+  auto set_default_state(std::string_view json) {
+    return agent_.of<extensions::StateExtension>().set_default(json);
+  }
+  auto& sql() { return agent_.of<extensions::SqlExtension>().sql(); }
+
+  extensions::Client* find_connection(extensions::ConnectionId id) {
+    return agent_.clients().find(id);
+  }
+  auto next_connection(extensions::ConnectionId after, std::string_view tag) {
+    return clients().next(after, tag);
+  }
+  auto add_tag(extensions::ConnectionId id, std::string_view tag) {
+    return clients().add_tag(id, tag);
+  }
+  auto set_flags(extensions::ConnectionId id, std::uint32_t flags) {
+    return clients().set_flags(id, flags);
+  }
+  auto set_attachment(extensions::ConnectionId id, std::string_view bytes) {
+    return clients().set_attachment(id, bytes);
+  }
+  auto send(extensions::ConnectionId id, extensions::FrameKind kind, std::string_view payload) {
+    return clients().send(id, kind, payload);
+  }
+  auto broadcast(extensions::FrameKind kind, std::string_view payload, std::string_view tag,
+                 std::span<const extensions::ConnectionId> except) {
+    return clients().broadcast(kind, payload, tag, except);
+  }
+  auto close(extensions::ConnectionId id, std::uint32_t code, std::string_view reason) {
+    return clients().close(id, code, reason);
+  }
+
+  auto acquire_keep_alive() { return agent_.of<extensions::KeepAliveExtension>().acquire(); }
+  auto release_keep_alive() { return agent_.of<extensions::KeepAliveExtension>().release(); }
+
+  auto start_fiber(std::string_view name, std::string_view replaces) {
+    return fibers().start(name, replaces);
+  }
+  auto stash(std::uint64_t fiber, std::string_view json) { return fibers().stash(fiber, json); }
+  auto finish_fiber(std::uint64_t fiber) { return fibers().finish(fiber); }
+  auto fail_fiber(std::uint64_t fiber, std::string_view why) { return fibers().fail(fiber, why); }
+  auto retry_fiber(std::string_view id) { return fibers().retry(id); }
+
+  auto create_schedule(const durable::ScheduleRequest& request) {
+    return schedules().create(request);
+  }
+  auto get_schedule(std::string_view id) { return schedules().get(id); }
+  auto cancel_schedule(std::string_view id) { return schedules().cancel(id); }
+  auto pause_schedule(std::string_view id, bool paused) { return schedules().pause(id, paused); }
+
+  auto push_item(const durable::QueueRequest& request) { return queue().push(request); }
+  auto list_items(const durable::QueueFilter& filter) { return queue().list(filter); }
+
+  auto start_managed(const durable::ManagedRequest& request) { return managed().start(request); }
+  auto resume_managed(std::string_view id) { return managed().resume(id); }
+  auto settle_managed(std::uint64_t fiber, durable::FiberStatus status, std::string_view body) {
+    return managed().settle(fiber, status, body);
+  }
+  auto inspect_managed(std::string_view id, std::string_view key) {
+    return managed().inspect(id, key);
+  }
+  auto cancel_managed(std::string_view id, std::string_view key, std::string_view reason) {
+    return managed().cancel(id, key, reason);
+  }
+  auto resolve_managed(std::string_view id, std::string_view outcome) {
+    return managed().resolve(id, outcome);
+  }
+  auto retry_managed(std::string_view id) { return managed().retry(id); }
+
+ private:
+  extensions::ConnectionExtension& clients() {
+    return agent_.of<extensions::ConnectionExtension>();
+  }
+  extensions::FiberExtension fibers() { return extensions::FiberExtension(agent_); }
+  extensions::ScheduleExtension schedules() { return extensions::ScheduleExtension(agent_); }
+  extensions::QueueExtension queue() { return extensions::QueueExtension(agent_); }
+  extensions::ManagedFiberExtension managed() { return extensions::ManagedFiberExtension(agent_); }
+
+  extensions::AgentContext& agent_;
+};
+
+}  // namespace hearth::testing

@@ -1,0 +1,94 @@
+#include "extensions/http.hpp"
+
+#include "extensions/abi_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth::extensions {
+namespace {
+
+using namespace testing;
+
+class AbiHttpTest : public AbiHostTest {
+ protected:
+  AbiHttpTest() {
+    agent_.view = {.target = "/agents/plain/x", .headers = &headers_, .response = &response_};
+  }
+
+  const Headers headers_ = {{"Accept", "text/plain"}, {"X-A", "1"}};
+  ResponseHead response_;
+  const hearth_http_v1& http_ = extension<hearth_http_v1>(HEARTH_EXT_HTTP);
+};
+
+TEST_F(AbiHttpTest, ShowsTheRequest) {
+  hearth_bytes name{};
+  hearth_bytes out{};
+  ASSERT_EQ(http_.target(host_, kAgent, 1, &out), HEARTH_OK);
+  EXPECT_EQ(view(out), "/agents/plain/x");
+  ASSERT_EQ(http_.header(host_, kAgent, 1, slice("accept"), &out), HEARTH_OK);
+  EXPECT_EQ(view(out), "text/plain");
+  EXPECT_EQ(http_.header(host_, kAgent, 1, slice("none"), &out), HEARTH_E_NOT_FOUND);
+  ASSERT_EQ(http_.header_at(host_, kAgent, 1, 1, &name, &out), HEARTH_OK);
+  EXPECT_EQ(view(name), "X-A");
+  EXPECT_EQ(view(out), "1");
+  EXPECT_EQ(http_.header_at(host_, kAgent, 1, 2, &name, &out), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(http_.header_at(host_, kAgent, 1, 0, nullptr, &out), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiHttpTest, SetsTheHeadOfTheResponse) {
+  EXPECT_EQ(http_.set_status(host_, kAgent, 1, 404), HEARTH_OK);
+  EXPECT_EQ(
+      http_.add_header(host_, kAgent, 1, slice("Content-Type"), slice("text/plain; charset=utf-8")),
+      HEARTH_OK);
+  EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-empty"), kNothing), HEARTH_OK);
+  EXPECT_EQ(response_.status, 404U);
+  EXPECT_EQ(response_.headers,
+            (Headers{{"Content-Type", "text/plain; charset=utf-8"}, {"x-empty", ""}}));
+}
+
+TEST_F(AbiHttpTest, RefusesWhatWouldBreakTheMessage) {
+  for (const std::uint32_t status : {0U, 100U, 199U, 600U, 0xffffffffU}) {
+    EXPECT_EQ(http_.set_status(host_, kAgent, 1, status), HEARTH_E_INVALID) << status;
+  }
+  for (const char* name :
+       {"", "a b", "a:b", "a\nb", "\xc3\xa4", "Content-Length", "transfer-encoding", "CONNECTION",
+        "Upgrade", "Date", "keep-alive", "Trailer", "TE", "Proxy-Connection"}) {
+    EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice(name), slice("x")), HEARTH_E_INVALID)
+        << name;
+  }
+  for (const std::string_view value : {"a\r\nSet-Cookie: x", "a\nb", "a\0b", "\x7f"}) {
+    const std::string_view whole = value == "a" ? std::string_view("a\0b", 3) : value;
+    EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice(whole)), HEARTH_E_INVALID);
+  }
+  EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice(std::string(8193, 'x'))),
+            HEARTH_E_LIMIT);
+  EXPECT_TRUE(response_.headers.empty());
+  EXPECT_EQ(response_.status, 200U);
+}
+
+TEST_F(AbiHttpTest, TakesAtMost64Headers) {
+  for (int n = 0; n < 64; ++n) {
+    ASSERT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice("1")), HEARTH_OK);
+  }
+  EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice("1")), HEARTH_E_LIMIT);
+}
+
+TEST_F(AbiHttpTest, TheHeadCannotChangeOnceItHasLeft) {
+  agent_.view.response = nullptr;
+  EXPECT_EQ(http_.set_status(host_, kAgent, 1, 404), HEARTH_E_FORBIDDEN);
+  EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice("1")), HEARTH_E_FORBIDDEN);
+}
+
+TEST_F(AbiHttpTest, ARequestThatIsOverIsGone) {
+  answer(Errc::kNotFound);
+  hearth_bytes out{};
+  EXPECT_EQ(http_.target(host_, kAgent, 1, &out), HEARTH_E_GONE);
+  EXPECT_EQ(http_.set_status(host_, kAgent, 1, 404), HEARTH_E_GONE);
+}
+
+}  // namespace
+}  // namespace hearth::extensions

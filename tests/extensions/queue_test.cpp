@@ -1,0 +1,172 @@
+// hearth.queue/1.
+
+#include "extensions/durable_calls.hpp"
+
+#include <hearth/ext/queue.h>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hearth::extensions {
+namespace {
+
+using namespace testing;
+
+class AbiQueueTest : public DurableCallsTest {
+ protected:
+  static hearth_queue_request good_request() {
+    hearth_queue_request request{};
+    request.struct_size = sizeof request;
+    request.callback = slice("send");
+    return request;
+  }
+  static hearth_queue_filter good_filter() {
+    hearth_queue_filter filter{};
+    filter.struct_size = sizeof filter;
+    return filter;
+  }
+
+  const hearth_queue_v1& queue_ = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
+  hearth_bytes record_{};
+  std::uint64_t removed_ = 0;
+};
+
+TEST_F(AbiQueueTest, EveryFunctionKeepsTheCommonRules) {
+  const auto request = good_request();
+  const auto filter = good_filter();
+  using Host = const hearth_host*;
+  const DurableCall functions[] = {
+      {"push", true,
+       [&](Host host, hearth_agent agent) { return queue_.push(host, agent, &request, &record_); }},
+      {"get", false,
+       [&](Host host, hearth_agent agent) {
+         return queue_.get(host, agent, slice("i"), &record_);
+       }},
+      {"list", false,
+       [&](Host host, hearth_agent agent) { return queue_.list(host, agent, &filter, &record_); }},
+      {"remove", true,
+       [&](Host host, hearth_agent agent) { return queue_.remove(host, agent, slice("i")); }},
+      {"remove_all", true,
+       [&](Host host, hearth_agent agent) {
+         return queue_.remove_all(host, agent, &filter, &removed_);
+       }},
+      {"retry", true,
+       [&](Host host, hearth_agent agent) { return queue_.retry(host, agent, slice("i")); }},
+  };
+  expect_common_rules(functions);
+  expect_io_error(functions[0]);
+}
+
+TEST_F(AbiQueueTest, EveryFieldArrivesAndTheRecordIsLent) {
+  const hearth_queue_request request = {.struct_size = sizeof request,
+                                        .max_attempts = 1,
+                                        .callback = slice("send"),
+                                        .payload = slice(R"({"to":"me"})"),
+                                        .retry_base_ms = 2,
+                                        .retry_max_ms = 3};
+  ASSERT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+  for (const char* part : {R"("callback":"send")", R"("payload":{"to":"me"})",
+                           R"("retry":{"max_attempts":1,"base_delay_ms":2,"max_delay_ms":3})"})
+    EXPECT_TRUE(has(record_, part)) << view(record_);
+  const std::string id = text_in(record_, "id");
+  EXPECT_EQ(queue_.get(host_, kAgent, slice(id), &record_), HEARTH_OK);
+  EXPECT_EQ(text_in(record_, "id"), id);
+  EXPECT_EQ(queue_.retry(host_, kAgent, slice(id)), HEARTH_E_NOT_FOUND) << "it is not dead";
+  EXPECT_EQ(queue_.remove(host_, kAgent, slice(id)), HEARTH_OK);
+  EXPECT_EQ(queue_.remove(host_, kAgent, slice(id)), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(queue_.get(host_, kAgent, slice(id), &record_), HEARTH_E_NOT_FOUND);
+}
+
+TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
+  const auto push = [this](std::string_view callback, std::string_view payload) {
+    hearth_queue_request request = good_request();
+    request.callback = slice(callback);
+    request.payload = slice(payload);
+    EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+    return text_in(record_, "id");
+  };
+  const std::string first = push("send", R"({"to":"me"})");
+  push("send", R"({"to":"you"})");
+  push("drop", R"({"to":"me"})");
+  const auto ids_listed = [this](const hearth_queue_filter& filter) {
+    EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_OK) << last_error();
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = view(record_).find("\"id\":", at)) != std::string_view::npos;)
+      ++count, ++at;
+    return count;
+  };
+  hearth_queue_filter filter = good_filter();
+  EXPECT_EQ(ids_listed(filter), 3U);
+  filter.limit = 2;
+  EXPECT_EQ(ids_listed(filter), 2U);
+  filter = good_filter();
+  filter.callback = slice("send");
+  EXPECT_EQ(ids_listed(filter), 2U);
+  filter.member = slice("to");
+  filter.value = slice("\"me\"");
+  EXPECT_EQ(ids_listed(filter), 1U);
+  filter = good_filter();
+  filter.after = slice(first);
+  EXPECT_EQ(ids_listed(filter), 2U);
+  filter = good_filter();
+  filter.state = slice("dead");
+  EXPECT_EQ(ids_listed(filter), 0U);
+  filter = good_filter();
+  filter.callback = slice("send");
+  EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, &removed_), HEARTH_OK);
+  EXPECT_EQ(removed_, 2U);
+  filter.callback = slice("drop");
+  EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, nullptr), HEARTH_OK);
+  EXPECT_EQ(ids_listed(good_filter()), 0U);
+}
+
+TEST_F(AbiQueueTest, StructsOfOtherSizesAreReadAsFarAsBothKnowThem) {
+  hearth_queue_request request = good_request();
+  request.retry_base_ms = 9;
+  request.struct_size = offsetof(hearth_queue_request, retry_base_ms);
+  EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK);
+  EXPECT_FALSE(has(record_, R"("base_delay_ms":9)")) << view(record_);
+  struct {
+    hearth_queue_request known = good_request();
+    std::uint64_t later = 1;
+  } larger;
+  larger.known.struct_size = sizeof larger;
+  EXPECT_EQ(queue_.push(host_, kAgent, &larger.known, &record_), HEARTH_OK);
+  request.struct_size = 3;
+  EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(queue_.push(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(queue_.list(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(queue_.remove_all(host_, kAgent, nullptr, &removed_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiQueueTest, BadSlicesAndLimitsAreRefusedBeforeAnythingIsDone) {
+  for (const hearth_bytes bad : kBadSlices) {
+    for (hearth_bytes hearth_queue_request::* field :
+         {&hearth_queue_request::callback, &hearth_queue_request::payload}) {
+      hearth_queue_request request = good_request();
+      request.*field = bad;
+      EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_E_INVALID);
+    }
+    for (hearth_bytes hearth_queue_filter::* field :
+         {&hearth_queue_filter::callback, &hearth_queue_filter::state, &hearth_queue_filter::member,
+          &hearth_queue_filter::value, &hearth_queue_filter::after}) {
+      hearth_queue_filter filter = good_filter();
+      filter.*field = bad;
+      EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+      EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, &removed_), HEARTH_E_INVALID);
+    }
+    EXPECT_EQ(queue_.get(host_, kAgent, bad, &record_), HEARTH_E_INVALID);
+    EXPECT_EQ(queue_.remove(host_, kAgent, bad), HEARTH_E_INVALID);
+    EXPECT_EQ(queue_.retry(host_, kAgent, bad), HEARTH_E_INVALID);
+  }
+  hearth_queue_filter filter = good_filter();
+  filter.limit = 1001;
+  EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+  EXPECT_FALSE(agent_.has_stored());
+}
+
+}  // namespace
+}  // namespace hearth::extensions
