@@ -62,6 +62,7 @@ Settings<ClassSettings> make_class_settings() {
   using durable::ManagedSettings;
   using durable::QueueSettings;
   using durable::ScheduleSettings;
+  using extensions::KvSettings;
   using runtime::Durability;
   using storage::PluginSqlLimits;
   return {
@@ -123,6 +124,12 @@ Settings<ClassSettings> make_class_settings() {
                {milliseconds(10), hours(24)}, "one delivery of a queue item, until it has failed"),
       count("queue.max_items", at(&Class::queue, &QueueSettings::max_items), {1, 10'000'000},
             "items of one agent, dead letters included"),
+      count("kv.max_keys", at(&Class::kv, &KvSettings::max_keys), {1, 1'000'000},
+            "keys that one agent keeps values under"),
+      size("kv.max_value", at(&Class::kv, &KvSettings::max_value_bytes), {1U << 10U, 256U << 20U},
+           "one value that is kept by key"),
+      size("kv.max_total", at(&Class::kv, &KvSettings::max_total_bytes), {1U << 10U, 1U << 30U},
+           "all keys and values of one agent"),
       duration("keep_alive_interval", at(&Class::keep_alive_interval), {milliseconds(10), hours(1)},
                "the longest wait before an agent that has work under way (a keep-alive "
                "reference, a running fiber) is woken again after a failure, see "

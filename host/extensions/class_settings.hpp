@@ -21,6 +21,13 @@ enum class Durability {
   kPower,    // it survives the loss of power, and its answer waits for the device
 };
 
+// Of hearth.kv/1.
+struct KvSettings {
+  std::size_t max_keys = 10'000;
+  std::size_t max_value_bytes = std::size_t{1} << 20;   // of one value
+  std::size_t max_total_bytes = std::size_t{50} << 20;  // of all keys and values of an agent
+};
+
 // For one class of agents.
 struct ClassSettings {
   // Bytes of any one value that an agent keeps: of SQL, its state, a snapshot, a payload. 2 MiB is
@@ -46,6 +53,7 @@ struct ClassSettings {
   durable::ManagedSettings managed{.max_json_bytes = kMaxValue};
   durable::ScheduleSettings schedules{.max_payload_bytes = kMaxValue};
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
+  KvSettings kv;
 
   // How soon an agent that kept itself alive is back at the latest when it was lost though the
   // process lives on: when its storage failed.

@@ -5,6 +5,7 @@
 #include "extensions/fibers.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
+#include "extensions/kv.hpp"
 #include "extensions/managed_fibers.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
@@ -24,6 +25,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_FIBERS, []() -> const void* { return &fibers_extension(); }},
     {HEARTH_EXT_HTTP, []() -> const void* { return &http_extension(); }},
     {HEARTH_EXT_KEEP_ALIVE, []() -> const void* { return &keep_alive_extension(); }},
+    {HEARTH_EXT_KV, []() -> const void* { return &kv_extension(); }},
     {HEARTH_EXT_LOG, []() -> const void* { return &log_extension(); }},
     {HEARTH_EXT_MANAGED_FIBERS, []() -> const void* { return &managed_fibers_extension(); }},
     {HEARTH_EXT_QUEUE, []() -> const void* { return &queue_extension(); }},

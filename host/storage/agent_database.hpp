@@ -75,6 +75,7 @@ struct AgentDatabaseOptions {
 //   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first
 //                                transaction
 //   cf_agents_state(id, state)   at the first store_state()
+//   cf_agents_kv, cf_agents_kv_usage   at the first value that is kept by key (extensions/kv.hpp)
 //   those of durable work        at its first piece (storage/agent_schema.hpp)
 //
 //  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device.

@@ -22,8 +22,8 @@ namespace hearth::storage {
 //   attempts     of the present step; `claims`: in all; `failures`: of the work; `interruptions`:
 //                claims in a row without an end
 //   fatal_attempts, root, trace   kept for work that starts other work: attempts that ended the
-//                                 process, the fiber with which
-//                it all began, and the trace to which it belongs
+//                                 process, the fiber with which it all began, and the trace to
+//                                 which it belongs
 //   keep         which retention it is under, from `ended_at` on: 'completed', 'failed', 'dead';
 //                NULL: none
 //   status       of a managed fiber, as a word; may be stale while `ended_at` is NULL

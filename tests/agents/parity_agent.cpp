@@ -74,6 +74,7 @@ class ParityAgent : public hearth::Agent {
     m.add("push", &ParityAgent::push);
     m.add("items", &ParityAgent::items);
     m.add("again", &ParityAgent::again);
+    m.add("keep", &ParityAgent::keep);
     m.add("hold", &ParityAgent::hold);
     m.add("let_go", &ParityAgent::let_go);
     m.add("fall", &ParityAgent::fall);
@@ -186,6 +187,21 @@ class ParityAgent : public hearth::Agent {
   std::vector<hearth::QueueItem> items() { return list_queue(); }
   bool again(const std::string& id) { return retry_queue_item(id) || retry_schedule(id); }
 
+  // ---- values by key
+  // Each step is [what, ...]; the answers.
+  std::vector<hearth::Json> keep(const std::vector<hearth::Json>& steps) {
+    std::optional<hearth::Transaction> open;
+    std::vector<hearth::Json> answers;
+    for (const hearth::Json& step : steps) {
+      try {
+        answers.push_back(kept(step, open));
+      } catch (const hearth::HostError& error) {
+        answers.push_back(error.what());
+      }
+    }
+    return answers;
+  }
+
   // ---- the rest
   void hold() { held_ = keep_alive(); }
   void let_go() { held_.release(); }
@@ -248,6 +264,28 @@ class ParityAgent : public hearth::Agent {
   }
 
  private:
+  hearth::Json kept(const hearth::Json& step, std::optional<hearth::Transaction>& open) {
+    const auto text = [&](std::size_t place) { return step.at(place).get<std::string>(); };
+    const std::string what = text(0);
+    if (what == "begin") open.emplace(activation());
+    if (what == "undo") open.reset();
+    if (what == "put") kv().put(text(1), step.at(2));
+    if (what == "fill") kv().put(text(1), std::string(step.at(2).get<std::size_t>(), 'x'));
+    if (what == "remove") return kv().remove(text(1));
+    if (what == "usage") return {kv().usage().keys, kv().usage().bytes};
+    if (what == "get") {
+      const auto value = kv().get(text(1));
+      return value ? hearth::Json{{"is", *value}} : hearth::Json("none");
+    }
+    if (what == "list") {
+      hearth::Json keys = hearth::Json::array();
+      for (const hearth::KvEntry& each :
+           kv().list({.prefix = text(1), .after = text(2), .limit = step.at(3)}))
+        keys.push_back(each.key);
+      return keys;
+    }
+    return what;
+  }
   hearth::Task<std::string> steps(hearth::FiberContext& fiber, Work work) {
     int done = fiber.snapshot().is_null() ? 0 : fiber.snapshot().get<int>();
     while (done < work.steps) {

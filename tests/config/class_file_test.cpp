@@ -48,6 +48,10 @@ schedules:
 queue:
   timeout: 13s
   max_items: 14
+kv:
+  max_keys: 15
+  max_value: 16KiB
+  max_total: 17KiB
 keep_alive_interval: 15s
 options:
   a: 1
@@ -81,6 +85,9 @@ options:
   EXPECT_EQ(config.schedules.max_running, 12U);
   EXPECT_EQ(config.queue.timeout, seconds(13));
   EXPECT_EQ(config.queue.max_items, 14U);
+  EXPECT_EQ(config.kv.max_keys, 15U);
+  EXPECT_EQ(config.kv.max_value_bytes, 16384U);
+  EXPECT_EQ(config.kv.max_total_bytes, 17408U);
   EXPECT_EQ(config.keep_alive_interval, seconds(15));
   EXPECT_EQ(config.options, R"({"a":1,"b":"1"})");
   EXPECT_EQ(read.file, path("classes/c.yaml"));
@@ -89,29 +96,19 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"idle_timeout", "20ms"},
-      {"evict_grace", "3s"},
-      {"durability", "power"},
-      {"limits.max_value", "4KiB"},
-      {"limits.max_sql", "5KiB"},
-      {"limits.max_variables", "6"},
-      {"limits.sql_time", "7s"},
-      {"limits.max_events", "8"},
-      {"fibers.recovery_timeout", "3s"},
-      {"fibers.max_attempts", "4"},
-      {"fibers.max_recoveries", "0"},
-      {"fibers.retry_base", "20ms"},
-      {"fibers.max_running", "6"},
-      {"fibers.keep_completed", "7s"},
-      {"fibers.keep_failed", "8h"},
-      {"fibers.max_records", "9"},
-      {"schedules.timeout", "10s"},
-      {"schedules.max_schedules", "11"},
-      {"schedules.max_running", "12"},
-      {"queue.timeout", "13s"},
-      {"queue.max_items", "14"},
-      {"keep_alive_interval", "15s"},
-      {"options.a", "1"},
+      {"idle_timeout", "20ms"},          {"evict_grace", "3s"},
+      {"durability", "power"},           {"limits.max_value", "4KiB"},
+      {"limits.max_sql", "5KiB"},        {"limits.max_variables", "6"},
+      {"limits.sql_time", "7s"},         {"limits.max_events", "8"},
+      {"fibers.recovery_timeout", "3s"}, {"fibers.max_attempts", "4"},
+      {"fibers.max_recoveries", "0"},    {"fibers.retry_base", "20ms"},
+      {"fibers.max_running", "6"},       {"fibers.keep_completed", "7s"},
+      {"fibers.keep_failed", "8h"},      {"fibers.max_records", "9"},
+      {"schedules.timeout", "10s"},      {"schedules.max_schedules", "11"},
+      {"schedules.max_running", "12"},   {"queue.timeout", "13s"},
+      {"queue.max_items", "14"},         {"kv.max_keys", "15"},
+      {"kv.max_value", "16KiB"},         {"kv.max_total", "17KiB"},
+      {"keep_alive_interval", "15s"},    {"options.a", "1"},
   };
   for (const auto& [key, value] : keys) {
     const std::size_t dot = key.find('.');
@@ -167,6 +164,9 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.schedules.max_running, 32U);
   EXPECT_EQ(config.queue.timeout, minutes(5));
   EXPECT_EQ(config.queue.max_items, 100'000U);
+  EXPECT_EQ(config.kv.max_keys, 10'000U);
+  EXPECT_EQ(config.kv.max_value_bytes, std::size_t{1} << 20);
+  EXPECT_EQ(config.kv.max_total_bytes, std::size_t{50} << 20);
   EXPECT_EQ(config.keep_alive_interval, seconds(30));
   EXPECT_EQ(config.options, "{}");
 }

@@ -5,8 +5,8 @@
 
 namespace hearth::plugins {
 
-// Whether a plugin may require `id`: what the host provides (generation/abi_extensions.hpp), and
-// what only a plugin provides.
+// Whether a plugin may require `id`: what the host provides (extensions/registry.hpp), and what
+// only a plugin provides.
 [[nodiscard]] bool knows_extension(std::string_view id) noexcept;
 
 }  // namespace hearth::plugins

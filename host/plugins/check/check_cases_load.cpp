@@ -1,5 +1,6 @@
 // T1: loading, init() and the end of a library.
 
+#include "extensions/registry.hpp"
 #include "plugins/admission/process_state.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
@@ -117,10 +118,10 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
   HostVariant bare;
   bare.has_extensions = false;
   CaseOutcome outcome = try_host(run, std::move(bare));
-  for (const std::string_view id : extension_names()) {
+  for (const extensions::Registered& hidden : extensions::registered_extensions()) {
     if (outcome.kind != CaseOutcome::Kind::kPassed) break;
     HostVariant variant;
-    variant.hidden.emplace(id);
+    variant.hidden.emplace(hidden.id);
     CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
     // A life too: init() may have been content, and the agents must be as well.
     if (subject.start()) {
@@ -130,7 +131,7 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
     }
     outcome = outcome_of(subject);
     if (outcome.kind != CaseOutcome::Kind::kPassed)
-      outcome.reason += "; the host had no " + std::string(id);
+      outcome.reason += "; the host had no " + std::string(hidden.id);
   }
   return outcome;
 }

@@ -150,7 +150,4 @@ class CheckHost final : public extensions::AgentDirectory {
 // The functions of hearth_host, likewise; struct_size and versions are this server's.
 [[nodiscard]] const hearth_host& watched_host() noexcept;
 
-// The extensions that a server has.
-[[nodiscard]] std::vector<std::string_view> extension_names();
-
 }  // namespace hearth::plugins

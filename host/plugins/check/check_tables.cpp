@@ -5,6 +5,7 @@
 #include "extensions/fibers.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
+#include "extensions/kv.hpp"
 #include "extensions/managed_fibers.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
@@ -160,6 +161,13 @@ constexpr auto kWatchedKeepAlive =
                   Member<&hearth_keep_alive_v1::acquire, "hearth.keep_alive/1 acquire">,
                   Member<&hearth_keep_alive_v1::release, "hearth.keep_alive/1 release">>();
 
+constexpr auto kWatchedKv = watched_table<
+    hearth_kv_v1, [](CheckHost&) -> const hearth_kv_v1& { return extensions::kv_extension(); },
+    Member<&hearth_kv_v1::get, "hearth.kv/1 get">, Member<&hearth_kv_v1::put, "hearth.kv/1 put">,
+    Member<&hearth_kv_v1::remove, "hearth.kv/1 remove">,
+    Member<&hearth_kv_v1::list, "hearth.kv/1 list">,
+    Member<&hearth_kv_v1::usage, "hearth.kv/1 usage">>();
+
 constexpr auto kWatchedLog =
     watched_table<hearth_log_v1,
                   [](CheckHost&) -> const hearth_log_v1& { return extensions::log_extension(); },
@@ -249,12 +257,13 @@ struct Known {
   const void* table;
 };
 
-constexpr std::array<Known, 13> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
+constexpr std::array<Known, 14> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
                                            {HEARTH_EXT_CLOCK, &kWatchedClock},
                                            {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
                                            {HEARTH_EXT_FIBERS, &kWatchedFibers},
                                            {HEARTH_EXT_HTTP, &kWatchedHttp},
                                            {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
+                                           {HEARTH_EXT_KV, &kWatchedKv},
                                            {HEARTH_EXT_LOG, &kWatchedLog},
                                            {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
                                            {HEARTH_EXT_QUEUE, &kWatchedQueue},
@@ -308,13 +317,6 @@ const void* find_watched_extension(std::string_view id) noexcept {
 
 const hearth_host& watched_host() noexcept {
   return kHost;
-}
-
-std::vector<std::string_view> extension_names() {
-  std::vector<std::string_view> names;
-  names.reserve(kKnown.size());
-  for (const Known& each : kKnown) names.push_back(each.id);
-  return names;
 }
 
 }  // namespace hearth::plugins

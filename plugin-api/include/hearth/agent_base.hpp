@@ -8,6 +8,7 @@
 #include <hearth/fields.hpp>
 #include <hearth/http.hpp>
 #include <hearth/keep_alive.hpp>
+#include <hearth/kv.hpp>
 #include <hearth/log.hpp>
 #include <hearth/managed_fiber.hpp>
 #include <hearth/method.hpp>
@@ -178,6 +179,11 @@ class Agent : public detail::ScheduleCalls<Agent>,
   }
   // auto t = transaction(); ... t.commit(); undoes rows and set_state(), see Transaction.
   Transaction transaction() { return Transaction(live()); }
+
+  // ---- values by key ----------------------------------------------------------------------------
+
+  // kv().put("draft", text); kv().get<std::string>("draft"); see kv.hpp.
+  [[nodiscard]] Kv kv() { return Kv(live()); }
 
   // ---- clients ----------------------------------------------------------------------------------
 

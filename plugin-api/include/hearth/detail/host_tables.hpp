@@ -9,6 +9,7 @@
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/http.h>
 #include <hearth/ext/keep_alive.h>
+#include <hearth/ext/kv.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/offload.h>
@@ -49,6 +50,7 @@ struct HostTables {
   const hearth_fibers_v1* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
   const hearth_keep_alive_v1* keep_alive = nullptr;
+  const hearth_kv_v1* kv = nullptr;
   const hearth_log_v1* log = nullptr;
   const hearth_managed_fibers_v1* managed_fibers = nullptr;
   const hearth_queue_v1* queue = nullptr;
@@ -65,6 +67,7 @@ struct HostTables {
     find(fibers, HEARTH_EXT_FIBERS);
     find(http, HEARTH_EXT_HTTP);
     find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
+    find(kv, HEARTH_EXT_KV);
     find(log, HEARTH_EXT_LOG);
     find(managed_fibers, HEARTH_EXT_MANAGED_FIBERS);
     find(queue, HEARTH_EXT_QUEUE);

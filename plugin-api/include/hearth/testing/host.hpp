@@ -14,8 +14,8 @@
 //     host.advance(std::chrono::seconds(5));
 //     EXPECT_EQ(slow.value(), "done");
 //
-//     agent.evict();                             // suspended work is destroyed; storage and
-//     clients stay EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
+//     agent.evict();                             // suspended work is destroyed; storage stays
+//     EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
 //
 // It keeps the rules of abi.h more strictly than a server does: bytes that were lent are
 // overwritten as soon as the rule allows, functions are refused on wrong threads, and a refused

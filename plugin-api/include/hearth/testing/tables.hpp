@@ -3,6 +3,7 @@
 
 #include <hearth/testing/caller.hpp>
 #include <hearth/testing/durable_tables.hpp>
+#include <hearth/testing/kv_table.hpp>
 #include <hearth/testing/recovery.hpp>
 #include <hearth/testing/savepoints.hpp>
 #include <hearth/testing/sql_table.hpp>
@@ -382,6 +383,7 @@ inline const void* get_extension(const hearth_host*, const char* id) {
   if (name == HEARTH_EXT_FIBERS) return &kFibers;
   if (name == HEARTH_EXT_HTTP) return &kHttp;
   if (name == HEARTH_EXT_KEEP_ALIVE) return &kKeepAlive;
+  if (name == HEARTH_EXT_KV) return &kKv;
   if (name == HEARTH_EXT_LOG) return &kLog;
   if (name == HEARTH_EXT_MANAGED_FIBERS) return &kManagedFibers;
   if (name == HEARTH_EXT_QUEUE) return &kQueue;

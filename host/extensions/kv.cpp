@@ -1,0 +1,243 @@
+#include "extensions/kv.hpp"
+
+#include "base/utf8.hpp"
+#include "extensions/abi_request.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
+#include "storage/agent_database.hpp"
+
+#include <array>
+#include <utility>
+
+namespace hearth::extensions {
+namespace {
+
+using storage::Param;
+using storage::Rows;
+
+constexpr std::size_t kMaxKeyBytes = 2048;
+constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kEntriesListedByDefault = 100;
+constexpr std::size_t kMostEntriesListed = 1000;
+
+bool is_key(std::string_view key) {
+  return !key.empty() && key.size() <= kMaxKeyBytes && key.find('\0') == std::string_view::npos &&
+         is_valid_utf8(key);
+}
+
+Error no_key() {
+  return Error{Errc::kInvalidArgument, "a key is 1 to 2048 bytes of UTF-8 without NUL"};
+}
+
+// What comes after all keys that begin with `prefix`, and before the others that come after them.
+// (No byte of UTF-8 is 0xff.)
+std::string end_of(std::string_view prefix) {
+  if (prefix.empty()) return "\xff";
+  std::string end(prefix);
+  ++end.back();
+  return end;
+}
+
+}  // namespace
+
+// ---- what it does -------------------------------------------------------------------------------
+
+bool KvExtension::exists() {
+  storage::AgentDatabase& database = agent_.database();
+  if (exists_) return true;
+  if (!database.exists()) return false;
+  storage::Statement find(database.connection(),
+                          "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
+                          "AND name = 'cf_agents_kv_usage'");
+  const bool found = find.query().next();
+  exists_ = found && !agent_.in_transaction();
+  return found;
+}
+
+storage::Statement& KvExtension::kept(std::string_view sql) {
+  auto& statement = statements_[sql.data()];
+  if (!statement) {
+    statement = std::make_unique<storage::Statement>(agent_.database().connection(), sql);
+  }
+  return *statement;
+}
+
+std::uint64_t KvExtension::size_of(std::string_view key) {
+  if (!exists()) return 0;
+  Rows rows = kept("SELECT length(CAST(value AS BLOB)) FROM cf_agents_kv WHERE key = ?")
+                  .query(std::array{Param(key)});
+  return rows.next() ? key.size() + static_cast<std::uint64_t>(rows.integer(0)) : 0;
+}
+
+KvUsage KvExtension::usage() {
+  if (!exists()) return {};
+  Rows rows = kept("SELECT keys, bytes FROM cf_agents_kv_usage").query();
+  if (!rows.next()) return {};
+  return {.keys = static_cast<std::uint64_t>(rows.integer(0)),
+          .bytes = static_cast<std::uint64_t>(rows.integer(1))};
+}
+
+void KvExtension::store_usage(const KvUsage& usage) {
+  kept("UPDATE cf_agents_kv_usage SET keys = ?, bytes = ?")
+      .execute(std::array{Param(static_cast<std::int64_t>(usage.keys)),
+                          Param(static_cast<std::int64_t>(usage.bytes))});
+}
+
+Result<std::string> KvExtension::get(std::string_view key) {
+  if (!is_key(key)) return no_key();
+  if (exists()) {
+    Rows rows = kept("SELECT value FROM cf_agents_kv WHERE key = ?").query(std::array{Param(key)});
+    if (rows.next()) return std::string(rows.text(0));
+  }
+  return Error{Errc::kNotFound, "nothing is kept under this key"};
+}
+
+Result<void> KvExtension::put(std::string_view key, std::string_view json) {
+  const KvSettings& limits = agent_.settings().kv;
+  if (!is_key(key)) return no_key();
+  if (json.size() > limits.max_value_bytes) {
+    return Error{Errc::kLimitExceeded,
+                 "a value has at most " + std::to_string(limits.max_value_bytes) + " bytes"};
+  }
+  if (!is_json(json)) return Error{Errc::kInvalidArgument, "a value must be JSON"};
+  const std::uint64_t before = size_of(key);
+  KvUsage used = usage();
+  used.keys += before == 0 ? 1 : 0;
+  used.bytes += key.size() + json.size() - before;
+  if (used.keys > limits.max_keys) {
+    return Error{Errc::kLimitExceeded,
+                 "an agent has at most " + std::to_string(limits.max_keys) + " keys"};
+  }
+  if (used.bytes > limits.max_total_bytes) {
+    return Error{Errc::kLimitExceeded, "the keys and values of an agent have at most " +
+                                           std::to_string(limits.max_total_bytes) + " bytes"};
+  }
+  agent_.database().begin_write();
+  if (!exists()) {
+    sqlite3& connection = agent_.database().connection();
+    storage::Statement(connection,
+                       "CREATE TABLE cf_agents_kv(key TEXT PRIMARY KEY NOT NULL, "
+                       "value TEXT NOT NULL)")
+        .execute();
+    storage::Statement(connection,
+                       "CREATE TABLE cf_agents_kv_usage(keys INTEGER NOT NULL, "
+                       "bytes INTEGER NOT NULL)")
+        .execute();
+    storage::Statement(connection, "INSERT INTO cf_agents_kv_usage VALUES(0, 0)").execute();
+  }
+  // A copy, for both may lie in a row that the first of these statements ends.
+  const std::string its_key(key);
+  const std::string its_value(json);
+  kept(
+      "INSERT INTO cf_agents_kv(key, value) VALUES(?, ?) "
+      "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
+      .execute(std::array{Param(its_key), Param(its_value)});
+  store_usage(used);
+  return {};
+}
+
+Result<void> KvExtension::remove(std::string_view key) {
+  if (!is_key(key)) return no_key();
+  const std::uint64_t before = size_of(key);
+  if (before == 0) return Error{Errc::kNotFound, "nothing is kept under this key"};
+  const KvUsage used = usage();
+  agent_.database().begin_write();
+  kept("DELETE FROM cf_agents_kv WHERE key = ?").execute(std::array{Param(key)});
+  store_usage({.keys = used.keys - 1, .bytes = used.bytes - before});
+  return {};
+}
+
+Result<std::string> KvExtension::list(const KvFilter& filter) {
+  std::string entries = "[";
+  if (!exists()) return entries + "]";
+  const std::string end = end_of(filter.prefix);
+  // One bound on each side, so that a page costs what it has.
+  const bool goes_on = filter.after >= filter.prefix;
+  storage::Statement& page =
+      goes_on ? kept(
+                    "SELECT key, value FROM cf_agents_kv WHERE key > ? AND key < ? "
+                    "ORDER BY key LIMIT ?")
+              : kept(
+                    "SELECT key, value FROM cf_agents_kv WHERE key >= ? AND key < ? "
+                    "ORDER BY key LIMIT ?");
+  Rows rows = page.query(std::array{Param(goes_on ? filter.after : filter.prefix),
+                                    Param(std::string_view(end)),
+                                    Param(static_cast<std::int64_t>(filter.limit))});
+  while (entries.size() < kMaxPageBytes && rows.next()) {
+    entries += entries.size() == 1 ? "{\"key\":" : ",{\"key\":";
+    append_json_string(entries, rows.text(0));
+    entries += ",\"value\":";
+    entries += rows.text(1);
+    entries += '}';
+  }
+  return entries + "]";
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+hearth_status get_value(const hearth_host* host, hearth_agent agent, hearth_bytes key,
+                        hearth_bytes* value) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(key);
+    if (!text) return bad_slice(it);
+    return lend_result(it, it.of<KvExtension>().get(*text), value);
+  });
+}
+
+hearth_status put_value(const hearth_host* host, hearth_agent agent, hearth_bytes key,
+                        hearth_bytes value) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(key);
+    const auto json = bytes_of(value);  // the JSON check covers UTF-8
+    if (!text || !json) return bad_slice(it);
+    return status_of(it, it.of<KvExtension>().put(*text, *json));
+  });
+}
+
+hearth_status remove_value(const hearth_host* host, hearth_agent agent, hearth_bytes key) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(key);
+    if (!text) return bad_slice(it);
+    return status_of(it, it.of<KvExtension>().remove(*text));
+  });
+}
+
+hearth_status list_values(const hearth_host* host, hearth_agent agent,
+                          const hearth_kv_filter* filter, hearth_bytes* entries) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(filter);
+    if (!given) return bad_struct(it);
+    const auto prefix = text_of(given->prefix);
+    const auto after = text_of(given->after);
+    if (!prefix || !after) return bad_slice(it);
+    const auto limit = read_limit(given->limit, kEntriesListedByDefault, kMostEntriesListed);
+    if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 values are listed at once");
+    return lend_result(it, it.of<KvExtension>().list({*prefix, *after, *limit}), entries);
+  });
+}
+
+hearth_status values_usage(const hearth_host* host, hearth_agent agent, std::uint64_t* keys,
+                           std::uint64_t* bytes) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const KvUsage used = it.of<KvExtension>().usage();
+    if (keys != nullptr) *keys = used.keys;
+    if (bytes != nullptr) *bytes = used.bytes;
+    return kOk;
+  });
+}
+
+constexpr hearth_kv_v1 kKv = {.get = get_value,
+                              .put = put_value,
+                              .remove = remove_value,
+                              .list = list_values,
+                              .usage = values_usage};
+
+}  // namespace
+
+const hearth_kv_v1& kv_extension() noexcept {
+  return kKv;
+}
+
+}  // namespace hearth::extensions

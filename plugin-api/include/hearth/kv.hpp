@@ -1,0 +1,105 @@
+#pragma once
+// Small values that an agent keeps by key, beside its state and its tables.
+//
+//     kv().put("draft", {{"text", "Dear Ada"}});
+//     auto draft = kv().get<Draft>("draft");          // nothing, if it is not there
+//     for (const KvEntry& each : kv().list({.prefix = "note:"})) ...
+//     kv().remove("draft");
+//
+// Promises  Written with the running turn, and undone with a transaction() that is not committed.
+//           Clients are told nothing: what they should see belongs into the state.
+// Bounded   The class's YAML: kv.max_keys, kv.max_value, kv.max_total. A key: 1 to 2048 bytes of
+//           UTF-8 without NUL.
+// Failure   HostError: INVALID (no key), LIMIT: nothing was changed.
+
+#include <hearth/callback.hpp>
+#include <hearth/ext/kv.h>
+#include <hearth/fields.hpp>
+#include <hearth/time.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+struct KvEntry {
+  std::string key;
+  Json value;
+};
+
+// What Kv::list() looks for. A field left alone does not restrict.
+struct KvFilter {
+  std::string prefix = {};
+  std::string after = {};     // those whose key comes after this one, which need not be there
+  std::uint32_t limit = 100;  // 1 to 1000
+};
+
+struct KvUsage {
+  std::uint64_t keys = 0;
+  std::uint64_t bytes = 0;  // of all keys and values
+};
+
+// Threads, Lifetime  As the agent, which gives it: kv().
+class Kv {
+ public:
+  explicit Kv(detail::Activation& activation) : activation_(activation) {}
+
+  // As JSON, or as whatever read_json() takes. Nothing: it is not there. Error(INVALID) names the
+  // field that does not fit.
+  template <class T = Json>
+  [[nodiscard]] std::optional<T> get(std::string_view key) const {
+    hearth_bytes value = {nullptr, 0};
+    const hearth_status status =
+        table().get(activation_.host(), activation_.id(), detail::slice(key), &value);
+    if (!detail::found(activation_, status, "get a value")) return std::nullopt;
+    return read_json<T>(detail::parse_record(detail::view(value)), std::string(key));
+  }
+  // Makes or replaces it.
+  void put(std::string_view key, const Json& value) {
+    const std::string text = to_text(value);
+    activation_.check(table().put(activation_.host(), activation_.id(), detail::slice(key),
+                                  detail::slice(std::string_view(text))),
+                      "put a value");
+  }
+  // False: it was not there.
+  bool remove(std::string_view key) {
+    const hearth_status status =
+        table().remove(activation_.host(), activation_.id(), detail::slice(key));
+    return detail::found(activation_, status, "remove a value");
+  }
+  // In the order of the keys. A page of large values may be shorter than its limit: only an empty
+  // one is the last.
+  [[nodiscard]] std::vector<KvEntry> list(const KvFilter& filter = {}) const {
+    hearth_kv_filter wanted = {};
+    wanted.struct_size = sizeof wanted;
+    wanted.limit = filter.limit;
+    wanted.prefix = detail::slice(std::string_view(filter.prefix));
+    wanted.after = detail::slice(std::string_view(filter.after));
+    hearth_bytes entries = {nullptr, 0};
+    activation_.check(table().list(activation_.host(), activation_.id(), &wanted, &entries),
+                      "list values");
+    std::vector<KvEntry> all;
+    for (Json& each : detail::parse_record(detail::view(entries)))
+      all.push_back({each.at("key").get<std::string>(), std::move(each.at("value"))});
+    return all;
+  }
+  [[nodiscard]] KvUsage usage() const {
+    KvUsage used;
+    activation_.check(table().usage(activation_.host(), activation_.id(), &used.keys, &used.bytes),
+                      "usage");
+    return used;
+  }
+
+ private:
+  [[nodiscard]] const hearth_kv_v1& table() const {
+    return detail::need(activation_.tables().kv, HEARTH_EXT_KV);
+  }
+
+  detail::Activation& activation_;
+};
+
+}  // namespace hearth

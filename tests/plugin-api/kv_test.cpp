@@ -1,0 +1,89 @@
+// Values by key on the mock host.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using hearth::Json;
+using hearth::testing::Host;
+
+struct Draft {
+  std::string text;
+  int version = 1;
+  HEARTH_FIELDS(text, version)
+};
+
+class NoteKeeper : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<NoteKeeper>& m) {
+    m.add("put", &NoteKeeper::put);
+    m.add("get", &NoteKeeper::get);
+    m.add("remove", &NoteKeeper::remove);
+    m.add("keys", &NoteKeeper::keys);
+    m.add("usage", &NoteKeeper::usage);
+    m.add("regret", &NoteKeeper::regret);
+    m.add("from_sql", &NoteKeeper::from_sql);
+  }
+  void put(const std::string& key, const Draft& draft) { kv().put(key, draft); }
+  std::optional<Draft> get(const std::string& key) { return kv().get<Draft>(key); }
+  bool remove(const std::string& key) { return kv().remove(key); }
+  std::vector<std::string> keys(const std::string& prefix, const std::string& after) {
+    std::vector<std::string> all;
+    for (const hearth::KvEntry& each : kv().list({.prefix = prefix, .after = after}))
+      all.push_back(each.key);
+    return all;
+  }
+  std::vector<std::uint64_t> usage() { return {kv().usage().keys, kv().usage().bytes}; }
+  void regret(const std::string& key) {
+    const auto undone = transaction();
+    kv().put(key, 1);
+  }
+  std::string from_sql(const std::string& key) {
+    return sql("SELECT value FROM cf_agents_kv WHERE key = ?", key).value<std::string>();
+  }
+};
+
+TEST(KvTest, AValueIsKeptThroughAnEviction) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  EXPECT_EQ(agent.call("get", "draft"), nullptr);
+  agent.call("put", "draft", Draft{"Dear Ada", 2});
+  agent.evict();
+  EXPECT_EQ(agent.call("get", "draft"), Json({{"text", "Dear Ada"}, {"version", 2}}));
+  EXPECT_EQ(agent.call("from_sql", "draft"), R"({"text":"Dear Ada","version":2})");
+  EXPECT_EQ(agent.call("remove", "draft"), true);
+  EXPECT_EQ(agent.call("remove", "draft"), false);
+  EXPECT_EQ(agent.call("usage"), Json({0, 0}));
+}
+
+TEST(KvTest, AreListedByPrefixAndInPages) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  for (const char* key : {"note:2", "note:1", "other"}) agent.call("put", key, Draft{});
+  EXPECT_EQ(agent.call("keys", "note:", ""), Json({"note:1", "note:2"}));
+  EXPECT_EQ(agent.call("keys", "", "note:1"), Json({"note:2", "other"}));
+  EXPECT_EQ(agent.call("keys", "note:", "note:2"), Json::array());
+}
+
+TEST(KvTest, ATransactionThatIsNotCommittedTakesItBack) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  agent.call("regret", "k");
+  EXPECT_EQ(agent.call("keys", "", ""), Json::array());
+}
+
+TEST(KvTest, WhatCannotBeAKeyIsRefused) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  EXPECT_THROW(agent.call("put", "", Draft{}), hearth::testing::CallError);
+  EXPECT_THROW(agent.call("get", std::string(2049, 'x')), hearth::testing::CallError);
+}
+
+}  // namespace
