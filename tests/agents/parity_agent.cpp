@@ -284,7 +284,7 @@ class ParityAgent : public hearth::Agent {
         keys.push_back(each.key);
       return keys;
     }
-    return what;
+    return hearth::Json(what);
   }
   hearth::Task<std::string> steps(hearth::FiberContext& fiber, Work work) {
     int done = fiber.snapshot().is_null() ? 0 : fiber.snapshot().get<int>();

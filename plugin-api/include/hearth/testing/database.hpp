@@ -120,9 +120,9 @@ class Database {
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK)
       throw std::logic_error(sqlite3_errmsg(db_));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i])
-        sqlite3_bind_text(statement, static_cast<int>(i + 1), values[i]->data(),
-                          static_cast<int>(values[i]->size()), SQLITE_TRANSIENT);  // NOLINT
+      if (const auto& value = values[i])
+        sqlite3_bind_text(statement, static_cast<int>(i + 1), value->data(),
+                          static_cast<int>(value->size()), SQLITE_TRANSIENT);  // NOLINT
     }
     sqlite3_step(statement);
     sqlite3_finalize(statement);

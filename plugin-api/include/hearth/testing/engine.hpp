@@ -150,7 +150,7 @@ class Engine {
   }
   static void end_migration(AgentRecord& agent, bool keep) {
     agent.database.end_migration(keep);
-    if (!keep) agent.state = *agent.migrates_from;
+    if (!keep && agent.migrates_from) agent.state = *agent.migrates_from;
     agent.migrates_from.reset();
   }
   [[nodiscard]] static std::uint32_t schema_of(const hearth_class& definition) {

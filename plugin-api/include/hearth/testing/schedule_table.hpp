@@ -169,8 +169,9 @@ inline hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
     if ((filter->type != 0 && filter->type != static_cast<std::uint32_t>(row.type)) ||
         (filter->callback.len != 0 && view(filter->callback) != row.callback) ||
         (filter->state.len != 0 && record.at("state") != std::string(view(filter->state))) ||
-        (timed && !row.due_ms) || (filter->from_ms != 0 && *row.due_ms < filter->from_ms) ||
-        (filter->until_ms != 0 && *row.due_ms >= filter->until_ms))
+        (timed && !row.due_ms) ||
+        (filter->from_ms != 0 && row.due_ms.value_or(0) < filter->from_ms) ||
+        (filter->until_ms != 0 && row.due_ms.value_or(0) >= filter->until_ms))
       continue;
     if (list.size() < (filter->limit == 0 ? 100 : filter->limit)) list.push_back(record);
   }
@@ -226,7 +227,7 @@ inline void advance_schedule(AgentRecord& agent, ScheduleRow& row, std::int64_t 
     row.due_ms = now + row.length_ms;
   } else {
     row.due_ms = row.due_ms.value_or(now) + row.length_ms;
-    const std::int64_t late = now - *row.due_ms;
+    const std::int64_t late = now - row.due_ms.value_or(now);
     if (row.misfire == Misfire::kAll || late < 0) return;
     const std::int64_t passed = late / row.length_ms;  // but for the last one
     *row.due_ms += passed * row.length_ms;
@@ -267,7 +268,7 @@ inline void end_schedule(Engine& engine, AgentRecord& agent, const std::string& 
 // What passed while nothing could run it. False: this occurrence is left out.
 inline bool count_missed(AgentRecord& agent, ScheduleRow& row, std::int64_t now) {
   if (row.one_shot() || row.attempts > 0 || row.missing > 0) return true;
-  const std::int64_t late = now - *row.due_ms;
+  const std::int64_t late = now - row.due_ms.value_or(now);
   if (row.misfire == Misfire::kSkip && late > 60'000) {
     ++row.missed;
     advance_schedule(agent, row, now);
