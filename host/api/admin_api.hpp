@@ -3,8 +3,8 @@
 
 #include "api/admin_actions.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "net/http.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -6,11 +6,11 @@
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
 #include "protocol/agent_address.hpp"
 #include "runtime/runtime.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <cstddef>
 #include <memory>

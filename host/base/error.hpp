@@ -34,11 +34,17 @@ enum class Errc : int {
 // Lower-case words, stable, safe to show to clients: "not_found".
 std::string_view to_string(Errc code) noexcept;
 
+// In a namespace of its own, for the linker: an author's test has the SDK's hearth::Error and, in
+// the test host that it links (host/mock), this one.
+inline namespace host {
+
 // A code for programs and one sentence for people. The sentence is not stable.
 struct Error {
   Errc code;
   std::string message;
 };
+
+}  // namespace host
 
 // What the system says of an errno: "Permission denied".
 [[nodiscard]] std::string system_text(int error);

@@ -1,11 +1,10 @@
 #pragma once
-// Structured log events: one name, some fields. Human lines on a terminal, JSON lines otherwise.
+// Structured log events: one name, some fields.
 //
 //   logger.write(LogLevel::kWarn, "plugin.refused", {{"file", path}, {"reason", why}});
 //
 // The event name is stable and made of lower-case words and dots; people search for it.
 
-#include "base/log_queue.hpp"
 #include "base/log_rate.hpp"
 
 #include <cstdint>
@@ -18,6 +17,12 @@
 #include <variant>
 
 namespace hearth {
+
+// Lines that a logger could not write.
+struct DroppedLines {
+  std::uint64_t lines = 0;
+  std::uint64_t bytes = 0;
+};
 
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 
@@ -79,19 +84,6 @@ class Logger {
  private:
   LogRate rate_;
 };
-
-enum class LogFormat {
-  kAuto,   // kHuman if stderr is a terminal, else kJson
-  kHuman,  // 12:00:00.000 WARN  plugin.refused file=... reason="..."
-  kJson,   // {"time":"2026-01-02T12:00:00.000Z","level":"warn","event":"plugin.refused","file":...}
-};
-
-// Writes to stderr (stdout carries only what commands answer), and waits for it. For commands.
-std::unique_ptr<Logger> make_stderr_logger(LogLevel level, LogFormat format);
-
-// Writes to stderr through a LogQueue: no caller waits for it. For what must go on when nothing
-// reads it: a server, and a supervisor.
-std::unique_ptr<Logger> make_queued_stderr_logger(LogLevel level, LogFormat format);
 
 // For tests and tools that want silence.
 std::unique_ptr<Logger> make_null_logger();

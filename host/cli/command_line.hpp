@@ -1,9 +1,9 @@
 #pragma once
 // The command line as values. What is wrong with it, and help, are values too.
 
-#include "base/logger.hpp"
 #include "config/config.hpp"
 #include "diagnosis/exit_status.hpp"
+#include "telemetry/stderr_logger.hpp"
 
 #include <chrono>
 #include <cstdint>

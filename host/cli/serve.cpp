@@ -1,6 +1,5 @@
 #include "cli/serve.hpp"
 
-#include "base/log_queue.hpp"
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
@@ -10,6 +9,7 @@
 #include "server/server.hpp"
 #include "server/stop_signals.hpp"
 #include "server/supervisor.hpp"
+#include "telemetry/log_queue.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

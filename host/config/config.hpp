@@ -4,10 +4,10 @@
 // Each field says its unit, its default and why that one. The rows of server_file.cpp and
 // class_file.cpp say what files call it and which values they may give it.
 
-#include "base/logger.hpp"
 #include "config/source.hpp"
 #include "net/options.hpp"
 #include "runtime/class_settings.hpp"
+#include "telemetry/stderr_logger.hpp"
 
 #include <chrono>
 #include <cstddef>

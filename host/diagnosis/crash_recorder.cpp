@@ -1,12 +1,12 @@
 #include "diagnosis/crash_recorder.hpp"
 
 #include "base/bounded_write.hpp"
-#include "base/log_queue.hpp"
 #include "diagnosis/call_stack.hpp"
 #include "diagnosis/code_ranges.hpp"
 #include "diagnosis/crash_record.hpp"
 #include "diagnosis/crash_stack.hpp"
 #include "diagnosis/exit_status.hpp"
+#include "telemetry/log_queue.hpp"
 
 #include <fcntl.h>
 #include <sys/uio.h>

@@ -2,10 +2,10 @@
 // Finds calls into libraries that take too long, and ends the process for one that does not return.
 
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "base/mutex.hpp"
 #include "diagnosis/call_records.hpp"
 #include "diagnosis/call_stack.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,16 +1,12 @@
 #pragma once
 // The steps in the life of durable work: fibers, schedules, queue items, alarms. Each is a line of
-// the log and a count.
+// the log, and a count where there are figures (runtime/durable_counts.hpp).
 
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
 #include <string_view>
 
 namespace hearth::extensions {
@@ -100,32 +96,37 @@ static_assert(kDurableEventCount == static_cast<std::size_t>(DurableEvent::kAlar
   return kDurableEvents[static_cast<std::size_t>(event)];
 }
 
-// Promises   report() writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at
-//            the event's level (no field for an empty id or detail) and adds one to
-//            hearth_durable_events_total{class,event}, whatever the log's level.
-// Bounded    Labels are classes and kDurableEvents only; names of agents, ids and details reach the
-//            log alone, which cuts and escapes them.
+// Hears of each step.
+//
 // Threads    One a shard, on its thread.
-// Lifetime   The logger and the metrics outlive it.
 class DurableEvents {
  public:
-  DurableEvents(Logger& logger, Metrics& metrics) : logger_(logger), metrics_(metrics) {}
+  DurableEvents() = default;
+  virtual ~DurableEvents() = default;
   DurableEvents(const DurableEvents&) = delete;
   DurableEvents& operator=(const DurableEvents&) = delete;
 
   // `agent_class`: the class's own name ("ChatRoom"). A step that the caller commits is reported
   // after its commit; one that joins the running turn is reported when it is made, and if that turn
-  // is lost, agent.storage_failed follows.
+  // is lost, agent.storage_failed follows. `id` and `detail` may be empty.
+  virtual void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
+                      std::string_view id, std::string_view detail) = 0;
+};
+
+// Writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level (no
+// field for what is empty).
+//
+// Bounded    Names of agents, ids and details reach the log alone, which cuts and escapes them.
+// Lifetime   The logger outlives it.
+class DurableLog : public DurableEvents {
+ public:
+  explicit DurableLog(Logger& logger) : logger_(logger) {}
+
   void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
-              std::string_view id, std::string_view detail = {});
+              std::string_view id, std::string_view detail) override;
 
  private:
-  using Counters = std::array<Counter*, kDurableEventCount>;
-  Counters& counters_of(std::string_view agent_class);
-
   Logger& logger_;
-  Metrics& metrics_;
-  std::map<std::string, Counters, std::less<>> counters_;  // by class
 };
 
 }  // namespace hearth::extensions

@@ -20,6 +20,7 @@ class KeepAliveExtension final : public AgentExtension {
   Result<void> acquire();
   // kInvalidArgument: none is held.
   Result<void> release();
+  [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] bool keeps_alive() const override { return held_ > 0; }
 
  private:

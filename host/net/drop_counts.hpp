@@ -1,7 +1,7 @@
 #pragma once
 // Clients that the network gave up, by reason.
 
-#include "base/metrics.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <array>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
+#include "telemetry/metrics.hpp"
 
 namespace hearth::net {
 

@@ -64,7 +64,7 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
   if (permits_.any()) {  // others that wait for their time would find no more
     shard_.alarms_.no_room_until(shard_.loop().clock().steady_now() + kNextTry);
     shard_.durable_events_.report(extensions::DurableEvent::kAlarmNoRoom, key_.agent_class,
-                                  key_.name, has_files ? "" : "too many files are open");
+                                  key_.name, "", has_files ? "" : "too many files are open");
   }
   if (!has_files) {
     shard_.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},

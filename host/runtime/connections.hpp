@@ -1,9 +1,9 @@
 #pragma once
 // The clients of one shard, by id.
 
-#include "base/metrics.hpp"
 #include "base/slot_map.hpp"
 #include "runtime/connection.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <cstddef>
 #include <memory>

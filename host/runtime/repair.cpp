@@ -2,7 +2,6 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/durable_events.hpp"
@@ -172,8 +171,7 @@ class Repair {
   storage::Directory directory_;
   SystemRandom random_;
   SilentLogger logger_;
-  Metrics metrics_;
-  extensions::DurableEvents events_{logger_, metrics_};
+  extensions::DurableLog events_{logger_};
   StopPointsAtCommit stops_;
   const ClassSettings settings_;
   std::unordered_map<AgentKey, durable::Wake> known_wakes_;

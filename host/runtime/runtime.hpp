@@ -2,7 +2,6 @@
 // All shards together: what the server starts, asks and stops.
 
 #include "base/client_memory.hpp"
-#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
@@ -12,6 +11,7 @@
 #include "storage/directory.hpp"
 #include "storage/sync_calls.hpp"
 #include "storage/sync_service.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <chrono>
 #include <functional>

@@ -2,11 +2,9 @@
 // All agents that live on one loop, and their clients.
 
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "base/slot_map.hpp"
 #include "durable/wake_index.hpp"
-#include "extensions/durable_events.hpp"
 #include "runtime/admission.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/alarm_clock.hpp"
@@ -14,12 +12,14 @@
 #include "runtime/class_registry.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/connections.hpp"
+#include "runtime/durable_counts.hpp"
 #include "runtime/migration.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
 #include "storage/directory.hpp"
 #include "storage/sync_service.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -197,7 +197,7 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   ShardLoop& loop_;
   ShardEnvironment environment_;
   ShardMetrics metrics_;
-  extensions::DurableEvents durable_events_;
+  DurableCounts durable_events_;
   Connections connections_;
   storage::Directory directory_;
   AgentFiles files_;

@@ -42,14 +42,14 @@ void Shard::wake(const storage::AgentKey& key, bool HeldPermits::* kind) {
   if (!served || !served->refusal.empty()) {
     alarms_.look_again(key, kUnknownClassRetry);
     durable_events_.report(extensions::DurableEvent::kAlarmClassMissing, key.agent_class, key.name,
-                           "");
+                           "", "");
     return;
   }
   AgentSlot& slot = slot_for(key, served->segment);
   if (slot.room.waiting) return;  // it looks at what is due once it is awake
   alarms_.take(slot.permits_, kind);
   metrics_.woken_by_alarm.add();
-  durable_events_.report(extensions::DurableEvent::kAlarmWoken, key.agent_class, key.name, "");
+  durable_events_.report(extensions::DurableEvent::kAlarmWoken, key.agent_class, key.name, "", "");
   slot.wake();
   if (slot.state() == AgentState::kCold && !slot.room.waiting)
     give_back_permits(slot);  // it was refused

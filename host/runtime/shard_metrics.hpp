@@ -2,8 +2,8 @@
 // What a shard counts about its agents and its clients, beside the steps of durable work
 // (durable_events.hpp).
 
-#include "base/metrics.hpp"
 #include "runtime/types.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <array>
 #include <chrono>

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <vector>
 

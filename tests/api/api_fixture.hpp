@@ -4,7 +4,6 @@
 
 #include "api/http_api.hpp"
 #include "api/plain_agents.hpp"
-#include "base/metrics.hpp"
 #include "net/http_server.hpp"
 #include "net/raw_client.hpp"
 #include "protocol/class_segment.hpp"
@@ -14,6 +13,7 @@
 #include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -61,8 +61,7 @@ class DurableWorkTest : public ::testing::Test {
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_{7};
   hearth::testing::RecordingLogger logger_;
-  Metrics metrics_;
-  DurableEvents events_{logger_, metrics_};
+  DurableLog events_{logger_};
   StopPointsAtCommit stops_;
   ClassSettings settings_;
   const storage::AgentKey agent_{"Counter", "a"};

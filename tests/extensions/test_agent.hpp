@@ -2,7 +2,6 @@
 // An agent that a test plays, over a database of its own. What reaches whoever runs it (a shard, in
 // a server) is written down, and answered as the test says.
 
-#include "base/metrics.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/durable_work.hpp"
@@ -184,8 +183,7 @@ class TestAgent final : public extensions::AgentContext,
   storage::AgentDatabase database_{directory_.path() / "a.db", key_};
   SeededRandom random_{7};
   RecordingLogger logger_;
-  Metrics metrics_;
-  extensions::DurableEvents events_{logger_, metrics_};
+  extensions::DurableLog events_{logger_};
   StopPointsAtCommit stops_;
   extensions::DurableWork work_{database_, key_, clock, random_, settings_, events_, stops_};
   TestClients clients_{told};

@@ -30,7 +30,6 @@ class Sleeper : public hearth::Agent {
     m.add("scoped", &Sleeper::scoped);
     m.add("scoped_plain", &Sleeper::scoped_plain);
     m.add("scoped_failing", &Sleeper::scoped_failing);
-    m.add("unlisted", &Sleeper::unlisted);
   }
 
   void hold() { held_.push_back(keep_alive()); }
@@ -62,7 +61,6 @@ class Sleeper : public hearth::Agent {
     };
     co_await keep_alive_while(work);
   }
-  Json unlisted() { return sql("SELECT * FROM cf_agents_runs").json(); }
 
  private:
   Task<std::string> slow() {
@@ -84,7 +82,7 @@ TEST_F(KeepAliveTest, EachReferenceCountsOneAndLeavesNoRow) {
   EXPECT_EQ(agent_.keep_alive(), 1U);
   agent_.call("hold");
   EXPECT_EQ(agent_.keep_alive(), 2U);
-  EXPECT_EQ(agent_.call("unlisted"), Json::array());
+  EXPECT_TRUE(agent_.fibers().empty());
   agent_.call("let_go");
   EXPECT_EQ(agent_.keep_alive(), 1U);
   agent_.call("let_go");

@@ -115,7 +115,11 @@ TEST_F(SchemaTest, AnEvictionUndoesWhatAMigrationHasWrittenSoFar) {
 }
 
 TEST_F(SchemaTest, OlderCodeIsRefused) {
-  auto agent = host_.create<Lazy>("a");
+  auto agent = host_.create<First>("a");
+  agent.become<Second>();
+  agent.wake();
+  host_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(agent.schema_version(), 2U);
   agent.become<First>();
   const auto put = agent.start("put", "x");
   EXPECT_TRUE(put.failed());

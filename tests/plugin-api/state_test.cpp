@@ -162,7 +162,7 @@ TEST_F(StateTest, AReadonlyClientChangesNothingNeitherDirectlyNorThroughAMethod)
 
 TEST_F(StateTest, ATooLargeStateIsAnErrorAndTheOldOneStays) {
   EXPECT_EQ(agent_.start("put", Json({{"name", std::string(3'000'000, 'x')}})).error(),
-            "the state is too large");
+            "the state is larger than 2097152 bytes");
   EXPECT_EQ(agent_.call("look")["volume"], 3);
 }
 
@@ -240,7 +240,8 @@ TEST_F(StateTest, AHandlerThatAlwaysChangesTheStateIsRefusedInTheEnd) {
 
 TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {
   auto client = agent_.connect();
-  EXPECT_EQ(client.start("bad_text").error(), "text must be UTF-8");
+  EXPECT_EQ(client.start("bad_text").error(),
+            "a slice has a length but no bytes, or a text is not UTF-8");
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // classes are scripted by the test.
 
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "extensions/host_calls.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/call_sink.hpp"
@@ -16,6 +15,7 @@
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <algorithm>
 #include <chrono>

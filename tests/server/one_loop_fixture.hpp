@@ -3,7 +3,6 @@
 // server around them.
 
 #include "base/clock.hpp"
-#include "base/metrics.hpp"
 #include "base/random.hpp"
 #include "extensions/abi_host.hpp"
 #include "plugins/versions/plugin_loader.hpp"
@@ -13,6 +12,7 @@
 #include "storage/data_directory.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <unistd.h>
 

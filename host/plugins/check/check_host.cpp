@@ -1,6 +1,7 @@
 #include "plugins/check/check_host.hpp"
 
 #include "plugins/check/check_agent.hpp"
+#include "telemetry/stderr_logger.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,11 +11,6 @@
 namespace hearth::plugins {
 namespace {
 
-// In front of the table that the library sees, out of its reach.
-struct Owner {
-  CheckHost* host;
-};
-
 constexpr std::size_t kMaxBlamed = 32;
 
 }  // namespace
@@ -23,7 +19,7 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
                      GuardedMemory* memory)
     : variant_(std::move(variant)),
       logger_(make_stderr_logger(LogLevel::kError, LogFormat::kHuman)),
-      events_(*logger_, metrics_),
+      events_(*logger_),
       abi_(
           extensions::AbiServices{
               .agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
@@ -31,27 +27,20 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
       memory_(memory) {
   // A longer table is a later host's: what is behind the members that are known is none of the
   // library's business.
-  std::array<std::byte, sizeof(Owner) + 4 * sizeof(hearth_host)> bytes{};
-  const Owner owner{this};
-  hearth_host host = watched_host();
-  host.struct_size = variant_.struct_size;
-  host.abi_minor = variant_.abi_minor;
-  std::memcpy(bytes.data(), &owner, sizeof owner);
-  std::memcpy(bytes.data() + sizeof owner, &host, sizeof host);
+  constexpr std::size_t kInFront = offsetof(extensions::WatchedTable, host);
+  std::array<std::byte, sizeof(extensions::WatchedTable) + 3 * sizeof(hearth_host)> bytes{};
+  extensions::WatchedTable table = extensions::watched_table(*this);
+  table.host.struct_size = variant_.struct_size;
+  table.host.abi_minor = variant_.abi_minor;
+  std::memcpy(bytes.data(), &table, sizeof table);
   const std::size_t size =
-      sizeof owner + std::min<std::size_t>(variant_.struct_size, bytes.size() - sizeof owner);
+      kInFront + std::min<std::size_t>(variant_.struct_size, bytes.size() - kInFront);
   void* const copy = table_memory.keep({reinterpret_cast<const char*>(bytes.data()), size},
                                        "the host's table behind its struct_size");
-  table_ = reinterpret_cast<const hearth_host*>(static_cast<std::byte*>(copy) + sizeof owner);
+  table_ = reinterpret_cast<const hearth_host*>(static_cast<std::byte*>(copy) + kInFront);
 }
 
 CheckHost::~CheckHost() = default;
-
-CheckHost& CheckHost::of(const hearth_host* table) {
-  Owner owner{};
-  std::memcpy(&owner, reinterpret_cast<const std::byte*>(table) - sizeof owner, sizeof owner);
-  return *owner.host;
-}
 
 void CheckHost::add(CheckAgent& agent) {
   agents_.emplace(agent.handle(), &agent);
@@ -106,16 +95,17 @@ std::vector<std::string> CheckHost::blamed() const {
   return blamed_;
 }
 
-void CheckHost::check_caller(const HostFunction& function, hearth_agent agent) {
+void CheckHost::check_caller(const extensions::AbiCall& call) {
+  const extensions::AbiFunction& function = call.function;
   const std::string name(function.name);
   if (closed_) return blame("it calls " + name + " after deinit()");
   if (function.any_thread) return;
   if (std::this_thread::get_id() != thread_)
     return blame("it calls " + name +
                  " from a thread of its own: only post(), log and the clock may be");
-  const bool existed = agent > 1000 && agent <= last_handle_;
+  const bool existed = call.agent > 1000 && call.agent <= last_handle_;
   if (!existed) return;  // a number that was never given out: GONE says it
-  const auto found = agents_.find(agent);
+  const auto found = agents_.find(call.agent);
   if (found == agents_.end()) {
     if (!function.while_closing) blame("it calls " + name + " for an agent that is destroyed");
     return;
@@ -124,8 +114,13 @@ void CheckHost::check_caller(const HostFunction& function, hearth_agent agent) {
     blame("it calls " + name + " for an agent whose code is not running");
 }
 
-std::optional<hearth_status> CheckHost::enter(const HostFunction& function, hearth_agent agent) {
-  check_caller(function, agent);
+bool CheckHost::has_extension(std::string_view id) const {
+  return variant_.has_extensions && !variant_.hidden.contains(id);
+}
+
+std::optional<hearth_status> CheckHost::enter(const extensions::AbiCall& call) {
+  const extensions::AbiFunction& function = call.function;
+  check_caller(call);
   if (function.any_thread || std::this_thread::get_id() != thread_) return std::nullopt;
   if (fault_.submit_only && function.name != "submit") return std::nullopt;
   ++calls_;
@@ -135,11 +130,11 @@ std::optional<hearth_status> CheckHost::enter(const HostFunction& function, hear
   return fault_.status;
 }
 
-void CheckHost::guard(const HostFunction& function, hearth_bytes* out) {
+void CheckHost::lent(const extensions::AbiCall& call, hearth_bytes* out) {
   if (memory_ == nullptr || out == nullptr || std::this_thread::get_id() != thread_) return;
   const std::string_view bytes(static_cast<const char*>(out->ptr), out->len);
   try {
-    out->ptr = memory_->lend(bytes, "what " + std::string(function.name) + " gave");
+    out->ptr = memory_->lend(bytes, "what " + std::string(call.function.name) + " gave");
   } catch (const StorageError& failure) {  // must not go through the library's code
     note_failure(failure.what());
   }

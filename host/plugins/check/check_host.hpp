@@ -5,12 +5,12 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "extensions/abi_host.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/durable_events.hpp"
+#include "extensions/watched_tables.hpp"
 #include "plugins/check/guarded_memory.hpp"
 
 #include <hearth/abi.h>
@@ -48,19 +48,12 @@ struct HostFault {
   bool submit_only = false;  // only submit() is counted and fails
 };
 
-// What a function of the table is.
-struct HostFunction {
-  std::string_view name;  // "hearth.sql/1 step"
-  bool any_thread;        // its tag is [any]
-  bool while_closing;     // it works for an agent that is being destroyed
-};
-
 // Promises  Answers as the server's table does, over CheckAgents. What the contract forbids is put
 //           down by blame(): a call for an agent that is not running, from another thread, after
 //           the agent is gone or after deinit().
 // Threads   One after the other; the table's functions, post() and blame(): any.
 // Lifetime  Outlives the library that has its table.
-class CheckHost final : public extensions::AgentDirectory {
+class CheckHost final : public extensions::AgentDirectory, private extensions::AbiWatcher {
  public:
   // `memory` null: what is lent to the library is not guarded.
   CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
@@ -68,7 +61,6 @@ class CheckHost final : public extensions::AgentDirectory {
   ~CheckHost() override;
 
   [[nodiscard]] const hearth_host* table() const { return table_; }
-  [[nodiscard]] static CheckHost& of(const hearth_host* table);
 
   // ---- agents ----
   [[nodiscard]] extensions::AgentHandle next_handle() { return ++last_handle_; }
@@ -102,28 +94,26 @@ class CheckHost final : public extensions::AgentDirectory {
   // What on_event() and the like are given; guarded if the host has memory for that.
   [[nodiscard]] GuardedMemory* memory() { return memory_; }
 
-  [[nodiscard]] const extensions::AbiHost& abi() const { return abi_; }
-  [[nodiscard]] const HostVariant& variant() const { return variant_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
   [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] extensions::DurableEvents& events() { return events_; }
 
-  // ---- for the table's functions ----
-  // Before one is answered: the status that it fails with, if it is to.
-  std::optional<hearth_status> enter(const HostFunction& function, hearth_agent agent);
-  // Replaces what a function lends by a copy that dies when the agent's code returns to the host.
-  void guard(const HostFunction& function, hearth_bytes* out);
-
  private:
-  void check_caller(const HostFunction& function, hearth_agent agent);
+  // AbiWatcher
+  std::optional<hearth_status> enter(const extensions::AbiCall& call) override;
+  // What is lent is replaced by a copy that dies when the agent's code returns to the host.
+  void lent(const extensions::AbiCall& call, hearth_bytes* bytes) override;
+  [[nodiscard]] bool has_extension(std::string_view id) const override;
+  [[nodiscard]] const extensions::AbiHost& abi() const override { return abi_; }
+
+  void check_caller(const extensions::AbiCall& call);
 
   const HostVariant variant_;
   std::atomic<std::thread::id> thread_ = std::this_thread::get_id();  // where code runs
   SystemClock clock_;
   SystemRandom random_;
   std::unique_ptr<Logger> logger_;
-  Metrics metrics_;
-  extensions::DurableEvents events_;
+  extensions::DurableLog events_;
   extensions::AbiHost abi_;
   GuardedMemory* const memory_;
   const hearth_host* table_ = nullptr;  // in table_memory
@@ -142,12 +132,5 @@ class CheckHost final : public extensions::AgentDirectory {
   std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
   std::vector<std::string> blamed_ GUARDED_BY(mutex_);
 };
-
-// The table of the extension called `id`, each function of which goes through CheckHost::enter() of
-// its host; null if there is none.
-[[nodiscard]] const void* find_watched_extension(std::string_view id) noexcept;
-
-// The functions of hearth_host, likewise; struct_size and versions are this server's.
-[[nodiscard]] const hearth_host& watched_host() noexcept;
 
 }  // namespace hearth::plugins

@@ -3,11 +3,11 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
-#include "base/logger.hpp"
 #include "base/random.hpp"
 #include "json/json.hpp"
 #include "plugins/admission/process_guard.hpp"
 #include "plugins/generation/plugin_generation.hpp"
+#include "telemetry/stderr_logger.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -3,13 +3,13 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
-#include "base/metrics.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "plugins/versions/directory_watcher.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/probation.hpp"
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "base/log_queue.hpp"
+#include "telemetry/log_queue.hpp"
 
 #include "support/unread_pipe.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/metrics.hpp"
+#include "telemetry/metrics.hpp"
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"

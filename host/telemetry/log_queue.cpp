@@ -1,4 +1,4 @@
-#include "base/log_queue.hpp"
+#include "telemetry/log_queue.hpp"
 
 #include "base/bounded_write.hpp"
 #include "base/forgive_leak.hpp"

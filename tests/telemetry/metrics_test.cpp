@@ -1,4 +1,4 @@
-#include "base/metrics.hpp"
+#include "telemetry/metrics.hpp"
 
 #include "support/exposition.hpp"
 

@@ -1,4 +1,4 @@
-#include "extensions/durable_events.hpp"
+#include "runtime/durable_counts.hpp"
 
 #include "fakes.hpp"
 #include "support/exposition.hpp"
@@ -24,7 +24,7 @@ constexpr const char* kFamily = "hearth_durable_events_total";
 
 // ---- one report ----
 
-class DurableEventsTest : public ::testing::Test {
+class DurableCountsTest : public ::testing::Test {
  protected:
   std::optional<double> count(std::string_view event, const std::string& agent_class = "Research") {
     return Exposition(metrics_.text())
@@ -33,10 +33,10 @@ class DurableEventsTest : public ::testing::Test {
 
   RecordingLogger logger_;
   Metrics metrics_;
-  extensions::DurableEvents events_{logger_, metrics_};
+  DurableCounts events_{logger_, metrics_};
 };
 
-TEST_F(DurableEventsTest, NamesAreUniqueAndOfTheirSubject) {
+TEST_F(DurableCountsTest, NamesAreUniqueAndOfTheirSubject) {
   std::set<std::string_view> names;
   for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents) {
     EXPECT_TRUE(names.insert(traits.name).second) << traits.name;
@@ -46,7 +46,7 @@ TEST_F(DurableEventsTest, NamesAreUniqueAndOfTheirSubject) {
   }
 }
 
-TEST_F(DurableEventsTest, KnowsEveryNameThatUsersOfOtherPlatformsSearchFor) {
+TEST_F(DurableCountsTest, KnowsEveryNameThatUsersOfOtherPlatformsSearchFor) {
   for (const std::string_view name :
        {"fiber:run:started", "fiber:run:completed", "fiber:run:failed", "fiber:run:interrupted",
         "fiber:recovery:detected", "fiber:recovery:attempt", "fiber:recovery:handled",
@@ -59,7 +59,7 @@ TEST_F(DurableEventsTest, KnowsEveryNameThatUsersOfOtherPlatformsSearchFor) {
   }
 }
 
-TEST_F(DurableEventsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
+TEST_F(DurableCountsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
   for (std::size_t place = 0; place < extensions::kDurableEventCount; ++place) {
     const extensions::DurableEventTraits& traits = extensions::kDurableEvents[place];
     logger_.clear();
@@ -83,7 +83,7 @@ TEST_F(DurableEventsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
       << "each was counted once, and under no other name";
 }
 
-TEST_F(DurableEventsTest, AnEmptyIdOrDetailIsNoField) {
+TEST_F(DurableCountsTest, AnEmptyIdOrDetailIsNoField) {
   events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "");
   EXPECT_TRUE(logger_.events().back().ends_with("fiber:run:completed class=Research agent=a"));
   events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "d");
@@ -92,21 +92,21 @@ TEST_F(DurableEventsTest, AnEmptyIdOrDetailIsNoField) {
   EXPECT_TRUE(logger_.events().back().ends_with(" agent=a fiber=7"));
 }
 
-TEST_F(DurableEventsTest, CountsAlsoWhatTheLogDoesNotWant) {
+TEST_F(DurableCountsTest, CountsAlsoWhatTheLogDoesNotWant) {
   const auto silent = make_null_logger();
-  extensions::DurableEvents events(*silent, metrics_);
-  events.report(extensions::DurableEvent::kScheduleExecute, "Research", "a", "s");
+  DurableCounts events(*silent, metrics_);
+  events.report(extensions::DurableEvent::kScheduleExecute, "Research", "a", "s", "");
   EXPECT_EQ(count("schedule:execute"), 1);
 }
 
-TEST_F(DurableEventsTest, AClassHasAllItsSeriesFromItsFirstEventOn) {
-  events_.report(extensions::DurableEvent::kQueueCreate, "Research", "a", "1");
+TEST_F(DurableCountsTest, AClassHasAllItsSeriesFromItsFirstEventOn) {
+  events_.report(extensions::DurableEvent::kQueueCreate, "Research", "a", "1", "");
   EXPECT_EQ(count("fiber:run:failed"), 0);
   EXPECT_EQ(count("queue:create"), 1);
   EXPECT_EQ(count("queue:create", "Other"), std::nullopt);
 }
 
-TEST_F(DurableEventsTest, NamesOfAgentsAndTextsReachNoLabel) {
+TEST_F(DurableCountsTest, NamesOfAgentsAndTextsReachNoLabel) {
   events_.report(extensions::DurableEvent::kFiberRunFailed, "Research", "secret-agent", "secret-id",
                  "secret-text");
   EXPECT_EQ(metrics_.text().find("secret"), std::string::npos);

@@ -1,26 +1,21 @@
 #pragma once
 // Lines on their way to a descriptor that may not take them.
 
+#include "base/logger.hpp"
+
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace hearth {
 
-// What was dropped since the last report of it.
-struct DroppedLines {
-  std::uint64_t lines = 0;
-  std::uint64_t bytes = 0;
-};
-
 // Promises
 //  P1 No waiting   put() waits for no device and no reader. A thread of the queue's own writes.
 //  P2 Honest       A line that finds no room, or that the system refuses, is dropped and counted.
 //                  The next line that can be written comes behind a report of how many were
-//                  dropped.
+//                  dropped since the last one.
 //  P3 Whole        Lines come out in the order of put(). A line of up to kAtomicWrite bytes comes
 //                  out whole, though other
 //                   processes write to the same descriptor.

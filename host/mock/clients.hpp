@@ -1,0 +1,57 @@
+#pragma once
+// The clients of one agent of a mock host.
+
+#include "extensions/client.hpp"
+
+#include <hearth/testing/mock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace hearth::mock {
+
+using testing::detail::ClientRecord;
+
+// As the agent knows it, and as the test does.
+struct Client {
+  extensions::Client known;
+  std::shared_ptr<ClientRecord> seen;
+  bool greeted = false;                       // CONNECT has ended
+  bool close_sent = false;                    // CLOSE was delivered, or waits
+  std::deque<std::function<void()>> waiting;  // until it is greeted
+};
+
+// What is sent to them is in their records at once.
+class Clients final : public extensions::Clients {
+ public:
+  Client& add(std::shared_ptr<ClientRecord> seen);
+  void remove(extensions::ConnectionId id);
+  void clear();
+  [[nodiscard]] std::map<extensions::ConnectionId, Client>& by_id() { return by_id_; }
+  // Null if there is none.
+  [[nodiscard]] Client* find_client(extensions::ConnectionId id);
+  // The records have what the agent has set.
+  void show();
+  // To those that hear of the state, but for one.
+  void show_state(std::string_view json, extensions::ConnectionId but);
+
+  extensions::Client* find(extensions::ConnectionId id) override;
+  [[nodiscard]] const std::vector<extensions::ConnectionId>& all() const override { return all_; }
+  [[nodiscard]] std::size_t max_frame_bytes() const override { return std::size_t{16} << 20; }
+  void send(extensions::Client& to, extensions::FrameKind kind, std::string_view payload) override;
+  void send_to_many(std::vector<extensions::ConnectionId> to, extensions::FrameKind kind,
+                    std::string_view payload) override;
+  void close(extensions::Client& client, std::uint16_t code, std::string_view reason) override;
+
+ private:
+  std::map<extensions::ConnectionId, Client> by_id_;
+  std::vector<extensions::ConnectionId> all_;
+};
+
+}  // namespace hearth::mock

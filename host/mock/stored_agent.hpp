@@ -1,0 +1,112 @@
+#pragma once
+// An agent of a mock host: what stays of it, its clients, and its instance while there is one.
+
+#include "durable/wake.hpp"
+#include "extensions/class_settings.hpp"
+#include "mock/clients.hpp"
+#include "mock/live_instance.hpp"
+#include "mock/work_steps.hpp"
+#include "mock/world.hpp"
+#include "storage/agent_key.hpp"
+
+#include <hearth/testing/mock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::mock {
+
+// Lifetime  The world outlives it.
+// Threads   The test's.
+class StoredAgent final : public testing::detail::MockAgent {
+ public:
+  StoredAgent(World& world, const hearth_class& definition, std::filesystem::path file,
+              std::string name, std::string options);
+  ~StoredAgent() override;
+
+  // ---- MockAgent ----
+  std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
+                                         std::string_view arguments) override;
+  void cancel(const CallRecord& call) override;
+  std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
+                                            std::string_view body,
+                                            testing::Headers headers) override;
+  std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
+                                        testing::Headers headers) override;
+  void receive(const ClientRecord& client, std::string_view frame, bool binary) override;
+  void set_state(ClientRecord& client, std::string_view json) override;
+  void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) override;
+
+  void wake() override;
+  void evict(std::uint32_t reason, std::uint64_t grace_ns) override;
+  void kill() override;
+  void become(const hearth_class& definition) override;
+  [[nodiscard]] void* instance() const override { return live_ ? live_->instance() : nullptr; }
+  [[nodiscard]] int activations() const override { return activations_; }
+  [[nodiscard]] bool destroyed() const override { return destructions_ > 0; }
+
+  [[nodiscard]] std::optional<std::string> state() override;
+  [[nodiscard]] std::string query(const std::string& sql) override;
+  [[nodiscard]] std::vector<testing::FiberRecord> fibers() override;
+  [[nodiscard]] std::string managed_fibers() override;
+  [[nodiscard]] std::string schedules() override;
+  [[nodiscard]] std::string queue() override;
+  [[nodiscard]] const std::vector<std::string>& steps() const override { return steps_.steps(); }
+  [[nodiscard]] std::size_t keep_alive() const override;
+  [[nodiscard]] std::uint32_t schema_version() override;
+  [[nodiscard]] std::size_t unfinished() const override { return live_ ? live_->unfinished() : 0; }
+  [[nodiscard]] std::size_t clients() const override { return clients_.all().size(); }
+
+  // ---- for the host ----
+  // Commits what was written outside of events.
+  void end_turn();
+  // Does one thing that is due; false: nothing is.
+  bool step();
+  // Something waits, and it is not in memory. It is woken; a reason why it cannot be is a line.
+  void wake_if_due();
+  [[nodiscard]] std::optional<SteadyTime> next_due() const;
+  // The moment for which the schedule with this id waits, Unix milliseconds; none: it has no such.
+  [[nodiscard]] std::optional<std::int64_t> due_of(std::string_view schedule);
+  [[nodiscard]] LiveInstance* live() { return live_.get(); }
+
+ private:
+  struct Stored;
+
+  // Makes the instance, if there is none. Throws runtime_error.
+  void activate();
+  // Waits for the start.
+  void send(Incoming event);
+  void end_instance(bool on_purpose);
+  void destroy_for_good();
+  void greet(extensions::ConnectionId id, const Result<std::string_view>& outcome);
+  void send_close(Client& client);
+  void show_change(extensions::ConnectionId source, const std::string& json, StateChain chain);
+  [[nodiscard]] bool has(std::uint32_t flag) const { return (definition_->flags & flag) != 0; }
+  // Does `use` with the agent's database and its work, awake or not.
+  template <class Use>
+  auto with_stored(Use use);
+
+  World& world_;
+  const hearth_class* definition_;
+  const std::filesystem::path file_;
+  const storage::AgentKey key_;
+  const std::string target_;  // "/agents/agent-under-test/<name>"
+  extensions::ClassSettings settings_;
+  WorkSteps steps_;
+  Clients clients_;
+  std::unique_ptr<LiveInstance> live_;
+  std::deque<std::function<void()>> waiting_;  // until START has ended
+  durable::Wake wake_;                         // while it is not in memory
+  int activations_ = 0;
+  int destructions_ = 0;
+};
+
+}  // namespace hearth::mock

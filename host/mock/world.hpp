@@ -1,0 +1,104 @@
+#pragma once
+// What the agents of one mock host share: time, chance, the log, and what is to happen next.
+
+#include "base/clock.hpp"
+#include "base/logger.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "extensions/agent_context.hpp"
+
+#include <hearth/abi.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::mock {
+
+// Threads  Moved by one, read by all.
+class MovedClock final : public Clock {
+ public:
+  [[nodiscard]] SteadyTime steady_now() const override {
+    return SteadyTime(std::chrono::nanoseconds(steady_ns_));
+  }
+  [[nodiscard]] WallTime wall_now() const override {
+    return WallTime(std::chrono::milliseconds(wall_ms_));
+  }
+  // The wall's clock shows whole milliseconds.
+  void advance_to(SteadyTime when);
+  void set_wall(std::int64_t unix_ms) { wall_ms_ = unix_ms; }
+
+ private:
+  std::atomic<std::int64_t> steady_ns_ = std::int64_t{3600} * 1'000'000'000;
+  std::atomic<std::int64_t> wall_ms_ = 1'767'312'000'000;  // 2026-01-02T00:00Z
+};
+
+// Threads  All.
+class SeededRandom final : public Random {
+ public:
+  void fill(std::span<std::byte> out) override;
+  void seed(std::uint64_t seed);
+
+ private:
+  Mutex mutex_;
+  std::mt19937_64 engine_ GUARDED_BY(mutex_){1};
+};
+
+// What agents and their libraries write, as lines "info text"; and nothing of the host's own.
+// Threads  All; lines() only while no other one writes.
+class Lines final : public Logger {
+ public:
+  using Logger::write;
+  [[nodiscard]] bool enabled(LogLevel) const override { return true; }
+  void write(LogLevel level, std::string_view event, std::span<const LogField> fields) override;
+  void add(LogLevel level, std::string_view text);
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> lines_;  // written under the mutex
+};
+
+class LiveInstance;
+
+// Finds instances by their handles.
+class Instances {
+ public:
+  Instances() = default;
+  virtual ~Instances() = default;
+  Instances(const Instances&) = delete;
+  Instances& operator=(const Instances&) = delete;
+
+  [[nodiscard]] virtual extensions::AgentHandle next_handle() = 0;
+  virtual void add(LiveInstance& instance) = 0;
+  virtual void remove(const LiveInstance& instance) = 0;
+  // Null if it is gone.
+  [[nodiscard]] virtual LiveInstance* find_instance(extensions::AgentHandle handle) = 0;
+};
+
+// Lifetime  The instances outlive it.
+struct World {
+  explicit World(Instances& all) : instances(all) {}
+
+  Instances& instances;
+  MovedClock clock;
+  SeededRandom random;
+  Lines log;
+  const hearth_host* table = nullptr;      // what libraries are given
+  std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs
+  // Does what is due in all agents; the second one moves the clocks before. Not from inside an
+  // agent.
+  std::function<void()> settle;
+  std::function<void(std::chrono::nanoseconds)> advance;
+  bool hold_offload = false;
+};
+
+}  // namespace hearth::mock

@@ -1,0 +1,163 @@
+#pragma once
+// What stands behind Host (host.hpp): the server's own storage, durable work and extensions, with a
+// clock that the test moves. It is a static library, Hearth::testing. Tests use host.hpp.
+//
+// Only what the standard library and the ABI have crosses between the two, so that one library
+// serves tests of either compiler, with sanitizers or without.
+
+#include <hearth/abi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+
+// A frame as a client got it.
+struct ReceivedFrame {
+  std::string payload;
+  bool binary = false;
+
+  friend bool operator==(const ReceivedFrame&, const ReceivedFrame&) = default;
+  // A text frame equals its text.
+  friend bool operator==(const ReceivedFrame& frame, std::string_view text) {
+    return !frame.binary && frame.payload == text;
+  }
+};
+
+// A row of cf_agents_runs: a fiber whose work is not over.
+struct FiberRecord {
+  std::string id;
+  std::string name;
+  std::optional<std::string> snapshot;  // JSON
+  std::int64_t created_at_ms = 0;
+  int attempts = 0;      // recoveries begun since the last checkpoint
+  int recoveries = 0;    // and in all
+  bool running = false;  // in the instance that is in memory
+  bool recovering = false;
+  bool dead = false;     // recovery was given up
+  bool managed = false;  // has a record too
+  std::string last_error;
+
+  [[nodiscard]] bool interrupted() const { return !running && !recovering && !dead; }
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+namespace detail {
+
+// An event that was handed to the agent, and what became of it.
+struct CallRecord {
+  std::uint64_t id = 0;
+  bool done = false;
+  hearth_status status = HEARTH_OK;
+  std::string body;
+  std::vector<std::string> parts;
+  // of a request
+  unsigned http_status = 200;
+  Headers response_headers;
+};
+
+struct ClientRecord {
+  std::uint64_t number = 0;
+  std::string id;
+  std::vector<std::string> tags;
+  std::uint32_t flags = 0;
+  bool open = true;
+  unsigned close_code = 0;
+  std::string close_reason;
+  bool close_clean = true;
+  std::vector<ReceivedFrame> received;
+  std::vector<std::string> errors;   // of state writes
+  std::optional<std::string> state;  // JSON
+};
+
+// One agent, in memory or not.
+//
+// Each function but the questions ends when nothing is due any more; it throws runtime_error if
+// that never comes, or the agent's storage fails.
+class MockAgent {
+ public:
+  MockAgent() = default;
+  virtual ~MockAgent() = default;
+  MockAgent(const MockAgent&) = delete;
+  MockAgent& operator=(const MockAgent&) = delete;
+
+  // ---- events; those that the agent does not begin at once wait for its start
+  // By a client, or by nobody (0). The arguments need not be JSON.
+  virtual std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
+                                                 std::string_view arguments) = 0;
+  virtual void cancel(const CallRecord& call) = 0;
+  virtual std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
+                                                    std::string_view body, Headers headers) = 0;
+  virtual std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
+                                                Headers headers) = 0;
+  virtual void receive(const ClientRecord& client, std::string_view frame, bool binary) = 0;
+  virtual void set_state(ClientRecord& client, std::string_view json) = 0;
+  virtual void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) = 0;
+
+  // ---- life
+  // Into memory, as by an event that does nothing. Throws runtime_error: why it cannot start.
+  virtual void wake() = 0;
+  // With a grace of 0 at once, else after EVICT has ended or the grace is over.
+  virtual void evict(std::uint32_t reason, std::uint64_t grace_ns) = 0;
+  virtual void kill() = 0;
+  // From the next event on of another class.
+  virtual void become(const hearth_class& definition) = 0;
+  [[nodiscard]] virtual void* instance() const = 0;  // null: it is not in memory
+  [[nodiscard]] virtual int activations() const = 0;
+  [[nodiscard]] virtual bool destroyed() const = 0;
+
+  // ---- questions
+  [[nodiscard]] virtual std::optional<std::string> state() = 0;
+  // Rows as a JSON array of arrays. Throws runtime_error: SQLite's words.
+  [[nodiscard]] virtual std::string query(const std::string& sql) = 0;
+  [[nodiscard]] virtual std::vector<FiberRecord> fibers() = 0;
+  // JSON arrays, as the extensions give them: the oldest first, schedules by their time.
+  [[nodiscard]] virtual std::string managed_fibers() = 0;
+  [[nodiscard]] virtual std::string schedules() = 0;
+  [[nodiscard]] virtual std::string queue() = 0;
+  [[nodiscard]] virtual const std::vector<std::string>& steps() const = 0;
+  [[nodiscard]] virtual std::size_t keep_alive() const = 0;
+  [[nodiscard]] virtual std::uint32_t schema_version() = 0;
+  [[nodiscard]] virtual std::size_t unfinished() const = 0;
+  [[nodiscard]] virtual std::size_t clients() const = 0;
+};
+
+// Threads   The one that made it, but for what abi.h lets other threads do.
+class MockHost {
+ public:
+  MockHost() = default;
+  virtual ~MockHost() = default;
+  MockHost(const MockHost&) = delete;
+  MockHost& operator=(const MockHost&) = delete;
+
+  // Its agents are in a directory of its own below $TMPDIR, which goes with it.
+  [[nodiscard]] static std::unique_ptr<MockHost> make();
+
+  // What it gives lives as long as the host, and so must the definition.
+  virtual MockAgent& add(const hearth_class& definition, std::string name, std::string options) = 0;
+  [[nodiscard]] virtual const hearth_host* table() const = 0;
+
+  virtual void settle() = 0;
+  virtual void advance(std::uint64_t nanoseconds) = 0;
+  virtual void set_wall(std::int64_t unix_ms) = 0;
+  // Moves the clocks to the moment for which the schedule with this id waits.
+  virtual void fire(std::string_view schedule) = 0;
+  virtual void seed(std::uint64_t seed) = 0;
+  [[nodiscard]] virtual const std::vector<std::string>& log() const = 0;
+
+  // What these functions answer instead of doing anything, until HEARTH_OK.
+  virtual void fail_submit(hearth_status status) = 0;
+  virtual void fail_start_fiber(hearth_status status) = 0;
+  virtual void hold_offload(bool hold) = 0;
+};
+
+}  // namespace detail
+
+}  // namespace hearth::testing
