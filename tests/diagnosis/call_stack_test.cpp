@@ -29,7 +29,6 @@ std::atomic<bool> may_go_on{false};
 
 void tell_that_it_is_there() {
   is_there = true;
-  is_there.notify_one();
 }
 __attribute__((noinline)) void spin_in_the_middle_of_nowhere() {
   tell_that_it_is_there();
@@ -56,7 +55,7 @@ class CallStackTest : public ::testing::Test {
       const CallScope scope(owner_, "message", AgentLabel("a"));
       work();
     });
-    is_there.wait(false);
+    while (!is_there) std::this_thread::yield();  // (one of them cannot notify anybody)
     for_each_call([this](const RunningCall& call) {
       if (call.owner == &owner_) frames_ = stacks_.capture(call);
     });
@@ -203,18 +202,21 @@ void give_up(int /*signal*/, siginfo_t* info, void* /*context*/) {
 
 // A stack that was overwritten: the caller's frame is said to be where no memory is.
 __attribute__((noinline)) void spin_on_a_broken_stack() {
-  tell_that_it_is_there();
 #if defined(__x86_64__) && !defined(HEARTH_DEFERS_SIGNALS)
-  // The frame is found through this register, as at -O0.
+  // The frame is found through this register, as at -O0. It tells that it is there once it is
+  // broken: before, there is nothing to fault on.
   asm volatile(
       "push %%rbp\n"
       "mov $0x10, %%rbp\n"
+      "movb $1, %1\n"
       "1: cmpb $0, %0\n"
       "je 1b\n"
       "pop %%rbp\n"
       :
-      : "m"(may_go_on)
+      : "m"(may_go_on), "m"(is_there)
       : "memory", "cc");
+#else
+  tell_that_it_is_there();
 #endif
 }
 
