@@ -170,7 +170,7 @@ Settings<ServerConfig> make_server_settings() {
            "an agent's name"),
       duration("limits.start_timeout", at(&Server::runtime, &RuntimeLimits::start_timeout),
                kTimeout, "an agent's waking"),
-      duration("limits.call_timeout", at(&Server::runtime, &RuntimeLimits::event_timeout), kCall,
+      duration("limits.call_timeout", at(&Server::runtime, &RuntimeLimits::call_timeout), kCall,
                "one event, until its caller gets a time-out"),
       count("limits.max_waiting", at(&Server::runtime, &RuntimeLimits::max_waiting), kPopulation,
             "events that wait for one agent to wake, or to come back with new code. Calls "

@@ -55,7 +55,7 @@ enum class AgentState { kCold, kWaking, kLive, kEvicting };
 //                calls are answered kClosing, "try again"; so are these after kHung or when storage
 //                has failed (then as P4 of LiveAgent says), and those for which P3 leaves no room.
 //                After kShutdown and kDestroyed nothing comes again. Its time goes on:
-//                limits.event_timeout counts from the first delivery, also while it waits for its
+//                limits.call_timeout counts from the first delivery, also while it waits for its
 //                class; then a call is answered kTimeout, and a client closed with 1012. What was
 //                delivered again Interruptions::kMost times and is cut off once more does not come
 //                again either: a call is answered kClosing, and a client closed with 1012. A call

@@ -44,7 +44,7 @@ struct RuntimeLimits {
   // How long one event may be in progress before its caller gets a time-out; each part of a
   // streaming answer starts it anew. Minutes, because agents wait for language models and for
   // people's servers.
-  std::chrono::milliseconds event_timeout{300'000};
+  std::chrono::milliseconds call_timeout{300'000};
 };
 
 }  // namespace hearth::runtime

@@ -72,7 +72,7 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   }
   call->part_sent = true;
   forbid_another_try(*call);
-  if (call->deadline != 0) arm_deadline(id, *call, services_.limits().event_timeout);
+  if (call->deadline != 0) arm_deadline(id, *call, services_.limits().call_timeout);
   if (outbox_.open()) {
     call->sink->part(call->head, part);
   } else {

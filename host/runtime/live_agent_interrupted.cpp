@@ -20,7 +20,7 @@ bool comes_back_after(EvictReason reason) {
 }  // namespace
 
 std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions) const {
-  if (interruptions.count == 0) return services_.limits().event_timeout;
+  if (interruptions.count == 0) return services_.limits().call_timeout;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       interruptions.due - services_.loop().clock().steady_now());
   return std::max(left, std::chrono::milliseconds(1));  // 0 would be: no limit

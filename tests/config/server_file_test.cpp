@@ -66,7 +66,7 @@ log:
   EXPECT_EQ(config.allowed_hosts, (std::vector<std::string>{"app.example:8443", "*"}));
   EXPECT_EQ(config.limits.max_name, 6U);
   EXPECT_EQ(config.runtime.start_timeout, milliseconds(70));
-  EXPECT_EQ(config.runtime.event_timeout, seconds(8));
+  EXPECT_EQ(config.runtime.call_timeout, seconds(8));
   EXPECT_EQ(config.runtime.max_waiting, 9U);
   EXPECT_EQ(config.runtime.recovery_share, 11);
   EXPECT_EQ(config.limits.shutdown_grace, minutes(10));
@@ -95,7 +95,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.net.send_queue, 4U << 20U);
   EXPECT_EQ(config.limits.max_name, 256U);
   EXPECT_EQ(config.runtime.start_timeout, seconds(10));
-  EXPECT_EQ(config.runtime.event_timeout, minutes(5));
+  EXPECT_EQ(config.runtime.call_timeout, minutes(5));
   EXPECT_EQ(config.runtime.max_waiting, 1000U);
   EXPECT_EQ(config.runtime.recovery_share, 6);
   EXPECT_EQ(config.limits.shutdown_grace, seconds(10));

@@ -182,7 +182,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallThatEvictsItsAgentEachTimeComesToAnEnd)
 
 TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
   RuntimeLimits limits;
-  limits.event_timeout = milliseconds(10'000);
+  limits.call_timeout = milliseconds(10'000);
   shard_.restart(limits);
   set_up();
   const auto client = shard_.connect();
@@ -202,7 +202,7 @@ TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
 
 TEST_F(AgentSlotInterruptedTest, P6_ItGoesOnWhileTheCallWaitsForItsClass) {
   RuntimeLimits limits;
-  limits.event_timeout = milliseconds(10'000);
+  limits.call_timeout = milliseconds(10'000);
   shard_.restart(limits);
   set_up();
   const auto client = shard_.connect();
@@ -430,7 +430,7 @@ TEST_F(ConnectInterruptedTest, AClientThatLeavesMeanwhileIsConnectedOnceMoreAndT
 
 TEST_F(ConnectInterruptedTest, P6_TheTimeOfAConnectGoesOn) {
   RuntimeLimits limits;
-  limits.event_timeout = milliseconds(10'000);
+  limits.call_timeout = milliseconds(10'000);
   shard_.restart(limits);
   set_up();
   const auto client = shard_.connect();

@@ -2,7 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <exception>
 #include <utility>
 
 #include <pthread.h>
@@ -13,7 +12,7 @@ LoaderThread::LoaderThread() : thread_([this] { serve(); }) {}
 
 LoaderThread::~LoaderThread() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -23,33 +22,34 @@ LoaderThread::~LoaderThread() {
 void LoaderThread::run(const std::function<void()>& task) {
   HEARTH_ASSERT(std::this_thread::get_id() != thread_.get_id(),
                 "the loader's thread would wait for itself");
-  const std::lock_guard turn(callers_);
+  const MutexLock turn(callers_);
   std::exception_ptr failure;
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     task_ = &task;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return task_ == nullptr; });
+    while (task_ != nullptr) changed_.wait(mutex_);
     failure = std::exchange(failure_, nullptr);
   }
   if (failure) std::rethrow_exception(failure);
 }
 
+const std::function<void()>* LoaderThread::next_task() {
+  const MutexLock lock(mutex_);
+  while (task_ == nullptr && !stopping_) changed_.wait(mutex_);
+  return task_;
+}
+
 void LoaderThread::serve() {
   ::pthread_setname_np(::pthread_self(), "hearth-loader");
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return task_ != nullptr || stopping_; });
-    if (task_ == nullptr) return;
-    const std::function<void()>& task = *task_;
-    lock.unlock();
+  while (const std::function<void()>* const task = next_task()) {
     std::exception_ptr failure;
     try {
-      task();
+      (*task)();
     } catch (...) {
       failure = std::current_exception();
     }
-    lock.lock();
+    const MutexLock lock(mutex_);
     failure_ = failure;
     task_ = nullptr;
     changed_.notify_all();

@@ -1,10 +1,10 @@
 #pragma once
 // The one thread on which libraries are loaded and unloaded.
 
-#include <condition_variable>
+#include "base/mutex.hpp"
+
+#include <exception>
 #include <functional>
-#include <mutex>
-#include <optional>
 #include <thread>
 
 namespace hearth::plugins {
@@ -26,14 +26,17 @@ class LoaderThread {
 
  private:
   void serve();
+  // Waits for it. Null: there is none any more.
+  [[nodiscard]] const std::function<void()>* next_task();
 
-  std::mutex callers_;  // held by the caller whose turn it is
+  Mutex callers_;  // held by the caller whose turn it is
 
-  std::mutex mutex_;  // protects the fields below, up to the thread
-  std::condition_variable changed_;
-  const std::function<void()>* task_ = nullptr;  // the caller's, while it waits
-  std::exception_ptr failure_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  // The caller's, while it waits.
+  const std::function<void()>* task_ GUARDED_BY(mutex_) = nullptr;
+  std::exception_ptr failure_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // last: it uses the fields above
 };

@@ -81,7 +81,7 @@ PluginReloader::~PluginReloader() {
   watcher_.reset();
   runtime_.classes().news()->listen(nullptr);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     news_.notify_one();
   }
@@ -100,7 +100,7 @@ bool PluginReloader::reload(std::string segment, std::function<void(Result<Outco
   errand.all = true;
   errand.segment = std::move(segment);
   errand.answer = std::move(answer);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (errand.answer) {
     if (errands_.size() >= kMaxErrands) return false;
   } else if (std::ranges::any_of(
@@ -119,7 +119,7 @@ bool PluginReloader::serve_again(std::string segment, std::vector<std::string> h
   errand.segment = std::move(segment);
   errand.released = std::move(hashes);
   errand.answer = std::move(answer);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (errands_.size() >= kMaxErrands) return false;
   errands_.push_back(std::move(errand));
   news_.notify_one();
@@ -127,13 +127,13 @@ bool PluginReloader::serve_again(std::string segment, std::vector<std::string> h
 }
 
 void PluginReloader::notice(const FileChanges& changes) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   noticed_ = merged(noticed_, changes);
   news_.notify_one();
 }
 
 std::vector<Refusal> PluginReloader::refusals() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Refusal> list;
   list.reserve(refused_.size());
   for (const auto& [file, refusal] : refused_) list.push_back(refusal);
@@ -155,30 +155,34 @@ PluginReloader::Served PluginReloader::served_now(const Version& version) {
   return is_same_code ? now : version.served;
 }
 
+bool PluginReloader::wait(std::optional<SteadyTime> until) {
+  if (!until) {
+    news_.wait(mutex_);
+    return true;
+  }
+  const auto time = std::chrono::ceil<milliseconds>(*until - clock_.steady_now());
+  return time > milliseconds(0) && news_.wait_for(mutex_, time);
+}
+
+bool PluginReloader::await_errand(Errand& errand) {
+  const auto deadline = next_deadline();
+  const MutexLock lock(mutex_);
+  while (!stopping_ && !is_stirred_ && errands_.empty() && noticed_.none() && wait(deadline)) {
+  }
+  if (stopping_) return false;
+  is_stirred_ = false;
+  if (!errands_.empty()) {
+    errand = std::move(errands_.front());
+    errands_.pop_front();
+  }
+  // Who looks at everything sees it all: then no change is news any more.
+  const bool sees_all = errand.all && errand.segment.empty();
+  if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
+  return true;
+}
+
 void PluginReloader::serve() {
-  for (;;) {
-    Errand errand;
-    {
-      std::unique_lock lock(mutex_);
-      const auto is_news = [this] {
-        return stopping_ || is_stirred_ || !errands_.empty() || !noticed_.none();
-      };
-      if (const auto deadline = next_deadline()) {
-        const auto time = std::chrono::ceil<milliseconds>(*deadline - clock_.steady_now());
-        news_.wait_for(lock, std::max(time, milliseconds(0)), is_news);
-      } else {
-        news_.wait(lock, is_news);
-      }
-      if (stopping_) return;
-      is_stirred_ = false;
-      if (!errands_.empty()) {
-        errand = std::move(errands_.front());
-        errands_.pop_front();
-      }
-      // Who looks at everything sees it all: then no change is news any more.
-      const bool sees_all = errand.all && errand.segment.empty();
-      if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
-    }
+  for (Errand errand; await_errand(errand); errand = {}) {
     run(errand);
     runtime_.classes().news()->want(true);  // first: what happens while drive() looks is told
     drive();
@@ -188,16 +192,16 @@ void PluginReloader::serve() {
 }
 
 void PluginReloader::stir() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stirred_ = true;
   news_.notify_one();
 }
 
 bool PluginReloader::wait_for_news(SteadyTime until) {
-  std::unique_lock lock(mutex_);
-  const auto time = std::chrono::ceil<milliseconds>(until - clock_.steady_now());
-  if (time <= milliseconds(0)) return false;
-  news_.wait_for(lock, time, [this] { return stopping_ || is_stirred_; });
+  const MutexLock lock(mutex_);
+  if (clock_.steady_now() >= until) return false;
+  while (!stopping_ && !is_stirred_ && wait(until)) {
+  }
   is_stirred_ = false;  // drive() comes after each wait
   return !stopping_;
 }
@@ -243,7 +247,7 @@ void PluginReloader::publish() {
                           .reason = "class " + each.agent_class +
                                     " goes on with the settings before: " + each.reason});
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   moving_ = std::move(moving);
   settings_taken_back_ = std::move(taken_back);
 }
@@ -322,7 +326,7 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
   for (const auto& [file, library] : libraries_) seen.emplace(file, FileStamp{});
   std::set<std::filesystem::path> held_back;  // content that was released, and is served nowhere
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [file, refusal] : refused_) {
       if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
         held_back.insert(file);
@@ -370,7 +374,7 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   if (libraries_.contains(file)) refuse_what_may_not_run(report);
   if (report.refusal) refusals_.add();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     refused_.erase(file);
     if (report.refusal) refused_[file] = *report.refusal;
   }
@@ -505,7 +509,7 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
 
 void PluginReloader::gone(const std::filesystem::path& file) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     refused_.erase(file);
   }
   const auto found = libraries_.find(file);

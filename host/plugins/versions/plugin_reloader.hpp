@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
+#include "base/mutex.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "plugins/versions/directory_watcher.hpp"
 #include "plugins/versions/plugin_loader.hpp"
@@ -12,14 +13,12 @@
 #include "telemetry/metrics.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -141,7 +140,7 @@ class PluginReloader {
 
   // The names of classes whose agents are on their way to another version or to other settings.
   [[nodiscard]] std::vector<std::string> moving() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return moving_;
   }
 
@@ -198,6 +197,9 @@ class PluginReloader {
   };
 
   void serve();
+  // Waits until there is something to look at, and gives what of it is an errand. False: the
+  // reloader is being destroyed.
+  bool await_errand(Errand& errand);
   void notice(const FileChanges& changes);
   void run(const Errand& errand);
   Result<Outcomes> look(const Errand& errand);
@@ -229,6 +231,8 @@ class PluginReloader {
   void drive();  // what is under way
   // Has drive() look at everything once more. Any thread.
   void stir();
+  // Until somebody says that there is something new. False: the moment has come, if there is one.
+  bool wait(std::optional<SteadyTime> until) REQUIRES(mutex_);
   // False: that time has come, or the reloader is being destroyed.
   bool wait_for_news(SteadyTime until);
   void drive(const std::filesystem::path& file, Library& library);
@@ -302,16 +306,16 @@ class PluginReloader {
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload
 
-  std::mutex mutex_;
-  std::condition_variable news_;
-  FileChanges noticed_;         // guarded by mutex_: since it looked last
-  std::deque<Errand> errands_;  // guarded by mutex_
-  bool is_stirred_ = true;      // guarded by mutex_: since drive() looked last
-  bool stopping_ = false;       // guarded by mutex_
-  std::map<std::filesystem::path, Refusal> refused_;  // guarded by mutex_
-  std::vector<Refusal> mistakes_;                     // guarded by mutex_: of class files
-  std::vector<Refusal> settings_taken_back_;          // guarded by mutex_
-  std::vector<std::string> moving_;                   // guarded by mutex_
+  Mutex mutex_;
+  Condition news_;
+  FileChanges noticed_ GUARDED_BY(mutex_);  // since it looked last
+  std::deque<Errand> errands_ GUARDED_BY(mutex_);
+  bool is_stirred_ GUARDED_BY(mutex_) = true;  // since drive() looked last
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::map<std::filesystem::path, Refusal> refused_ GUARDED_BY(mutex_);
+  std::vector<Refusal> mistakes_ GUARDED_BY(mutex_);  // of class files
+  std::vector<Refusal> settings_taken_back_ GUARDED_BY(mutex_);
+  std::vector<std::string> moving_ GUARDED_BY(mutex_);
 
   std::thread thread_;
   std::unique_ptr<DirectoryWatcher> watcher_;  // last: it calls us

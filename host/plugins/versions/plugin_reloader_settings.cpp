@@ -48,7 +48,7 @@ std::set<std::string> PluginReloader::read_class_files(const Errand& errand, Out
          {"file", change.file},
          {"advice", "no library that is served has this class: its settings are unused"}});
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   mistakes_.clear();
   return std::move(reading.segments);
 }
@@ -67,7 +67,7 @@ void PluginReloader::refuse_class_files(const config::Diagnostics& mistakes, Out
     refusals.push_back({.file = mistake.file, .rule = "config", .reason = text});
     outcomes.push_back({.file = mistake.file, .what = Outcome::What::kRefused, .reason = text});
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   mistakes_ = std::move(refusals);
 }
 

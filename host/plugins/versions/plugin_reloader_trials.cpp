@@ -84,7 +84,7 @@ void PluginReloader::tell_taken_back(const std::filesystem::path& file, Library&
 void PluginReloader::refuse_taken_back(const std::filesystem::path& file, const std::string& hash) {
   const auto why = loader_.refusal(file, hash);
   if (!why) return;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   refused_[file] = {.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash};
 }
 

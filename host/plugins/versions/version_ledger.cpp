@@ -98,11 +98,16 @@ void VersionLedger::read() {
     if (!failure) why.message += "; it was put aside as " + show_name(aside.native());
     problems_.push_back(std::move(why));
   }
-  facts_ = stored.facts;
-  if (no_bytes_) facts_.places.clear();
-  is_behind_ = stored.is_taken_over;
+  {
+    const MutexLock one_at_a_time(changing_);
+    const MutexLock lock(mutex_);
+    facts_ = stored.facts;
+    if (no_bytes_) facts_.places.clear();
+    is_behind_ = stored.is_taken_over;
+  }
   if (const auto begun = change(HostStarted{host_}, Unwritten::kHoldsAnyway); !begun)
     problems_.push_back(begun.error());
+  const MutexLock one_at_a_time(changing_);
   if (is_behind_) return;
   std::error_code ignored;
   for (const fs::path& file : earlier_version_files(data_)) fs::remove(file, ignored);
@@ -111,14 +116,14 @@ void VersionLedger::read() {
 // ---- questions ----------------------------------------------------------------------------------
 
 VersionFacts VersionLedger::facts() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return facts_;
 }
 
 std::optional<VersionLedger::Refusal> VersionLedger::refusal(const fs::path& file,
                                                              std::string_view sha256) const {
   const std::string key = key_of(file);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto* const what = facts_.find_condemned(key, sha256))
     return Refusal{.rule = "R1", .reason = what->reason};
   const ContentFacts* const content = facts_.find_content(sha256);
@@ -134,7 +139,7 @@ std::optional<VersionLedger::Refusal> VersionLedger::refusal(const fs::path& fil
 }
 
 bool VersionLedger::is_quarantined(std::string_view agent_class, std::string_view sha256) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const ClassFacts* const known = facts_.find_class(agent_class, sha256);
   return known != nullptr && known->is_quarantined;
 }
@@ -147,7 +152,7 @@ std::vector<ClassFacts> VersionLedger::quarantined() const {
 
 std::optional<Place> VersionLedger::find(const fs::path& file) const {
   const std::string key = key_of(file);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const Place* const known = facts_.find_place(key);
   return known == nullptr ? std::nullopt : std::optional(*known);
 }
@@ -207,7 +212,7 @@ Result<void> VersionLedger::check_place(const fs::path& file) const {
                  "the name " + show_name(file.native()) + " is not UTF-8, and cannot be noted"};
   }
   const std::string key = key_of(file);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (facts_.places.size() >= kMaxPlaces && facts_.find_place(key) == nullptr)
     return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
   return {};
@@ -257,14 +262,14 @@ Result<void> VersionLedger::allow(const std::string& sha256) {
 }
 
 bool VersionLedger::catch_up() {
-  const std::scoped_lock one_at_a_time(changing_);
+  const MutexLock one_at_a_time(changing_);
   if (is_behind_) is_behind_ = !write(facts(), nullptr);
   return !is_behind_;
 }
 
 Result<void> VersionLedger::change(const VersionEvent& event, Unwritten unwritten,
                                    const Version* kept) {
-  const std::scoped_lock one_at_a_time(changing_);
+  const MutexLock one_at_a_time(changing_);
   const VersionFacts before = facts();
   VersionFacts next = after(before, event);
   drop_gone(next);
@@ -272,7 +277,7 @@ Result<void> VersionLedger::change(const VersionEvent& event, Unwritten unwritte
   const auto written = write(next, kept);
   if (!written && unwritten == Unwritten::kUndone) return written;
   is_behind_ = !written;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   facts_ = std::move(next);
   return written;
 }

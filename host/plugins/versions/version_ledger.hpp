@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/mutex.hpp"
 #include "plugins/admission/candidate.hpp"
 #include "plugins/versions/version_facts.hpp"
 
@@ -10,7 +11,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -135,11 +135,11 @@ class VersionLedger {
   const std::filesystem::path data_;
   const std::string host_;
   std::vector<Error> problems_;
-  std::optional<Error> no_bytes_;  // why no bytes can be kept
-  std::mutex changing_;            // taken first, and held while the file is written
-  bool is_behind_ = false;         // guarded by changing_: the file lacks a change
-  mutable std::mutex mutex_;       // never held while anything waits: event loops take it
-  VersionFacts facts_;             // guarded by mutex_
+  std::optional<Error> no_bytes_;                 // why no bytes can be kept
+  Mutex changing_;                                // taken first, and held while the file is written
+  bool is_behind_ GUARDED_BY(changing_) = false;  // the file lacks a change
+  mutable Mutex mutex_;  // never held while anything waits: event loops take it
+  VersionFacts facts_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::plugins
