@@ -79,7 +79,7 @@ void tell_lent(AbiWatcher& watcher, const AbiCall& call, Argument argument) {
 template <auto kReal, class Entry, class Pointer>
 struct Watched;
 
-// kReal gives the table of the one who does the work; Entry is one member of it.
+// kReal gives the table of AbiWatcher::abi(), or of an extension; Entry names one member of it.
 template <auto kReal, class Entry, class Table, class R, class... Arguments>
 struct Watched<kReal, Entry, R (*Table::*)(const hearth_host*, Arguments...)> {
   static R call(const hearth_host* table, Arguments... arguments) {

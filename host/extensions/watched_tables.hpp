@@ -1,6 +1,6 @@
 #pragma once
-// The host's table and its extensions' once more, each function behind somebody who watches. For
-// `hearth check` and for the host that authors test on: both are stricter than a server.
+// Tables of functions that report each call to an AbiWatcher and then call the host's own function.
+// `hearth check` and the mock host give them to libraries: both are stricter than a server.
 
 #include "extensions/abi_host.hpp"
 
@@ -43,7 +43,7 @@ class AbiWatcher {
   virtual void left(const AbiCall& /*call*/) {}
   // Whether the library may have this extension.
   [[nodiscard]] virtual bool has_extension(std::string_view /*id*/) const { return true; }
-  // Who does the work.
+  // The host whose functions are called.
   [[nodiscard]] virtual const AbiHost& abi() const = 0;
 };
 

@@ -61,7 +61,7 @@ struct Incoming {
   std::string target{};           // of a request
   extensions::Headers headers{};  // of a request
   std::unique_ptr<extensions::DueWork> work{};
-  std::shared_ptr<CallRecord> record{};  // null: nobody looks
+  std::shared_ptr<CallRecord> record{};  // null: the test does not ask for it
   // It is over, or was refused. Runs inside a call into the instance: what enters it must wait.
   std::function<void(const Result<std::string_view>&)> then{};
 };
@@ -87,7 +87,7 @@ class LiveInstance final : public extensions::AgentContext,
   // An event that is over when it returns.
   Result<void> ask(extensions::EventKind kind, extensions::ConnectionId connection,
                    std::string_view name, std::string_view body);
-  // Nobody waits for it any more.
+  // The test has cancelled the call: ends it with CANCELLED and calls on_cancel().
   void abandon(extensions::CallId call);
   void deliver_post(std::uint64_t token);
 

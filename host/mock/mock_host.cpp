@@ -1,7 +1,5 @@
 #include "mock/mock_host.hpp"
 
-#include "extensions/abi_status.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>

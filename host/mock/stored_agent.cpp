@@ -1,7 +1,7 @@
 #include "mock/stored_agent.hpp"
 
+#include "base/close_codes.hpp"
 #include "durable/jobs.hpp"
-#include "extensions/abi_status.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/state.hpp"
 #include "json/json.hpp"
@@ -20,11 +20,6 @@ namespace {
 
 using extensions::EventKind;
 using testing::FiberRecord;
-
-constexpr unsigned kForbiddenCode = 4403;
-constexpr unsigned kFailedCode = 1011;
-constexpr unsigned kKilledCode = 1006;
-constexpr unsigned kDestroyedCode = 4410;
 
 // A number is unique in the process, as a socket's is.
 std::uint64_t next_client() {
@@ -147,7 +142,7 @@ void StoredAgent::destroy_for_good() {
   for (auto& [id, client] : clients_.by_id()) {
     if (!client.seen->open) continue;
     client.seen->open = false;
-    client.seen->close_code = kDestroyedCode;
+    client.seen->close_code = kCloseDestroyed;
     client.seen->close_reason = "the agent was destroyed";
   }
   clients_.clear();
@@ -178,7 +173,7 @@ void StoredAgent::evict(std::uint32_t reason, std::uint64_t grace_ns) {
 void StoredAgent::kill() {
   for (auto& [id, client] : clients_.by_id()) {
     client.seen->open = false;
-    client.seen->close_code = kKilledCode;
+    client.seen->close_code = kCloseAbnormal;
   }
   clients_.clear();
   end_turn();
@@ -307,7 +302,8 @@ std::shared_ptr<ClientRecord> StoredAgent::connect(std::string_view query, std::
   client.known.deciding = false;
   if (is_refusal(decision) && seen->open) {
     seen->open = false;
-    seen->close_code = decision.error().code == Errc::kForbidden ? kForbiddenCode : kFailedCode;
+    seen->close_code =
+        decision.error().code == Errc::kForbidden ? kCloseForbidden : kCloseInternalError;
   }
   if (!seen->open) {
     clients_.remove(seen->number);
@@ -336,7 +332,7 @@ void StoredAgent::greet(extensions::ConnectionId id, const Result<std::string_vi
     client->known.state = extensions::ConnectionState::kOpen;
   if (!outcome.has_error() || !client->seen->open) return;
   client->known.closing = true;
-  clients_.close(client->known, kFailedCode, "");
+  clients_.close(client->known, kCloseInternalError, "");
 }
 
 void StoredAgent::receive(const ClientRecord& from, std::string_view frame, bool binary) {

@@ -175,7 +175,7 @@ bool PluginReloader::await_errand(Errand& errand) {
     errand = std::move(errands_.front());
     errands_.pop_front();
   }
-  // Who looks at everything sees it all: then no change is news any more.
+  // An errand for all files finds every change by itself: those that were noticed are dropped.
   const bool sees_all = errand.all && errand.segment.empty();
   if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
   return true;

@@ -231,7 +231,7 @@ class PluginReloader {
   void drive();  // what is under way
   // Has drive() look at everything once more. Any thread.
   void stir();
-  // Until somebody says that there is something new. False: the moment has come, if there is one.
+  // Waits for news_, until this moment if one is given. False: the moment has come.
   bool wait(std::optional<SteadyTime> until) REQUIRES(mutex_);
   // False: that time has come, or the reloader is being destroyed.
   bool wait_for_news(SteadyTime until);

@@ -89,7 +89,8 @@ class MockAgent {
   MockAgent& operator=(const MockAgent&) = delete;
 
   // ---- events; those that the agent does not begin at once wait for its start
-  // By a client, or by nobody (0). The arguments need not be JSON.
+  // `client`: the number of the client that calls; 0: the call comes from outside of any
+  // connection. The arguments need not be JSON.
   virtual std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
                                                  std::string_view arguments) = 0;
   virtual void cancel(const CallRecord& call) = 0;
