@@ -59,6 +59,7 @@ struct ReloadedFile {
 struct ClassView {
   std::string name;     // "ChatRoom"
   std::string segment;  // "chat-room"
+  std::vector<std::string> aliases = {};
   std::string version;
   std::string library;
   std::string refusal;       // not empty: no agent of it is woken, and why

@@ -112,10 +112,16 @@ Json to_json(const QuarantinedView& view) {
 }
 
 Json to_json(const ClassView& view) {
-  return {
-      {"class", view.name},      {"path", "/agents/" + view.segment},     {"version", view.version},
-      {"library", view.library}, {"refusal", text_or_null(view.refusal)}, {"agents", view.agents},
-      {"live", view.live}};
+  Json aliases = Json::array();
+  for (const std::string& alias : view.aliases) aliases.push_back("/agents/" + alias);
+  return {{"class", view.name},
+          {"path", "/agents/" + view.segment},
+          {"aliases", std::move(aliases)},
+          {"version", view.version},
+          {"library", view.library},
+          {"refusal", text_or_null(view.refusal)},
+          {"agents", view.agents},
+          {"live", view.live}};
 }
 
 Json to_json(const AgentView& agent) {

@@ -3,6 +3,7 @@
 #include "api/http_errors.hpp"
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,11 @@ class AgentResponse final : public runtime::CallSink {
       client_left_ = std::make_shared<std::atomic<bool>>(false);
       exchange_->on_abort([client_left = client_left_] { client_left->store(true); });
     }
+  }
+
+  void when_drained(std::function<void()> notice) override {
+    if (!streaming_ || exchange_ == nullptr) return notice();
+    exchange_->when_drained(std::move(notice));
   }
 
   void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {

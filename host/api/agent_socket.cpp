@@ -3,6 +3,7 @@
 #include "protocol/client_frame.hpp"
 #include "protocol/server_frames.hpp"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,6 +24,10 @@ class RpcAnswer final : public runtime::CallSink {
 
   void part(const ResponseHead& /*head*/, std::string_view value) override {
     socket_.send(protocol::rpc_chunk_frame(id_, value), kIsText);
+  }
+
+  void when_drained(std::function<void()> notice) override {
+    socket_.when_drained(std::move(notice));
   }
 
   void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
@@ -78,8 +83,11 @@ class SocketPort final : public runtime::ConnectionPort {
   void send_handshake(const runtime::Handshake& handshake) override {
     const auto follows =
         handshake.state ? protocol::StateFollows::kYes : protocol::StateFollows::kNo;
-    socket_->send(protocol::identity_frame(handshake.agent_name, handshake.agent_segment, follows),
-                  kIsText);
+    if (handshake.identity) {
+      socket_->send(
+          protocol::identity_frame(handshake.agent_name, handshake.agent_segment, follows),
+          kIsText);
+    }
     // Right behind the identity that announces it: clients wait for it and for nothing else.
     if (handshake.state) socket_->send(protocol::state_frame(*handshake.state), kIsText);
     socket_->send(protocol::mcp_servers_frame(), kIsText);

@@ -121,7 +121,7 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   }
   const auto& address = std::get<protocol::AgentAddress>(parsed);
   std::shared_ptr<const runtime::ServedClass> served =
-      runtime_.classes().find(address.class_segment);
+      runtime_.classes().find_for_client(address.class_segment);
   if (served == nullptr) return absent(address.class_segment);
   const std::string_view below = protocol::sub_agent_class(
       address.rest, [this](std::string_view segment) { return is_known(segment); });
@@ -137,7 +137,7 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
 
 bool AgentsEndpoint::is_known(std::string_view segment) const {
   const runtime::ClassRegistry& classes = runtime_.classes();
-  return classes.find(segment) != nullptr || classes.is_expected(segment);
+  return classes.find_for_client(segment) != nullptr || classes.is_expected(segment);
 }
 
 AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {

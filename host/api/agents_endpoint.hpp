@@ -43,6 +43,8 @@ namespace hearth::api {
 //               UUID.
 //  P3 Closed    A refusal names no class but the one that was asked for.
 //  P4 Hope      A client of a class that may come back is never told to stop.
+//  P5 Alias     An alias of a class leads to the agents of the class. Clients are told the class's
+//               own segment; the agent sees the target as it was sent.
 //
 // Threads    Both members from any loop of the runtime.
 // Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the

@@ -1,5 +1,6 @@
 #pragma once
-// What a class of agents may be called: one rule, for settings, libraries and storage alike.
+// What a class of agents may be called: one rule, for settings, libraries and storage alike. And
+// what else it may be called in URLs.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,6 +22,17 @@ inline constexpr std::size_t kMaxClassNameBytes = 64;
   };
   return !text.empty() && text.size() <= kMaxClassNameBytes && is_letter(text.front()) &&
          std::ranges::all_of(text, may_follow);
+}
+
+// True for a further URL segment that a class may be given: 1 to 64 lower-case letters, digits and
+// `-`, the first a letter, the last no `-`. Clients ask for such a text as it is; what they make of
+// others is in protocol/class_segment.hpp.
+[[nodiscard]] constexpr bool is_class_alias(std::string_view text) noexcept {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !text.empty() && text.size() <= kMaxClassNameBytes && text.front() >= 'a' &&
+         text.front() <= 'z' && text.back() != '-' && std::ranges::all_of(text, is_allowed);
 }
 
 }  // namespace hearth

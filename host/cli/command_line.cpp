@@ -6,6 +6,7 @@
 #include "config/units.hpp"
 #include "server/supervisor.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -28,6 +29,7 @@ constexpr const char* kExamples =
     "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
     "  hearth config --config /etc/hearth/hearth.yaml  every setting, and where its value is from\n"
     "  hearth new greeter && cd greeter              begin a library of your own\n"
+    "  hearth dev                                    build it, serve it, and again at each save\n"
     "  hearth check build/plugins/greeter.so         see whether it keeps the contract\n"
     "  hearth plugins                                what a running server serves\n"
     "\n"
@@ -59,6 +61,19 @@ constexpr const char* kServeNotes =
     "one. Where there is\n"
     "no directory `plugins`, an installed hearth serves the libraries that were installed with "
     "it.";
+
+constexpr const char* kDevNotes =
+    "In a project such as `hearth new` writes: builds its libraries with cmake (the preset `dev`, "
+    "in ./build), serves\n"
+    "./build/plugins as `hearth serve --supervised` does, and builds again whenever a source or a "
+    "CMakeLists.txt\n"
+    "is saved. The server replaces the library while its clients stay connected. What does not "
+    "compile is told, and the\n"
+    "version before goes on. Class files (./classes) and flags are those of `hearth serve`.\n"
+    "\n"
+    "Examples:\n"
+    "  hearth new greeter && cd greeter && hearth dev\n"
+    "  hearth dev --listen 127.0.0.1:9000 --log-level debug";
 
 constexpr const char* kConfigNotes =
     "Says what `hearth serve` with the same flags would use, setting by setting: the server's, and "
@@ -223,6 +238,13 @@ void add_serve(CLI::App& app, ServeCommand& serve) {
   command.add_option(server::kSupervisorOption, serve.supervisor_descriptor)->group("");  // hidden
 }
 
+void add_dev(CLI::App& app, DevCommand& dev) {
+  CLI::App& command =
+      *app.add_subcommand("dev", "Build your project, serve it, and build again at each save");
+  command.footer(kDevNotes);
+  add_configuration(command, dev);
+}
+
 void add_config(CLI::App& app, ConfigCommand& config) {
   CLI::App& command =
       *app.add_subcommand("config", "Print every setting, and where its value is from");
@@ -329,6 +351,14 @@ void add_repair(CLI::App& app, RepairCommand& repair) {
                    "Forget the agents whose files are gone: their data are lost");
 }
 
+// Of the server that serves what `hearth dev` builds.
+std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  *std::ranges::find(arguments, "dev") = "serve";
+  arguments.insert(arguments.end(), {"--plugins", "build/plugins"});
+  return arguments;
+}
+
 // Help asked for is an answer; anything else that stops CLI11 is a mistake.
 Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
   std::ostringstream out;
@@ -349,6 +379,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   ServeCommand serve;
   NewCommand fresh;
   add_serve(app, serve);
+  DevCommand dev;
+  add_dev(app, dev);
   ConfigCommand config;
   add_config(app, config);
   add_new(app, fresh);
@@ -380,6 +412,10 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (app.got_subcommand("repair")) return repair;
   if (app.got_subcommand("check")) return check;
   if (app.got_subcommand("config")) return config;
+  if (app.got_subcommand("dev")) {
+    dev.child_arguments = served_by_dev(argc, argv);
+    return dev;
+  }
   if (app.got_subcommand("serve")) {
     serve.child_arguments = server::unsupervised(argc, argv);
     return serve;

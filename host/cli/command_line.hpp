@@ -34,6 +34,11 @@ struct ServeCommand : ConfigurationFlags {
   int supervisor_descriptor = -1;            // this is that child
 };
 
+// hearth dev
+struct DevCommand : ConfigurationFlags {
+  std::vector<std::string> child_arguments;  // of the server (supervisor.hpp)
+};
+
 // hearth config
 struct ConfigCommand : ConfigurationFlags {
   std::string agent_class;  // empty: the server, and each class that has a file
@@ -100,7 +105,7 @@ struct Answer {
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command = std::variant<ServeCommand, ConfigCommand, NewCommand, QuarantineCommand,
+using Command = std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
                              RepairCommand, CheckCommand, AdminCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Looks at no file.

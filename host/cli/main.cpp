@@ -2,6 +2,7 @@
 #include "cli/check_command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/config_command.hpp"
+#include "cli/dev_command.hpp"
 #include "cli/new_project.hpp"
 #include "cli/quarantine_command.hpp"
 #include "cli/repair_command.hpp"
@@ -27,6 +28,10 @@ int run(const Answer& answer) {
 
 int run(const ServeCommand& command) {
   return serve(command);
+}
+
+int run(const DevCommand& command) {
+  return develop(command);
 }
 
 int run(const ConfigCommand& command) {

@@ -77,12 +77,11 @@ std::string next_steps(const fs::path& directory, const std::string& name) {
   const std::string place = directory.string();
   return "wrote " + place + "\n\nNext:\n  cd " + place +
          "\n"
-         "  cmake -S . -B build -DCMAKE_CXX_COMPILER=clang++-19\n"
-         "  cmake --build build && ctest --test-dir build --output-on-failure\n"
-         "  hearth serve --plugins build/plugins\n"
+         "  hearth dev                                    build and serve it, again at each save\n"
          "  curl http://127.0.0.1:8787/agents/" +
          name +
          "/first\n"
+         "  cmake --build --preset dev && ctest --preset dev    its unit tests\n"
          "\nCMake finds Hearth where it is installed, or beside the hearth that is in PATH; else "
          "say "
          "where: -DCMAKE_PREFIX_PATH=DIR.\n";

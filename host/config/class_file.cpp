@@ -66,6 +66,13 @@ Settings<ClassSettings> make_class_settings() {
   using runtime::Durability;
   using storage::PluginSqlLimits;
   return {
+      texts("aliases", at(&Class::aliases),
+            "URL segments such as [\"my-chat\"] (lower-case letters, digits and -)", is_class_alias,
+            "further URL segments of the class: clients reach the same agents at "
+            "`/agents/SEGMENT/NAME`, see [below](#aliases)"),
+      yes_or_no("send_identity", at(&Class::send_identity),
+                "whether clients are told the class and the name of their agent when they connect; "
+                "[what they lack without](#clients-without-an-identity)"),
       duration("idle_timeout", at(&Class::idle_timeout), {milliseconds(10), hours(24 * 365)},
                "without an event, until an agent leaves memory; its sockets stay open"),
       duration("evict_grace", at(&Class::evict_grace), {seconds(0), minutes(5)},
@@ -96,6 +103,9 @@ Settings<ClassSettings> make_class_settings() {
             {0, 1'000'000},
             "recoveries in all, with progress or without, until a fiber is dead; `0`: no "
             "bound"),
+      count("fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
+            "runs of a fiber that ended the server, without a checkpoint between them, until it is "
+            "dead; `0`: no bound"),
       duration("fibers.retry_base", at(&Class::fibers, &FiberSettings::retry_base),
                {milliseconds(1), minutes(5)},
                "the wait after the first failed recovery; doubles up to 5m; up to a quarter "
@@ -104,7 +114,7 @@ Settings<ClassSettings> make_class_settings() {
             "fibers of one agent at once"),
       duration("fibers.keep_completed", at(&Class::managed, &ManagedSettings::keep_completed),
                {seconds(0), hours(24 * 365 * 10)},
-               "how long the record of a managed fiber stays that was completed or aborted"),
+               "how long the record of a fiber stays that was completed or aborted"),
       duration("fibers.keep_failed",
                all(at(&Class::managed, &ManagedSettings::keep_failed),
                    at(&Class::fibers, &FiberSettings::keep_dead)),
@@ -113,7 +123,7 @@ Settings<ClassSettings> make_class_settings() {
                "until they are removed. And how long a dead fiber without a record stays, from "
                "its death; `0s`: it goes at once"),
       count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
-            {1, 1'000'000}, "records of managed fibers of one agent"),
+            {1, 1'000'000}, "records of fibers of one agent"),
       duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),
                {milliseconds(10), hours(24)}, "one run of a schedule, until it has failed"),
       count("schedules.max_schedules", at(&Class::schedules, &ScheduleSettings::max_schedules),
@@ -173,6 +183,14 @@ std::string class_reference() {
 
 std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConfig& after) {
   return changed_settings(class_settings(), before.settings, after.settings);
+}
+
+Position alias_at(const ClassConfig& config, std::string_view alias) {
+  return config.sources.at("aliases." + std::string(alias)).at;
+}
+
+std::string alias_is_taken(std::string_view alias, std::string_view class_name) {
+  return "aliases: " + quote_text(alias) + " already leads to the class " + quote_text(class_name);
 }
 
 ClassFile read_class_file(const YamlNode& root, Report& report) {

@@ -34,4 +34,9 @@ struct ClassFile {
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
 
+// Where an alias of the class stands in its file, and what is wrong with one that leads to a class
+// already.
+[[nodiscard]] Position alias_at(const ClassConfig& config, std::string_view alias);
+[[nodiscard]] std::string alias_is_taken(std::string_view alias, std::string_view class_name);
+
 }  // namespace hearth::config

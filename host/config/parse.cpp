@@ -63,22 +63,36 @@ std::vector<fs::path> list_class_files(const fs::path& directory, bool must_exis
 
 // What the class files have said so far.
 struct ReadClasses {
+  // What leads to a class in URLs.
+  struct Segment {
+    std::string class_name;
+    bool is_alias = false;
+  };
+
   const ClassSegment& segment;
   ClassConfigs classes;
-  std::map<std::string, std::string> names;  // of those, by segment
+  std::map<std::string, Segment> segments = {};  // that those classes have
 };
 
 void add_class(ClassFile file, ReadClasses& read, Report& report) {
-  const auto [known, is_new] =
-      read.names.try_emplace(read.segment ? read.segment(file.name) : file.name, file.name);
-  if (is_new) {
-    read.classes.emplace(std::move(file.name), std::move(file.config));
-    return;
+  const auto [known, is_new] = read.segments.try_emplace(
+      read.segment ? read.segment(file.name) : file.name, ReadClasses::Segment{file.name});
+  if (!is_new) {
+    const auto& [other, is_alias] = known->second;
+    const std::string other_file = quote_text(read.classes.at(other).file, 300);
+    const std::string why = is_alias ? " is an alias of the class " + quote_text(other) + " in " +
+                                           other_file + ": remove one of the two"
+                                     : " already has a file, " + other_file +
+                                           (other == file.name ? "" : ", as " + quote_text(other));
+    return report.add(file.name_at, "class: " + quote_text(file.name) + why);
   }
-  const bool is_same = known->second == file.name;
-  report.add(file.name_at, "class: " + quote_text(file.name) + " already has a file, " +
-                               quote_text(read.classes.at(known->second).file, 300) +
-                               (is_same ? "" : ", as " + quote_text(known->second)));
+  for (const std::string& alias : file.config.settings.aliases) {
+    const auto [taken, is_free] = read.segments.try_emplace(
+        alias, ReadClasses::Segment{.class_name = file.name, .is_alias = true});
+    if (!is_free)
+      report.add(alias_at(file.config, alias), alias_is_taken(alias, taken->second.class_name));
+  }
+  read.classes.emplace(std::move(file.name), std::move(file.config));
 }
 
 void load_class_file(const fs::path& path, ReadClasses& read, Diagnostics& all) {
@@ -117,7 +131,7 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
     const auto class_files = list_class_files(config.server.classes, is_named,
                                               is_named ? named->second.at : Position{}, report);
     append(all, report);
-    ReadClasses read{.segment = segment, .classes = {}, .names = {}};
+    ReadClasses read{.segment = segment, .classes = {}};
     for (const fs::path& path : class_files) load_class_file(path, read, all);
     config.classes = std::move(read.classes);
   } else {
@@ -148,7 +162,7 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
                                   const ClassSegment& segment) {
   Diagnostics all;
-  ReadClasses read{.segment = segment, .classes = {}, .names = {}};
+  ReadClasses read{.segment = segment, .classes = {}};
   Report report(directory.string());
   const auto files = list_class_files(directory, must_exist, {}, report);
   append(all, report);

@@ -40,17 +40,6 @@ bool is_host(std::string_view text) {
   return text == "*" || parse_authority(text).has_value();
 }
 
-Setting<ServerConfig> texts(std::string path, Fields<ServerConfig, std::vector<std::string>> fields,
-                            std::string form, bool (*is_valid)(std::string_view),
-                            std::string meaning) {
-  return row(
-      std::move(path), "list of texts", "", std::move(fields),
-      [form = std::move(form), is_valid](const Reading& in, std::vector<std::string>& out) {
-        in.reader.read_texts(in.key, out, form, is_valid);
-      },
-      [](const std::vector<std::string>& value) { return Json(value); }, std::move(meaning));
-}
-
 void read_listen(const Reading& in, NetOptions& out) {
   const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;

@@ -27,6 +27,10 @@ void note_source(Sources& sources, const std::string& path, const YamlNode& node
   for (const YamlEntry& entry : node.entries) {
     sources[prefix + entry.key] = {.flag = {}, .file = file, .at = entry.at};
   }
+  for (const YamlNode& item : node.items) {
+    if (item.kind == YamlNode::Kind::kScalar)
+      sources[prefix + item.text] = {.flag = {}, .file = file, .at = item.at};
+  }
 }
 
 void add_changes(const std::string& path, const Json& before, const Json& after,

@@ -170,6 +170,18 @@ Setting<Owner> yes_or_no(std::string path, Fields<Owner, bool> fields, std::stri
       [](bool value) { return value; }, std::move(meaning));
 }
 
+// A list of texts, each of which `is_valid`; `form` says of what, with an example.
+template <class Owner>
+Setting<Owner> texts(std::string path, Fields<Owner, std::vector<std::string>> fields,
+                     std::string form, bool (*is_valid)(std::string_view), std::string meaning) {
+  return row(
+      std::move(path), "list of texts", "", std::move(fields),
+      [form = std::move(form), is_valid](const Reading& in, std::vector<std::string>& out) {
+        in.reader.read_texts(in.key, out, form, is_valid);
+      },
+      [](const std::vector<std::string>& value) { return Json(value); }, std::move(meaning));
+}
+
 template <class Owner>
 Setting<Owner> path(std::string path, Fields<Owner, std::filesystem::path> fields,
                     std::string meaning) {
@@ -190,7 +202,8 @@ struct SplitPath {
 };
 [[nodiscard]] SplitPath split_path(std::string_view path);
 
-// Writes down that `path` has its value from a file, and so do the entries of a mapping.
+// Writes down that `path` has its value from a file, and so do the entries of a mapping
+// ("options.start") and the texts of a list ("aliases.my-chat").
 void note_source(Sources& sources, const std::string& path, const YamlNode& node,
                  const std::string& file);
 

@@ -105,6 +105,8 @@ std::string record_json(const FiberRecord& record) {
   members.number("max_retries", record.max_retries);
   members.number("next_at",
                  record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
+  if (record.waits_for_code) json += R"(,"waits_for_code":true)";
+  if (record.keeping == FiberKeeping::kBrief) json += R"(,"brief":true)";
   return json + "}";
 }
 

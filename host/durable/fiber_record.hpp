@@ -29,6 +29,13 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept;
   return static_cast<std::uint32_t>(status) >= 8;
 }
 
+// For how long there is a record.
+enum class FiberKeeping : std::uint8_t {
+  kManaged,  // as kKept; begun by hearth.managed_fibers/1
+  kKept,     // until retention or somebody's hand removes it
+  kBrief,    // until it is settled; a dead one as long as a failed one is kept
+};
+
 // Times are Unix milliseconds. Whether the fiber is settled is told by completed_at_ms alone.
 struct FiberRecord {
   std::int64_t seq = 0;  // of acceptance; set by the table
@@ -49,6 +56,9 @@ struct FiberRecord {
   std::chrono::milliseconds retry_base{0};
   std::chrono::milliseconds retry_cap{0};
   std::int64_t next_at_ms = 0;  // pending: when the work begins again
+  FiberKeeping keeping = FiberKeeping::kManaged;
+  std::optional<std::string> parent;  // the id of the fiber that asked for it
+  bool waits_for_code = false;        // of another version
 
   // JSON; none is null.
   std::optional<std::string> input;

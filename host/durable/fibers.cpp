@@ -3,7 +3,6 @@
 #include "base/assert.hpp"
 #include "base/utf8.hpp"
 #include "durable/back_off.hpp"
-#include "json/json_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,11 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxFiberNameBytes = 256;
 constexpr std::size_t kMaxFiberErrorBytes = 4096;
-constexpr std::size_t kMostDeadListed = 100;
-constexpr std::size_t kDeadListedByDefault = 50;
-constexpr std::size_t kMaxDeadPageBytes = std::size_t{4} << 20;
-constexpr std::size_t kDeadSweptAtOnce = 100;  // a millisecond's work
-constexpr std::string_view kKeepDead = "dead";
 constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
 // A recovery that is not the fault of the work is not counted.
@@ -40,9 +34,15 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
                FiberSettings settings)
     : jobs_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
 
-void Fibers::load() {
+void Fibers::load(bool ended_process) {
   if (!jobs_.exists()) return;
   has_rows_ = true;
+  if (ended_process) {
+    jobs_.run(
+        "UPDATE cf_agents_jobs SET fatal_attempts = fatal_attempts + 1 "
+        "WHERE kind IN (1, 2) AND state = 1 AND ended_at IS NULL",
+        {});
+  }
   for (const JobKind kind : kFiberKinds) {
     jobs_.release(kind, false, now_ms());
     jobs_.bound_waits(kind, JobState::kWaiting, now_ms(), settings_.retry_cap);
@@ -94,12 +94,14 @@ void Fibers::write(const Job& job) {
   jobs_.run(
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, next_at = ?4, attempts = ?5, claims = "
       "?6, "
-      "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10 WHERE seq = ?1",
+      "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10, fatal_attempts = ?11 "
+      "WHERE seq = ?1",
       std::array{Param(job.seq), Param(static_cast<std::int64_t>(job.state)),
                  storage::nullable(job.due_at_ms), Param(job.next_at_ms),
                  Param(std::int64_t{job.attempts}), Param(std::int64_t{job.claims}),
                  Param(std::int64_t{job.has_failed}), Param(std::int64_t{job.dead}),
-                 storage::nullable(job.ended_at_ms), storage::nullable(job.keep)});
+                 storage::nullable(job.ended_at_ms), storage::nullable(job.keep),
+                 Param(std::int64_t{job.fatal_attempts})});
   forget_moment();
 }
 
@@ -136,6 +138,7 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
     // counting.
     job.attempts = old->second.attempts;
     job.claims = old->second.claims;
+    job.fatal_attempts = old->second.fatal_attempts;
     job.next_at_ms = old->second.next_at_ms;
     jobs_.erase(old->second.seq);
     jobs_.insert(job);
@@ -146,7 +149,7 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
   return Started{add_running(std::move(job)), std::move(id)};
 }
 
-Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
+Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   const auto found = running_.find(fiber);
   if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
   if (json.size() > settings_.max_snapshot_bytes) {
@@ -156,14 +159,15 @@ Result<void> Fibers::stash(FiberHandle fiber, std::string_view json) {
   Job& job = found->second;
   // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it
   // would be tried for ever.
-  if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return {};
+  if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return job.id;
   jobs_.put(job.seq, JobPart::kSnapshot, json);
-  if (job.attempts == 0 && job.next_at_ms == 0 && !job.has_failed) return {};
+  if (job.attempts == 0 && job.fatal_attempts == 0 && job.next_at_ms == 0 && !job.has_failed)
+    return job.id;
   if (std::exchange(job.has_failed, false)) jobs_.put(job.seq, JobPart::kLastError, std::nullopt);
-  job.attempts = 0;
+  job.attempts = job.fatal_attempts = 0;
   job.next_at_ms = 0;
   write(job);
-  return {};
+  return job.id;
 }
 
 Result<std::string> Fibers::finish(FiberHandle fiber) {
@@ -200,10 +204,10 @@ void Fibers::follow_clock() {
   forget_moment();
 }
 
-std::optional<Job> Fibers::first_waiting(const Fits& fits) const {
+std::optional<Job> Fibers::first_waiting() const {
   std::optional<Job> first;
   for (const JobKind kind : kFiberKinds) {
-    auto job = jobs_.first_due(kind, JobState::kWaiting, fits);
+    auto job = jobs_.first_due(kind, JobState::kWaiting, [](const Job&) { return true; });
     if (job && (!first || comes_before(*job, *first))) first = std::move(job);
   }
   return first;
@@ -212,7 +216,7 @@ std::optional<Job> Fibers::first_waiting(const Fits& fits) const {
 std::optional<std::int64_t> Fibers::next_moment() const {
   if (!has_rows_) return std::nullopt;
   if (!moment_) {
-    const auto job = first_waiting([this](const Job& each) { return !in_hook_.contains(each.id); });
+    const auto job = first_waiting();
     moment_ = job ? job->due_at_ms : std::nullopt;
   }
   if (!*moment_) return std::nullopt;
@@ -225,12 +229,10 @@ std::optional<Job> Fibers::next_to_offer() const {
   for (; !plan_.empty(); plan_.pop_front()) {
     for (const JobKind kind : kFiberKinds) {
       auto job = jobs_.find(kind, plan_.front());
-      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until &&
-          !in_hook_.contains(job->id))
-        return job;
+      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until) return job;
     }
   }
-  return first_waiting([this](const Job& each) { return !in_hook_.contains(each.id); });
+  return first_waiting();
 }
 
 std::string Fibers::next_due_id() const {
@@ -239,6 +241,8 @@ std::string Fibers::next_due_id() const {
 }
 
 std::string_view Fibers::why_given_up(const Job& job) const {
+  if (settings_.max_crashes > 0 && job.fatal_attempts >= settings_.max_crashes)
+    return "its work has ended the process as often as fibers.max_crashes allows";
   if (job.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
   if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
     return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
@@ -254,10 +258,20 @@ void Fibers::bury(Job& job, std::string_view why) {
   if (job.kind == JobKind::kFiber) {
     job.dead = true;
     job.ended_at_ms = now_ms();
-    job.keep = kKeepDead;
+    job.keep = kKeepDeadFiber;
     may_have_dead_ = true;
   }
   jobs_.put(job.seq, JobPart::kLastError, why);
+  write(job);
+}
+
+void Fibers::count_recovery(Job& job) {
+  ++job.attempts;
+  ++job.claims;
+  // If it takes the process with it, the next try waits like after any other failure.
+  job.next_at_ms =
+      now_ms() + back_off(job.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+  job.claim();
   write(job);
 }
 
@@ -269,15 +283,7 @@ std::optional<Interrupted> Fibers::begin_recovery() {
       passed_over_.push_back({job->id, why});
       continue;
     }
-    in_hook_.insert(job->id);
-    ++job->attempts;
-    ++job->claims;
-    // If the hook takes the process with it, the next try waits like after any other failure.
-    job->next_at_ms =
-        now_ms() +
-        back_off(job->attempts, settings_.retry_base, settings_.retry_cap, random_).count();
-    job->claim();
-    write(*job);
+    count_recovery(*job);
     Interrupted found{job->id, job->name, jobs_.document(job->seq, JobPart::kSnapshot),
                       job->created_at_ms, job->attempts};
     std::string id = job->id;
@@ -295,8 +301,7 @@ std::vector<Interrupted> Fibers::due_list() const {
   for (const JobKind kind : kFiberKinds) {
     jobs_.each("WHERE kind = ?1 AND state = 0 AND due_at <= ?2",
                std::array{Param(static_cast<std::int64_t>(kind)), Param(until)}, [&](Job& job) {
-                 if (!in_hook_.contains(job.id) && why_given_up(job).empty())
-                   due.push_back(std::move(job));
+                 if (why_given_up(job).empty()) due.push_back(std::move(job));
                  return true;
                });
   }
@@ -317,15 +322,21 @@ void Fibers::plan(std::span<const std::string> ids) {
   plan_.assign(ids.begin(), ids.end());
 }
 
-void Fibers::end_hook(std::string_view id) {
-  const auto hook = in_hook_.find(id);
-  if (hook == in_hook_.end()) return;
-  in_hook_.erase(hook);
-  forget_moment();
+bool Fibers::claim(std::string_view id) {
+  for (const JobKind kind : kFiberKinds) {
+    auto job = jobs_.find(kind, id);
+    if (!job || job->state != JobState::kWaiting) continue;
+    if (!job->due_at_ms || *job->due_at_ms > now_ms()) continue;
+    job->claim();
+    write(*job);
+    std::string its_id = job->id;
+    recovering_.emplace(std::move(its_id), std::move(*job));
+    return true;
+  }
+  return false;
 }
 
 void Fibers::recovered(std::string_view id) {
-  end_hook(id);
   const auto found = recovering_.find(id);
   // Replaced by its continuation, or it runs again, or has ended and waits for the next try.
   if (found == recovering_.end() || found->second.kind == JobKind::kManaged) return;
@@ -334,7 +345,6 @@ void Fibers::recovered(std::string_view id) {
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
-  end_hook(id);
   const auto found = recovering_.find(id);
   // It goes on in a continuation, which speaks for itself.
   if (found == recovering_.end()) return {};
@@ -354,6 +364,19 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   return Failure{false, job.next_at_ms};
 }
 
+void Fibers::unknown(std::string_view id) {
+  const auto found = recovering_.find(id);
+  if (found == recovering_.end()) return;
+  Job job = std::move(found->second);
+  recovering_.erase(found);
+  job.attempts = std::max(0, job.attempts - 1);
+  give_back_recovery(job);
+  job.next_at_ms = 0;
+  job.state = JobState::kWaiting;
+  job.due_at_ms = kNextVersion;
+  write(job);
+}
+
 Result<void> Fibers::retry(std::string_view id) {
   std::optional<Job> job = jobs_.find(JobKind::kFiber, id);
   if (!job || job->state != JobState::kDead)
@@ -361,62 +384,10 @@ Result<void> Fibers::retry(std::string_view id) {
   jobs_.run(
       "UPDATE cf_agents_jobs SET state = 0, due_at = min(created_at, ?2), next_at = 0, attempts = "
       "0, "
-      "claims = 0, dead = 0, ended_at = NULL, keep = NULL WHERE seq = ?1",
+      "fatal_attempts = 0, claims = 0, dead = 0, ended_at = NULL, keep = NULL WHERE seq = ?1",
       std::array{Param(job->seq), Param(now_ms())});
   forget_moment();
   return {};
-}
-
-Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit) {
-  if (limit > kMostDeadListed)
-    return Error{Errc::kInvalidArgument, "a page has at most 100 records"};
-  if (limit == 0) limit = kDeadListedByDefault;
-  std::int64_t last = 0;
-  if (!after.empty()) {
-    const auto job = jobs_.find(JobKind::kFiber, after);
-    if (!job || job->state != JobState::kDead)
-      return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
-    last = job->seq;
-  }
-  std::string page = "[";
-  std::size_t count = 0;
-  jobs_.each("WHERE kind = 1 AND state = 2 AND due_at IS NULL AND seq > ? ORDER BY seq",
-             std::array{Param(last)}, [&](const Job& job) {
-               if (page.size() > 1) page += ',';
-               page += dead_json(job);
-               return ++count < limit && page.size() < kMaxDeadPageBytes;
-             });
-  return page + "]";
-}
-
-std::vector<std::string> Fibers::sweep() {
-  if (!may_have_dead_) return {};
-  std::vector<std::string> ids;
-  for (Job& job :
-       jobs_.expired(kKeepDead, now_ms() - settings_.keep_dead.count(), kDeadSweptAtOnce)) {
-    if (job.ended_at_ms < 0) {  // of a version that did not write down when they died: since now
-      job.ended_at_ms = now_ms();
-      write(job);
-      continue;
-    }
-    jobs_.erase(job.seq);
-    ids.push_back(std::move(job.id));
-  }
-  if (!ids.empty()) may_have_dead_ = jobs_.has_any(JobKind::kFiber, JobState::kDead);
-  return ids;
-}
-
-std::string Fibers::dead_json(const Job& job) {
-  std::string json = R"({"id":)";
-  append_json_string(json, job.id);
-  json += R"(,"name":)";
-  append_json_string(json, job.name);
-  json += R"(,"snapshot":)" + jobs_.document(job.seq, JobPart::kSnapshot).value_or("null");
-  json += R"(,"created_at":)" + std::to_string(job.created_at_ms);
-  json += R"(,"attempts":)" + std::to_string(job.attempts);
-  json += R"(,"last_error":)";
-  append_json_string(json, jobs_.document(job.seq, JobPart::kLastError).value_or(""));
-  return json + "}";
 }
 
 bool Fibers::due() const {
@@ -426,8 +397,7 @@ bool Fibers::due() const {
 
 Wake Fibers::wake() const {
   Wake wake;
-  // Without its hook's end nothing happens to what is in a hook, whatever the time is.
-  wake.working = !running_.empty() || !in_hook_.empty();
+  wake.working = !running_.empty() || !recovering_.empty();
   wake.at_ms = next_moment();
   for (const auto& [id, job] : recovering_)
     wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
@@ -458,14 +428,39 @@ Result<FiberHandle> Fibers::resume(std::string_view id) {
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
   Job job = std::move(found->second);
   recovering_.erase(found);
+  if (job.kind == JobKind::kFiber) {
+    job.kind = JobKind::kManaged;
+    jobs_.run(
+        "UPDATE cf_agents_jobs SET kind = 2, status = 'running', type = 'brief' WHERE seq = ?",
+        std::array{Param(job.seq)});
+  }
   return add_running(std::move(job));
+}
+
+Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
+  if (handles_.contains(id)) return std::optional<TakenUp>();
+  if (recovering_.contains(id)) {
+    const auto handle = resume(id);
+    if (!handle) return handle.error();
+    return std::optional(TakenUp{*handle, true});
+  }
+  follow_clock();
+  auto job = jobs_.find(JobKind::kManaged, id);
+  if (!job || job->state != JobState::kWaiting || !why_given_up(*job).empty())
+    return std::optional<TakenUp>();
+  const std::int64_t due_at = job->due_at_ms.value_or(0);
+  if (due_at > now_ms() && !is_next_version(due_at)) return std::optional<TakenUp>();
+  if (running_.size() >= settings_.max_running)
+    return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
+  count_recovery(*job);
+  return std::optional(TakenUp{add_running(std::move(*job)), false});
 }
 
 void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
   const auto found = find_running(id);
   HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
   Job job = end_running(found);
-  job.attempts = 0;
+  job.attempts = job.fatal_attempts = 0;
   give_back_recovery(job);
   job.next_at_ms = next_at_ms;
   job.wait();
@@ -486,12 +481,14 @@ void Fibers::erase(std::string_view id) {
 
 std::optional<FiberStanding> Fibers::find(std::string_view id) {
   const auto standing = [](const Job& job) {
-    return FiberStanding{0,
-                         false,
-                         job.state == JobState::kDead,
-                         job.kind == JobKind::kManaged,
-                         job.attempts,
-                         job.next_at_ms};
+    return FiberStanding{
+        0,
+        false,
+        job.state == JobState::kDead,
+        job.kind == JobKind::kManaged,
+        job.state == JobState::kWaiting && job.due_at_ms && is_next_version(*job.due_at_ms),
+        job.attempts,
+        job.next_at_ms};
   };
   if (const auto running = find_running(id); running != running_.end()) {
     FiberStanding found = standing(running->second);

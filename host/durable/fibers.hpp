@@ -11,10 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,12 +25,16 @@ struct FiberSettings {
   std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
   int max_attempts = 10;       // recoveries begun without progress, until a fiber is dead
   int max_recoveries = 1'000;  // recoveries begun in all, until a fiber is dead; 0: no bound
+  int max_crashes = 2;         // runs that ended the process, until a fiber is dead; 0: no bound
   std::chrono::milliseconds retry_base{1'000};  // wait after the first failed recovery; doubles
   std::chrono::milliseconds retry_cap{300'000};
   std::size_t max_running = 1'000;  // of one agent at once
   std::size_t max_snapshot_bytes = std::size_t{2} << 20;
   std::chrono::milliseconds keep_dead{std::chrono::hours(24 * 7)};  // 0: dead ones go at once
 };
+
+// Under which retention a dead fiber without a record is.
+inline constexpr std::string_view kKeepDeadFiber = "dead";
 
 // A fiber whose work runs in this instance. Never reused.
 using FiberHandle = std::uint64_t;
@@ -68,6 +70,7 @@ struct FiberStanding {
   bool recovering = false;  // it is being offered
   bool dead = false;
   bool managed = false;  // not known of a dead one
+  bool waits_for_code = false;
   // Recoveries begun since the last progress: a checkpoint with another text than the one before.
   int attempts = 0;
   std::int64_t next_at_ms = 0;  // not offered before
@@ -76,13 +79,17 @@ struct FiberStanding {
 // state          what is on disk                          leaves it by
 // running        the row                                  finish() -> no row; postpone(), or the
 //                                                         end of this instance -> interrupted
-// interrupted    the row, due at next_at                  begin_recovery() once next_at has come
+// interrupted    the row, due at next_at                  begin_recovery() once next_at has come;
+//                                                         take_up() then -> running
 // recovering     the row, both counts + 1, next_at ahead  recovered() -> no row;
 //                                                         start(replaces) -> no row, and a new
 //                                                         one runs; resume() -> running;
 //                                                         failed() -> interrupted, or dead after
-//                                                         max_attempts; a crash -> interrupted,
-//                                                         with the attempt counted
+//                                                         max_attempts; unknown() -> waits for
+//                                                         code; a crash -> interrupted, with the
+//                                                         attempt counted
+// waits for code the row, due at kNextVersion             load() of the next instance ->
+//                                                         interrupted; take_up() -> running
 // dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after
 //                                                         keep_dead -> no row
 // erase() ends any of them.
@@ -97,14 +104,17 @@ struct FiberStanding {
 //  P5 Oldest first  Interrupted fibers are offered in the order of their creation, unless plan()
 //                  says otherwise; one whose recovery has failed comes when its time has come, and
 //                  after those that were due before.
-//  P6 One hook     A fiber is not offered while its last hook goes on, whatever became of it in
-//                  there.
+//  P6 One hook     A fiber is not offered while a hook is to decide about it. Once it runs again or
+//                  is settled, the hook that did that may go on beside the next one.
 //  P7 Bounded      A fiber that is interrupted again and again is dead in the end: after
 //                  max_attempts recoveries without a new checkpoint in between, and after
 //                  max_recoveries with as many as it likes (a checkpoint may say the time, which is
 //                  always new). A continuation inherits both counts; retry() begins both anew. What
 //                  was interrupted on purpose, or postponed, gets the recovery that follows for
 //                  nothing; the first one of its life is counted anyway.
+//  P8 Poison       A run that ended the process, as load() is told, is counted until the next
+//                  checkpoint: after max_crashes of them the fiber is dead, long before its class
+//                  is suspect.
 //
 // Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's
 //            business: start(replaces), finish(), recovered() and erase() leave such a row alone.
@@ -122,8 +132,9 @@ class Fibers {
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          FiberSettings settings);
 
-  // What an earlier instance left. Once, before anything else.
-  void load();
+  // What an earlier instance left. Once, before anything else. `ended_process`: the process of that
+  // instance has crashed in this agent's code.
+  void load(bool ended_process = false);
 
   // Gives up what holds the database; only wake() may be called afterwards.
   void close();
@@ -134,8 +145,8 @@ class Fibers {
     std::string id;
   };
   Result<Started> start(std::string_view name, std::string_view replaces);
-  // `json` was checked.
-  Result<void> stash(FiberHandle fiber, std::string_view json);
+  // `json` was checked. The id of the fiber.
+  Result<std::string> stash(FiberHandle fiber, std::string_view json);
   // The id of the fiber that is over. kInvalidArgument for a managed one.
   Result<std::string> finish(FiberHandle fiber);
   // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work:
@@ -161,12 +172,17 @@ class Fibers {
   std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
   // Those that begin_recovery() has passed over so since the last call.
   std::vector<PassedOver> take_passed_over() { return std::exchange(passed_over_, {}); }
+  // This one, if it is due, is being recovered from now on, though nobody is asked; not counted.
+  bool claim(std::string_view id);
   void recovered(std::string_view id);
   struct Failure {
     bool dead = false;
     std::int64_t next_at_ms = 0;
   };
   Failure failed(std::string_view id, std::string_view error);
+  // The code that is loaded does not know what is being recovered: it waits for another version, at
+  // no cost. Of a fiber that is managed.
+  void unknown(std::string_view id);
   Result<void> retry(std::string_view id);
   // A page of the dead ones, oldest first: a JSON array of {"id", "name", "snapshot", "created_at",
   // "attempts", "last_error"}. `after`: the id that the last page ended with, or empty. `limit`: 1
@@ -186,9 +202,18 @@ class Fibers {
   // As start(), for a record that may_start(); the job gets its seq.
   FiberHandle start_managed(Job& job);
   // What is being recovered runs again, under its id. Its attempts go on counting until the next
-  // checkpoint, its recoveries for ever. Writes nothing.
+  // checkpoint, its recoveries for ever. One that had no record becomes a brief one; for others
+  // nothing is written.
   // kNotFound, kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
+  // What is due, or being recovered, or waits for code, runs in this instance; counted as a
+  // recovery. Nothing if it runs already, has to wait, or has used up its attempts.
+  struct TakenUp {
+    FiberHandle handle = 0;
+    bool was_offered = false;  // to a hook, which decides nothing any more
+  };
+  // kLimitExceeded.
+  Result<std::optional<TakenUp>> take_up(std::string_view id);
   // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That
   // is no crash: its attempts begin anew, and the recovery that follows is no more than the one
   // before.
@@ -216,11 +241,9 @@ class Fibers {
   [[nodiscard]] Counts counts();
 
  private:
-  using Fits = std::function<bool(const Job&)>;
-
   std::map<FiberHandle, Job>::iterator find_running(std::string_view id);
   std::optional<Job> find_open(std::string_view id);
-  [[nodiscard]] std::optional<Job> first_waiting(const Fits& fits) const;
+  [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
   [[nodiscard]] std::optional<std::int64_t> next_moment() const;
   [[nodiscard]] Result<void> check_start(std::string_view name) const;
@@ -228,7 +251,7 @@ class Fibers {
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);
   void bury(Job& job, std::string_view why);
-  void end_hook(std::string_view id);
+  void count_recovery(Job& job);  // written
   void follow_clock();
   [[nodiscard]] std::string dead_json(const Job& job);
   // Why recovery of it is not begun once more; empty: it may be.
@@ -247,8 +270,6 @@ class Fibers {
   std::map<std::string, Job, std::less<>> recovering_;       // by id
   FiberHandle last_handle_ = 0;
   mutable std::deque<std::string> plan_;  // ids that are offered before all others
-  std::set<std::string, std::less<>>
-      in_hook_;  // ids that were offered and whose hooks have not ended
   std::vector<PassedOver> passed_over_;
   std::vector<LeftOver> left_over_;
   bool may_have_dead_ = false;

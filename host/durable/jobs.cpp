@@ -18,8 +18,8 @@ namespace {
 
 #define HEARTH_JOB_COLUMNS                                                                         \
   "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, attempts, " \
-  "claims, failures, interruptions, max_attempts, retry_base, retry_cap, dead, has_failed, "       \
-  "status, tell_failures, keep"
+  "claims, failures, interruptions, fatal_attempts, max_attempts, retry_base, retry_cap, dead, "   \
+  "has_failed, status, tell_failures, keep, parent, type"
 
 template <class Number>
 Param number_of(Number value) {
@@ -45,6 +45,7 @@ Job job_of(const Rows& rows) {
   job.claims = small();
   job.failures = small();
   job.interruptions = small();
+  job.fatal_attempts = small();
   job.retry.max_attempts = small();
   job.retry.base = std::chrono::milliseconds(rows.integer(column++));
   job.retry.cap = std::chrono::milliseconds(rows.integer(column++));
@@ -53,6 +54,8 @@ Job job_of(const Rows& rows) {
   job.status = text_or_none(rows, column++);
   job.tell_failures = small();
   job.keep = text_or_none(rows, column++);
+  job.parent = text_or_none(rows, column++);
+  job.type = text_or_none(rows, column++);
   return job;
 }
 
@@ -141,11 +144,15 @@ void Jobs::insert(Job& job) {
                           number_of(job.retry.max_attempts),
                           number_of(job.retry.base.count()),
                           number_of(job.retry.cap.count()),
-                          nullable(job.status)};
+                          nullable(job.status),
+                          number_of(job.fatal_attempts),
+                          nullable(job.parent),
+                          nullable(job.type)};
   Rows rows = kept(
                   "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
                   "started_at, next_at, attempts, claims, max_attempts, retry_base, retry_cap, "
-                  "status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+                  "status, fatal_attempts, parent, type) "
+                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
                   .query(params);
   if (rows.next()) job.seq = rows.integer(0);
   while (rows.next()) {  // to its end, or the insert is not done
@@ -168,11 +175,13 @@ void Jobs::update(const Job& job) {
                           number_of(job.has_failed),
                           nullable(job.status),
                           number_of(job.tell_failures),
-                          nullable(job.keep)};
+                          nullable(job.keep),
+                          number_of(job.fatal_attempts)};
   kept(
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
       "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = ?11, "
-      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15 WHERE seq = ?1")
+      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16 "
+      "WHERE seq = ?1")
       .execute(params);
 }
 
@@ -248,7 +257,7 @@ std::size_t Jobs::count_bound(JobKind kind) {
 
 std::size_t Jobs::count(JobKind kind) {
   return static_cast<std::size_t>(
-      number("SELECT count(*) FROM cf_agents_jobs WHERE kind = ? AND parent IS NULL",
+      number("SELECT count(*) FROM cf_agents_jobs WHERE kind = ?1 AND (?1 <> 3 OR parent IS NULL)",
              std::array{number_of(kind)})
           .value_or(0));
 }

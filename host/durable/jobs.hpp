@@ -58,12 +58,15 @@ struct Job {
   int claims = 0;
   int failures = 0;
   int interruptions = 0;
+  int fatal_attempts = 0;  // runs without progress since that ended the process
   RetryPolicy retry{0, std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   bool dead = false;
   bool has_failed = false;  // the host's last try has, and left kLastError
   std::optional<std::string> status{};
   int tell_failures = 0;
   std::optional<std::string> keep{};
+  std::optional<std::string> parent{};  // the id of the fiber that asked for this one
+  std::optional<std::string> type{};    // of a managed fiber: see ManagedFibers
 
   // Where it stands in its line: now, if nothing says later.
   void wait() {

@@ -31,23 +31,22 @@ Error bad_request(std::string why) {
 Result<void> check_label(std::string_view what, std::string_view label) {
   if (label.empty()) return {};
   if (label.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) {
-    return bad_request("a managed fiber's " + std::string(what) + " may not be blank");
+    return bad_request("a fiber's " + std::string(what) + " may not be blank");
   }
   if (label.size() > kMaxLabelBytes || !is_valid_utf8(label) ||
       label.find('\0') != std::string_view::npos) {
-    return bad_request("a managed fiber's " + std::string(what) + " is 1 to 256 bytes of UTF-8");
+    return bad_request("a fiber's " + std::string(what) + " is 1 to 256 bytes of UTF-8");
   }
   return {};
 }
 
 Result<void> check_json(std::string_view what, std::string_view json, std::size_t max_bytes) {
   if (json.size() > max_bytes) {
-    return Error{Errc::kLimitExceeded, "a managed fiber's " + std::string(what) +
-                                           " is larger than " + std::to_string(max_bytes) +
-                                           " bytes"};
+    return Error{Errc::kLimitExceeded, "a fiber's " + std::string(what) + " is larger than " +
+                                           std::to_string(max_bytes) + " bytes"};
   }
   if (!json.empty() && !is_json(json)) {
-    return bad_request("a managed fiber's " + std::string(what) + " must be JSON");
+    return bad_request("a fiber's " + std::string(what) + " must be JSON");
   }
   return {};
 }
@@ -62,10 +61,10 @@ Result<void> check_retry(const ManagedRequest& request) {
 }
 
 Result<void> check_request(const ManagedRequest& request, std::size_t max_json_bytes) {
-  if (request.policy > SettledKey::kReplace) {
+  if (request.policy > SettledKey::kReplaceFailed) {
     return bad_request("there is no such policy for a settled fiber");
   }
-  if (request.name.empty()) return bad_request("a managed fiber has a name");
+  if (request.name.empty()) return bad_request("a fiber's name is 1 to 256 bytes of UTF-8");
   for (const auto& checked :
        {check_label("name", request.name), check_label("id", request.id),
         check_label("key", request.key), check_json("input", request.input, max_json_bytes),
@@ -73,6 +72,17 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
     if (checked.has_error()) return checked.error();
   }
   return {};
+}
+
+// In the column `type`.
+std::optional<std::string> type_of(FiberKeeping keeping) {
+  if (keeping == FiberKeeping::kManaged) return std::nullopt;
+  return keeping == FiberKeeping::kBrief ? "brief" : "kept";
+}
+
+FiberKeeping keeping_of(const Job& job) {
+  if (!job.type) return FiberKeeping::kManaged;
+  return *job.type == "brief" ? FiberKeeping::kBrief : FiberKeeping::kKept;
 }
 
 std::optional<std::string> none_if_empty(std::string_view text) {
@@ -126,6 +136,8 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   // interrupted.
   record.status = fiber_status(job.status.value_or("")).value_or(FiberStatus::kInterrupted);
   record.dead = job.dead;
+  record.keeping = keeping_of(job);
+  record.parent = job.parent;
   record.created_at_ms = job.created_at_ms;
   record.started_at_ms = job.started_at_ms;
   record.completed_at_ms = job.ended_at_ms;
@@ -166,6 +178,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   job->wait();
   if (state == JobState::kClaimed) job->claim();
   job->state = state;
+  if (state == JobState::kSettled) job->due_at_ms.reset();
   jobs_.update(*job);
   moment_.reset();
   fibers_.forget_moment();
@@ -181,7 +194,7 @@ Result<std::optional<FiberRecord>> ManagedFibers::find_named(const ManagedReques
   if (!keyed) return by_id;
   std::optional<FiberRecord> by_key = record_of(*keyed);
   if (by_id && by_id->id != by_key->id) {
-    return bad_request("this id and this key name different managed fibers");
+    return bad_request("this id and this key name different fibers");
   }
   return by_key;
 }
@@ -190,6 +203,7 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (auto checked = check_request(request, settings_.max_json_bytes); checked.has_error()) {
     return checked.error();
   }
+  if (!request.parent.empty()) parents_.emplace(request.parent);
   auto named = find_named(request);
   if (named.has_error()) return named.error();
   std::optional<FiberRecord>& record = *named;
@@ -198,21 +212,44 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   const bool same =
       record->name == request.name &&
       same_json(record->input.value_or("null"), request.input.empty() ? "null" : request.input);
-  if (record->settled() && request.policy == SettledKey::kReplace) {
+  const bool has_failed = record->settled() && record->status != FiberStatus::kCompleted;
+  if ((record->settled() && request.policy == SettledKey::kReplace) ||
+      (has_failed && request.policy == SettledKey::kReplaceFailed)) {
     return begin(request, &*record);
   }
   if (!same) {
-    return Error{Errc::kConflict, "a managed fiber of this id or key has another name or input"};
+    return Error{Errc::kConflict, "a fiber of this id or key has another name or input"};
   }
   // Else whoever asks for the key alone would start it a second time. (A new id with a known key is
   // one that was made for this try.)
   if (!request.key.empty() && request.key != record->key)
-    return Error{Errc::kConflict, "the managed fiber of this id has another key, or none"};
+    return Error{Errc::kConflict, "the fiber of this id has another key, or none"};
   if (record->settled() && request.policy == SettledKey::kReject) {
-    return Error{Errc::kConflict, "a managed fiber of this id or key is settled already"};
+    return Error{Errc::kConflict, "a fiber of this id or key is settled already"};
   }
+  if (request.take_up && !record->settled()) return take_up(std::move(*record));
   ManagedChange found = change_of(std::move(*record));
-  return Started{0, std::move(found.id), std::move(found.record)};
+  return Started{.id = std::move(found.id), .record = std::move(found.record)};
+}
+
+// The caller brings the code for it, so there is nothing to be offered.
+Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
+  const auto taken = fibers_.take_up(record.id);
+  if (!taken) return taken.error();
+  const auto begin = *taken;
+  if (begin) {
+    record.status = FiberStatus::kRunning;
+    record.next_at_ms = 0;
+    jobs_.run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
+              std::array{Param(record.seq)});
+  }
+  ManagedChange found = change_of(std::move(record));
+  Started started{.id = std::move(found.id), .record = std::move(found.record)};
+  if (!begin) return started;
+  started.fiber = begin->handle;
+  started.was_there = true;
+  started.was_offered = begin->was_offered;
+  return started;
 }
 
 Result<void> ManagedFibers::make_room() {
@@ -224,7 +261,7 @@ Result<void> ManagedFibers::make_room() {
   }
   while (*size_ >= settings_.max_records && sweep()) continue;
   if (*size_ < settings_.max_records) return {};
-  return Error{Errc::kLimitExceeded, "this agent has too many managed fibers on record"};
+  return Error{Errc::kLimitExceeded, "this agent has too many fibers on record"};
 }
 
 Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& request,
@@ -236,16 +273,14 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   job.id = request.id.empty() ? make_uuid(random_) : std::string(request.id);
   if (auto may = fibers_.may_start(request.name, job.id); may.has_error()) return may.error();
   // Only now: what is refused leaves the old record alone.
-  if (replaced) {
-    jobs_.erase(replaced->seq);
-    moment_.reset();
-    if (size_) --*size_;
-  }
+  if (replaced) erase_record(replaced->seq, replaced->id);
   job.name = request.name;
   job.key = none_if_empty(request.key);
   job.created_at_ms = now_ms();
   job.started_at_ms = job.created_at_ms;
   job.status = to_string(FiberStatus::kRunning);
+  job.type = type_of(request.keeping);
+  job.parent = none_if_empty(request.parent);
   job.retry.max_attempts = static_cast<int>(request.max_retries);
   job.retry.base =
       std::chrono::milliseconds(request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms);
@@ -259,15 +294,16 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
   record.started_at_ms.reset();
-  return Started{handle, record.id, record_json(record)};
+  return Started{.fiber = handle, .id = record.id, .record = record_json(record)};
 }
 
-Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
-  std::optional<FiberRecord> record = find_record(id);
-  if (!record || record->settled())
-    return Error{Errc::kNotFound, "no managed fiber of this id is being recovered"};
+Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
+  if (!adopts && !find_record(id))
+    return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
   auto handle = fibers_.resume(id);
   if (handle.has_error()) return handle.error();
+  std::optional<FiberRecord> record = find_record(id);
+  HEARTH_ASSERT(record && !record->settled(), "what is being recovered is settled");
   record->status = FiberStatus::kRunning;
   record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
@@ -337,15 +373,51 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
     record.metadata = std::move(outcome.metadata);
     jobs_.put(record.seq, JobPart::kMetadata, record.metadata);
   }
-  store(record, JobState::kUntold);
+  const bool goes = record.keeping == FiberKeeping::kBrief && !dead;
+  if (goes && !has_open_parent(record)) {
+    erase_record(record.seq, record.id);
+    return change_of(std::move(record));
+  }
+  // What may be revived needs their values.
+  if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
+  store(record, goes ? JobState::kSettled : JobState::kUntold);
   return change_of(std::move(record));
+}
+
+bool ManagedFibers::has_open_parent(const FiberRecord& record) {
+  if (!record.parent) return false;
+  const auto parent = jobs_.find(JobKind::kManaged, *record.parent);
+  return parent && !parent->ended_at_ms;
+}
+
+// The values that were kept for a fiber, which needs them no more. What is open goes on by itself.
+void ManagedFibers::remove_children(std::string_view parent) {
+  const std::int64_t removed = jobs_.run(
+      "DELETE FROM cf_agents_jobs WHERE parent = ? AND kind = 2 AND type = 'brief' "
+      "AND ended_at IS NOT NULL AND dead = 0",
+      std::array{Param(parent)});
+  if (removed > 0) size_is_exact_ = false;
+}
+
+void ManagedFibers::checkpointed(std::string_view id) {
+  const auto parent = parents_.find(id);
+  if (parent == parents_.end()) return;
+  parents_.erase(parent);
+  remove_children(id);
+}
+
+void ManagedFibers::erase_record(std::int64_t seq, const std::string& id) {
+  jobs_.erase(seq);
+  remove_children(id);
+  moment_.reset();
+  if (size_ && *size_ > 0) --*size_;
 }
 
 Result<ManagedChange> ManagedFibers::cancel(std::string_view id, std::string_view key,
                                             std::string_view reason) {
   auto record = find_one(id, key);
   if (record.has_error()) return record.error();
-  if (record->settled()) return Error{Errc::kNotFound, "this managed fiber is settled already"};
+  if (record->settled()) return Error{Errc::kNotFound, "this fiber is settled already"};
   FiberOutcome outcome;
   outcome.status = FiberStatus::kAborted;
   outcome.error = error_text(reason);
@@ -356,9 +428,9 @@ Result<ManagedChange> ManagedFibers::resolve(std::string_view id, std::string_vi
   auto record = find_one(id, "");
   if (record.has_error()) return record.error();
   if (!record->settled() || (record->status != FiberStatus::kInterrupted && !record->dead)) {
-    return Error{Errc::kNotFound, "this managed fiber is neither interrupted nor dead"};
+    return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
   }
-  if (outcome_json.empty()) return bad_request("an outcome is needed to resolve a managed fiber");
+  if (outcome_json.empty()) return bad_request("an outcome is needed to resolve a fiber");
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
   return settle_as(std::move(*record), std::move(*outcome), false);
@@ -368,7 +440,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   auto record = find_one(id, "");
   if (record.has_error()) return record.error();
   if (!record->settled() || (record->status != FiberStatus::kInterrupted && !record->dead)) {
-    return Error{Errc::kNotFound, "this managed fiber is neither interrupted nor dead"};
+    return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
   }
   if (fibers_.find(record->id)) return Error{Errc::kConflict, "a fiber has this id"};
   record->status = FiberStatus::kRecovering;
@@ -377,8 +449,9 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   record->completed_at_ms.reset();
   for (const JobPart part : {JobPart::kResult, JobPart::kError, JobPart::kLastError})
     jobs_.put(record->seq, part, std::nullopt);
-  jobs_.run("UPDATE cf_agents_jobs SET claims = 0, has_failed = 0 WHERE seq = ?",
-            std::array{Param(record->seq)});
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 WHERE seq = ?",
+      std::array{Param(record->seq)});
   store(*record, JobState::kWaiting);
   return {};
 }
@@ -390,12 +463,18 @@ bool ManagedFibers::is_managed(std::string_view id) {
   return jobs_.find(JobKind::kManaged, id).has_value();
 }
 
-std::string ManagedFibers::begin_recovery(std::string_view id) {
+bool ManagedFibers::is_planned_alone(std::string_view id) {
+  const auto record = find_record(id);
+  return record && record->keeping != FiberKeeping::kManaged && !record->is_retry();
+}
+
+ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record, "a fiber without a record is recovered as a managed one");
-  const std::string_view reason = record->is_retry() ? "retry" : "interrupted";
-  return R"("managed":)" + change_of(std::move(*record)).record + R"(,"reason":")" +
-         std::string(reason) + "\"";
+  const bool is_retry = record->is_retry();
+  const std::string reason = is_retry ? "retry" : "interrupted";
+  return {R"("managed":)" + change_of(std::move(*record)).record + R"(,"reason":")" + reason + "\"",
+          is_retry};
 }
 
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
@@ -409,6 +488,13 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
   if (outcome.has_error()) return outcome.error();
   fibers_.recovered(id);
   return settle_as(std::move(*record), std::move(*outcome), false);
+}
+
+bool ManagedFibers::unknown(std::string_view id) {
+  const auto job = jobs_.find(JobKind::kManaged, id);
+  if (!job || keeping_of(*job) == FiberKeeping::kManaged) return false;
+  fibers_.unknown(id);
+  return true;
 }
 
 ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +25,8 @@
 
 namespace hearth::durable {
 
-enum class SettledKey : std::uint32_t { kJoin = 0, kReject = 1, kReplace = 2 };
+// kReplaceFailed: a record that has completed is the answer, any other one is replaced.
+enum class SettledKey : std::uint32_t { kJoin = 0, kReject = 1, kReplace = 2, kReplaceFailed = 3 };
 
 // The views are borrowed for the call; nothing in it was checked.
 struct ManagedRequest {
@@ -37,6 +39,9 @@ struct ManagedRequest {
   std::uint32_t max_retries = 0;
   std::uint64_t retry_base_ms = 0;
   std::uint64_t retry_max_ms = 0;
+  FiberKeeping keeping = FiberKeeping::kManaged;
+  std::string_view parent{};  // the id of the fiber that waits for the value; or empty
+  bool take_up = false;       // the caller can do the work of one that was interrupted
 };
 
 struct ManagedFilter {
@@ -81,6 +86,12 @@ struct ManagedChange {
 //  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so
 //                  is an id whose record has another key, or none.
 //
+//  P5 Brief        A brief record goes in the turn that settles it, and is not told. One that is
+//                  dead is told, and kept for keep_failed.
+//  P6 Parents      A brief record with a parent is kept until the parent has another checkpoint or
+//                  is settled, and not told: a parent that is run again finds its value. One that
+//                  may be revived keeps it.
+//
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that
 //                 rolls back is in memory here.
 // Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only
@@ -100,11 +111,16 @@ class ManagedFibers {
     FiberHandle fiber = 0;  // 0: the record was there
     std::string id;
     std::string record;
+    bool was_there = false;    // and its work goes on with `fiber`
+    bool was_offered = false;  // its hook decides nothing any more
   };
   // kInvalidArgument, kConflict, kLimitExceeded: nothing was written.
   Result<Started> start(const ManagedRequest& request);
-  // kNotFound: not being offered now; kLimitExceeded.
-  Result<FiberHandle> resume(std::string_view id);
+  // `adopts`: also one that has no record, which becomes a brief one. kNotFound: not being offered
+  // now; kLimitExceeded.
+  Result<FiberHandle> resume(std::string_view id, bool adopts = false);
+  // This fiber has stashed: it needs the values of those no more that it has waited for before.
+  void checkpointed(std::string_view id);
   // kNotFound: settled before. kInvalidArgument: not a status to settle with, or a result that is
   // no JSON; kLimitExceeded: a result too large; then it still runs. The change says kPending if
   // the work has failed and is to begin again.
@@ -132,14 +148,24 @@ class ManagedFibers {
   //                                               Fibers::recovered()
   //   the hook fails, Fibers::failed() says dead  is_managed(id): died(id, why), in the same turn
   [[nodiscard]] bool is_managed(std::string_view id);
+  // hearth.fibers/2 began it, and it was interrupted: a plan is asked for also if it is the only
+  // one.
+  [[nodiscard]] bool is_planned_alone(std::string_view id);
   // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the
   // two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as
   // JSON text (`"managed":{...},"reason":"..."`).
-  std::string begin_recovery(std::string_view id);
+  struct Members {
+    std::string json;
+    bool is_retry = false;  // its work has failed
+  };
+  Members begin_recovery(std::string_view id);
   // The hook has ended well. `outcome_json`: what the event was completed with, or empty.
   // kNotFound: it was resumed or settled in the meantime, all is well. Anything else: this is no
   // outcome; treat it as a failed hook.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
+  // What is being recovered waits for another version of the code, if hearth.fibers/2 began it.
+  // False: it did not, and still is being recovered.
+  bool unknown(std::string_view id);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
 
@@ -181,6 +207,10 @@ class ManagedFibers {
   Result<void> make_room();
   Result<Started> begin(const ManagedRequest& request, const FiberRecord* replaced);
   ManagedChange settle_as(FiberRecord record, FiberOutcome outcome, bool dead);
+  Result<Started> take_up(FiberRecord record);
+  [[nodiscard]] bool has_open_parent(const FiberRecord& record);
+  void remove_children(std::string_view parent);
+  void erase_record(std::int64_t seq, const std::string& id);
   ManagedChange postpone(FiberRecord record, std::string_view error);
   // Puts in what only Fibers knows while it is not settled.
   void complete(FiberRecord& record);
@@ -201,6 +231,7 @@ class ManagedFibers {
   ClockJump jump_;
   std::map<std::string, Telling, std::less<>> telling_;  // by id
   std::vector<std::string> never_told_;                  // ids
+  std::set<std::string, std::less<>> parents_;  // that have begun others since their checkpoint
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;
   // How many records there are, or an upper bound of it; not known before the first start().

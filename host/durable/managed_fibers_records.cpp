@@ -57,6 +57,7 @@ void ManagedFibers::complete(FiberRecord& record) {
   const auto standing = fibers_.find(record.id);
   if (!standing) return;
   record.attempts = standing->attempts;
+  record.waits_for_code = standing->waits_for_code;
   if (standing->running != 0) {
     record.status = FiberStatus::kRunning;
   } else if (!standing->recovering) {
@@ -72,11 +73,10 @@ ManagedChange ManagedFibers::change_of(FiberRecord record) {
 }
 
 Result<FiberRecord> ManagedFibers::find_one(std::string_view id, std::string_view key) {
-  if (id.empty() == key.empty())
-    return bad_query("a managed fiber is named by its id or by its key");
+  if (id.empty() == key.empty()) return bad_query("a fiber is named by its id or by its key");
   const auto job = id.empty() ? jobs_.first("WHERE key = ? AND kind = 2", std::array{Param(key)})
                               : jobs_.find(JobKind::kManaged, id);
-  if (!job) return Error{Errc::kNotFound, "no managed fiber has this id or key"};
+  if (!job) return Error{Errc::kNotFound, "no fiber has this id or key"};
   return record_of(*job);
 }
 
@@ -93,7 +93,7 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
   std::int64_t after = INT64_MAX;
   if (!filter.after.empty()) {
     const auto job = jobs_.find(JobKind::kManaged, filter.after);
-    if (!job) return Error{Errc::kNotFound, "no managed fiber has the id `after`"};
+    if (!job) return Error{Errc::kNotFound, "no fiber has the id `after`"};
     after = job->seq;
   }
   const std::array params{Param(after), Param(filter.name), Param(filter.before_ms),
@@ -122,20 +122,19 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   // What waits for somebody's decision goes only by name.
   const std::int64_t dead = filter.dead ? 1 : by_default ? -1 : 0;
   const std::size_t limit = filter.limit == 0 ? kRemovedByDefault : filter.limit;
-  std::vector<std::int64_t> gone;
+  std::vector<std::pair<std::int64_t, std::string>> gone;
   jobs_.each("WHERE kind = 2 AND ended_at IS NOT NULL AND (?1 & " HEARTH_STATUS_BIT
              ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
+             "(type IS NOT 'brief' OR dead) AND "
              "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
              std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
                         Param(filter.name), Param(filter.before_ms), Param(dead),
                         Param(static_cast<std::int64_t>(limit))},
              [&](const Job& job) {
-               gone.push_back(job.seq);
+               gone.emplace_back(job.seq, job.id);
                return true;
              });
-  for (const std::int64_t seq : gone) jobs_.erase(seq);
-  moment_.reset();
-  if (size_) *size_ -= std::min(*size_, gone.size());
+  for (const auto& [seq, id] : gone) erase_record(seq, id);
   return gone.size();
 }
 
@@ -211,7 +210,7 @@ void ManagedFibers::told(std::string_view id, bool heard) {
   if (!job) return;
   if (heard) {
     if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
-    if (job->status == "error" && !job->dead) job->keep = "failed";
+    if (job->status == "error" && (!job->dead || job->type == "brief")) job->keep = "failed";
     return write_telling(*job, JobState::kSettled, job->next_at_ms);
   }
   job->tell_failures = failures;
@@ -234,13 +233,12 @@ bool ManagedFibers::sweep() {
   std::size_t erased = 0;
   const auto sweep_kept = [&](std::string_view keep, std::chrono::milliseconds how_long) {
     for (const Job& job : jobs_.expired(keep, now - how_long.count(), kRecordsSweptAtOnce)) {
-      jobs_.erase(job.seq);
+      erase_record(job.seq, job.id);
       ++erased;
     }
   };
   sweep_kept("completed", settings_.keep_completed);
   sweep_kept("failed", settings_.keep_failed);
-  if (size_) *size_ -= std::min(*size_, erased);
   return erased > 0;
 }
 

@@ -9,12 +9,14 @@ void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage
                      Random& random) {
   std::vector<storage::WakeEntry> entries = directory_.wakes();
   std::erase_if(entries, [&mine](const storage::WakeEntry& each) { return !mine(each.key); });
-  const auto working =
-      static_cast<std::uint32_t>(std::ranges::count(entries, true, &storage::WakeEntry::working));
-  const std::uint32_t spread_ms = working > kSpreadFrom ? working : 0;
+  const auto is_due = [](const storage::WakeEntry& entry) {
+    return entry.working || (entry.at_ms && is_next_version(*entry.at_ms));
+  };
+  const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due));
+  const std::uint32_t spread_ms = due > kSpreadFrom ? due : 0;
   for (const storage::WakeEntry& entry : entries) {
     wakes_[entry.key] = Known{Wake{entry.working, entry.at_ms}, entry.at_ms};
-    schedule(entry.key, entry.working ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
+    schedule(entry.key, is_due(entry) ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
   }
 }
 
@@ -71,7 +73,8 @@ void WakeIndex::hurry(const std::string& agent_class, std::int64_t now_ms) {
   std::vector<storage::AgentKey> put_off;
   for (const auto& [at_ms, name] : of_class->second) {
     const Wake wake = find({agent_class, name});
-    const bool is_due = wake.working || (wake.at_ms && *wake.at_ms <= now_ms);
+    const bool is_due =
+        wake.working || (wake.at_ms && (*wake.at_ms <= now_ms || is_next_version(*wake.at_ms)));
     if (is_due && at_ms > now_ms) put_off.push_back({agent_class, name});
   }
   for (const storage::AgentKey& key : put_off) schedule(key, now_ms);

@@ -21,7 +21,8 @@ namespace hearth::durable {
 // Promises
 //  P1 Safe side   What is on disk may wake an agent without need, and never misses one: the caller
 //                 writes a nearer wake before the agent's commit, and a later one or none after it.
-//  P2 Restart     Agents that were working when the process ended are due at once. More than
+//  P2 Restart     Agents that were working when the process ended are due at once, and so are
+//                 those that wait for another version, which may have come. More than
 //                 kSpreadFrom of them are due within as many milliseconds, at random: what all of
 //                 them ask others for does not come at once, and no name is always the last.
 //
@@ -55,8 +56,8 @@ class WakeIndex {
   // The agent is being looked at: it is not due again until set() or look_again() says so.
   void taken(const storage::AgentKey& key);
 
-  // In memory only: the agents of a class that must be awake by now and were put off are looked at
-  // at `now_ms`.
+  // In memory only: the agents of a class that must be awake by now and were put off, and those
+  // that wait for another version of it, are looked at at `now_ms`.
   void hurry(const std::string& agent_class, std::int64_t now_ms);
 
   // The clock was set back by `by_ms`: what was to be looked at is looked at so much earlier. In

@@ -67,7 +67,7 @@ hearth_status submit(const hearth_host* host, hearth_agent agent, std::uint32_t 
     if (id == nullptr) return fail(it, HEARTH_E_INVALID, "submit() needs a place for the id");
     const auto submitted = it.calls().submit(operation, *bytes, token);
     if (submitted) *id = *submitted;
-    return status_of(it, submitted);
+    return status_of(it, submitted, HEARTH_E_GONE);
   });
 }
 

@@ -64,7 +64,7 @@ class StateWatchers {
   // The agent's own code is about to replace the state. kLimitExceeded: it does so for ever.
   virtual Result<void> may_change() = 0;
   // The state was replaced, by its write of this number. `source`: the client that did it, and is
-  // not told; 0: the agent.
+  // not told; 0: the agent. `json` is empty if there is none any more.
   virtual void changed(ConnectionId source, std::string_view json, std::uint64_t write) = 0;
   // Each write after this one was rolled back.
   virtual void undone(std::uint64_t last_write) = 0;

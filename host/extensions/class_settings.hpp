@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace hearth::extensions {
 
@@ -34,6 +35,13 @@ struct ClassSettings {
   // what our users' platforms allow. The parts below have a limit each; an operator sets all as
   // one.
   static constexpr std::size_t kMaxValue = std::size_t{2} << 20;
+
+  // URL segments under which clients find the class besides its own. No agent sees them: whoever
+  // routes clients reads them where they are kept as one table (runtime/class_registry.hpp).
+  std::vector<std::string> aliases;
+
+  // Whether a client is told the class and the name of its agent when it connects.
+  bool send_identity = true;
 
   Durability durability = Durability::kProcess;
 

@@ -12,10 +12,11 @@
 namespace hearth::extensions {
 
 // subject   steps
-// fiber     run:started -> run:completed | run:failed | cancelled | run:interrupted; never_told;
-//           recovery:dead -> expired run:interrupted -> recovery:detected -> recovery:attempt ->
-//           recovery:handled | recovery:skipped | recovery:failed (-> recovery:attempt, later) |
-//           recovery:dead
+// fiber     run:started -> stash -> run:completed | run:failed | cancelled | run:interrupted |
+//           run:retry (-> run:started, later)
+//           run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled |
+//           recovery:skipped | recovery:failed (-> recovery:attempt, later) | recovery:dead |
+//           unknown (it waits for another version); recovery:dead -> expired; never_told
 // schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //           while nobody could run it); missing_callback (it is kept); duplicate_warning
 // queue     create -> retry -> error | dead
@@ -25,6 +26,7 @@ enum class DurableEvent : std::uint8_t {
   kFiberRunStarted,
   kFiberRunCompleted,
   kFiberRunFailed,
+  kFiberRunRetry,          // its work has failed, and begins again
   kFiberRunInterrupted,    // an instance found a run that an earlier one had begun and did not end
   kFiberRecoveryDetected,  // an instance found a fiber of an earlier one that must be recovered
   kFiberRecoveryAttempt,
@@ -32,6 +34,8 @@ enum class DurableEvent : std::uint8_t {
   kFiberRecoverySkipped,
   kFiberRecoveryFailed,
   kFiberRecoveryDead,
+  kFiberUnknown,  // this version of the class does not know its name: it waits for another one
+  kFiberStash,
   kFiberCancelled,
   kFiberExpired,    // dead for as long as such ones are kept: its row has gone
   kFiberNeverTold,  // the agent heard of its end too often without surviving it; the record stays
@@ -63,6 +67,7 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"fiber:run:started", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:run:completed", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:run:failed", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:run:retry", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"fiber:run:interrupted", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:recovery:detected", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:recovery:attempt", LogLevel::kInfo, "fiber"},
@@ -70,6 +75,8 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"fiber:recovery:skipped", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"fiber:recovery:failed", LogLevel::kWarn, "fiber"},
     DurableEventTraits{"fiber:recovery:dead", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:unknown", LogLevel::kWarn, "fiber"},
+    DurableEventTraits{"fiber:stash", LogLevel::kDebug, "fiber"},
     DurableEventTraits{"fiber:cancelled", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:expired", LogLevel::kInfo, "fiber"},
     DurableEventTraits{"fiber:never_told", LogLevel::kWarn, "fiber"},

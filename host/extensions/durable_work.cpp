@@ -53,11 +53,11 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 // ---- life ---------------------------------------------------------------------------------------
 
-void DurableWork::load() {
+void DurableWork::load(bool ended_process) {
   if (!database_.exists()) return;
   durable::Jobs jobs(database_);
   if (!jobs.exists()) return;
-  fibers_.load();
+  fibers_.load(ended_process);
   if (jobs.has_any(durable::JobKind::kManaged)) managed();
   if (jobs.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs.has_any(durable::JobKind::kItem)) queue();
@@ -242,7 +242,7 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
       --telling_;
       return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported));
     case EventKind::kFibersRecovered: return plan_ended(outcome);
-    case EventKind::kFiberRecovered: return offer_ended(work.id, outcome);
+    case EventKind::kFiberRecovered: return offer_ended(work, outcome);
     default: return;
   }
 }

@@ -31,7 +31,7 @@ namespace hearth::extensions {
 struct DueWork {
   EventKind kind{};
   std::string id;         // of the schedule, the item or the fiber; empty: the plan of a recovery
-  std::uint64_t run = 0;  // kSchedule
+  std::uint64_t run = 0;  // kSchedule: which run; kFiberRecovered: which offer
   std::string name;       // of the event
   std::string body;
   std::chrono::milliseconds timeout{};
@@ -45,7 +45,7 @@ struct DueWork {
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
 // kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
 // kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
-//                    UNSUPPORTED (refused), any other error;
+//                    UNSUPPORTED (refused), NOT_FOUND (no such name), any other error;
 //                                                  or before, by continued()
 //
 // Promises
@@ -55,9 +55,9 @@ struct DueWork {
 //                caller has committed that.
 //  P3 One turn   ended() writes into the open transaction: the end of a piece of work commits with
 //                its last writes.
-//  P4 Planned    When several fibers are to be recovered, the plan is asked for before the first is
-//                offered. The oldest is claimed before that, so that a plan that kills the process
-//                is followed by a wait, as a hook is.
+//  P4 Planned    When several fibers are to be recovered, or one of hearth.fibers/2, the plan is
+//                asked for before the first is offered. The oldest is claimed before that, so that
+//                a plan that kills the process is followed by a wait, as a hook is.
 //  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
 //                it has one.
 //
@@ -70,8 +70,9 @@ class DurableWork {
               Random& random, const ClassSettings& settings, DurableEvents& events,
               StopPointsAtCommit& stops);
 
-  // What an earlier instance left. Once, before anything else.
-  void load();
+  // What an earlier instance left. Once, before anything else. `ended_process`: the process of that
+  // instance has crashed in this agent's code.
+  void load(bool ended_process = false);
   // Gives up what holds the database; only wake() and the questions may be called afterwards.
   void close();
   // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.
@@ -120,6 +121,12 @@ class DurableWork {
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const;
 
  private:
+  struct Offer {
+    std::string id;
+    std::uint64_t number;  // of the same fiber there may be another one, whose hook has decided
+    bool is_retry;         // its work has failed, and begins again: that is no recovery
+  };
+
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
@@ -132,7 +139,8 @@ class DurableWork {
   void run_ended(const DueWork& work, const Result<std::string_view>& outcome);
   void item_ended(const DueWork& work, const Result<std::string_view>& outcome);
   void plan_ended(const Result<std::string_view>& outcome);
-  void offer_ended(const std::string& id, const Result<std::string_view>& outcome);
+  void skip(const std::string& id);
+  void offer_ended(const DueWork& work, const Result<std::string_view>& outcome);
   void hook_failed(const std::string& id, std::string_view why);
   void report_notes();
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
@@ -155,9 +163,10 @@ class DurableWork {
   SteadyTime next_sweep_{};
 
   // ---- recovery ----
-  std::vector<std::string> offers_;  // ids of those whose hooks are to decide
-  bool planned_ = false;             // the plan was asked for
-  bool planning_ = false;            // and is in progress
+  std::vector<Offer> offers_;  // those whose hooks are to decide
+  std::uint64_t last_offer_ = 0;
+  bool planned_ = false;   // the plan was asked for
+  bool planning_ = false;  // and is in progress
   std::size_t parallel_ = 1;
   std::optional<durable::Interrupted> held_;          // claimed before the plan was asked for
   std::vector<std::string> order_;                    // of the plan, until held_ has had its place

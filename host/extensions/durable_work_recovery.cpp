@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::size_t kMaxParallel = 100;
 
+std::vector<std::string> texts_in(const Json& plan, const char* member) {
+  std::vector<std::string> texts;
+  const auto list = plan.find(member);
+  if (list == plan.end() || !list->is_array()) return texts;
+  for (const Json& each : *list) {
+    if (each.is_string()) texts.push_back(each.get<std::string>());
+  }
+  return texts;
+}
+
 }  // namespace
 
 // ---- what is offered ----------------------------------------------------------------------------
@@ -45,7 +55,7 @@ std::optional<DueWork> DurableWork::next_recovery() {
   if (!fiber) return std::nullopt;
   if (!planned_) {
     const std::vector<Interrupted> others = fibers_.due_list();
-    if (!others.empty()) {
+    if (!others.empty() || (managed_ && managed_->is_planned_alone(fiber->id))) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
     }
@@ -79,16 +89,21 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += R"(,"snapshot":)" + fiber.snapshot.value_or("null");
   body += R"(,"created_at":)" + std::to_string(fiber.created_at_ms);
   body += R"(,"attempt":)" + std::to_string(fiber.attempt);
-  if (is_managed(fiber.id)) body += "," + managed_->begin_recovery(fiber.id);
+  bool is_retry = false;
+  if (is_managed(fiber.id)) {
+    const auto members = managed_->begin_recovery(fiber.id);
+    body += "," + members.json;
+    is_retry = members.is_retry;
+  }
   body += "}";
-  offers_.push_back(fiber.id);
+  offers_.push_back({fiber.id, ++last_offer_, is_retry});
   return DueWork{EventKind::kFiberRecovered,
                  std::move(fiber.id),
-                 0,
+                 last_offer_,
                  std::move(fiber.name),
                  std::move(body),
                  settings_.fibers.recovery_timeout,
-                 DurableEvent::kFiberRecoveryAttempt};
+                 is_retry ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
 }
 
 // ---- what becomes of it -------------------------------------------------------------------------
@@ -103,26 +118,49 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
     parallel_ = static_cast<std::size_t>(
         std::clamp<std::int64_t>(parallel->get<std::int64_t>(), 1, kMaxParallel));
   }
-  const auto order = plan->find("order");
-  if (order == plan->end() || !order->is_array()) return;
-  for (const Json& id : *order) {
-    if (id.is_string()) order_.push_back(id.get<std::string>());
-  }
+  for (const std::string& id : texts_in(*plan, "skip")) skip(id);
+  order_ = texts_in(*plan, "order");
   fibers_.plan(order_);
 }
 
-void DurableWork::continued(std::string_view fiber_id) {
-  if (std::erase(offers_, fiber_id) > 0) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
+// The plan says that it is not to be recovered: it is let go, as by a hook that does nothing.
+void DurableWork::skip(const std::string& id) {
+  if (!held_ || held_->id != id) {
+    if (!fibers_.claim(id)) return;
+  } else {
+    held_.reset();
+  }
+  if (is_managed(id)) {
+    if (!managed_->recovered(id, {})) return;
+  } else {
+    fibers_.recovered(id);
+  }
+  report(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
 }
 
-void DurableWork::offer_ended(const std::string& id, const Result<std::string_view>& outcome) {
-  if (std::erase(offers_, id) == 0) {
-    fibers_.recovered(id);  // its hook is over; for the rest the work speaks for itself
+void DurableWork::continued(std::string_view fiber_id) {
+  const auto offer = std::ranges::find(offers_, fiber_id, &Offer::id);
+  if (offer == offers_.end()) return;
+  if (!offer->is_retry) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
+  offers_.erase(offer);
+}
+
+void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view>& outcome) {
+  const std::string& id = work.id;
+  const auto offer = std::ranges::find(offers_, work.run, &Offer::number);
+  if (offer == offers_.end()) {  // its hook is over; for the rest the work speaks for itself
     if (!outcome || is_managed(id)) return;
     stop_point("fiber.recovered.written");
     return stops_.add("fiber.recovered.committed");
   }
+  offers_.erase(offer);
   const bool refused = outcome.has_error() && outcome.error().code == Errc::kUnsupported;
+  const bool is_unknown =
+      refused || (outcome.has_error() && outcome.error().code == Errc::kNotFound);
+  if (is_unknown && managed_ && managed_->unknown(id)) {
+    return report(DurableEvent::kFiberUnknown, id,
+                  "this version of the class does not know its name: it waits for one that does");
+  }
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);
   if (is_managed(id)) {
     const auto change = managed_->recovered(id, refused ? std::string_view() : *outcome);

@@ -29,10 +29,13 @@ Result<durable::Fibers::Started> FiberExtension::start(std::string_view name,
 Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "a checkpoint must be JSON"};
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  if (auto outcome = agent_.work().fibers().stash(fiber, json); outcome.has_error()) return outcome;
+  const auto id = agent_.work().fibers().stash(fiber, json);
+  if (id.has_error()) return id.error();
+  if (agent_.work().is_managed(*id)) agent_.work().managed().checkpointed(*id);
   stop_point("fiber.stash.written");
   agent_.commit_now();  // a checkpoint that was taken is not lost
   stop_point("fiber.stash.committed");
+  agent_.work().report(DurableEvent::kFiberStash, *id);
   return {};
 }
 

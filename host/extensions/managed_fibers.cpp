@@ -26,12 +26,13 @@ Result<durable::ManagedFibers::Started> ManagedFiberExtension::start(
   agent_.commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
   agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
+  if (started->was_offered) agent_.fiber_continued(started->id);
   return started;
 }
 
-Result<std::uint64_t> ManagedFiberExtension::resume(std::string_view id) {
+Result<std::uint64_t> ManagedFiberExtension::resume(std::string_view id, bool adopts) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto fiber = agent_.work().managed().resume(id);
+  const auto fiber = agent_.work().managed().resume(id, adopts);
   if (fiber.has_error()) return fiber.error();
   const std::string its_id(id);  // may lie in a row that the commit ends
   stop_point("managed.resume.written");
@@ -48,9 +49,10 @@ Result<std::string> ManagedFiberExtension::settle(std::uint64_t fiber, FiberStat
   if (change.has_error()) return change.error();
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
-  agent_.work().report(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
-                       : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
-                                                         : DurableEvent::kFiberRunFailed,
+  agent_.work().report(status == FiberStatus::kCompleted         ? DurableEvent::kFiberRunCompleted
+                       : status == FiberStatus::kAborted         ? DurableEvent::kFiberCancelled
+                       : change->status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
+                                                                 : DurableEvent::kFiberRunFailed,
                        change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
   return std::move(change->record);
 }
@@ -63,15 +65,15 @@ Result<std::string> ManagedFiberExtension::list(const durable::ManagedFilter& fi
   return agent_.work().managed().list(filter);
 }
 
-Result<void> ManagedFiberExtension::cancel(std::string_view id, std::string_view key,
-                                           std::string_view reason) {
+Result<std::string> ManagedFiberExtension::cancel(std::string_view id, std::string_view key,
+                                                  std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto change = agent_.work().managed().cancel(id, key, reason);
+  auto change = agent_.work().managed().cancel(id, key, reason);
   if (change.has_error()) return change.error();
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
   agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
-  return {};
+  return std::move(change->record);
 }
 
 Result<void> ManagedFiberExtension::resolve(std::string_view id, std::string_view outcome) {
@@ -93,6 +95,15 @@ Result<std::uint64_t> ManagedFiberExtension::remove(const durable::ManagedFilter
 
 // ---- its C functions ----------------------------------------------------------------------------
 
+std::string readable_reason(std::string_view text) {
+  constexpr std::size_t kMaxReasonBytes = 4096;
+  text = cut_text(text, kMaxReasonBytes);
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string json;
+  append_json_string(json, text);
+  return decode_json_string(json);
+}
+
 namespace {
 
 constexpr std::size_t kRecordsListedByDefault = 50;
@@ -100,17 +111,6 @@ constexpr std::size_t kMostRecordsListed = 100;
 constexpr std::size_t kRemovedByDefault = 100;
 constexpr std::size_t kMostRemoved = 500;
 constexpr std::uint32_t kAllStatuses = 127;
-constexpr std::size_t kMaxReasonBytes = 4096;
-
-// A text for people, from code that has failed: it must not fail for its bytes as well. What is no
-// UTF-8 becomes U+FFFD.
-std::string readable_reason(std::string_view text) {
-  text = cut_text(text, kMaxReasonBytes);
-  if (is_valid_utf8(text)) return std::string(text);
-  std::string json;
-  append_json_string(json, text);
-  return decode_json_string(json);
-}
 
 hearth_status start_managed(const hearth_host* host, hearth_agent agent,
                             const hearth_fiber_request* request, hearth_fiber* fiber,

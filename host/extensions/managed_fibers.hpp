@@ -1,5 +1,5 @@
 #pragma once
-// hearth.managed_fibers/1: the host's side.
+// hearth.managed_fibers/1: the host's side, and what hearth.fibers/2 shares with it.
 
 #include "durable/managed_fibers.hpp"
 #include "extensions/agent_context.hpp"
@@ -23,13 +23,14 @@ class ManagedFiberExtension {
   explicit ManagedFiberExtension(AgentContext& agent) : agent_(agent) {}
 
   Result<durable::ManagedFibers::Started> start(const durable::ManagedRequest& request);
-  Result<std::uint64_t> resume(std::string_view id);
+  Result<std::uint64_t> resume(std::string_view id, bool adopts = false);
   // The record, as it is then.
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
                              std::string_view body);
   Result<std::string> inspect(std::string_view id, std::string_view key);
   Result<std::string> list(const durable::ManagedFilter& filter);
-  Result<void> cancel(std::string_view id, std::string_view key, std::string_view reason);
+  // The record, as it is then.
+  Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<void> resolve(std::string_view id, std::string_view outcome);
   Result<void> retry(std::string_view id);
   Result<std::uint64_t> remove(const durable::ManagedFilter& filter);
@@ -37,6 +38,10 @@ class ManagedFiberExtension {
  private:
   AgentContext& agent_;
 };
+
+// A text for people, from code that has failed: it must not fail for its bytes as well. What is no
+// UTF-8 becomes U+FFFD, and what is too long is cut.
+[[nodiscard]] std::string readable_reason(std::string_view text);
 
 [[nodiscard]] const hearth_managed_fibers_v1& managed_fibers_extension() noexcept;
 

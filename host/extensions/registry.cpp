@@ -3,6 +3,7 @@
 #include "extensions/basics.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fibers.hpp"
+#include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
@@ -23,6 +24,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_CLOCK, []() -> const void* { return &clock_extension(); }},
     {HEARTH_EXT_CONNECTIONS, []() -> const void* { return &connections_extension(); }},
     {HEARTH_EXT_FIBERS, []() -> const void* { return &fibers_extension(); }},
+    {HEARTH_EXT_FIBERS_2, []() -> const void* { return &fibers_2_extension(); }},
     {HEARTH_EXT_HTTP, []() -> const void* { return &http_extension(); }},
     {HEARTH_EXT_KEEP_ALIVE, []() -> const void* { return &keep_alive_extension(); }},
     {HEARTH_EXT_KV, []() -> const void* { return &kv_extension(); }},
@@ -33,6 +35,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_SCHEDULE, []() -> const void* { return &schedule_extension(); }},
     {HEARTH_EXT_SQL, []() -> const void* { return &sql_extension(); }},
     {HEARTH_EXT_STATE, []() -> const void* { return &state_extension(); }},
+    {HEARTH_EXT_STATE_2, []() -> const void* { return &state_2_extension(); }},
 });
 
 }  // namespace

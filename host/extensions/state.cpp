@@ -18,19 +18,33 @@ std::optional<std::string_view> StateExtension::get() {
   return std::nullopt;
 }
 
-Result<void> StateExtension::set(ConnectionId on_behalf, std::string_view json) {
+Result<void> StateExtension::may_change(ConnectionId on_behalf) {
   const Client* const client = on_behalf == 0 ? nullptr : agent_.clients().find(on_behalf);
   if (client != nullptr && client->readonly()) {
     return Error{Errc::kForbidden, "Connection is readonly"};
   }
+  return agent_.watchers().may_change();
+}
+
+Result<void> StateExtension::set(ConnectionId on_behalf, std::string_view json) {
   const std::size_t most = agent_.settings().max_state_bytes;
   if (json.size() > most) {
     return Error{Errc::kLimitExceeded,
                  "the state is larger than " + std::to_string(most) + " bytes"};
   }
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "the state must be JSON"};
-  if (Result<void> allowed = agent_.watchers().may_change(); allowed.has_error()) return allowed;
+  if (Result<void> allowed = may_change(on_behalf); allowed.has_error()) return allowed;
   store(0, json);
+  return {};
+}
+
+Result<void> StateExtension::unset(ConnectionId on_behalf) {
+  if (Result<void> allowed = may_change(on_behalf); allowed.has_error()) return allowed;
+  agent_.database().remove_state();
+  stored_.reset();
+  loaded_ = true;
+  agent_.watchers().changed(0, get().value_or(std::string_view()),
+                            agent_.database().state_writes());
   return {};
 }
 
@@ -88,13 +102,26 @@ hearth_status set_default_state(const hearth_host* host, hearth_agent agent,
   });
 }
 
+hearth_status unset_state(const hearth_host* host, hearth_agent agent,
+                          std::uint64_t on_behalf) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    return status_of(it, it.of<StateExtension>().unset(on_behalf));
+  });
+}
+
 constexpr hearth_state_v1 kState = {
     .get = get_state, .set = set_state, .set_default = set_default_state};
+constexpr hearth_state_v2 kState2 = {
+    .get = get_state, .set = set_state, .set_default = set_default_state, .unset = unset_state};
 
 }  // namespace
 
 const hearth_state_v1& state_extension() noexcept {
   return kState;
+}
+
+const hearth_state_v2& state_2_extension() noexcept {
+  return kState2;
 }
 
 }  // namespace hearth::extensions

@@ -1,9 +1,9 @@
 #pragma once
-// hearth.state/1: the host's side.
+// hearth.state/1 and /2: the host's side.
 
 #include "extensions/agent_context.hpp"
 
-#include <hearth/ext/state.h>
+#include <hearth/ext/state_2.h>
 
 #include <cstdint>
 #include <optional>
@@ -27,6 +27,8 @@ class StateExtension final : public AgentExtension {
   // kInvalidArgument: it is too large, or no JSON.
   Result<void> set(ConnectionId on_behalf, std::string_view json);
   Result<void> set_default(std::string_view json);
+  // As set(), of none. Watchers get the default, or an empty text.
+  Result<void> unset(ConnectionId on_behalf);
 
   // ---- for the host ----
   // As set(), by a client (0: the agent) and checked.
@@ -35,6 +37,9 @@ class StateExtension final : public AgentExtension {
   void undone(std::uint64_t last_write);
 
  private:
+  // Whether the agent's own code may change it now, for this client or for itself.
+  Result<void> may_change(ConnectionId on_behalf);
+
   AgentContext& agent_;
   bool loaded_ = false;
   std::optional<std::string> stored_;
@@ -42,5 +47,6 @@ class StateExtension final : public AgentExtension {
 };
 
 [[nodiscard]] const hearth_state_v1& state_extension() noexcept;
+[[nodiscard]] const hearth_state_v2& state_2_extension() noexcept;
 
 }  // namespace hearth::extensions

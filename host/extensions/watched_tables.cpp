@@ -3,6 +3,7 @@
 #include "extensions/basics.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fibers.hpp"
+#include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
@@ -149,6 +150,19 @@ constexpr auto kWatchedFibers =
           Member<&hearth_fibers_v1::fail, "hearth.fibers/1 fail">,
           Member<&hearth_fibers_v1::list_dead, "hearth.fibers/1 list_dead">>();
 
+constexpr auto kWatchedFibers2 =
+    watch<hearth_fibers_v2, &fibers_2_extension,
+          Member<&hearth_fibers_v2::start, "hearth.fibers/2 start">,
+          Member<&hearth_fibers_v2::resume, "hearth.fibers/2 resume">,
+          Member<&hearth_fibers_v2::stash, "hearth.fibers/2 stash">,
+          Member<&hearth_fibers_v2::settle, "hearth.fibers/2 settle">,
+          Member<&hearth_fibers_v2::inspect, "hearth.fibers/2 inspect">,
+          Member<&hearth_fibers_v2::list, "hearth.fibers/2 list">,
+          Member<&hearth_fibers_v2::cancel, "hearth.fibers/2 cancel">,
+          Member<&hearth_fibers_v2::resolve, "hearth.fibers/2 resolve">,
+          Member<&hearth_fibers_v2::revive, "hearth.fibers/2 revive">,
+          Member<&hearth_fibers_v2::remove, "hearth.fibers/2 remove">>();
+
 constexpr auto kWatchedHttp =
     watch<hearth_http_v1, &http_extension, Member<&hearth_http_v1::target, "hearth.http/1 target">,
           Member<&hearth_http_v1::header, "hearth.http/1 header">,
@@ -232,15 +246,22 @@ constexpr auto kWatchedState =
           Member<&hearth_state_v1::set, "hearth.state/1 set">,
           Member<&hearth_state_v1::set_default, "hearth.state/1 set_default">>();
 
+constexpr auto kWatchedState2 =
+    watch<hearth_state_v2, &state_2_extension, Member<&hearth_state_v2::get, "hearth.state/2 get">,
+          Member<&hearth_state_v2::set, "hearth.state/2 set">,
+          Member<&hearth_state_v2::set_default, "hearth.state/2 set_default">,
+          Member<&hearth_state_v2::unset, "hearth.state/2 unset">>();
+
 struct Known {
   std::string_view id;
   const void* table;
 };
 
-constexpr std::array<Known, 14> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
+constexpr std::array<Known, 16> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
                                            {HEARTH_EXT_CLOCK, &kWatchedClock},
                                            {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
                                            {HEARTH_EXT_FIBERS, &kWatchedFibers},
+                                           {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
                                            {HEARTH_EXT_HTTP, &kWatchedHttp},
                                            {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
                                            {HEARTH_EXT_KV, &kWatchedKv},
@@ -250,7 +271,8 @@ constexpr std::array<Known, 14> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
                                            {HEARTH_EXT_RANDOM, &kWatchedRandom},
                                            {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},
                                            {HEARTH_EXT_SQL, &kWatchedSql},
-                                           {HEARTH_EXT_STATE, &kWatchedState}}};
+                                           {HEARTH_EXT_STATE, &kWatchedState},
+                                           {HEARTH_EXT_STATE_2, &kWatchedState2}}};
 
 // ---- hearth_host ----
 

@@ -45,8 +45,9 @@ void Clients::show() {
 
 void Clients::show_state(std::string_view json, extensions::ConnectionId but) {
   for (auto& [id, client] : by_id_) {
-    if (id != but && client.seen->open && client.known.protocol_enabled())
-      client.seen->state = json;
+    if (id == but || !client.seen->open || !client.known.protocol_enabled()) continue;
+    client.seen->state.reset();
+    if (!json.empty()) client.seen->state = json;
   }
 }
 

@@ -3,6 +3,7 @@
 #include "extensions/abi_status.hpp"
 #include "json/json_scanner.hpp"
 
+#include <hearth/ext/drain.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
@@ -199,6 +200,7 @@ void LiveInstance::end_turn() {
     storage_failed(failure.what());
   }
   if (!broken_.empty()) throw std::runtime_error("the agent's storage has failed: " + broken_);
+  if (!misuse_.empty()) throw std::logic_error(std::exchange(misuse_, {}));
   parts_.clients.show();
 }
 
@@ -350,7 +352,11 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
   if (call.event.kind == EventKind::kCall && !is_json(part))
     return Error{Errc::kInvalidArgument, "a part of a call's answer must be JSON"};
   call.part_sent = true;
-  if (call.event.record) call.event.record->parts.emplace_back(part);
+  if (const auto& record = call.event.record) {
+    record->http_status = call.head.status;
+    record->response_headers = call.head.headers;
+    record->parts.emplace_back(part);
+  }
   return {};
 }
 
@@ -397,24 +403,27 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
     return Error{Errc::kForbidden, "operations begin after create, in START or later"};
   if (operations_.size() >= kMostOperations)
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
-  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD)
+  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD &&
+      operation != HEARTH_OP_DRAIN)
     return Error{Errc::kUnsupported, "unknown operation " + std::to_string(operation)};
-  std::uint64_t number = 0;  // the requests of both are one number
+  std::uint64_t number = 0;  // the requests of all are one number
   const bool is_sleep = operation == HEARTH_OP_SLEEP;
   if (request.size() != sizeof number)
     return Error{Errc::kInvalidArgument, "the request of the operation is malformed"};
   std::memcpy(&number, request.data(), sizeof number);
   if (is_sleep && number > kMostSleepMs)
     return Error{Errc::kInvalidArgument, "a sleep is at most 366 days long"};
+  const bool is_job = operation == HEARTH_OP_OFFLOAD;
   const hearth_class& definition = parts_.definition;
-  if (!is_sleep && (!HEARTH_HAS(&definition, hearth_class, get_extension) ||
-                    definition.get_extension(&definition, HEARTH_EXT_OFFLOAD) == nullptr))
+  if (is_job && (!HEARTH_HAS(&definition, hearth_class, get_extension) ||
+                 definition.get_extension(&definition, HEARTH_EXT_OFFLOAD) == nullptr))
     return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
+  if (operation == HEARTH_OP_DRAIN && !calls_.contains(number)) return gone("call");
   operations_[++last_operation_] = {
       .operation = operation,
       .token = token,
       .due = parts_.world.clock.steady_now() + std::chrono::milliseconds(is_sleep ? number : 0),
-      .job = is_sleep ? 0 : number};
+      .job = is_job ? number : 0};
   return last_operation_;
 }
 
@@ -454,7 +463,9 @@ bool LiveInstance::deliver_result() {
   auto first = operations_.end();
   for (auto each = operations_.begin(); each != operations_.end(); ++each) {
     const Operation& operation = each->second;
-    const bool due = operation.operation == HEARTH_OP_SLEEP ? operation.due <= now : operation.over;
+    // The clients of a test read at once.
+    const bool due =
+        operation.operation == HEARTH_OP_OFFLOAD ? operation.over : operation.due <= now;
     if (due && (first == operations_.end() || operation.due < first->second.due)) first = each;
   }
   if (first == operations_.end()) return false;

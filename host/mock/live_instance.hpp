@@ -121,7 +121,10 @@ class LiveInstance final : public extensions::AgentContext,
   void fiber_continued(std::string_view id) override { work_.continued(id); }
   Result<void> evict() override;
   Result<void> destroy() override;
-  void log(LogLevel level, std::string_view text) override { parts_.world.log.add(level, text); }
+  void log(LogLevel level, std::string_view text) override {
+    parts_.world.log.add(level, text);
+    if (text.starts_with("misuse: ")) misuse_ = text;
+  }
   void storage_failed(std::string_view what) override;
 
  private:
@@ -193,6 +196,7 @@ class LiveInstance final : public extensions::AgentContext,
   bool evict_requested_ = false;
   bool destroy_requested_ = false;
   std::string broken_;   // why its storage does not work any more
+  std::string misuse_;   // of the SDK, by its code: the test fails
   std::string refusal_;  // what create, or an event that it refuses, says of it
   std::function<void()> give_up_;
   std::optional<std::string> start_failure_;

@@ -402,7 +402,7 @@ void StoredAgent::show_change(extensions::ConnectionId source, const std::string
   world_.soon.emplace_back([this, source, json, chain = std::move(chain)] {
     send({.kind = EventKind::kStateChanged,
           .connection = source,
-          .body = json,
+          .body = json.empty() ? "null" : json,
           .state_chain = chain});
   });
 }
@@ -459,9 +459,11 @@ std::vector<FiberRecord> StoredAgent::fibers() {
     if (!database.exists() || !durable::Jobs(database).exists()) return fibers;
     storage::Statement find(
         database.connection(),
-        "SELECT r.id, r.name, r.snapshot, r.created_at, r.attempts, r.recoveries, r.dead, "
-        "r.last_error, j.kind FROM cf_agents_runs r JOIN cf_agents_jobs j ON j.id = r.id AND "
-        "j.kind IN (1, 2) ORDER BY j.seq");
+        "SELECT id, name, (SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 3), "
+        "created_at, attempts, claims, state = 2 OR dead, "
+        "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 6), "
+        "kind = 2 AND coalesce(type, '') <> 'brief' FROM cf_agents_jobs "
+        "WHERE kind = 1 OR (kind = 2 AND (ended_at IS NULL OR dead)) ORDER BY seq");
     storage::Rows rows = find.query();
     while (rows.next()) {
       FiberRecord fiber;
@@ -473,7 +475,7 @@ std::vector<FiberRecord> StoredAgent::fibers() {
       fiber.recoveries = static_cast<int>(rows.integer(5));
       fiber.dead = rows.integer(6) != 0;
       if (!rows.is_null(7)) fiber.last_error = rows.text(7);
-      fiber.managed = rows.integer(8) == 2;
+      fiber.keeps_record = rows.integer(8) != 0;
       fibers.push_back(std::move(fiber));
     }
     for (FiberRecord& fiber : fibers) {
@@ -486,7 +488,7 @@ std::vector<FiberRecord> StoredAgent::fibers() {
   });
 }
 
-std::string StoredAgent::managed_fibers() {
+std::string StoredAgent::fiber_records() {
   return with_stored([](auto& /*database*/, extensions::DurableWork& work) {
     return all_of(
         [&](const std::string& after) {

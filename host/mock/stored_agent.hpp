@@ -56,7 +56,7 @@ class StoredAgent final : public testing::detail::MockAgent {
   [[nodiscard]] std::optional<std::string> state() override;
   [[nodiscard]] std::string query(const std::string& sql) override;
   [[nodiscard]] std::vector<testing::FiberRecord> fibers() override;
-  [[nodiscard]] std::string managed_fibers() override;
+  [[nodiscard]] std::string fiber_records() override;
   [[nodiscard]] std::string schedules() override;
   [[nodiscard]] std::string queue() override;
   [[nodiscard]] const std::vector<std::string>& steps() const override { return steps_.steps(); }

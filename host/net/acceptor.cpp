@@ -46,7 +46,8 @@ Result<std::unique_ptr<Acceptor>> Acceptor::listen(const NetOptions& options,
 
 Acceptor::Acceptor(const NetOptions& options, const NetSupplies& supplies)
     : options_(options_of_refused(options)),
-      share_(loop_, 0, options_, options_.close_timeout / 4, supplies, [] {}),
+      turn_end_([this](std::function<void()> task) { asio::post(loop_, std::move(task)); }),
+      share_({loop_, turn_end_}, 0, options_, options_.close_timeout / 4, supplies, [] {}),
       acceptor_(loop_.get_executor()),
       pause_(loop_.get_executor()),
       spare_(open_spare()) {}
@@ -168,7 +169,7 @@ void Acceptor::refuse(TcpSocket socket) {
   share_.drops.add(DropReason::kConnections);
   std::weak_ptr<Session>& place = refused_[next_refused_++ % kMostRefused];
   if (const auto oldest = place.lock()) oldest->cut();
-  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers));
+  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_));
 }
 
 // Gives up the spare descriptor for each connection that waits, tells it, and closes it at once.
@@ -179,7 +180,8 @@ void Acceptor::refuse_without_descriptor() {
     TcpSocket socket = acceptor_.accept(loop_, error);
     if (!error) {
       share_.drops.add(DropReason::kConnections);
-      refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers))->cut();
+      refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_))
+          ->cut();
     }
     spare_ = open_spare();
     if (error) return;

@@ -80,6 +80,7 @@ class Acceptor {
 
   asio::io_context loop_{1};
   const NetOptions options_;
+  TurnEnd turn_end_;
   LoopShare share_;  // of the connections that are refused
   Socket acceptor_;
   Timer pause_;

@@ -100,6 +100,10 @@ class BeastWebSocket final : public WebSocket,
   void abort() override;
   void pause_reading() override { paused_ = true; }
   void resume_reading() override;
+  void when_drained(std::function<void()> notice) override {
+    if (!stream_) return notice();
+    stream_->when_drained(share_.options.send_queue / 4, std::move(notice));
+  }
   [[nodiscard]] std::size_t buffered() const override { return stream_ ? stream_->buffered() : 0; }
   [[nodiscard]] bool is_open() const override {
     return state_ == State::kOpen && beast_ && beast_->is_open();

@@ -61,7 +61,7 @@ std::size_t ByteStream::take_preloaded(ReadBuffers into) {
 }
 
 std::size_t ByteStream::read_on(ReadBuffers into) {
-  if (!filled_ || !open_ || buffered() >= kMostGathered || ++reads_gathered_ > kMostHops) {
+  if (!filled_ || !open_ || buffered() >= kMostGathered || ++reads_gathered_ > kMostReadsGathered) {
     reads_gathered_ = 0;
     return 0;
   }
@@ -101,23 +101,19 @@ void ByteStream::append(std::string_view head, SharedBytes bytes) {
 }
 
 void ByteStream::flush_soon() {
-  if (hop_posted_ || waiting_for_room_ || buffered() == 0) return;
-  hop_posted_ = true;
-  hops_ = 0;
-  appended_at_hop_ = appended_;
-  asio::post(executor_, [self = shared_from_this()] { self->hop(); });
+  if (waiting_for_room_ || buffered() == 0 || std::exchange(leaves_soon_, true)) return;
+  appended_before_ = appended_;
+  turn_end_.add(TurnEnd::Phase::kSend,
+                [self = shared_from_this()](bool is_last) { return self->leave(is_last); });
 }
 
-void ByteStream::hop() {
-  const bool growing = appended_ != appended_at_hop_;
-  if (growing && buffered() != 0 && buffered() < kMostGathered && hops_ < kMostHops) {
-    ++hops_;
-    appended_at_hop_ = appended_;
-    asio::post(executor_, [self = shared_from_this()] { self->hop(); });
-    return;
-  }
-  hop_posted_ = false;
+// False: more is being appended.
+bool ByteStream::leave(bool is_last) {
+  const bool is_growing = std::exchange(appended_before_, appended_) != appended_;
+  if (is_growing && !is_last && buffered() != 0 && buffered() < kMostGathered) return false;
+  leaves_soon_ = false;
   flush();
+  return true;
 }
 
 void ByteStream::flush() {
@@ -137,8 +133,22 @@ void ByteStream::flush() {
     } while (taken == offered && buffered() != 0);
     if (buffered() != 0) wait_for_room();
     resume_reading();
+    tell_drained();
   }
   if (buffered() == 0) everything_sent();
+}
+
+void ByteStream::when_drained(std::size_t bytes, std::function<void()> drained) {
+  drain_notices_.emplace_back(bytes, std::move(drained));
+  tell_drained();
+}
+
+void ByteStream::tell_drained() {
+  std::erase_if(drain_notices_, [this](auto& each) {
+    if (open_ && buffered() > each.first) return false;
+    asio::post(executor_, std::move(each.second));
+    return true;
+  });
 }
 
 // The system is full: another attempt now would only cost a call.
@@ -213,6 +223,7 @@ void ByteStream::close() {
     open_ = false;
     close_wire();
     resume_reading();
+    tell_drained();
   }
   // Posted, because callers of abort() and finish() do not expect to be called back from inside.
   if (closed_) asio::post(executor_, std::exchange(closed_, nullptr));

@@ -3,6 +3,7 @@
 // tcp_stream.cpp, and TLS can be added behind the same few virtual functions.
 
 #include "base/client_memory.hpp"
+#include "base/turn_end.hpp"
 #include "net/buffer_pool.hpp"
 #include "net/outgoing_queue.hpp"
 
@@ -21,6 +22,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace hearth::net {
 
@@ -96,10 +99,13 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   void append(std::string_view bytes);
   void append(std::string_view head, SharedBytes bytes);
   // Sends at the end of the loop's turn; later while more is being appended, but never more than
-  // kMostHops turns later, nor with more than kMostGathered bytes gathered.
+  // TurnEnd::kMostTurns turns later, nor with more than kMostGathered bytes gathered.
   void flush_soon();
   // Sends now what the system takes, and the rest as the peer makes room.
   void flush();
+  // Calls `drained` once, as soon as at most `bytes` wait to leave, or the stream is closed. Never
+  // inside the call.
+  void when_drained(std::size_t bytes, std::function<void()> drained);
   // Bytes appended that the system has not taken yet.
   [[nodiscard]] std::size_t buffered() const { return outgoing_.size(); }
   // Whether what waits is more than the account of client memory allows: then the peer must go.
@@ -125,11 +131,16 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] virtual std::optional<LooseSocket> release() { return std::nullopt; }
 
   static constexpr std::size_t kMostGathered = 64 * 1024;
-  static constexpr int kMostHops = 16;
+  static constexpr int kMostReadsGathered = 16;
 
  protected:
-  ByteStream(Executor executor, BufferPool& pool)
-      : executor_(std::move(executor)), pool_(pool), outgoing_(pool), held_(pool.memory()) {}
+  // `turn_end`: of the loop that the executor is of. It and the pool outlive the stream.
+  ByteStream(Executor executor, BufferPool& pool, TurnEnd& turn_end)
+      : executor_(std::move(executor)),
+        pool_(pool),
+        turn_end_(turn_end),
+        outgoing_(pool),
+        held_(pool.memory()) {}
 
   // The seam. A read or wait that has completed calls read_done() or writable() on the loop's
   // thread.
@@ -158,9 +169,10 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
     ReadBuffers into;
     ReadHandler handler;
   };
-  void hop();
+  [[nodiscard]] bool leave(bool is_last);
   void wait_for_room();
   void resume_reading();
+  void tell_drained();
   void drain();
   void everything_sent();
   void close();
@@ -170,25 +182,26 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
 
   const Executor executor_;
   BufferPool& pool_;
+  TurnEnd& turn_end_;
   OutgoingQueue outgoing_;
   HeldBytes held_;  // of outgoing_, while the system takes no more
   std::string preloaded_;
   std::size_t most_unread_ = std::numeric_limits<std::size_t>::max();
   std::unique_ptr<HeldRead> held_read_;  // waits until less is backed up
   std::function<void()> room_notice_;    // of when_room()
+  std::vector<std::pair<std::size_t, std::function<void()>>> drain_notices_;
   std::uint64_t appended_ = 0;
-  std::uint64_t appended_at_hop_ = 0;
+  std::uint64_t appended_before_ = 0;  // when leave() was last arranged, or looked
   std::uint64_t sends_ = 0;
   std::uint64_t bytes_sent_ = 0;
   std::function<void()> closed_;
   std::size_t room_ = 0;  // of the read that is pending
-  int hops_ = 0;
   int reads_gathered_ = 0;
   bool filled_ = false;  // the last read used all its room, so more may be waiting
   bool open_ = true;
   bool reading_ = false;
   bool heard_ = false;
-  bool hop_posted_ = false;
+  bool leaves_soon_ = false;  // leave() comes at the end of the turn
   bool waiting_for_room_ = false;
   bool finishing_ = false;   // no more append(); everything_sent() ends our side
   bool send_ended_ = false;  // shutdown_send() was called

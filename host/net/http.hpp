@@ -82,6 +82,10 @@ class HttpExchange {
   virtual void write(std::string part) = 0;
   virtual void finish() = 0;
 
+  // Called once on the connection's loop when no more than a quarter of NetOptions::send_queue of a
+  // streamed answer waits for the client; or when it goes away, or no answer is streamed.
+  virtual void when_drained(std::function<void()> notice) = 0;
+
   // Called once on the connection's loop if the client goes away before the answer is complete; at
   // once if it already has.
   virtual void on_abort(std::function<void()> notice) = 0;

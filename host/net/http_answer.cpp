@@ -49,6 +49,12 @@ class LoopExchange final : public HttpExchange {
     on_loop([sink = sink_, number = number_] { sink->finish(number); });
   }
 
+  void when_drained(std::function<void()> notice) override {
+    on_loop([sink = sink_, number = number_, notice = std::move(notice)]() mutable {
+      sink->when_drained(number, std::move(notice));
+    });
+  }
+
   void on_abort(std::function<void()> notice) override {
     on_loop([sink = sink_, number = number_, notice = std::move(notice)]() mutable {
       sink->on_abort(number, std::move(notice));

@@ -32,6 +32,7 @@ class AnswerSink {
   virtual void finish(std::uint64_t number) = 0;
   // The exchange was dropped before its answer was complete.
   virtual void abandon(std::uint64_t number) = 0;
+  virtual void when_drained(std::uint64_t number, std::function<void()> notice) = 0;
   virtual void on_abort(std::uint64_t number, std::function<void()> notice) = 0;
 };
 

@@ -41,7 +41,7 @@ std::chrono::milliseconds sweep_period(const NetOptions& options) {
 // counters are atomic; the rest never changes after construction.
 class HttpServer::Door {
  public:
-  Door(NetOptions options, std::span<asio::io_context* const> loops, HttpHandler& handler,
+  Door(NetOptions options, std::span<const NetLoop> loops, HttpHandler& handler,
        const NetSupplies& supplies, std::unique_ptr<Acceptor> acceptor)
       : options_(std::move(options)),
         logger_(supplies.logger),
@@ -53,8 +53,8 @@ class HttpServer::Door {
                   }},
         loops_left_(loops.size()),
         acceptor_(std::move(acceptor)) {
-    for (asio::io_context* loop : loops) {
-      shares_.push_back(std::make_unique<Place>(*loop, shares_.size(), options_,
+    for (const NetLoop& loop : loops) {
+      shares_.push_back(std::make_unique<Place>(loop, shares_.size(), options_,
                                                 sweep_period(options_), supplies, [this] {
                                                   connections_.fetch_sub(1);
                                                   let_go();
@@ -135,8 +135,8 @@ class HttpServer::Door {
       place.is_given.store(false);
       if (all_given_.exchange(false)) acceptor_->go_on();
       std::string peer = peer_of(socket);
-      start_http_session(place, make_tcp_stream(std::move(socket), place.buffers), std::move(peer),
-                         services_);
+      start_http_session(place, make_tcp_stream(std::move(socket), place.buffers, place.turn_end),
+                         std::move(peer), services_);
     });
   }
 
@@ -153,7 +153,7 @@ class HttpServer::Door {
     if (!loose) return from.connection_ended();
     asio::post(to.loop, [&to, loose = std::move(*loose), leftover = std::move(leftover),
                          request = std::move(request), plan = std::move(plan)]() mutable {
-      auto arrived = adopt_tcp_stream(loose, to.loop, to.buffers);
+      auto arrived = adopt_tcp_stream(loose, {to.loop, to.turn_end}, to.buffers);
       if (arrived == nullptr) return to.connection_ended();
       arrived->preload(std::move(leftover));
       open_web_socket(to, std::move(arrived), request, plan);
@@ -192,7 +192,7 @@ class HttpServer::Door {
 };
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(NetOptions options,
-                                                       std::span<asio::io_context* const> loops,
+                                                       std::span<const NetLoop> loops,
                                                        HttpHandler& handler,
                                                        const NetSupplies& supplies) {
   HEARTH_ASSERT(!loops.empty(), "a server needs a loop");

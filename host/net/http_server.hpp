@@ -3,10 +3,9 @@
 
 #include "base/error.hpp"
 #include "net/http.hpp"
+#include "net/net_loop.hpp"
 #include "net/options.hpp"
 #include "net/supplies.hpp"
-
-#include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -36,7 +35,7 @@ class HttpServer {
   // Binds and listens. The error says which address and why: in use, not allowed, not this
   // machine's, a name that does not resolve. `loops` must not be empty.
   static Result<std::unique_ptr<HttpServer>> listen(NetOptions options,
-                                                    std::span<asio::io_context* const> loops,
+                                                    std::span<const NetLoop> loops,
                                                     HttpHandler& handler,
                                                     const NetSupplies& supplies);
 

@@ -48,6 +48,7 @@ class HttpSession final : public Session,
   void write(std::uint64_t number, std::string_view part) override;
   void finish(std::uint64_t number) override;
   void abandon(std::uint64_t number) override;
+  void when_drained(std::uint64_t number, std::function<void()> notice) override;
   void on_abort(std::uint64_t number, std::function<void()> notice) override;
 
  private:
@@ -348,6 +349,11 @@ void HttpSession::abandon(std::uint64_t number) {
   if (!answering(number)) return;
   if (state_ == State::kStreaming) return lost();
   answer(error_response(500, "internal", "the request was not answered"));
+}
+
+void HttpSession::when_drained(std::uint64_t number, std::function<void()> notice) {
+  if (state_ != State::kStreaming || !answering(number)) return notice();
+  stream_->when_drained(share_.options.send_queue / 4, std::move(notice));
 }
 
 void HttpSession::on_abort(std::uint64_t number, std::function<void()> notice) {

@@ -5,11 +5,10 @@
 #include "net/buffer_pool.hpp"
 #include "net/drop_counts.hpp"
 #include "net/http_date.hpp"
+#include "net/net_loop.hpp"
 #include "net/options.hpp"
 #include "net/session_table.hpp"
 #include "net/supplies.hpp"
-
-#include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -22,16 +21,17 @@ namespace hearth::net {
 // Lifetime  Outlives every connection of the loop. A session's last step, on the loop's thread, is
 //           `connection_ended`, and nothing of it touches the share after that.
 struct LoopShare {
-  LoopShare(asio::io_context& io_context, std::size_t loop_index, const NetOptions& net_options,
+  LoopShare(const NetLoop& net_loop, std::size_t loop_index, const NetOptions& net_options,
             std::chrono::milliseconds sweep_period, const NetSupplies& supplies,
             std::function<void()> ended)
-      : loop(io_context),
+      : loop(net_loop.context),
+        turn_end(net_loop.turn_end),
         index(loop_index),
         options(net_options),
         logger(supplies.logger),
         drops(supplies.metrics),
         buffers(supplies.memory),
-        table(io_context, sweep_period),
+        table(net_loop.context, sweep_period),
         connection_ended(std::move(ended)) {}
 
   // Counts a client that is given up, and tells the log.
@@ -42,6 +42,7 @@ struct LoopShare {
   }
 
   asio::io_context& loop;
+  TurnEnd& turn_end;
   const std::size_t index;
   const NetOptions& options;
   Logger& logger;

@@ -14,8 +14,8 @@ namespace {
 
 class TcpStream final : public ByteStream {
  public:
-  TcpStream(TcpSocket socket, BufferPool& pool)
-      : ByteStream(socket.get_executor(), pool), socket_(std::move(socket)) {
+  TcpStream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end)
+      : ByteStream(socket.get_executor(), pool, turn_end), socket_(std::move(socket)) {
     error_code ignored;  // a peer that is gone already shows at the first read
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
@@ -99,20 +99,20 @@ class TcpStream final : public ByteStream {
 
 }  // namespace
 
-std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool) {
-  return std::make_shared<TcpStream>(std::move(socket), pool);
+std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end) {
+  return std::make_shared<TcpStream>(std::move(socket), pool, turn_end);
 }
 
-std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& loose, asio::io_context& loop,
+std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& loose, const NetLoop& loop,
                                              BufferPool& pool) {
-  TcpSocket socket(loop.get_executor());
+  TcpSocket socket(loop.context.get_executor());
   error_code error;
   socket.assign(loose.is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), loose.descriptor, error);
   if (error) {
     ::close(loose.descriptor);
     return nullptr;
   }
-  auto stream = make_tcp_stream(std::move(socket), pool);
+  auto stream = make_tcp_stream(std::move(socket), pool, loop.turn_end);
   if (!loose.unsent.empty()) stream->append(loose.unsent);
   return stream;
 }

@@ -2,6 +2,7 @@
 // Plain TCP behind a ByteStream.
 
 #include "net/byte_stream.hpp"
+#include "net/net_loop.hpp"
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -16,13 +17,13 @@ using TcpSocket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::exe
 
 // Takes over a connected socket. TCP_NODELAY is set, since the stream gathers small writes itself.
 //
-// Lifetime  `pool` outlives the stream's last operation.
-std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool);
+// Lifetime  `pool` and `turn_end`, of the socket's loop, outlive the stream's last operation.
+std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end);
 
 // The same for a socket that another loop has released: it is the new stream's from here on, and
 // what the old one had not sent leaves first. Nothing if the loop cannot take it; the descriptor is
 // closed then.
-std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& socket, asio::io_context& loop,
+std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& socket, const NetLoop& loop,
                                              BufferPool& pool);
 
 // "127.0.0.1:50312", "[::1]:50312"; "unknown" when the peer is already gone.

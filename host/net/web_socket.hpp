@@ -73,6 +73,10 @@ class WebSocket {
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
 
+  // Calls `notice` once, when no more than a quarter of NetOptions::send_queue waits for the peer,
+  // or the connection is gone.
+  virtual void when_drained(std::function<void()> notice) = 0;
+
   // Bytes that wait for the peer.
   [[nodiscard]] virtual std::size_t buffered() const = 0;
   // From the end of the opening handshake until either side starts to close.

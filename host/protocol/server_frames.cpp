@@ -52,6 +52,7 @@ std::string identity_frame(std::string_view name, std::string_view class_segment
 
 std::string state_frame(std::string_view state_json) {
   constexpr std::string_view kHead = R"({"type":"cf_agent_state","state":)";
+  if (state_json.empty()) return R"({"type":"cf_agent_state"})";
   std::string frame;
   frame.reserve(kHead.size() + state_json.size() + 1);
   frame += kHead;

@@ -21,6 +21,7 @@ enum class StateFollows { kNo, kYes };
 std::string identity_frame(std::string_view name, std::string_view class_segment,
                            StateFollows state_follows);
 
+// An empty text: there is none any more. Clients then have `undefined`.
 std::string state_frame(std::string_view state_json);
 
 // For the sender of a refused state write only. The texts that clients know follow.

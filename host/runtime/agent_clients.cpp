@@ -1,6 +1,6 @@
 #include "runtime/agent_clients.hpp"
 
-#include "runtime/agent_slot.hpp"
+#include "runtime/live_agent_owner.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -10,12 +10,11 @@
 namespace hearth::runtime {
 
 Connection* AgentClients::connection(ConnectionId id) const {
-  Connection* const found = services_.find_connection(id);
-  return found != nullptr && found->slot == &slot_ ? found : nullptr;
+  return owner_.connection(id);
 }
 
 const std::vector<ConnectionId>& AgentClients::all() const {
-  return slot_.connections();
+  return owner_.connections();
 }
 
 std::size_t AgentClients::max_frame_bytes() const {

@@ -9,15 +9,15 @@
 
 namespace hearth::runtime {
 
-class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class LiveAgentOwner;  // NOLINT(cppcoreguidelines-virtual-class-destructor): not deleted by this
 class Outbox;
 class ShardServices;
 
 // Threads  The shard's.  Lifetime  What it is given outlives it.
 class AgentClients final : public extensions::Clients {
  public:
-  AgentClients(AgentSlot& slot, const ShardServices& services, Outbox& outbox)
-      : slot_(slot), services_(services), outbox_(outbox) {}
+  AgentClients(LiveAgentOwner& owner, const ShardServices& services, Outbox& outbox)
+      : owner_(owner), services_(services), outbox_(outbox) {}
 
   // As find(), with its socket.
   [[nodiscard]] Connection* connection(ConnectionId id) const;
@@ -31,7 +31,7 @@ class AgentClients final : public extensions::Clients {
   void close(extensions::Client& client, std::uint16_t code, std::string_view reason) override;
 
  private:
-  AgentSlot& slot_;
+  LiveAgentOwner& owner_;
   const ShardServices& services_;
   Outbox& outbox_;
 };

@@ -1,8 +1,12 @@
 #include "runtime/agent_slot.hpp"
 
 #include "base/assert.hpp"
+#include "base/close_codes.hpp"
 #include "extensions/connections.hpp"
-#include "runtime/shard.hpp"
+#include "runtime/agent_handles.hpp"
+#include "runtime/condemned_agents.hpp"
+#include "runtime/database_threads.hpp"
+#include "runtime/shard_services.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,52 +22,70 @@ constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 
 }  // namespace
 
-AgentSlot::AgentSlot(Shard& shard, storage::AgentKey key, std::string segment)
-    : shard_(shard),
+AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segment)
+    : parts_(parts),
       key_(std::move(key)),
       segment_(std::move(segment)),
-      queue_(shard.connections_, shard.environment_.client_memory, shard.limits()) {}
+      inbox_(key_,
+             {parts.services.connections(), parts.services.client_memory(), parts.services.limits(),
+              parts.services.loop(), parts.services.logger()},
+             [this] {
+               if (state() == AgentState::kLive) after_turn();  // what waited behind them
+               parts_.slots.look_at_unused(*this);
+             }) {}
 
 AgentSlot::~AgentSlot() {
-  HEARTH_ASSERT(state_ == AgentState::kCold, "slot destroyed with a live agent");
-  shard_.loop().cancel_timer(interrupted_timer_);
-  shard_.loop().cancel_timer(trial_timer_);
+  HEARTH_ASSERT(!in_memory(), "slot destroyed with a live agent");
   HEARTH_ASSERT(!room.waiting, "slot destroyed while it waits for room");
+}
+
+LiveAgent* AgentSlot::live() {
+  Resident* resident = life_.resident();
+  return resident == nullptr ? nullptr : resident->live.get();
 }
 
 // ---- events in ----------------------------------------------------------------------------------
 
 void AgentSlot::accept(Event incoming) {
   touch();
-  const bool ready = state_ == AgentState::kLive && incoming.kind != EventKind::kConnect &&
-                     queue_.empty() && !settling_ && !live_->broken() &&
-                     (!leave_for_ || leave_when_idle_) &&
-                     deliverable(incoming.kind, incoming.connection);
-  if (ready) {
-    live_->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
+  if (is_ready_for(incoming)) {
+    live()->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
     return;
   }
-  queue_.push(std::move(incoming));
+  inbox_.queue().push(std::move(incoming));
   hurry_end();
-  if (leave_for_ && !leave_when_idle_) leave_now(false);  // and meets the other version
-  if (state_ == AgentState::kCold) {
+  const Live* live = life_.as<Live>();
+  if (live != nullptr && live->intent && !live->intent->when_idle)
+    leave_now(false);  // and meets the other version
+  if (!in_memory()) {
     wake();
-  } else if (state_ == AgentState::kLive) {
+  } else if (state() == AgentState::kLive) {
     after_turn();  // what waits may be another client's, held up by its CONNECT
   }
 }
 
+bool AgentSlot::is_ready_for(const Event& incoming) const {
+  const Live* live = life_.as<Live>();
+  if (live == nullptr || incoming.kind == EventKind::kConnect || !inbox_.empty()) return false;
+  if (settling_ || live->live->broken() || (live->intent && !live->intent->when_idle)) return false;
+  return deliverable(incoming.kind, incoming.connection);
+}
+
 bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
-  if (live_->lent() || live_->checkpoint_due()) return false;
-  if (live_->client_events() >= served_->settings.max_events || live_->is_crowded()) return false;
+  const Resident& resident = *life_.resident();
+  const LiveAgent& live = *resident.live;
+  if (live.lent() || live.checkpoint_due()) return false;
+  if (live.client_events() >= resident.served->settings.max_events || live.is_crowded())
+    return false;
   if (connection == 0 || kind == EventKind::kConnect) return true;
-  const Connection* client = shard_.find_connection(connection);
+  const Connection* client = parts_.services.connections().find(connection);
   return client == nullptr || !client->connect_in_progress;
 }
 
 bool AgentSlot::deliver_next() {
-  if (state_ != AgentState::kLive || live_->broken() || goes_on_later_) return false;
-  std::optional<OwnedEvent> event = queue_.take_first(
+  const Live* live = life_.as<Live>();
+  if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
+  std::optional<OwnedEvent> event = inbox_.queue().take_first(
       [this](const OwnedEvent& each) { return deliverable(each.kind, each.connection); });
   if (!event) return false;
   deliver(std::move(*event));
@@ -71,40 +93,39 @@ bool AgentSlot::deliver_next() {
 }
 
 void AgentSlot::go_on_later() {
-  if (state_ != AgentState::kLive || queue_.empty() || std::exchange(goes_on_later_, true)) return;
-  // By name: the slot may be gone by then.
-  shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
-    if (!*alive) return;
-    const auto found = shard.slots_.find(key);
-    if (found == shard.slots_.end()) return;
-    found->second->goes_on_later_ = false;
-    found->second->after_turn();
-  });
+  Live* live = life_.as<Live>();
+  if (live == nullptr || inbox_.empty() || std::exchange(live->goes_on_later, true)) return;
+  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::go_on));
+}
+
+void AgentSlot::go_on() {
+  if (Live* live = life_.as<Live>()) live->goes_on_later = false;
+  after_turn();
 }
 
 void AgentSlot::deliver(OwnedEvent event) {
+  LiveAgent& live = *this->live();
   const bool again = event.interruptions.count > 0;
-  if (again && shard_.loop().clock().steady_now() >= event.interruptions.due) {
-    give_up(event);
+  if (again && parts_.services.loop().clock().steady_now() >= event.interruptions.due) {
+    inbox_.give_up(event);
     return;
   }
+  Connection* const client = parts_.services.connections().find(event.connection);
   if (event.kind == EventKind::kConnect) {
-    Connection* client = shard_.find_connection(event.connection);
     if (client == nullptr) return;
     client->connect_in_progress = true;
     if (!again) {
-      if (!live_->admit(*client)) client->connect_in_progress = false;
+      if (!live.admit(*client)) client->connect_in_progress = false;
       return;
     }
     event.name = client->target;  // it was let in before, and has its handshake
   }
-  const Connection* client = shard_.find_connection(event.connection);
   const bool is_closed = client != nullptr && client->state == ConnectionState::kClosed;
   if (again && event.kind == EventKind::kCall && client != nullptr &&
       (is_closed || client->closing))
     return;  // it has run once, and nobody reads what comes of a second time
   if (is_closed) event.sink.reset();  // what it asked for is done; there is nobody to tell
-  live_->deliver(lend(event));
+  live.deliver(lend(event));
 }
 
 void AgentSlot::state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
@@ -115,18 +136,23 @@ void AgentSlot::state_changed(ConnectionId source, std::string_view json, std::u
   incoming.body = json;
   incoming.state_write = state_write;
   incoming.state_chain = std::move(chain);
-  queue_.push(std::move(incoming));  // this turn is still running
+  inbox_.queue().push(std::move(incoming));  // this turn is still running
 }
 
 void AgentSlot::states_undone(std::uint64_t last_write) {
-  (void)queue_.take_if(
+  (void)inbox_.queue().take_if(
       [last_write](const OwnedEvent& event) { return event.state_write > last_write; });
 }
 
 // ---- clients ------------------------------------------------------------------------------------
 
+Connection* AgentSlot::connection(ConnectionId id) const {
+  Connection* const found = parts_.services.connections().find(id);
+  return found != nullptr && found->slot == this ? found : nullptr;
+}
+
 void AgentSlot::connect(ConnectionId id) {
-  connections_.push_back(id);
+  inbox_.add(id);
   Event incoming;
   incoming.kind = EventKind::kConnect;
   incoming.connection = id;
@@ -135,13 +161,13 @@ void AgentSlot::connect(ConnectionId id) {
 
 void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_view reason,
                              bool was_clean) {
-  Connection* client = shard_.find_connection(id);
+  Connection* client = parts_.services.connections().find(id);
   const bool known =
       client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
   client->state = ConnectionState::kClosed;
-  if (live_) live_->forget_connection(id);
-  if (!known || shard_.stopping_) {
-    (void)queue_.take_if([id](const OwnedEvent& event) { return event.connection == id; });
+  if (LiveAgent* agent = live()) agent->forget_connection(id);
+  if (!known || parts_.slots.stopping()) {
+    (void)inbox_.queue().take_if([id](const OwnedEvent& event) { return event.connection == id; });
     forget(id);
     return;
   }
@@ -154,138 +180,140 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
 }
 
 void AgentSlot::forget(ConnectionId id) {
-  if (live_) live_->forget_connection(id);
-  std::erase(connections_, id);
-  shard_.connections_.remove(id);
-  shard_.remove_if_unused(*this);
+  if (LiveAgent* agent = live()) agent->forget_connection(id);
+  inbox_.forget(id);
+  parts_.slots.look_at_unused(*this);
 }
 
 // ---- the way in ---------------------------------------------------------------------------------
 
 void AgentSlot::wake() {
-  HEARTH_ASSERT(state_ == AgentState::kCold, "wake() of an agent that is not cold");
-  if (shard_.stopping_) {
+  HEARTH_ASSERT(!in_memory(), "wake() of an agent that is in memory");
+  AlarmClock& alarms = parts_.services.alarms();
+  if (parts_.slots.stopping()) {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
-  if (shard_.condemned_.contains(key_)) {  // files that could not be removed must not come back
+  if (parts_.condemned.contains(key_)) {  // files that could not be removed must not come back
     refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
                    kCloseTryAgainLater);
     return;
   }
-  served_ = shard_.environment_.classes.find(segment_);
-  if (!served_) {
-    shard_.alarms_.look_again(key_, kClassMissingRetry);
-    if (shard_.environment_.classes.is_awaited(segment_)) return refuse_strangers();
-    refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseTryAgainLater);
+  std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
+  if (!served) {
+    alarms.look_again(key_, kClassMissingRetry);
+    const Error missing{Errc::kUnavailable, "the class is not loaded"};
+    if (!parts_.classes.is_awaited(segment_)) return refuse_waiting(missing, kCloseTryAgainLater);
+    // What the agent's clients have sent waits with them, and that they have left.
+    leave_room_line();
+    inbox_.refuse_strangers(missing, kCloseTryAgainLater);
+    parts_.slots.look_at_unused(*this);
     return;
   }
-  if (!served_->refusal.empty()) {
-    const Error why{Errc::kUnavailable, std::exchange(served_, nullptr)->refusal};
-    shard_.alarms_.look_again(key_, kClassMissingRetry);
-    refuse_waiting(why, kCloseTryAgainLater);
+  if (!served->refusal.empty()) {
+    alarms.look_again(key_, kClassMissingRetry);
+    refuse_waiting(Error{Errc::kUnavailable, served->refusal}, kCloseTryAgainLater);
     return;
   }
-  if (awaits_decision(*served_)) {
-    served_.reset();
-    shard_.alarms_.look_again(key_, kClassMissingRetry);
+  if (awaits_decision(*served)) {
+    alarms.look_again(key_, kClassMissingRetry);
     return;
   }
-  forget_failed_trial();
-  if (lacks_room()) return;
-  state_ = AgentState::kWaking;
-  ++served_->starts->agents;
-  handle_ = shard_.admit(*this);
-  shard_.metrics_.of_class(key_.agent_class).live_agents.add(1);
+  forget_failed_start();
+  if (!lacks_room()) make_instance(std::move(served));
+}
+
+void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
+  const ShardServices& services = parts_.services;
+  ++served->starts->agents;
+  parts_.admission.enter(*this);
+  services.metrics().of_class(key_.agent_class).live_agents.add(1);
+  Waking& waking =
+      life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // what START causes is looked at below, once it is on its way
   Result<void> starting;
+  Ending how{.reason = EvictReason::kAdmin};
   try {
-    live_ = std::make_unique<LiveAgent>(*this, shard_.services_, served_->agent_class,
-                                        served_->settings, handle_);
-    starting = live_->start();
+    waking.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
+                                              served->settings, waking.handle);
+    starting = waking.live->start();
   } catch (const OutOfDescriptors& failure) {  // agent boundary
     // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for
     // others.
-    shard_.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
-                          {{"class", key_.agent_class},
-                           {"agent", key_.name},
-                           {"error", std::string_view(failure.what())}});
-    lost_descriptors_ = true;
+    services.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
+                            {{"class", key_.agent_class},
+                             {"agent", key_.name},
+                             {"error", std::string_view(failure.what())}});
+    how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
-    shard_.logger().write_limited(LogLevel::kError, "agent.storage_failed", {key_.agent_class},
-                                  {{"class", key_.agent_class},
-                                   {"agent", key_.name},
-                                   {"error", std::string_view(failure.what())}});
+    services.logger().write_limited(LogLevel::kError, "agent.storage_failed", {key_.agent_class},
+                                    {{"class", key_.agent_class},
+                                     {"agent", key_.name},
+                                     {"error", std::string_view(failure.what())}});
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;
-  if (lost_descriptors_) {
-    schedule_end(EvictReason::kAdmin, std::nullopt);
-  } else if (starting.has_error()) {
-    tells_start_failure_ = live_ && live_->check_schema().has_error();
-    schedule_end(EvictReason::kAdmin, starting.error());
+  if (starting.has_error()) {
+    const bool is_for_clients = waking.live && waking.live->check_schema().has_error();
+    how.start_failure = Ending::StartFailure{starting.error(), is_for_clients};
+  }
+  if (how.lost_descriptors || how.start_failure) {
+    begin_ending(std::move(how));
   } else {
     after_turn();
   }
 }
 
 void AgentSlot::migrated(const Completion& completion) {
-  if (state_ != AgentState::kWaking) return;  // it is on its way out, and what it wrote with it
-  const Result<void> begun = live_->migrated(completion.error);
-  if (begun.has_error()) schedule_end(EvictReason::kAdmin, begun.error());
+  if (state() != AgentState::kWaking) return;  // on its way out, and what it wrote with it
+  const Result<void> begun = live()->migrated(completion.error);
+  if (begun.has_error())
+    begin_ending(Ending{.reason = EvictReason::kAdmin,
+                        .start_failure = Ending::StartFailure{begun.error()}});
 }
 
 void AgentSlot::started(const Completion& completion) {
   // One that ends whenever it starts must not be made again and again for an event that waits.
-  std::optional<Error> failure = completion.error;
-  if (!failure && live_->broken()) failure = if_waking("the agent's storage failed");
-  if (!failure && live_->eviction_requested())
+  std::optional<Ending::StartFailure> failure;
+  if (completion.error) failure = Ending::StartFailure{*completion.error};
+  if (!failure && live()->broken()) failure = if_waking("the agent's storage failed");
+  if (!failure && live()->eviction_requested())
     failure = if_waking("the agent evicted itself as it started");
   if (failure) {
-    schedule_end(EvictReason::kAdmin, std::move(failure));
+    begin_ending(Ending{.reason = EvictReason::kAdmin, .start_failure = std::move(failure)});
     return;
   }
-  if (state_ != AgentState::kWaking) return;
-  state_ = AgentState::kLive;
-  shard_.metrics_.of_class(key_.agent_class).starts.add();
-  served_->starts->count_start();
-  shard_.alarms_.forget_failures(key_);
-  shard_.logger().write(LogLevel::kDebug, "agent.started",
-                        {{"class", key_.agent_class}, {"agent", key_.name}});
+  Waking* waking = life_.as<Waking>();
+  if (waking == nullptr) return;
+  Live next;
+  static_cast<Resident&>(next) = std::move(*waking);
+  next.intent = waking->intent;
+  Live& live = life_.enter(AgentInput::kStarted, std::move(next));
+  parts_.services.metrics().of_class(key_.agent_class).starts.add();
+  live.served->starts->count_start();
+  parts_.services.alarms().forget_failures(key_);
+  parts_.services.logger().write(LogLevel::kDebug, "agent.started",
+                                 {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
-  arm_idle_timer(last_activity_ + std::min(kTrimAfter, served_->settings.idle_timeout));
-  if (leave_for_ && !leave_when_idle_) {
+  arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
+  if (live.intent && !live.intent->when_idle) {
     leave_now(false);
-  } else if (permits_.any() || live_->has_durable_work()) {
+  } else if (permits_.any() || live.live->has_durable_work()) {
     look();
   }
 }
 
-void AgentSlot::look() {
-  if (state_ != AgentState::kLive || std::exchange(pump_posted_, true)) return;
-  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its
-  // own.
-  if (permits_.any()) {
-    PacedSteps& steps = permits_.recovery ? shard_.recoveries_ : shard_.steps_;
-    steps.add([&shard = shard_, key = key_] { shard.pump(key); });
-    return;
-  }
-  shard_.loop().post([alive = shard_.alive_, &shard = shard_, key = key_] {
-    if (*alive) shard.pump(key);
-  });
-}
-
 void AgentSlot::connected(const Completion& completion) {
-  Connection* client = shard_.find_connection(completion.connection);
+  Connection* client = parts_.services.connections().find(completion.connection);
   if (client == nullptr) return;
   client->connect_in_progress = false;
   client->headers = {};
   if (completion.error) {
-    shard_.logger().write_limited(
+    parts_.services.logger().write_limited(
         LogLevel::kWarn, "agent.connect_failed",
         {key_.agent_class, to_string(completion.error->code)},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", completion.error->message}});
-    (void)live_->of<extensions::ConnectionExtension>().close(
+    (void)live()->of<extensions::ConnectionExtension>().close(
         completion.connection, kCloseInternalError, "connection set-up failed");
   }
   if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
@@ -300,8 +328,8 @@ void AgentSlot::after_turn() {
     settle();
   } catch (
       const StorageError& failure) {  // agent boundary: whatever touched storage on the way here
-    live_->storage_failed(failure.what());
-    schedule_end(EvictReason::kAdmin, std::nullopt);
+    live()->storage_failed(failure.what());
+    end(EvictReason::kAdmin);
   }
   settling_ = false;
 }
@@ -309,90 +337,90 @@ void AgentSlot::after_turn() {
 void AgentSlot::settle() {
   SteadyTime began{};
   unsigned delivered = 0;
+  LiveAgent* const agent = live();  // it stays until the loop's next task, whatever happens here
+  if (agent == nullptr) return;
   do {
-    if (!live_) return;
     touch();
     if (delivered == 0) began = last_activity_;
     // One that destroys itself whenever it starts must not be made again and again for an event
     // that waits.
-    if (live_->destruction_requested())
-      schedule_end(EvictReason::kDestroyed, if_waking("the agent destroyed itself"));
-    for (const Completion& completion : live_->take_completions()) completed(completion);
-    if (live_->broken()) {
-      schedule_end(EvictReason::kAdmin, if_waking("the agent's storage failed"));
-    } else if (live_->eviction_requested()) {
+    if (agent->destruction_requested())
+      begin_ending(Ending{.reason = EvictReason::kDestroyed,
+                          .start_failure = if_waking("the agent destroyed itself")});
+    for (const Completion& completion : agent->take_completions()) completed(completion);
+    if (agent->broken()) {
+      begin_ending(Ending{.reason = EvictReason::kAdmin,
+                          .start_failure = if_waking("the agent's storage failed")});
+    } else if (agent->eviction_requested()) {
       evict(EvictReason::kAdmin);
     }
     // Answers that wait for the device share the wait with others' as long as there is time.
-    if (shard_.stopping_ && live_->events_in_progress() == 0 && !live_->awaits_durability())
+    if (parts_.slots.stopping() && agent->events_in_progress() == 0 && !agent->awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
-  } while (deliver_next() || live_->has_completions());
+  } while (deliver_next() || agent->has_completions());
   after_settling();
 }
 
 // What it does once nothing can be delivered now.
 void AgentSlot::after_settling() {
-  if (state_ == AgentState::kLive && !live_->lent() && !live_->entered() && live_->checkpoint_due())
-    shard_.checkpoint_elsewhere(*live_);
-  // While it leaves, its database may be another thread's.
-  if ((leave_when_idle_ || trial_) && state_ == AgentState::kLive && queue_.empty() &&
-      live_->idle())
-    leave_while_idle();
-  if (state_ == AgentState::kLive &&
-      (live_->work_due() || (permits_.recovery && live_->recovery_due()))) {
-    look();
+  if (Live* live = life_.as<Live>()) {
+    LiveAgent& agent = *live->live;
+    if (!agent.lent() && !agent.entered() && agent.checkpoint_due())
+      parts_.threads.checkpoint(agent);
+    // While it leaves, its database may be another thread's.
+    const bool leaves_when_idle = live->candidacy || (live->intent && live->intent->when_idle);
+    if (leaves_when_idle && inbox_.empty() && agent.idle()) leave_while_idle();
   }
-  shard_.admission_.may_be_idle(*this);
+  if (Live* live = life_.as<Live>()) {
+    const LiveAgent& agent = *live->live;
+    if (agent.work_due() || (permits_.recovery && agent.recovery_due())) look();
+  }
+  parts_.admission.may_be_idle(*this);
 }
 
 void AgentSlot::completed(const Completion& completion) {
   if (rule_of(completion.kind).is_timed)
-    live_->figures().event_took(last_activity_ - completion.began);
+    live()->figures().event_took(last_activity_ - completion.began);
   if (completion.kind == EventKind::kMigrate) migrated(completion);
   if (completion.kind == EventKind::kStart) started(completion);
   if (completion.kind == EventKind::kConnect) connected(completion);
   if (completion.kind == EventKind::kClose) forget(completion.connection);
-  if (completion.kind == EventKind::kEvict) schedule_end(reason_, std::nullopt);
+  if (completion.kind == EventKind::kEvict) {
+    if (const Leaving* leaving = life_.as<Leaving>()) end(leaving->reason);
+  }
   if (rule_of(completion.kind).sender == EventSender::kWork) look();
-}
-
-std::optional<Error> AgentSlot::if_waking(const char* why) const {
-  if (state_ != AgentState::kWaking) return std::nullopt;
-  return Error{Errc::kInternal, why};
 }
 
 // ---- idleness -----------------------------------------------------------------------------------
 
 void AgentSlot::touch() {
-  last_activity_ = shard_.loop().clock().steady_now();
-  trimmed_ = false;
-  if (state_ != AgentState::kCold) shard_.admission_.used(*this);
+  last_activity_ = parts_.services.loop().clock().steady_now();
+  if (Live* live = life_.as<Live>()) live->trimmed = false;
+  if (in_memory()) parts_.admission.used(*this);
 }
 
 void AgentSlot::arm_idle_timer(SteadyTime due) {
   // One timer a live agent, moved only when it fires: traffic costs nothing.
-  idle_timer_ = shard_.loop().call_at(due, [alive = shard_.alive_, this] {
-    if (*alive) idle_timer_fired();
-  });
+  life_.as<Live>()->idle_timer =
+      LoopTimer(parts_.services.loop(), due, [this] { idle_timer_fired(); });
 }
 
 void AgentSlot::idle_timer_fired() {
-  idle_timer_ = 0;
-  if (state_ != AgentState::kLive) return;
-  const SteadyTime now = shard_.loop().clock().steady_now();
-  const std::chrono::milliseconds timeout = served_->settings.idle_timeout;
-  if (!queue_.empty() || !live_->idle()) {
+  Live& live = *life_.as<Live>();
+  const SteadyTime now = parts_.services.loop().clock().steady_now();
+  const std::chrono::milliseconds timeout = live.served->settings.idle_timeout;
+  if (!inbox_.empty() || !live.live->idle()) {
     touch();
   } else if (now - last_activity_ >= timeout) {
     evict(EvictReason::kIdle);
     return;
-  } else if (!trimmed_ && now - last_activity_ >= kTrimAfter) {
-    live_->trim();
-    trimmed_ = true;
-    if (live_->checkpoint_due(true)) shard_.checkpoint_elsewhere(*live_);
+  } else if (!live.trimmed && now - last_activity_ >= kTrimAfter) {
+    live.live->trim();
+    live.trimmed = true;
+    if (live.live->checkpoint_due(true)) parts_.threads.checkpoint(*live.live);
   }
-  arm_idle_timer(last_activity_ + (trimmed_ ? timeout : std::min(kTrimAfter, timeout)));
+  arm_idle_timer(last_activity_ + (live.trimmed ? timeout : std::min(kTrimAfter, timeout)));
 }
 
 }  // namespace hearth::runtime

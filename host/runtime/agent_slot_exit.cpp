@@ -1,7 +1,12 @@
 // The way out of an agent: its eviction, whatever the reason, and what is left when it has been
 // destroyed.
+#include "base/close_codes.hpp"
+#include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
-#include "runtime/shard.hpp"
+#include "runtime/database_threads.hpp"
+#include "runtime/destructions.hpp"
+#include "runtime/paced_steps.hpp"
+#include "runtime/shard_services.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,218 +19,224 @@ Error AgentSlot::why_it_ended(EvictReason reason) {
                "the agent was evicted (" + std::string(to_string(reason)) + "); try again"};
 }
 
+std::optional<Ending::StartFailure> AgentSlot::if_waking(const char* why) const {
+  if (state() != AgentState::kWaking) return std::nullopt;
+  return Ending::StartFailure{Error{Errc::kInternal, why}};
+}
+
 void AgentSlot::evict(EvictReason reason, bool sudden) {
-  if (state_ != AgentState::kLive) return;
-  state_ = AgentState::kEvicting;
-  shard_.admission_.leaving();
-  reason_ = reason;
-  const std::chrono::milliseconds grace = served_->settings.evict_grace;
-  if (sudden || grace.count() <= 0 || live_->broken()) {
-    schedule_end(reason, std::nullopt);
-  } else {
-    live_->ask_to_leave(reason, grace);
+  leave(reason, sudden, false);
+}
+
+void AgentSlot::leave(EvictReason reason, bool sudden, bool wake_again) {
+  Live* live = life_.as<Live>();
+  if (live == nullptr) return;
+  const std::chrono::milliseconds grace = live->served->settings.evict_grace;
+  if (sudden || grace.count() <= 0 || live->live->broken()) {
+    begin_ending(Ending{.reason = reason, .wake_again = wake_again});
+    return;
   }
+  parts_.admission.leaving();
+  Leaving& leaving = life_.enter(AgentInput::kLeave, Leaving{std::move(*live), reason, wake_again});
+  leaving.live->ask_to_leave(reason, grace);
+}
+
+void AgentSlot::end(EvictReason reason) {
+  begin_ending(Ending{.reason = reason});
 }
 
 // The end comes from the loop: whoever called us may still be using the live agent.
-void AgentSlot::schedule_end(EvictReason reason, std::optional<Error> start_failure) {
-  if (end_posted_) return;
-  end_posted_ = true;
-  if (std::exchange(state_, AgentState::kEvicting) != AgentState::kEvicting)
-    shard_.admission_.leaving();
-  shard_.admission_.ending();
-  reason_ = reason;
-  start_failure_ = std::move(start_failure);
-  if (ends_here_) return;
+void AgentSlot::begin_ending(Ending how) {
+  Resident* resident = life_.resident();
+  if (resident == nullptr || state() == AgentState::kEnding) return;
+  if (const Leaving* leaving = life_.as<Leaving>()) {
+    how.wake_again = leaving->wake_again;
+  } else {
+    parts_.admission.leaving();
+  }
+  parts_.admission.ending();
+  static_cast<Resident&>(how) = std::move(*resident);
+  const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
   // Nobody waits for the end of an idle one, and after a recovery there are thousands.
-  if (reason == EvictReason::kIdle && !shard_.stopping_) {
-    end_in_turn(shard_.departures_);
+  if (ending.reason == EvictReason::kIdle && !parts_.slots.stopping()) {
+    end_in_turn(parts_.departures);
   } else {
     post_end();
   }
 }
 
 void AgentSlot::post_end() {
-  shard_.loop().post([alive = shard_.alive_, this] {  // until then it is not cold, so it is there
-    if (*alive) finish_eviction();
-  });
+  life_.as<Ending>()->pace = Ending::Pace::kPosted;
+  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::end_if_posted));
+}
+
+void AgentSlot::end_if_posted() {
+  const Ending* ending = life_.as<Ending>();
+  if (ending != nullptr && ending->pace == Ending::Pace::kPosted) finish_end();
 }
 
 void AgentSlot::end_in_turn(PacedSteps& steps) {
-  end_waits_ = true;
-  // By name: the end may be over when its turn comes, and the slot gone.
-  steps.add([&shard = shard_, key = key_] {
-    const auto found = shard.slots_.find(key);
-    if (found == shard.slots_.end()) return;
-    AgentSlot& slot = *found->second;
-    if (std::exchange(slot.end_waits_, false)) slot.finish_eviction();
-  });
+  life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
+  steps.add(parts_.slots.task(key_, &AgentSlot::end_if_waiting));
+}
+
+void AgentSlot::end_if_waiting() {
+  const Ending* ending = life_.as<Ending>();
+  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) finish_end();
 }
 
 void AgentSlot::hurry_end() {
-  if (std::exchange(end_waits_, false)) post_end();
+  const Ending* ending = life_.as<Ending>();
+  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) post_end();
 }
 
-// What must be known of the instance when it is gone.
-struct AgentSlot::Ending {
-  durable::Wake next_wake;
-  std::optional<std::int64_t> next_look;
-  std::chrono::milliseconds at_least{0};
-  bool destroyed = false;
-};
-
-void AgentSlot::finish_eviction() {
-  if (live_ && live_->postpone([this] { finish_eviction(); })) return;
-  shard_.loop().cancel_timer(idle_timer_);
-  idle_timer_ = 0;
+void AgentSlot::finish_end() {
+  Ending& ending = *life_.as<Ending>();
+  ending.pace = Ending::Pace::kUnderWay;
+  LiveAgent* const live = ending.live.get();
+  if (live != nullptr && live->postpone([this] { finish_end(); })) return;
   // Asked before the instance goes: what it lets go of then was interrupted, not finished.
-  Ending ending;
-  if (live_) {
-    ending.next_wake = live_->wake();
-    ending.next_look = live_->next_look_ms();
+  Rest rest;
+  if (live != nullptr) {
+    rest.next_wake = live->wake();
+    rest.next_look = live->next_look_ms();
     settling_ = true;
-    live_->finish_turns(live_->destruction_requested() ? EvictReason::kDestroyed : reason_);
+    live->finish_turns(live->destruction_requested() ? EvictReason::kDestroyed : ending.reason);
     settling_ = false;
-    if (live_->postpone([this, ending] { end_instance(ending); })) return;
+    if (live->postpone([this, rest] { end_instance(rest); })) return;
   }
-  end_instance(ending);
+  end_instance(rest);
 }
 
-void AgentSlot::end_instance(Ending ending) {
+void AgentSlot::end_instance(Rest rest) {
+  Ending& ending = *life_.as<Ending>();
+  LiveAgent* const live = ending.live.get();
   // When storage failed, memory is ahead of the disk, and the wake index knows better; and trying
   // again at once would only fail again.
-  const bool failed = start_failure_ || lost_descriptors_ || !live_ || live_->broken();
-  ending.destroyed = live_ && live_->destruction_requested();
-  if (ending.destroyed) reason_ = EvictReason::kDestroyed;  // whatever it was that ended it
+  const bool failed =
+      ending.start_failure || ending.lost_descriptors || live == nullptr || live->broken();
+  rest.destroyed = live != nullptr && live->destruction_requested();
+  if (rest.destroyed) ending.reason = EvictReason::kDestroyed;  // whatever it was that ended it
   if (failed) {
-    ending.next_wake = durable::either(ending.next_wake, shard_.alarms_.known(key_));
-    if (!ending.next_wake.none() && !lost_descriptors_)
-      ending.at_least = shard_.alarms_.wait_after_failure(key_);
-    if (ending.next_wake.working)
-      ending.at_least = std::min(ending.at_least, served_->settings.keep_alive_interval);
+    AlarmClock& alarms = parts_.services.alarms();
+    rest.next_wake = durable::either(rest.next_wake, alarms.known(key_));
+    if (!rest.next_wake.none() && !ending.lost_descriptors)
+      rest.at_least = alarms.wait_after_failure(key_);
+    if (rest.next_wake.working)
+      rest.at_least = std::min(rest.at_least, ending.served->settings.keep_alive_interval);
   }
-  const auto left = [this, ending](const std::string& trouble) {
-    if (!ending.destroyed) return closed(ending, trouble);
-    shard_.finish_destruction(key_, [this, ending, trouble] { closed(ending, trouble); });
+  const auto done = [this, rest](const std::string& trouble) {
+    if (!rest.destroyed) return gone(rest, trouble);
+    parts_.destructions.finish(key_, [this, rest, trouble] { gone(rest, trouble); });
   };
-  if (!live_) {
-    left({});
+  if (live == nullptr) {
+    done({});
     return;
   }
+  const Error why = why_it_ended(ending.reason);
   settling_ = true;
-  live_->shut(reason_, why_it_ended(reason_));
+  live->shut(ending.reason, why);
   settling_ = false;
-  put_back(live_->take_interrupted());
+  inbox_.put_back(live->take_interrupted(), ending.reason, why);
+  // What it tells of was perhaps never committed; the next instance has what the file holds.
+  if (live->broken()) {
+    (void)inbox_.queue().take_if(
+        [](const OwnedEvent& event) { return event.kind == EventKind::kStateChanged; });
+  }
   // The next instance counts its writes anew, and undoes none of these.
-  queue_.forget_state_writes();
+  inbox_.queue().forget_state_writes();
   // Events that come meanwhile wait, as during any eviction.
-  if (!shard_.close_elsewhere(*live_, left)) left(live_->close_database());
+  parts_.threads.close(*live, done);
 }
 
-void AgentSlot::note_kept(bool destroyed) {
-  if (live_ && live_->kept_at_end() && !destroyed)
-    shard_.files_.note_kept(key_, storage::Kept::kOnDevice);
-}
-
-void AgentSlot::closed(const Ending& ending, const std::string& trouble) {
-  const auto& [next_wake, next_look, at_least, destroyed] = ending;
-  end_posted_ = false;
+void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
+  const ShardServices& services = parts_.services;
   if (!trouble.empty()) {
-    shard_.logger().write_limited(
+    services.logger().write_limited(
         LogLevel::kWarn, "agent.close_failed", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
-  note_kept(destroyed);
-  live_.reset();
-  if (start_failure_) served_->starts->count_failure(key_.name);
-  served_->starts->count_leave();
-  const std::shared_ptr<StartCounts> version = std::exchange(served_, nullptr)->starts;
-  leave_trial();
-  leave_for_.reset();
-  leave_when_idle_ = false;
-  const bool wake_again = std::exchange(wake_again_, false);
-  const bool waits_for_room =
-      std::exchange(lost_descriptors_, false) && !destroyed && !shard_.stopping_;
-  if (!waits_for_room) room.lacks_since.reset();
-  shard_.release(*this);
-  ClassMetrics& figures = shard_.metrics_.of_class(key_.agent_class);
+  Ending ending = std::move(*life_.as<Ending>());
+  if (ending.live && ending.live->kept_at_end() && !rest.destroyed)
+    services.files().note_kept(key_, storage::Kept::kOnDevice);
+  ending.live.reset();
+  StartCounts& starts = *ending.served->starts;
+  if (ending.start_failure) starts.count_failure(key_.name);
+  starts.count_leave();
+  parts_.handles.remove(ending.handle);
+  parts_.admission.left(*this);
+  ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
   figures.live_agents.add(-1);
-  if (!start_failure_ && !waits_for_room) figures.evicted(reason_);
-  if (permits_.any() && !waits_for_room) shard_.give_back_permits(*this);
-  if (destroyed) {
-    part_with_the_known();
+  ending.lost_descriptors = ending.lost_descriptors && !rest.destroyed && !parts_.slots.stopping();
+  if (!ending.lost_descriptors) {
+    room.lacks_since.reset();
+    if (!ending.start_failure) figures.evicted(ending.reason);
+    if (permits_.any()) give_back_permits();
+  }
+  if (rest.destroyed) {
+    inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
   } else {
-    shard_.alarms_.rest(key_, next_wake, next_look, at_least);
+    services.alarms().rest(key_, rest.next_wake, rest.next_look, rest.at_least);
+    // The version may have come for which it waits.
+    if (ending.reason == EvictReason::kCodeUpdate && rest.next_wake.at_ms &&
+        durable::is_next_version(*rest.next_wake.at_ms))
+      services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
   }
-  state_ = AgentState::kCold;
-  trimmed_ = false;
-  shard_.logger().write(
+  life_.enter(AgentInput::kGone, Cold{});
+  services.logger().write(
       LogLevel::kDebug, "agent.evicted",
-      {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(reason_)}});
-  // A CLOSE that was in progress ended with the instance: nothing else would ever forget its
-  // connection. Nor would the new instance know a client whose CONNECT the old one never finished,
-  // and which does not come again.
-  for (const ConnectionId id : std::vector(connections_)) {
-    Connection* client = shard_.find_connection(id);
-    const bool closed = client->state == ConnectionState::kClosed;
-    if (closed && !queue_.has_close_of(id)) {
-      forget(id);
-    } else if (client->connect_in_progress) {
-      part_with_unconnected(*client);
-    }
-  }
-  if (std::optional<Error> failure = std::exchange(start_failure_, std::nullopt)) {
-    figures.failed_starts.add();
-    shard_.logger().write_limited(
-        LogLevel::kWarn, "agent.start_failed", {key_.agent_class, to_string(failure->code)},
-        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure->message}});
-    const bool is_told = std::exchange(tells_start_failure_, false);
-    start_failed(version, Error{Errc::kUnavailable,
-                                is_told ? failure->message
-                                        : "the agent failed to start; the server's log says why"});
-  } else if (waits_for_room) {
-    rejoin_room_line();  // with its permit
-  } else if (!queue_.empty() || (wake_again && !destroyed)) {
-    wake();
-  }
-  shard_.remove_if_unused(*this);
-  shard_.check_stopped();
+      {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
+  inbox_.part_with_unfinished();
+  go_on_after(std::move(ending), rest.destroyed);
+  parts_.slots.look_at_unused(*this);
+  parts_.slots.one_left();
 }
 
-// The clients and the events of an agent that is destroyed. What came too late for it to know waits
-// for the next one.
-void AgentSlot::part_with_the_known() {
-  const Error gone = why_it_ended(EvictReason::kDestroyed);
-  const auto is_known = [this](const OwnedEvent& event) {
-    const Connection* client = shard_.find_connection(event.connection);
-    const bool unknown_client =
-        client != nullptr && client->state == ConnectionState::kWaiting && !client->closing;
-    return event.kind != EventKind::kRequest && !unknown_client;
-  };
-  for (const OwnedEvent& event : queue_.take_if(is_known)) {
-    const Connection* client = shard_.find_connection(event.connection);
-    if (event.sink && client != nullptr && client->state != ConnectionState::kClosed)
-      event.sink->finish(ResponseHead{404, {}}, gone);
+// It is cold: is it wanted again?
+void AgentSlot::go_on_after(Ending ending, bool destroyed) {
+  if (ending.start_failure) {
+    const Error& failure = ending.start_failure->error;
+    const std::shared_ptr<StartCounts> version = ending.served->starts;
+    ending.served.reset();  // a cold agent keeps no code
+    parts_.services.metrics().of_class(key_.agent_class).failed_starts.add();
+    parts_.services.logger().write_limited(
+        LogLevel::kWarn, "agent.start_failed", {key_.agent_class, to_string(failure.code)},
+        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure.message}});
+    start_failed(version, Error{Errc::kUnavailable,
+                                ending.start_failure->is_for_clients
+                                    ? failure.message
+                                    : "the agent failed to start; the server's log says why"});
+    return;
   }
-  for (const ConnectionId id : connections_) {
-    Connection* client = shard_.find_connection(id);
-    client->connect_in_progress = false;
-    if (client->state == ConnectionState::kClosed || client->state == ConnectionState::kWaiting)
-      continue;
-    client->state = ConnectionState::kWaiting;  // no agent knows it: its end is nobody's event
-    client->end(kCloseDestroyed, gone.message);
+  ending.served.reset();
+  if (ending.lost_descriptors) {
+    rejoin_room_line();  // with its permit
+  } else if (!inbox_.empty() || (ending.wake_again && !destroyed)) {
+    wake();
   }
+}
+
+void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
+  leave_room_line();
+  inbox_.refuse_all(error, close_code);
+  parts_.slots.look_at_unused(*this);
+}
+
+void AgentSlot::was_condemned() {
+  inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
+  parts_.slots.look_at_unused(*this);
 }
 
 void AgentSlot::begin_shutdown() {
-  if (state_ == AgentState::kCold) {  // what waits for its class waits in vain
-    forget_failed_trial();
+  if (!in_memory()) {  // what waits for its class waits in vain
+    forget_failed_start();
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
   hurry_end();
-  if (state_ == AgentState::kLive && !settling_ && live_->events_in_progress() == 0 &&
-      !live_->awaits_durability())
+  const Live* live = life_.as<Live>();
+  if (live != nullptr && !settling_ && live->live->events_in_progress() == 0 &&
+      !live->live->awaits_durability())
     evict(EvictReason::kShutdown);
 }
 

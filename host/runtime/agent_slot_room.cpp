@@ -1,7 +1,7 @@
 // An agent and its place among the agents in memory: admission.hpp.
-#include "base/assert.hpp"
+#include "base/close_codes.hpp"
 #include "runtime/agent_slot.hpp"
-#include "runtime/shard.hpp"
+#include "runtime/shard_services.hpp"
 
 namespace hearth::runtime {
 namespace {
@@ -10,33 +10,37 @@ constexpr std::chrono::milliseconds kNextTry{1'000};
 
 }  // namespace
 
-// True: not now. It waits in the line, or what waits for it has been told.
 bool AgentSlot::lacks_room() {
-  const bool waited = room.waiting.has_value();
-  const Admission::Verdict verdict = shard_.admission_.ask(*this);
-  if (!waited) wakes_for_itself_ = queue_.empty();
+  const Admission::Verdict verdict = parts_.admission.ask(*this);
   if (verdict.answer == Admission::Answer::kComeIn) return false;
-  served_.reset();  // a cold agent keeps no code
-  if (verdict.answer == Admission::Answer::kRefused) refuse_for_room(verdict.lack);
+  if (verdict.answer == Admission::Answer::kRefused) {
+    refuse_for_room(verdict.lack);
+  } else if (state() != AgentState::kAwaitingRoom) {
+    life_.enter(AgentInput::kNoRoom, AwaitingRoom{inbox_.empty()});
+  }
   return true;
 }
 
 void AgentSlot::rejoin_room_line() {
-  wakes_for_itself_ = queue_.empty();
-  if (shard_.admission_.ask_again(*this)) return;
+  if (parts_.admission.ask_again(*this)) {
+    life_.enter(AgentInput::kNoRoom, AwaitingRoom{inbox_.empty()});
+    return;
+  }
   refuse_for_room(RoomLack::kFiles);
-  shard_.give_back_permits(*this);
+  give_back_permits();
 }
 
 void AgentSlot::leave_room_line() {
-  if (!shard_.admission_.drop_out(*this)) return;
-  shard_.alarms_.look_again(key_, kNextTry);
-  shard_.give_back_permits(*this);
+  if (state() == AgentState::kAwaitingRoom) life_.enter(AgentInput::kStopsWaiting, Cold{});
+  if (!parts_.admission.drop_out(*this)) return;
+  parts_.services.alarms().look_again(key_, kNextTry);
+  give_back_permits();
 }
 
 bool AgentSlot::may_leave_for_room() const {
   // One that was just woken for its work is about to do it.
-  return state_ == AgentState::kLive && queue_.empty() && live_->idle() && !permits_.waking;
+  const Live* live = life_.as<Live>();
+  return live != nullptr && inbox_.empty() && live->live->idle() && !permits_.waking;
 }
 
 void AgentSlot::leave_for_room() {
@@ -44,35 +48,36 @@ void AgentSlot::leave_for_room() {
 }
 
 bool AgentSlot::is_wanted() const {
-  return !queue_.empty() || wakes_for_itself_;
+  const AwaitingRoom* waits = life_.as<AwaitingRoom>();
+  return !inbox_.empty() || (waits != nullptr && waits->for_itself);
 }
 
 void AgentSlot::come_in() {
-  HEARTH_ASSERT(state_ == AgentState::kCold, "a turn of one that is in memory");
   wake();
-  if (state_ == AgentState::kCold) shard_.give_back_permits(*this);  // it was refused
+  if (!in_memory()) give_back_permits();  // it was refused
 }
 
 void AgentSlot::turn_away(RoomLack lack) {
   if (lack != RoomLack::kNothing) return refuse_for_room(lack);
   leave_room_line();  // whatever wanted it has gone
-  shard_.remove_if_unused(*this);
+  parts_.slots.look_at_unused(*this);
 }
 
 void AgentSlot::refuse_for_room(RoomLack lack) {
+  const ShardServices& services = parts_.services;
   const bool has_files = lack == RoomLack::kAgents;
   if (permits_.any()) {  // others that wait for their time would find no more
-    shard_.alarms_.no_room_until(shard_.loop().clock().steady_now() + kNextTry);
-    shard_.durable_events_.report(extensions::DurableEvent::kAlarmNoRoom, key_.agent_class,
-                                  key_.name, "", has_files ? "" : "too many files are open");
+    services.alarms().no_room_until(services.loop().clock().steady_now() + kNextTry);
+    services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom, key_.agent_class,
+                                     key_.name, "", has_files ? "" : "too many files are open");
   }
   if (!has_files) {
-    shard_.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
-                                  {{"class", key_.agent_class},
-                                   {"agent", key_.name},
-                                   {"advice", "raise the limit of open files (LimitNOFILE)"}});
+    services.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
+                                    {{"class", key_.agent_class},
+                                     {"agent", key_.name},
+                                     {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
-  shard_.alarms_.look_again(key_, kNextTry);
+  services.alarms().look_again(key_, kNextTry);
   refuse_waiting(Error{Errc::kUnavailable, has_files ? "too many agents are busy; try again later"
                                                      : "too many files are open; try again later"},
                  kCloseTryAgainLater);

@@ -1,139 +1,123 @@
 // An agent whose code is replaced or taken away while its clients stay.
+#include "base/close_codes.hpp"
 #include "runtime/agent_slot.hpp"
-#include "runtime/shard.hpp"
+#include "runtime/shard_services.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace hearth::runtime {
 
+const ServedClass* AgentSlot::version() const {
+  const Resident* resident = life_.resident();
+  return resident == nullptr ? nullptr : resident->served.get();
+}
+
 void AgentSlot::must_leave(EvictReason reason, bool when_idle) {
-  leave_trial();
-  leave_for_ = reason;
-  leave_when_idle_ = when_idle;
-  if (when_idle && state_ == AgentState::kLive && !settling_ && queue_.empty() && live_->idle())
-    leave_now(false);
+  if (Waking* waking = life_.as<Waking>()) waking->intent = Intent{reason, when_idle};
+  Live* live = life_.as<Live>();
+  if (live == nullptr) return;
+  live->candidacy = {};
+  live->intent = Intent{reason, when_idle};
+  if (when_idle && !settling_ && inbox_.empty() && live->live->idle()) leave_now(false);
 }
 
 void AgentSlot::leave_now(bool wake_again) {
-  if (!leave_for_ || state_ != AgentState::kLive) return;  // started() looks again
-  wake_again_ = wake_again;
-  leave_when_idle_ = false;
-  evict(*leave_for_);
+  const Live* live = life_.as<Live>();
+  if (live == nullptr || !live->intent) return;  // started() looks again
+  leave(live->intent->reason, false, wake_again);
 }
 
 void AgentSlot::leave_here() {
-  if (state_ != AgentState::kLive) return;  // started() looks again
-  ends_here_ = true;
+  if (state() != AgentState::kLive) return;  // started() looks again
   leave_now(false);
-  ends_here_ = false;
-  if (end_posted_) finish_eviction();
+  const Ending* ending = life_.as<Ending>();
+  if (ending != nullptr && ending->pace != Ending::Pace::kUnderWay) finish_end();
 }
 
 void AgentSlot::leave_suddenly(EvictReason reason) {
-  if (state_ == AgentState::kCold) return;
   hurry_end();
-  schedule_end(state_ == AgentState::kEvicting ? reason_ : reason, std::nullopt);
+  const Leaving* leaving = life_.as<Leaving>();
+  end(leaving == nullptr ? reason : leaving->reason);
 }
 
 // ---- a version on trial -------------------------------------------------------------------------
 
 void AgentSlot::may_try(const std::shared_ptr<VersionTrial>& trial) {
-  if (state_ != AgentState::kLive) return;
-  leave_trial();
-  const bool is_busy = settling_ || !queue_.empty() || !live_->idle();
-  ++trial->candidates;
-  trial_ = trial;
+  Live* live = life_.as<Live>();
+  if (live == nullptr) return;
+  const bool is_busy = settling_ || !inbox_.empty() || !live->live->idle();
+  live->candidacy = Candidacy(trial);
   if (!is_busy || !trial->only_idle) leave_while_idle();
 }
 
 // Or now, if nobody waits for that any more.
 void AgentSlot::leave_while_idle() {
-  if (!trial_) return leave_now(false);
-  const bool has_place = trial_->take_place();  // before it is no candidate: it always counts
-  leave_trial();
+  Live& live = *life_.as<Live>();
+  if (!live.candidacy) return leave_now(false);
+  const bool has_place = live.candidacy->take_place();  // before it is no candidate: always counts
+  live.candidacy = {};
   if (!has_place) return;
-  leave_for_ = EvictReason::kCodeUpdate;
+  live.intent = Intent{EvictReason::kCodeUpdate, false};
   leave_now(true);
-}
-
-void AgentSlot::leave_trial() {
-  if (trial_) std::exchange(trial_, nullptr)->lose_candidate();
 }
 
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
   // In this order: who takes a version back puts the other one first, then decides, then tells the
   // shards.
+  ShardLoop& loop = parts_.services.loop();
   const SteadyTime until = version->undecided_until;
-  const bool is_undecided = shard_.loop().clock().steady_now() < until;
-  const auto served = shard_.environment_.classes.find(segment_);
-  if (shard_.stopping_ || (!is_undecided && served && served->starts == version)) {
+  const bool is_undecided = loop.clock().steady_now() < until;
+  const auto served = parts_.classes.find(segment_);
+  if (parts_.slots.stopping() || (!is_undecided && served && served->starts == version)) {
     refuse_waiting(failure, kCloseInternalError);
   } else if (!is_undecided) {
-    if (!queue_.empty()) wake();
+    if (!inbox_.empty()) wake();
   } else {
-    failed_trial_ = FailedTrial{version, std::move(failure)};
-    trial_timer_ = shard_.loop().call_at(until, [this] {
-      trial_timer_ = 0;
-      trial_is_over();
-    });
+    life_.enter(AgentInput::kUndecided,
+                AwaitingVersion{version, std::move(failure),
+                                LoopTimer(loop, until, [this] { trial_is_over(); })});
   }
 }
 
 bool AgentSlot::awaits_decision(const ServedClass& version) const {
-  return failed_trial_ && failed_trial_->version == version.starts &&
-         shard_.loop().clock().steady_now() < version.starts->undecided_until.load();
+  const AwaitingVersion* awaiting = life_.as<AwaitingVersion>();
+  return awaiting != nullptr && awaiting->version == version.starts &&
+         parts_.services.loop().clock().steady_now() < version.starts->undecided_until.load();
 }
 
-void AgentSlot::forget_failed_trial() {
-  failed_trial_.reset();
-  shard_.loop().cancel_timer(std::exchange(trial_timer_, 0));
+void AgentSlot::forget_failed_start() {
+  if (state() == AgentState::kAwaitingVersion) life_.enter(AgentInput::kStopsWaiting, Cold{});
 }
 
 void AgentSlot::trial_is_over() {
-  if (!failed_trial_ || state_ != AgentState::kCold) return;
-  const auto served = shard_.environment_.classes.find(segment_);
+  AwaitingVersion* const awaiting = life_.as<AwaitingVersion>();
+  if (awaiting == nullptr) return;
+  const auto served = parts_.classes.find(segment_);
   if (served && awaits_decision(*served)) return;  // this was the end of another one
-  const FailedTrial failed = *failed_trial_;
-  forget_failed_trial();
+  const AwaitingVersion failed = std::move(*awaiting);
+  forget_failed_start();
   if (served && served->starts == failed.version) {
     refuse_waiting(failed.failure, kCloseInternalError);
-  } else if (!queue_.empty()) {
+  } else if (!inbox_.empty()) {
     wake();
   }
 }
 
 // ---- a class that is away -----------------------------------------------------------------------
 
-// While its class is awaited, what the clients of the agent have sent waits with them, and that
-// they have left. Nobody else does.
-void AgentSlot::refuse_strangers() {
-  const auto is_strange = [this](const OwnedEvent& event) {
-    const Connection* client = shard_.find_connection(event.connection);
-    return client == nullptr || (client->state != ConnectionState::kClosed &&
-                                 (client->state == ConnectionState::kWaiting || client->closing));
-  };
-  refuse(queue_.take_if(is_strange), Error{Errc::kUnavailable, "the class is not loaded"},
-         kCloseTryAgainLater);
-}
-
 void AgentSlot::class_is_back() {
-  if (failed_trial_) {
+  if (state() == AgentState::kAwaitingVersion) {
     trial_is_over();
-  } else if (state_ == AgentState::kCold && !queue_.empty()) {
+  } else if (!in_memory() && !inbox_.empty()) {
     wake();
   }
 }
 
 void AgentSlot::class_is_gone() {
-  if (state_ != AgentState::kCold) return;
-  forget_failed_trial();
+  if (in_memory()) return;
+  forget_failed_start();
   refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseServiceRestart);
-  for (const ConnectionId id : connections_) {
-    Connection* client = shard_.find_connection(id);
-    if (client->state == ConnectionState::kClosed) continue;
-    client->end(kCloseServiceRestart, "the class is not loaded");
-  }
+  inbox_.end_clients(kCloseServiceRestart, "the class is not loaded");
 }
 
 }  // namespace hearth::runtime

@@ -26,7 +26,10 @@ int open_alarm() {
 }  // namespace
 
 AsioLoop::AsioLoop(const Clock& clock)
-    : clock_(clock), work_(context_.get_executor()), alarm_(context_, open_alarm()) {}
+    : clock_(clock),
+      work_(context_.get_executor()),
+      turn_end_([this](std::function<void()> task) { post(std::move(task)); }),
+      alarm_(context_, open_alarm()) {}
 
 AsioLoop::~AsioLoop() {
   HEARTH_ASSERT(!thread_.joinable(), "loop destroyed while it runs");

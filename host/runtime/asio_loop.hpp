@@ -45,6 +45,7 @@ class AsioLoop final : public ShardLoop {
   boost::asio::io_context& context() { return context_; }
 
   void post(std::function<void()> task) override;
+  [[nodiscard]] TurnEnd& turn_end() override { return turn_end_; }
   [[nodiscard]] bool on_this_thread() const override;
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   TimerId call_at(SteadyTime due, std::function<void()> task) override;
@@ -58,6 +59,7 @@ class AsioLoop final : public ShardLoop {
   const Clock& clock_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  TurnEnd turn_end_;
   TimerQueue timers_;
   bool turn_planned_ = false;
   boost::asio::posix::stream_descriptor alarm_;  // a timerfd

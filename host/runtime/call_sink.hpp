@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "runtime/types.hpp"
 
+#include <functional>
 #include <string_view>
 
 namespace hearth::runtime {
@@ -28,6 +29,10 @@ class CallSink {
   // One part of a streaming answer: a JSON value for a method call, bytes of the body for a
   // request.
   virtual void part(const ResponseHead& head, std::string_view body) = 0;
+
+  // Calls `notice` once, on whatever thread, when the client has taken most of the parts, or is
+  // gone. What it does with that must not depend on where it is called, not even inside this call.
+  virtual void when_drained(std::function<void()> notice) { notice(); }
 
   // The end. For a method call the value is JSON text or empty for "no value"; for a request the
   // rest of the body. `head` has meaning for requests only.

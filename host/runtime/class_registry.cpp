@@ -61,6 +61,26 @@ void ClassRegistry::give_up(std::string_view segment) {
   if (const auto found = awaited_.find(segment); found != awaited_.end()) awaited_.erase(found);
 }
 
+void ClassRegistry::set_aliases(Aliases aliases) {
+  const MutexLock lock(mutex_);
+  aliases_ = std::move(aliases);
+}
+
+std::string ClassRegistry::aliased(std::string_view alias) const {
+  const MutexLock lock(mutex_);
+  const auto found = aliases_.find(alias);
+  return found == aliases_.end() ? std::string() : found->second;
+}
+
+std::vector<std::string> ClassRegistry::aliases_of(std::string_view segment) const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> aliases;
+  for (const auto& [alias, target] : aliases_) {
+    if (target == segment) aliases.push_back(alias);
+  }
+  return aliases;
+}
+
 void ClassRegistry::expect(std::string segment) {
   const MutexLock lock(mutex_);
   expected_.insert(std::move(segment));
@@ -68,12 +88,24 @@ void ClassRegistry::expect(std::string segment) {
 
 bool ClassRegistry::is_expected(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  return expected_.contains(segment);
+  const auto alias = aliases_.find(segment);
+  return expected_.contains(segment) ||
+         (alias != aliases_.end() && expected_.contains(alias->second));
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {
   const MutexLock lock(mutex_);
   const auto found = classes_.find(segment);
+  return found == classes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const ServedClass> ClassRegistry::find_for_client(std::string_view segment) const {
+  const MutexLock lock(mutex_);
+  auto found = classes_.find(segment);
+  if (found == classes_.end()) {
+    const auto alias = aliases_.find(segment);
+    if (alias != aliases_.end()) found = classes_.find(alias->second);
+  }
   return found == classes_.end() ? nullptr : found->second;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Which classes are served now, and with which settings; and which are not, but are expected back.
+// Which classes are served now, under which segments and with which settings; and which are not,
+// but are expected back.
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
@@ -78,14 +79,28 @@ class ClassRegistry {
   [[nodiscard]] bool is_awaited(std::string_view segment) const;
   void give_up(std::string_view segment);
 
+  // Further segments by which clients name a class, each with the class's own one: `aliases` takes
+  // the place of all that were set before. Whether the class is served makes no difference.
+  using Aliases = std::map<std::string, std::string, std::less<>>;
+  void set_aliases(Aliases aliases);
+  // The segment that an alias leads to; empty for what is none.
+  [[nodiscard]] std::string aliased(std::string_view alias) const;
+  // In their order.
+  [[nodiscard]] std::vector<std::string> aliases_of(std::string_view segment) const;
+
   // There is reason to think that the segment will be served: agents of the class are stored, or it
   // has settings.
   void expect(std::string segment);
-  // For what find() does not find; served segments are expected as well.
+  // For what find_for_client() does not find; served segments are expected as well, and aliases of
+  // expected ones.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
 
   // Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find(std::string_view segment) const;
+
+  // The same for a segment as it stands in a URL, which may be an alias. A class that is served
+  // under its own segment comes before an alias.
+  [[nodiscard]] std::shared_ptr<const ServedClass> find_for_client(std::string_view segment) const;
 
   // By the class's own name ("ChatRoom"). Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find_by_name(std::string_view name) const;
@@ -105,6 +120,7 @@ class ClassRegistry {
       GUARDED_BY(mutex_);
   std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);   // segments
   std::set<std::string, std::less<>> expected_ GUARDED_BY(mutex_);  // segments
+  Aliases aliases_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::runtime

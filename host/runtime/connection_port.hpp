@@ -17,6 +17,7 @@ struct Handshake {
   std::string_view agent_segment;         // "chat-room"
   std::string_view agent_name;            // as it stands in the URL
   std::optional<std::string_view> state;  // JSON
+  bool identity = true;                   // the class and the name are told too
 };
 
 // Threads    All members on the shard of the agent.

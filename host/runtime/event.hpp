@@ -2,11 +2,13 @@
 // One event of an agent, on its whole way: from a client, the host or an earlier instance, through
 // the queue, to the code.
 
+#include "base/client_memory.hpp"
 #include "base/clock.hpp"
 #include "runtime/types.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +21,7 @@ class CallSink;
 struct RequestHead {
   std::string target;
   Headers headers;
+  std::optional<HeldBytes> held = {};  // of all this, from Shard::request() on
 };
 
 // How often an event was begun and cut off by an eviction.

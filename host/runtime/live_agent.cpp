@@ -4,7 +4,6 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "extensions/state.hpp"
-#include "runtime/agent_slot.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -12,10 +11,6 @@
 
 namespace hearth::runtime {
 namespace {
-
-// A burst of events that are ready together may share one commit; after so many hops of the loop it
-// is made in any case, so that a busy agent's answers are not held for long.
-constexpr int kMaxFlushHops = 16;
 
 // Frames and answers that wait for the device. Past it an agent gets no more events until some have
 // left.
@@ -46,7 +41,7 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
 
 }  // namespace
 
-LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
+LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
     : AgentContext({.handle = handle,
@@ -57,29 +52,22 @@ LiveAgent::LiveAgent(AgentSlot& slot, ShardServices& services,
                     .calls = *this,
                     .clients = clients_,
                     .watchers = *this}),
-      slot_(slot),
+      owner_(owner),
       services_(services),
       class_(std::move(agent_class)),
-      figures_(services.metrics().of_class(slot.key().agent_class)),
-      kept_(services.files().kept(slot.key())),
-      database_(services.files().path(slot.key()), slot.key(),
+      figures_(services.metrics().of_class(owner.key().agent_class)),
+      kept_(services.files().kept(owner.key())),
+      database_(services.files().path(owner.key()), owner.key(),
                 database_options(*class_, settings, kept_, services)),
-      work_(database_, slot.key(), services.loop().clock(), services.random(), settings,
+      work_(database_, owner.key(), services.loop().clock(), services.random(), settings,
             services.durable_events(), stops_at_commit_),
-      known_wake_(services.alarms().known(slot.key())),
+      known_wake_(services.alarms().known(owner.key())),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
-      clients_(slot, services, outbox_),
+      clients_(owner, services, outbox_),
       interruptible_(services.limits().max_waiting, services.limits().max_waiting_bytes),
       recorded_(database_.exists()),
       self_(std::make_shared<LiveAgent*>(this)) {}
-
-extensions::AgentPhase LiveAgent::phase() const {
-  using extensions::AgentPhase;
-  if (shutting_) return AgentPhase::kClosing;
-  if (migrating_) return AgentPhase::kMigrating;
-  return started_ ? AgentPhase::kRunning : AgentPhase::kStarting;
-}
 
 LiveAgent::~LiveAgent() {
   *self_ = nullptr;
@@ -93,17 +81,17 @@ Result<void> LiveAgent::start() {
     gate_->directory_written();
     outbox_.hold_back();
   }
-  work_.load();
+  work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     Entry entry(*this);
-    auto made = class_->create(*this, slot_.key().name, settings().options);
+    auto made = class_->create(*this, owner_.key().name, settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
   }
   if (broken_) return storage_error_for_clients();
-  if (destroy_requested_) return Error{Errc::kPlugin, "the agent destroyed itself"};
+  if (destruction_requested()) return Error{Errc::kPlugin, "the agent destroyed itself"};
   if (migrates) {
     deliver_migrate();
   } else {
@@ -134,7 +122,7 @@ void LiveAgent::deliver(Event incoming) {
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
-  call.began = slot_.last_activity();
+  call.began = owner_.last_activity();
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time_for(incoming.interruptions).count());
   if (incoming.kind == EventKind::kStateChanged) {
@@ -157,7 +145,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
         services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
                                          {class_->name(), to_string(accepted.error().code)},
                                          {{"class", class_->name()},
-                                          {"agent", slot_.key().name},
+                                          {"agent", owner_.key().name},
                                           {"event", to_string(event.kind)},
                                           {"error", accepted.error().message}});
       }
@@ -210,7 +198,7 @@ bool LiveAgent::admit(Connection& connection) {
     services_.logger().write_limited(LogLevel::kInfo, "agent.client_refused",
                                      {class_->name(), to_string(decision.error().code)},
                                      {{"class", class_->name()},
-                                      {"agent", slot_.key().name},
+                                      {"agent", owner_.key().name},
                                       {"error", decision.error().message}});
     // What an author says to a refused client is for that client; what a bug says is not.
     end_connection(
@@ -219,8 +207,8 @@ bool LiveAgent::admit(Connection& connection) {
   }
   // One who destroyed itself then gets no CONNECT. It knows this client, who is closed with the
   // others.
-  if (destroy_requested_) connection.state = ConnectionState::kConnecting;
-  if (connection.closing || destroy_requested_) {
+  if (destruction_requested()) connection.state = ConnectionState::kConnecting;
+  if (connection.closing || destruction_requested()) {
     leave();
     return false;
   }
@@ -251,7 +239,7 @@ void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
 
 void LiveAgent::deliver_post(std::uint64_t token) {
   if (postpone([this, token] { deliver_post(token); })) return;
-  if (!instance_ || shutting_ || broken_) return;
+  if (!instance_ || shutting() || broken_) return;
   {
     Entry entry(*this);
     instance_->on_result(OperationResult{std::string_view(), 0, token});
@@ -339,7 +327,7 @@ bool LiveAgent::dirty() const {
 
 void LiveAgent::commit() {
   if (!recorded_ && database_.dirty()) {
-    services_.files().record(slot_.key());
+    services_.files().record(owner_.key());
     if (gate_ != nullptr) gate_->directory_written();
     recorded_ = true;
   }
@@ -361,13 +349,13 @@ void LiveAgent::commit() {
 void LiveAgent::note_kept(storage::Kept kept) {
   if (kept_ >= kept || !database_.stored()) return;
   kept_ = kept;
-  services_.files().note_kept(slot_.key(), kept);
+  services_.files().note_kept(owner_.key(), kept);
 }
 
 void LiveAgent::all_durable() {
   note_kept(storage::Kept::kOnDevice);
   if (!dirty()) settle_wake();
-  services_.after_turn(slot_);
+  owner_.after_turn();
 }
 
 // The index hears of a later wake once the rows that allow it are as durable as the class asks.
@@ -379,7 +367,7 @@ void LiveAgent::settle_wake() {
     } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
       services_.logger().write_limited(LogLevel::kWarn, "agent.wake_not_cleared", {class_->name()},
                                        {{"class", class_->name()},
-                                        {"agent", slot_.key().name},
+                                        {"agent", owner_.key().name},
                                         {"error", std::string_view(failure.what())}});
     }
   }
@@ -402,30 +390,30 @@ void LiveAgent::leave() {
       storage_failed(failure.what());
     }
   }
-  services_.after_turn(slot_);
+  owner_.after_turn();
 }
 
+// A burst of events that are ready together shares one commit.
 void LiveAgent::schedule_flush() {
-  if (flush_scheduled_) return;
-  flush_scheduled_ = true;
-  turns_at_post_ = turns_;
-  services_.loop().post([self = self_] {
-    LiveAgent* agent = *self;
-    if (agent == nullptr) return;
-    agent->flush_scheduled_ = false;
-    const bool more_came = agent->turns_ != agent->turns_at_post_;
-    if (more_came && ++agent->flush_hops_ < kMaxFlushHops) {
-      agent->schedule_flush();
-      return;
-    }
-    agent->flush_hops_ = 0;
-    agent->flush();
-    agent->services_.after_turn(agent->slot_);
+  if (std::exchange(flush_scheduled_, true)) return;
+  turns_before_ = turns_;
+  services_.loop().turn_end().add(TurnEnd::Phase::kCommit, [self = self_](bool is_last) {
+    return *self == nullptr || (*self)->flush_at_turn_end(is_last);
   });
 }
 
+// False: more events come.
+bool LiveAgent::flush_at_turn_end(bool is_last) {
+  const bool more_came = std::exchange(turns_before_, turns_) != turns_;
+  if (more_came && !is_last) return false;
+  flush_scheduled_ = false;
+  flush();
+  owner_.after_turn();
+  return true;
+}
+
 void LiveAgent::flush() {
-  if (broken_ || shutting_ || migrating_ || lent_) return;
+  if (broken_ || shutting() || phase_ == AgentPhase::kMigrating || lent_) return;
   try {
     outbox_.flush();
   } catch (const StorageError& failure) {  // agent boundary
@@ -438,13 +426,13 @@ void LiveAgent::storage_failed(std::string_view what) {
   broken_ = what;
   services_.logger().write_limited(
       LogLevel::kError, "agent.storage_failed", {class_->name()},
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"error", what}});
+      {{"class", class_->name()}, {"agent", owner_.key().name}, {"error", what}});
   outbox_.discard_all();
 }
 
 void LiveAgent::durability_lost() {
   storage_failed("what was committed could not be synced to the device");
-  services_.after_turn(slot_);
+  owner_.after_turn();
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -466,7 +454,7 @@ void LiveAgent::time_out(CallId id) {
   call->deadline = 0;
   services_.logger().write_limited(
       LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)},
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"event", to_string(call->kind)}});
+      {{"class", class_->name()}, {"agent", owner_.key().name}, {"event", to_string(call->kind)}});
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
   {
     Entry entry(*this);
@@ -498,7 +486,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   figures_.event_ended(kind, outcome_of(outcome));
   if (outcome.has_error()) tell_failure(call, outcome.error());
   if (kind == EventKind::kStart && outcome) {
-    started_ = true;
+    phase_ = AgentPhase::kRunning;
     report_left_over();
   }
   if (call.work) {
@@ -535,10 +523,10 @@ void LiveAgent::discard(Effect& effect) {
 
 void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_ && !lent_, "shut() while the agent is in use");
-  shutting_ = true;
+  const bool again = may_try_again(reason);
+  phase_ = AgentPhase::kClosing;
   abandon_operations();
   if (broken_) outbox_.discard_all();
-  const bool again = may_try_again(reason);
   calls_.for_each([&](CallId id, Call& call) {
     (void)id;
     figures_.event_ended(call.kind, EventOutcome::kEvicted);
@@ -563,7 +551,7 @@ std::string LiveAgent::close_database() {
   try {
     database_.close();
     kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() && !database_.broken() &&
-                   services_.files().sync_names(slot_.key());
+                   services_.files().sync_names(owner_.key());
     return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
     return failure.what();

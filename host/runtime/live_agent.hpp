@@ -11,6 +11,7 @@
 #include "runtime/agent_clients.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/interruptible_events.hpp"
+#include "runtime/live_agent_owner.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
@@ -27,10 +28,9 @@
 
 namespace hearth::runtime {
 
-class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class ShardServices;
 
-// What became of internal events; the slot acts on it once no plugin code is on the stack.
+// What became of internal events; the owner acts on it once no plugin code is on the stack.
 struct Completion {
   EventKind kind{};
   ConnectionId connection = 0;
@@ -50,12 +50,12 @@ struct Completion {
 //                    The instance is not entered then: what would enter it waits, in order, until
 //                    take_back().
 //  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error,
-//                    and the slot evicts the agent.
+//                    and the owner evicts the agent.
 //  P6 Undone         A rollback of the instance's own takes the state back with the rows: state()
 //                    gives what the file holds, and no frame and no STATE_CHANGED tells of what was
 //                    undone. Frames that the instance itself has sent leave.
 //
-// Threads    The shard's. Lifetime  Owned by its AgentSlot; shut() and close_database() before
+// Threads    The shard's. Lifetime  Owned by its owner; shut() and close_database() before
 //                                   destruction.
 class LiveAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
@@ -63,8 +63,9 @@ class LiveAgent final : public extensions::AgentContext,
                         private OutboxOwner {
  public:
   // Opens the database. Throws StorageError.
-  LiveAgent(AgentSlot& slot, ShardServices& services, std::shared_ptr<const AgentClass> agent_class,
-            const ClassSettings& settings, AgentHandle handle);
+  LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+            std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
+            AgentHandle handle);
   ~LiveAgent() override;
 
   // Makes the instance and delivers START; the outcome is a Completion of kind kStart. Data of an
@@ -77,7 +78,7 @@ class LiveAgent final : public extensions::AgentContext,
   // nothing of it is ever committed. Throws StorageError.
   Result<void> migrated(const std::optional<Error>& failure);
 
-  // Delivers one event. The slot has checked that it may be delivered now.
+  // Delivers one event. The owner has checked that it may be delivered now.
   void deliver(Event incoming);
   // Lets a waiting client in: CONNECTING, handshake, CONNECT. False if it was refused (and closed).
   bool admit(Connection& connection);
@@ -129,7 +130,8 @@ class LiveAgent final : public extensions::AgentContext,
   // It has grown so long that the agent should be lent: no event is delivered before. `idle`: as
   // AgentDatabase says.
   [[nodiscard]] bool checkpoint_due(bool idle = false) const {
-    return !shutting_ && !migrating_ && !broken_ && database_.checkpoint_due(idle);
+    return !shutting() && phase_ != AgentPhase::kMigrating && !broken_ &&
+           database_.checkpoint_due(idle);
   }
   [[nodiscard]] bool lent() const { return lent_; }
   // Only when checkpoint_due(), of an idle one at least, and nothing of it is on the stack.
@@ -148,7 +150,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool entered() const { return entered_; }
   // The instance is being destroyed: nothing of it counts any more.
-  [[nodiscard]] bool shutting() const { return shutting_; }
+  [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
@@ -160,14 +162,14 @@ class LiveAgent final : public extensions::AgentContext,
   // Internal completions and requests since the last call, in order.
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
   [[nodiscard]] bool has_completions() const { return !completions_.empty(); }
-  [[nodiscard]] bool eviction_requested() const { return evict_requested_; }
+  [[nodiscard]] bool eviction_requested() const { return wish_ == Wish::kLeave; }
   // It is condemned: no event is delivered any more.
-  [[nodiscard]] bool destruction_requested() const { return destroy_requested_; }
+  [[nodiscard]] bool destruction_requested() const { return wish_ == Wish::kBeDestroyed; }
   [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
   [[nodiscard]] ClassMetrics& figures() { return figures_; }
 
   // ---- AgentContext ----
-  [[nodiscard]] extensions::AgentPhase phase() const override;
+  [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
   void commit_now() override;
   void fiber_continued(std::string_view id) override;
   Result<void> evict() override;
@@ -176,6 +178,9 @@ class LiveAgent final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
+  using AgentPhase = extensions::AgentPhase;
+  // What the instance has asked for.
+  enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
   struct Call {
     EventKind kind{};
     std::string method;  // of a call or a request; its beginning, for the log
@@ -238,6 +243,7 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const PartEffect& part);
   void let_out(const FinishEffect& answer);
   void let_out(const JobEffect& job) { start_held_job(job); }
+  void let_out(const DrainEffect& drain);
   void all_durable() override;
   void durability_lost() override;
 
@@ -254,6 +260,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Of the fibers that an earlier instance left.
   void report_left_over();
   void schedule_flush();
+  bool flush_at_turn_end(bool is_last);
   void flush();
   Result<void> enter(const AgentEvent& event);
   // The error with the text that the instance has given for it, if it has.
@@ -275,12 +282,13 @@ class LiveAgent final : public extensions::AgentContext,
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
+  Result<void> start_drain(OperationId id, CallId call);
   // False: too many wait.
   bool queue_job(const JobEffect& effect);
   void start_held_job(const JobEffect& effect);
   void abandon_operations();
 
-  AgentSlot& slot_;
+  LiveAgentOwner& owner_;
   ShardServices& services_;
   std::shared_ptr<const AgentClass> class_;
   ClassMetrics& figures_;
@@ -307,20 +315,16 @@ class LiveAgent final : public extensions::AgentContext,
   bool entered_ = false;
   bool lent_ = false;
   std::vector<std::function<void()>> postponed_;  // while it is lent
-  bool started_ = false;                          // START has succeeded
-  bool evict_requested_ = false;
-  bool destroy_requested_ = false;
+  AgentPhase phase_ = AgentPhase::kStarting;
+  Wish wish_ = Wish::kStay;
   bool directory_dirty_ =
-      false;  // with a gate: it was written to, and nothing asked for a sync since
-  bool shutting_ = false;
-  bool migrating_ = false;  // nothing is committed, and what is not by then never will be
-  bool recorded_ = false;   // the directory knows this agent
+      false;               // with a gate: it was written to, and nothing asked for a sync since
+  bool recorded_ = false;  // the directory knows this agent
   std::optional<std::string> broken_;
   std::string refusal_text_;  // what create or a synchronous event says of the error it returns
   bool flush_scheduled_ = false;
-  std::uint64_t turns_ = 0;          // entries so far
-  std::uint64_t turns_at_post_ = 0;  // ... when the flush was last posted
-  int flush_hops_ = 0;
+  std::uint64_t turns_ = 0;         // entries so far
+  std::uint64_t turns_before_ = 0;  // ... when the flush was last arranged, or looked
   std::shared_ptr<LiveAgent*>
       self_;  // tasks of the loop reach us through it; null after destruction
 };

@@ -1,7 +1,6 @@
 // An agent that waits for the device while its shard does not: another thread has its database for
 // a checkpoint, or it leaves and its last answers are held back.
 #include "base/assert.hpp"
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -31,10 +30,10 @@ void LiveAgent::lend() {
 }
 
 void LiveAgent::finish_turns(EvictReason reason) {
-  if (broken_ || migrating_) return;
+  if (broken_ || phase_ == AgentPhase::kMigrating) return;
   try {
     // An agent that evicts itself, or cannot start, may do so because of its work.
-    const bool is_its_own = evict_requested_ || !started_;
+    const bool is_its_own = eviction_requested() || phase_ != AgentPhase::kRunning;
     if (!is_its_own && is_on_purpose(reason)) work_.interrupt_on_purpose();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
@@ -67,15 +66,15 @@ void LiveAgent::take_back(const std::string& trouble) {
   } else if (!trouble.empty()) {
     services_.logger().write_limited(
         LogLevel::kWarn, "agent.checkpoint_failed", {class_->name()},
-        {{"class", class_->name()}, {"agent", slot_.key().name}, {"error", trouble}});
+        {{"class", class_->name()}, {"agent", owner_.key().name}, {"error", trouble}});
   }
   if (!broken_ && dirty()) schedule_flush();
   for (const std::function<void()>& step : std::exchange(postponed_, {})) {
     step();
-    if (*self == nullptr || shutting_) return;
+    if (*self == nullptr || shutting()) return;
   }
-  slot_.look();
-  services_.after_turn(slot_);
+  owner_.look();
+  owner_.after_turn();
 }
 
 }  // namespace hearth::runtime

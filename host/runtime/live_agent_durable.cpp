@@ -1,5 +1,4 @@
 // When a live agent must be awake, and what the wake index knows of it.
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -12,7 +11,7 @@ durable::Wake LiveAgent::wake() const {
 }
 
 void LiveAgent::persist_wake(const durable::Wake& wake) {
-  services_.alarms().set_wake(slot_.key(), wake);
+  services_.alarms().set_wake(owner_.key(), wake);
   known_wake_ = wake;
 }
 

@@ -1,5 +1,4 @@
 // What an agent has sent leaves: to its clients, and to those who wait for answers.
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -35,7 +34,10 @@ void LiveAgent::let_out(const HandshakeEffect& handshake) {
   if (client == nullptr) return;
   std::optional<std::string_view> state;
   if (handshake.state) state = *handshake.state;
-  client->port->send_handshake(Handshake{slot_.segment(), slot_.key().name, state});
+  client->port->send_handshake({.agent_segment = owner_.segment(),
+                                .agent_name = owner_.key().name,
+                                .state = state,
+                                .identity = settings().send_identity});
 }
 
 void LiveAgent::let_out(const PartEffect& part) {

@@ -1,6 +1,5 @@
 // What extensions may ask of a live agent: its calls, its end, and who hears of its state.
 #include "json/json_scanner.hpp"
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -82,27 +81,27 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
 }
 
 Result<void> LiveAgent::evict() {
-  if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
-  evict_requested_ = true;
+  if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (wish_ == Wish::kStay) wish_ = Wish::kLeave;
   return {};
 }
 
 Result<void> LiveAgent::destroy() {
-  if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
-  if (destroy_requested_) return {};
-  services_.condemn(slot_.key());
+  if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (destruction_requested()) return {};
+  services_.condemn(owner_.key());
   if (gate_ != nullptr) {
     gate_->directory_written();
     directory_dirty_ = true;
   }
-  destroy_requested_ = true;
+  wish_ = Wish::kBeDestroyed;
   return {};
 }
 
 void LiveAgent::log(LogLevel level, std::string_view text) {
   services_.logger().write_limited(
       level, "agent.log", {class_->name()},
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"text", text.substr(0, 8192)}},
+      {{"class", class_->name()}, {"agent", owner_.key().name}, {"text", text.substr(0, 8192)}},
       Logger::kWorkLimit);
 }
 
@@ -111,7 +110,7 @@ void LiveAgent::tell_failure(const Call& call, const Error& error) {
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
   services_.logger().write_limited(LogLevel::kWarn, "agent.call_failed", {class_->name()},
                                    {{"class", class_->name()},
-                                    {"agent", slot_.key().name},
+                                    {"agent", owner_.key().name},
                                     {"event", to_string(call.kind)},
                                     {"method", call.method},
                                     {"error", error.message}});
@@ -123,7 +122,7 @@ Result<void> LiveAgent::may_change() {
   if (!state_chain_ || ++*state_chain_ <= kMostOwnChanges) return {};
   services_.logger().write_limited(
       LogLevel::kWarn, "agent.state_loop", {class_->name()},
-      {{"class", class_->name()}, {"agent", slot_.key().name}, {"changes", kMostOwnChanges}});
+      {{"class", class_->name()}, {"agent", owner_.key().name}, {"changes", kMostOwnChanges}});
   return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
                                          std::to_string(kMostOwnChanges) +
                                          " times after one change: does it ever end?"};
@@ -138,13 +137,14 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
   if (!to.empty()) {
     outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
   }
-  if (class_->watches_state()) slot_.state_changed(source, json, write, state_chain_);
+  if (class_->watches_state())
+    owner_.state_changed(source, json.empty() ? "null" : json, write, state_chain_);
 }
 
 // Clients and the instance itself follow the file.
 void LiveAgent::undone(std::uint64_t last_write) {
   outbox_.withdraw_states(last_write);
-  slot_.states_undone(last_write);
+  owner_.states_undone(last_write);
 }
 
 // ---- HTTP ---------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 // What is delivered again, should the agent be evicted in its middle. See interruptible_events.hpp
 // and AgentSlot's promise P6.
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -52,7 +51,8 @@ void LiveAgent::forbid_another_try(Call& call) {
 }
 
 bool LiveAgent::may_try_again(EvictReason reason) const {
-  return comes_back_after(reason) && !broken_ && !migrating_ && !destroy_requested_;
+  return comes_back_after(reason) && !broken_ && phase_ != AgentPhase::kMigrating &&
+         !destruction_requested();
 }
 
 bool LiveAgent::interrupt(Call& call) {

@@ -1,5 +1,4 @@
-// Operations that an agent submits: sleep and offload. See hearth/ext/sleep.h and offload.h.
-#include "runtime/agent_slot.hpp"
+// Operations that an agent submits: see hearth/ext/sleep.h, offload.h and drain.h.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -11,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kOpSleep = 1;    // HEARTH_OP_SLEEP
 constexpr std::uint32_t kOpOffload = 2;  // HEARTH_OP_OFFLOAD
+constexpr std::uint32_t kOpDrain = 3;    // HEARTH_OP_DRAIN
 constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 60 * 60 * 1000;
 
 // Requests are flat structs of one number; see the extension's header.
@@ -29,13 +29,13 @@ Error too_many_jobs() {
 
 Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
                                       std::uint64_t token) {
-  if (shutting_) return Error{Errc::kClosing, "the agent is being evicted"};
+  if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (!instance_)
     return Error{Errc::kForbidden, "operations begin after create, in START or later"};
   if (operations_.size() >= services_.limits().max_operations) {
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
   }
-  if (operation != kOpSleep && operation != kOpOffload) {
+  if (operation != kOpSleep && operation != kOpOffload && operation != kOpDrain) {
     return Error{Errc::kUnsupported, "unknown operation " + std::to_string(operation)};
   }
   const std::optional<std::uint64_t> number = number_in(request);
@@ -45,9 +45,13 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   const auto [id, entry] = operations_.emplace();
   entry.operation = operation;
   entry.token = token;
+  Result<void> started;
   if (operation == kOpSleep) {
     start_sleep(id, *number);
-  } else if (const Result<void> started = start_job(id, *number); started.has_error()) {
+  } else {
+    started = operation == kOpDrain ? start_drain(id, *number) : start_job(id, *number);
+  }
+  if (started.has_error()) {
     operations_.erase(id);
     return started.error();
   }
@@ -74,12 +78,46 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
   JobEffect effect{id, job, std::make_shared<std::atomic<bool>>(false)};
   operations_.find(id)->abandoned = effect.abandoned;
   // A migration may wait for a job, and commits nothing before it has ended.
-  if (!outbox_.open() && !migrating_) {
+  if (!outbox_.open() && phase_ != AgentPhase::kMigrating) {
     outbox_.push(std::move(effect));
   } else if (!queue_job(effect)) {
     return too_many_jobs();
   }
   return {};
+}
+
+Result<void> LiveAgent::start_drain(OperationId id, CallId call_id) {
+  const Call* call = calls_.find(call_id);
+  if (call == nullptr || !call->sink) return Error{Errc::kNotFound, "no such call"};
+  DrainEffect effect{id, call->sink, call->connection};
+  if (outbox_.open()) {
+    let_out(effect);
+  } else {
+    outbox_.push(std::move(effect));  // behind the parts that it is about
+  }
+  return {};
+}
+
+void LiveAgent::let_out(const DrainEffect& drain) {
+  const auto has_left = [](LiveAgent& agent, const std::weak_ptr<CallSink>& sink,
+                           ConnectionId connection) {
+    if (connection != 0 && agent.clients_.connection(connection) == nullptr) return true;
+    const std::shared_ptr<CallSink> there = sink.lock();
+    return there == nullptr || there->abandoned();
+  };
+  const std::weak_ptr<CallSink> sink = drain.sink;
+  auto tell = [&loop = services_.loop(), self = self_, sink, id = drain.operation,
+               connection = drain.connection, has_left] {
+    loop.post([self, sink, id, connection, has_left] {
+      if (*self == nullptr) return;
+      Result<std::string_view> outcome = std::string_view();
+      if (has_left(**self, sink, connection))
+        outcome = Error{Errc::kNotFound, "the client has left"};
+      (*self)->end_operation(id, outcome);
+    });
+  };
+  if (has_left(*this, sink, drain.connection)) return tell();
+  drain.sink->when_drained(std::move(tell));
 }
 
 bool LiveAgent::queue_job(const JobEffect& effect) {
@@ -105,7 +143,7 @@ void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& ou
   // (Only an error has a text; what succeeds has none that could be borrowed.)
   if (postpone([this, id, outcome] { end_operation(id, outcome); })) return;
   const Operation* found = operations_.find(id);
-  if (found == nullptr || shutting_ || broken_ || !instance_) return;
+  if (found == nullptr || shutting() || broken_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};
   operations_.erase(id);
   {

@@ -1,6 +1,5 @@
 // The schema version of an agent's data, and its way to the one of its class. See
 // hearth/ext/schema.h.
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -22,7 +21,7 @@ bool LiveAgent::must_migrate() const {
 }
 
 void LiveAgent::deliver_migrate() {
-  migrating_ = true;
+  phase_ = AgentPhase::kMigrating;
   const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
                            ",\"to\":" + std::to_string(class_->schema_version()) + "}";
   const auto [id, call] = calls_.emplace();
@@ -49,12 +48,12 @@ Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
                      std::to_string(from) + " to " + std::to_string(to) + ": " + why};
   }
   database_.store_class_schema(to);
-  migrating_ = false;
+  phase_ = AgentPhase::kStarting;
   flush();
   if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
   services_.logger().write(LogLevel::kInfo, "agent.migrated",
                            {{"class", class_->name()},
-                            {"agent", slot_.key().name},
+                            {"agent", owner_.key().name},
                             {"from", std::to_string(from)},
                             {"to", std::to_string(to)}});
   deliver_start();

@@ -1,6 +1,5 @@
 // What is due in a live agent: how it is delivered, and what becomes of it.
 #include "base/stop_point.hpp"
-#include "runtime/agent_slot.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -58,7 +57,7 @@ void LiveAgent::fiber_continued(std::string_view id) {
     call.deadline = 0;
     call.work->timeout = {};
   });
-  slot_.look();  // somebody may be waiting for its permit
+  owner_.look();  // somebody may be waiting for its permit
 }
 
 }  // namespace hearth::runtime

@@ -61,8 +61,15 @@ struct JobEffect {
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
 };
 
-using Effect =
-    std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect, JobEffect>;
+// A wait until the client of a call has taken what was sent before.
+struct DrainEffect {
+  OperationId operation = 0;
+  std::shared_ptr<CallSink> sink;
+  ConnectionId connection = 0;  // the caller's, or 0
+};
+
+using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect,
+                            JobEffect, DrainEffect>;
 
 // What the outbox asks of its agent.
 class OutboxOwner {

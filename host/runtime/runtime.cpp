@@ -1,6 +1,7 @@
 #include "runtime/runtime.hpp"
 
 #include "base/assert.hpp"
+#include "runtime/agent_handles.hpp"
 
 #include <atomic>
 #include <limits>
@@ -26,6 +27,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                  Logger& logger, Metrics& metrics, RuntimeOptions options)
     : options_(std::move(options)),
       loops_(loops.begin(), loops.end()),
+      crashed_(options_.crashed_class, options_.crashed_agent),
       client_memory_(options_.limits.client_memory),
       pool_(options_.blocking_threads, options_.max_waiting_jobs),
       closers_(options_.closing_threads, kNoBound),
@@ -63,8 +65,9 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       options_.checkpointing_threads == 0 ? nullptr : &checkpointers_,
       logger,
       metrics,
-      random_,
+      options_.random == nullptr ? system_random_ : *options_.random,
       client_memory_,
+      crashed_,
       options_.state_frame,
       sync_,
       directory_wal_,
@@ -189,7 +192,7 @@ void Runtime::stop(std::chrono::milliseconds grace, std::function<void()> done) 
 }
 
 std::optional<unsigned> Runtime::shard_of(AgentHandle handle) const {
-  const auto index = static_cast<unsigned>(handle >> 56);
+  const unsigned index = AgentHandles::shard_of(handle);
   if (handle == 0 || index >= shards_.size()) return std::nullopt;
   return index;
 }

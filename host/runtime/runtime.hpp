@@ -5,6 +5,7 @@
 #include "base/random.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/crashed_agent.hpp"
 #include "runtime/shard.hpp"
 #include "runtime/shard_loop.hpp"
 #include "storage/data_directory.hpp"
@@ -36,6 +37,12 @@ struct RuntimeOptions {
   // What syncs for classes of durability `power`; null: the system. For tests; it outlives the
   // runtime.
   storage::SyncCalls* sync_calls = nullptr;
+  // Where ids and the waits before a retry come from; null: the system. For tests; it outlives
+  // the runtime.
+  Random* random = nullptr;
+  // In whose code the process before has ended itself: its class and name; empty: in none.
+  std::string crashed_class{};
+  std::string crashed_agent{};
 };
 
 // Threads    Each member says.
@@ -105,7 +112,8 @@ class Runtime final : public extensions::AgentDirectory {
 
   const RuntimeOptions options_;
   std::vector<ShardLoop*> loops_;
-  SystemRandom random_;
+  SystemRandom system_random_;
+  CrashedAgent crashed_;
   ClientMemory client_memory_;
   ClassRegistry classes_;
   BlockingPool pool_;

@@ -11,9 +11,6 @@
 namespace hearth::runtime {
 namespace {
 
-// Files that cannot be removed wait for a person: no need to hurry.
-constexpr std::chrono::minutes kDestructionRetry{1};
-
 // Percent of the loop's time for those who wake because a time has come, and as much for those who
 // leave, while clients use it.
 constexpr int kStepsShare = 20;
@@ -49,10 +46,15 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
+      destructions_({loop, condemned_, alarms_, environment.closers, environment.sync,
+                     environment.directory_wal, alive_},
+                    [this](const storage::AgentKey& key) { return !is_cold(key); }),
+      threads_(loop, environment.closers, environment.checkpointers),
+      handles_(index),
       services_({loop, environment.logger, environment.random, environment.client_memory,
                  environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
                  alarms_, environment.sync, environment.directory_wal, environment.pool,
-                 environment_.state_frame, alive_}) {
+                 environment.crashed, environment_.state_frame, alive_}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -82,10 +84,15 @@ ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segme
   return id;
 }
 
-void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
+Connection* Shard::client_of(ConnectionId id) {
   client_came();
   Connection* client = connections_.find(id);
-  if (client == nullptr || client->closing) return;
+  return client == nullptr || client->closing ? nullptr : client;
+}
+
+void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
+  Connection* client = client_of(id);
+  if (client == nullptr) return;
   Event incoming;
   incoming.kind = EventKind::kMessage;
   incoming.connection = id;
@@ -96,9 +103,8 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
 
 void Shard::call(ConnectionId id, std::string_view method, std::string_view arguments,
                  std::unique_ptr<CallSink> sink) {
-  client_came();
-  Connection* client = connections_.find(id);
-  if (client == nullptr || client->closing) return;
+  Connection* client = client_of(id);
+  if (client == nullptr) return;
   Event incoming;
   incoming.kind = EventKind::kCall;
   incoming.connection = id;
@@ -109,9 +115,8 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
 }
 
 void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink) {
-  client_came();
-  Connection* client = connections_.find(id);
-  if (client == nullptr || client->closing) return;
+  Connection* client = client_of(id);
+  if (client == nullptr) return;
   Event incoming;
   incoming.kind = EventKind::kStateCheck;
   incoming.connection = id;
@@ -131,6 +136,9 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
   client_came();
+  std::size_t bytes = head->target.size();
+  for (const auto& [name, value] : head->headers) bytes += name.size() + value.size();
+  head->held.emplace(environment_.client_memory, bytes);
   Event incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
@@ -144,12 +152,29 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
 
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
-  if (!slot) slot = std::make_unique<AgentSlot>(*this, key, std::string(segment));
-  metrics_.slots.set(std::ssize(slots_));
+  if (!slot) {
+    const AgentSlot::Parts parts{services_, *this,       environment_.classes, admission_,
+                                 handles_,  condemned_,  destructions_,        threads_,
+                                 steps_,    departures_, recoveries_};
+    slot = std::make_unique<AgentSlot>(parts, key, std::string(segment));
+    metrics_.slots.set(std::ssize(slots_));
+  }
   return *slot;
 }
 
-void Shard::remove_if_unused(AgentSlot& slot) {
+AgentSlot* Shard::find_slot(const storage::AgentKey& key) const {
+  const auto found = slots_.find(key);
+  return found == slots_.end() ? nullptr : found->second.get();
+}
+
+std::function<void()> Shard::task(const storage::AgentKey& key, void (AgentSlot::*what)()) {
+  return [alive = alive_, this, key, what] {
+    if (!*alive) return;
+    if (AgentSlot* slot = find_slot(key)) (slot->*what)();
+  };
+}
+
+void Shard::look_at_unused(const AgentSlot& slot) {
   if (!slot.is_unused()) return;
   loop_.post([alive = alive_, this, key = slot.key()] {
     if (!*alive) return;
@@ -160,21 +185,9 @@ void Shard::remove_if_unused(AgentSlot& slot) {
   });
 }
 
-AgentHandle Shard::admit(AgentSlot& slot) {
-  admission_.enter(slot);
-  const auto [id, place] = handles_.emplace(&slot);
-  return AgentHandle{index_} << 56 | id;
-}
-
-void Shard::release(AgentSlot& slot) {
-  handles_.erase(slot.handle_ & ((AgentHandle{1} << 56) - 1));
-  slot.handle_ = 0;
-  admission_.left(slot);
-}
-
 LiveAgent* Shard::find_agent(AgentHandle handle) {
-  AgentSlot* const* slot = handles_.find(handle & ((AgentHandle{1} << 56) - 1));
-  return slot == nullptr ? nullptr : (*slot)->live();
+  AgentSlot* const slot = handles_.find(handle);
+  return slot == nullptr ? nullptr : slot->live();
 }
 
 std::vector<AgentSlot*> Shard::residents() const {
@@ -189,93 +202,29 @@ Shard::Counts Shard::counts() const {
   return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
 }
 
-// ---- work for other threads ---------------------------------------------------------------------
-
-bool Shard::close_elsewhere(LiveAgent& live, std::function<void(const std::string&)> done) {
-  if (environment_.closers == nullptr) return false;
-  // A shard does not stop before all its agents are cold, and a pool calls what it has accepted:
-  // this one is there until then.
-  return environment_.closers->run([&live, done = std::move(done), &loop = loop_](bool) {
-    loop.post([done, trouble = live.close_database()] { done(trouble); });
-  });
-}
-
-void Shard::checkpoint_elsewhere(LiveAgent& live) {
-  live.lend();
-  const auto checkpoint = [&live, &loop = loop_](bool) {
-    loop.post([&live, trouble = live.checkpoint()] { live.take_back(trouble); });
-  };
-  // What is lent is not shut before it is back: it is there until then.
-  if (environment_.checkpointers == nullptr || !environment_.checkpointers->run(checkpoint))
-    checkpoint(true);
-}
-
-// ---- agents that are destroyed ------------------------------------------------------------------
-
-void Shard::finish_destruction(const storage::AgentKey& key, const std::function<void()>& done) {
-  if (!being_removed_.insert(key).second) return;
-  const auto finish = [this, key, done](const std::string& trouble) {
-    being_removed_.erase(key);
-    if (!condemned_.finish(key, trouble)) finish_destructions_later();
-    alarms_.forget_failures(key);
-    done();
-  };
-  const bool elsewhere =
-      environment_.closers != nullptr &&
-      environment_.closers->run([this, key, finish, alive = alive_, &loop = loop_](bool) {
-        loop.post([alive, finish, trouble = remove_condemned_files(key)] {
-          if (*alive) finish(trouble);
-        });
-      });
-  if (!elsewhere) finish(remove_condemned_files(key));
-}
-
-// The marker is on the device before the files go from it: else a loss of power could leave an
-// agent that is listed, and whose file is missing.
-std::string Shard::remove_condemned_files(const storage::AgentKey& key) const {
-  if (!environment_.sync.wait({environment_.directory_wal}))
-    return "the directory of agents could not be synced";
-  return condemned_.remove_files(key);
-}
-
-void Shard::finish_destructions_later() {
-  if (destruction_timer_ != 0 || stopping_) return;
-  destruction_timer_ = loop_.call_at(loop_.clock().steady_now() + kDestructionRetry, [this] {
-    destruction_timer_ = 0;
-    const auto in_memory = [this](const storage::AgentKey& key) {
-      const auto found = slots_.find(key);
-      return found != slots_.end() && found->second->state() != AgentState::kCold;
-    };
-    for (const storage::AgentKey& key : condemned_.unfinished(in_memory))
-      finish_destruction(key, [] {});
-    if (!condemned_.empty()) finish_destructions_later();
-  });
-}
-
 // ---- the end ------------------------------------------------------------------------------------
 
 void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stopping_ = true;
   alarms_.stop();
+  destructions_.stop();
   stopped_ = std::move(done);
   std::vector<AgentSlot*> slots;
   slots.reserve(slots_.size());
   for (const auto& [key, slot] : slots_) slots.push_back(slot.get());
   for (AgentSlot* slot : slots) slot->begin_shutdown();
-  stop_timer_ = loop_.call_at(deadline, [this] {
-    stop_timer_ = 0;
+  stop_timer_ = LoopTimer(loop_, deadline, [this] {
     environment_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
                               {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
-    for (AgentSlot* slot : residents()) slot->schedule_end(EvictReason::kShutdown, std::nullopt);
+    for (AgentSlot* slot : residents()) slot->end(EvictReason::kShutdown);
   });
-  check_stopped();
+  one_left();
 }
 
-void Shard::check_stopped() {
+void Shard::one_left() {
   if (!stopped_ || !admission_.residents().empty()) return;
-  loop_.cancel_timer(stop_timer_);
+  stop_timer_.cancel();
   admission_.stop();
-  loop_.cancel_timer(destruction_timer_);
   const std::function<void()> done = std::exchange(stopped_, {});
   done();
 }

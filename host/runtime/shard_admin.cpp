@@ -8,12 +8,12 @@ namespace hearth::runtime {
 Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   Standing standing;
   standing.wake = alarms_.known(key);
-  const auto found = slots_.find(key);
-  if (found == slots_.end()) return standing;
-  const AgentSlot& slot = *found->second;
-  standing.state = slot.state();
-  standing.connections = slot.connections().size();
-  if (slot.served_) standing.version = slot.served_->agent_class->version();
+  const AgentSlot* slot = find_slot(key);
+  if (slot == nullptr) return standing;
+  standing.state = slot->state();
+  standing.in_memory = slot->in_memory();
+  standing.connections = slot->connections().size();
+  if (slot->version() != nullptr) standing.version = slot->version()->agent_class->version();
   return standing;
 }
 
@@ -22,7 +22,7 @@ std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,
   std::vector<std::string> names;
   for (const auto& [key, slot] : slots_) {
     if (key.agent_class != agent_class || key.name <= after) continue;
-    if (slot->state() == AgentState::kCold && slot->connections().empty()) continue;
+    if (!slot->in_memory() && slot->connections().empty()) continue;
     names.push_back(key.name);
   }
   const std::size_t count = std::min(at_most, names.size());
@@ -38,41 +38,35 @@ std::map<std::string, std::size_t> Shard::live_by_class() const {
 }
 
 AgentState Shard::evict(const storage::AgentKey& key) {
-  const auto found = slots_.find(key);
-  if (found == slots_.end()) return AgentState::kCold;
-  AgentSlot& slot = *found->second;
-  const AgentState was = slot.state();
-  if (was == AgentState::kLive) slot.evict(EvictReason::kAdmin);
-  if (was == AgentState::kWaking) slot.must_leave(EvictReason::kAdmin, false);
+  AgentSlot* const slot = find_slot(key);
+  if (slot == nullptr) return AgentState::kCold;
+  const AgentState was = slot->state();
+  if (was == AgentState::kLive) slot->evict(EvictReason::kAdmin);
+  if (was == AgentState::kWaking) slot->must_leave(EvictReason::kAdmin, false);
   return was;
 }
 
 Result<void> Shard::destroy(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
-  const auto found = slots_.find(key);
-  AgentSlot* const slot = found == slots_.end() ? nullptr : found->second.get();
-  const AgentState state = slot == nullptr ? AgentState::kCold : slot->state();
+  AgentSlot* const slot = find_slot(key);
   try {
-    if (state == AgentState::kLive) {
+    if (slot != nullptr && slot->state() == AgentState::kLive) {
       if (const auto condemned = slot->live()->destroy(); !condemned) return condemned.error();
       slot->after_turn();
       return {};
     }
-    if (state != AgentState::kCold)
+    if (slot != nullptr && slot->in_memory())
       return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
     condemned_.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary
-    logger().write_limited(LogLevel::kError, "agent.storage_failed", {key.agent_class},
-                           {{"class", key.agent_class},
-                            {"agent", key.name},
-                            {"error", std::string_view(failure.what())}});
+    environment_.logger.write_limited(LogLevel::kError, "agent.storage_failed", {key.agent_class},
+                                      {{"class", key.agent_class},
+                                       {"agent", key.name},
+                                       {"error", std::string_view(failure.what())}});
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
-  if (slot != nullptr) {
-    slot->part_with_the_known();
-    remove_if_unused(*slot);
-  }
-  finish_destruction(key, [] {});
+  if (slot != nullptr) slot->was_condemned();
+  destructions_.finish(key, [] {});
   return {};
 }
 

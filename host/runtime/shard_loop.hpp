@@ -3,6 +3,7 @@
 // hand.
 
 #include "base/clock.hpp"
+#include "base/turn_end.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,8 @@ class ShardLoop {
   ShardLoop& operator=(const ShardLoop&) = delete;
 
   virtual void post(std::function<void()> task) = 0;
+  // Where what gathers during a turn of this loop leaves together. The loop's own thread.
+  [[nodiscard]] virtual TurnEnd& turn_end() = 0;
   [[nodiscard]] virtual bool on_this_thread() const = 0;
 
   [[nodiscard]] virtual const Clock& clock() const = 0;

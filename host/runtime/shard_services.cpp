@@ -1,7 +1,6 @@
 #include "runtime/shard_services.hpp"
 
 #include "runtime/agent_class.hpp"
-#include "runtime/agent_slot.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/sync_gate.hpp"
@@ -37,10 +36,6 @@ bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::
         });
       },
       owner);
-}
-
-void ShardServices::after_turn(AgentSlot& slot) const {
-  slot.after_turn();
 }
 
 }  // namespace hearth::runtime

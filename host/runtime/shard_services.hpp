@@ -8,6 +8,7 @@
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/connections.hpp"
+#include "runtime/crashed_agent.hpp"
 #include "runtime/shard_loop.hpp"
 
 #include <atomic>
@@ -29,7 +30,6 @@ class SyncTarget;
 namespace hearth::runtime {
 
 class AgentClass;
-class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class BlockingPool;
 class CondemnedAgents;
 class DurabilityGate;
@@ -55,6 +55,7 @@ class ShardServices {
     storage::SyncService& sync;
     std::shared_ptr<storage::SyncTarget> directory_wal;
     BlockingPool& pool;
+    CrashedAgent& crashed;
     // The frame of the protocol that tells clients the state.
     const std::function<std::string(std::string_view state_json)>& state_frame;
     std::shared_ptr<const bool> alive;  // false: the shard is gone
@@ -71,13 +72,14 @@ class ShardServices {
   [[nodiscard]] const RuntimeLimits& limits() const { return parts_.limits; }
   [[nodiscard]] extensions::DurableEvents& durable_events() const { return parts_.durable_events; }
   [[nodiscard]] ShardMetrics& metrics() const { return parts_.metrics; }
+  [[nodiscard]] Connections& connections() const { return parts_.connections; }
   [[nodiscard]] AgentFiles& files() const { return parts_.files; }
   [[nodiscard]] AlarmClock& alarms() const { return parts_.alarms; }
   [[nodiscard]] storage::SyncService& sync() const { return parts_.sync; }
 
-  // Null if no connection has this id.
-  [[nodiscard]] Connection* find_connection(ConnectionId id) const {
-    return parts_.connections.find(id);
+  // Whether the process before has ended itself in this agent's code. True once.
+  [[nodiscard]] bool take_crash(const storage::AgentKey& key) const {
+    return parts_.crashed.take(key);
   }
   [[nodiscard]] std::string state_frame(std::string_view state_json) const {
     return parts_.state_frame(state_json);
@@ -95,9 +97,6 @@ class ShardServices {
   bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                std::shared_ptr<std::atomic<bool>> abandoned,
                std::function<void(Result<void>)> done) const;
-
-  // No plugin code of this agent is on the stack any more: look at what happened.
-  void after_turn(AgentSlot& slot) const;
 
  private:
   const Parts parts_;

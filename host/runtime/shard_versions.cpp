@@ -9,8 +9,7 @@ std::vector<MovingAgent*> Shard::in_memory() const {
 }
 
 MovingAgent* Shard::find(const storage::AgentKey& key) const {
-  const auto found = slots_.find(key);
-  return found == slots_.end() ? nullptr : found->second.get();
+  return find_slot(key);
 }
 
 std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
@@ -23,11 +22,16 @@ std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
 
 void Shard::trial_is_over(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->trial_is_over();
+  hurry(segment);  // those that wait for this version
 }
 
 void Shard::class_is_back(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->class_is_back();
   // Alarms found no class, or one on which agents failed: they need not wait for the next look.
+  hurry(segment);
+}
+
+void Shard::hurry(std::string_view segment) {
   if (const auto served = environment_.classes.find(segment))
     alarms_.hurry(served->agent_class->name());
 }

@@ -68,10 +68,13 @@ std::optional<T> ask_one(runtime::Runtime& runtime, unsigned shard,
 
 std::string word(runtime::AgentState state) {
   switch (state) {
-    case runtime::AgentState::kCold: return "cold";
+    case runtime::AgentState::kCold:
+    case runtime::AgentState::kAwaitingRoom:
+    case runtime::AgentState::kAwaitingVersion: return "cold";
     case runtime::AgentState::kWaking: return "waking";
     case runtime::AgentState::kLive: return "live";
-    case runtime::AgentState::kEvicting: return "evicting";
+    case runtime::AgentState::kLeaving:
+    case runtime::AgentState::kEnding: return "evicting";
   }
   return "cold";
 }
@@ -289,6 +292,7 @@ Result<std::vector<api::ClassView>> AdminDesk::list_classes() {
     const std::string name(served->agent_class->name());
     views.push_back({.name = name,
                      .segment = served->segment,
+                     .aliases = runtime_.classes().aliases_of(served->segment),
                      .version = std::string(served->agent_class->version()),
                      .library = std::string(served->agent_class->origin()),
                      .refusal = served->refusal,
@@ -397,7 +401,7 @@ Result<storage::AgentKey> AdminDesk::existing(const api::AgentName& name) {
       runtime_, runtime_.shard_index(key), shard_patience_,
       [key](runtime::Shard& shard) { return shard.standing(key); });
   if (!standing) return no_answer();
-  if (standing->state != runtime::AgentState::kCold || standing->connections != 0) return key;
+  if (standing->in_memory || standing->connections != 0) return key;
   return Error{Errc::kNotFound, "there is no agent " + quote_text(name.name, kMaxShownName) +
                                     " of the class " + quote_text(key.agent_class, kMaxShownName)};
 }

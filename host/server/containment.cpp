@@ -17,7 +17,8 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
   const auto pending = history_.take_pending();
   if (!pending) tell_unknown(logger_, pending.error().message);
   if (pending) {
-    if (const std::optional<diagnosis::CrashRecord>& crash = *pending) count(*crash);
+    crash_before_ = *pending;
+    if (crash_before_) count(*crash_before_);
   }
   recorder_.emplace(history_.pending());
   if (recorder_->lacks_file())

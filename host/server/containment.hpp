@@ -24,6 +24,11 @@ class Containment {
   // `data`: the directory whose lock this process holds.
   Containment(const std::filesystem::path& data, plugins::VersionLedger& ledger, Logger& logger);
 
+  // What the server before has left, if it crashed in an agent's code.
+  [[nodiscard]] const std::optional<diagnosis::CrashRecord>& crash_before() const {
+    return crash_before_;
+  }
+
   // Writes what there was no room for at the start. True: nothing is missing. One thread.
   bool catch_up();
 
@@ -40,6 +45,7 @@ class Containment {
   Logger& logger_;
   plugins::VersionLedger& ledger_;
   diagnosis::CrashHistory history_;
+  std::optional<diagnosis::CrashRecord> crash_before_;
   std::optional<diagnosis::CrashRecorder> recorder_;
 };
 

@@ -195,6 +195,12 @@ Result<void> Server::Parts::start_loops() {
   // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
+  // What a client has asked for is no fiber's fault.
+  if (const auto& crash = containment->crash_before();
+      crash && (crash->call == "fiber_recovered" || crash->call == "on_result")) {
+    options.crashed_class = crash->agent_class;
+    options.crashed_agent = crash->agent;
+  }
   try {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
@@ -228,6 +234,7 @@ void Server::Parts::expect_classes() {
     runtime->classes().expect(protocol::kebab_case(name));
   for (const auto& [name, settings] : config.classes)
     runtime->classes().expect(protocol::kebab_case(name));
+  runtime->classes().set_aliases(configuration.aliases());
 }
 
 Result<void> Server::Parts::load_plugins() {
@@ -239,6 +246,7 @@ Result<void> Server::Parts::load_plugins() {
   options.max_pinned = config.server.reload.max_pinned;
   options.news = runtime->classes().news();
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
+  options.aliased = [this](std::string_view alias) { return runtime->classes().aliased(alias); };
   const extensions::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<plugins::PluginLoader>(services, *ledger, std::move(options));
   pinned = metrics.watch_gauge("hearth_pinned_generations",
@@ -306,7 +314,6 @@ void Server::Parts::watch_plugins() {
 }
 
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
-  const std::string segment = protocol::kebab_case(agent_class->name());
   const std::string file = configuration.of(agent_class->name())->file;
   used_settings.insert(file);
   const runtime::ServedClass served = describe(agent_class);
@@ -325,7 +332,7 @@ void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>
                {{"class", agent_class->name()},
                 {"version", agent_class->version()},
                 {"library", agent_class->origin()},
-                {"path", "/agents/" + segment},
+                {"path", configuration.paths(served.segment)},
                 {"settings", file.empty() ? "defaults" : file}});
 }
 
@@ -414,13 +421,13 @@ bool Server::catch_up() {
 }
 
 Result<void> Server::Parts::listen() {
-  std::vector<boost::asio::io_context*> contexts;
-  contexts.reserve(loops.size());
-  for (const auto& loop : loops) contexts.push_back(&loop->context());
+  std::vector<net::NetLoop> net_loops;
+  net_loops.reserve(loops.size());
+  for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
                                     .admin = admin.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
-  auto listening = net::HttpServer::listen(config.server.net, contexts, *api,
+  auto listening = net::HttpServer::listen(config.server.net, net_loops, *api,
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);

@@ -417,6 +417,15 @@ void AgentDatabase::store_state(std::string_view json) {
   fail_stop.succeeded();
 }
 
+void AgentDatabase::remove_state() {
+  ++state_writes_;
+  begin_write();
+  FailStop fail_stop(*this);
+  if (has_state_table())
+    connection_->execute("DELETE FROM cf_agents_state WHERE id = " HEARTH_STATE_ROW);
+  fail_stop.succeeded();
+}
+
 // ---- the end -----------------------------------------------------------------------------------
 
 std::int64_t AgentDatabase::used_bytes() {

@@ -140,7 +140,8 @@ class AgentDatabase {
   // None if it was never stored. The text is what store_state() got; it is not parsed.
   [[nodiscard]] std::optional<std::string> load_state();
   void store_state(std::string_view json);
-  // How many store_state() there were. A rollback does not count back: each write has a number of
+  void remove_state();
+  // How many of these two there were. A rollback does not count back: each write has a number of
   // its own.
   [[nodiscard]] std::uint64_t state_writes() const noexcept { return state_writes_; }
 

@@ -21,12 +21,16 @@ namespace hearth::storage {
 //   key          of a fiber: its idempotency key; of a schedule: equal for requests that are alike
 //   attempts     of the present step; `claims`: in all; `failures`: of the work; `interruptions`:
 //                claims in a row without an end
-//   fatal_attempts, root, trace   kept for work that starts other work: attempts that ended the
-//                                 process, the fiber with which it all began, and the trace to
-//                                 which it belongs
+//   fatal_attempts                of a fiber: runs that ended the process, since the last progress
+//   root, trace                   kept for work that starts other work: the fiber with which it all
+//                                 began, and the trace to which it belongs
 //   keep         which retention it is under, from `ended_at` on: 'completed', 'failed', 'dead';
 //                NULL: none
 //   status       of a managed fiber, as a word; may be stale while `ended_at` is NULL
+//   parent       of a managed fiber: the fiber that asked for it and waits for its value; of a run
+//                of a schedule: the schedule
+//   type         of a managed fiber that hearth.fibers/2 began: 'kept', or 'brief': its record goes
+//                with its end
 //   from `parent` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: what may be large, one row each. part: 1 input or payload, 2 metadata, 3

@@ -6,17 +6,32 @@
 #   hearth_add_plugin_test(chat_room_tests chat_room_test.cpp)
 #
 # C and C++ sources. Needs clang 19, or g++ 12 within the subset that plugin-api/README.md names.
+#
+# HEARTH_PRECOMPILE (ON): what C++ sources include of Hearth is compiled once a target, and not again
+# with each change of a line. With OFF, or the target property DISABLE_PRECOMPILE_HEADERS, each source
+# compiles it. The sources include <hearth/agent.hpp> all the same.
+option(HEARTH_PRECOMPILE "Precompile the headers of Hearth for plugins and their tests" ON)
+# A plugin with sanitizers can only be loaded by a server with the same ones; a test can have its own.
+set(HEARTH_SANITIZE_TESTS "" CACHE STRING "Comma-separated sanitizers of unit tests of plugins: address,undefined | thread")
 
 set(HEARTH_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map CACHE INTERNAL "The version script of plugins")
 
 # The sanitizers of the server must be in everything that it loads.
-function(hearth_sanitize target)
-  if(HEARTH_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer)
-    target_link_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE})
-    if(HEARTH_SANITIZE MATCHES undefined)
+function(hearth_sanitize target sanitizers)
+  if(sanitizers)
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitizers} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${sanitizers})
+    if(sanitizers MATCHES undefined)
       target_compile_options(${target} PRIVATE -fno-sanitize-recover=all -fno-sanitize=vptr,null,alignment)
     endif()
+  endif()
+endfunction()
+
+function(hearth_precompile target)
+  if(HEARTH_PRECOMPILE)
+    foreach(header IN LISTS ARGN)
+      target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+    endforeach()
   endif()
 endfunction()
 
@@ -27,7 +42,12 @@ function(hearth_add_plugin name)
   endif()
 
   add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
+  if(NOT TARGET hearth_dev)
+    add_custom_target(hearth_dev)  # what `hearth dev` builds: the libraries, without their tests
+  endif()
+  add_dependencies(hearth_dev ${name})
   target_link_libraries(${name} PRIVATE Hearth::plugin_api)
+  hearth_precompile(${name} hearth/agent.hpp)
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so"
     LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_DIRECTORY}
@@ -43,7 +63,7 @@ function(hearth_add_plugin name)
   target_link_options(${name} PRIVATE
     LINKER:--version-script=${HEARTH_PLUGIN_MAP} LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack
     LINKER:--build-id=sha1)
-  hearth_sanitize(${name})
+  hearth_sanitize(${name} "${HEARTH_SANITIZE}")
   if(NOT "${HEARTH_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "sanitize|address|undefined|thread")
     target_link_options(${name} PRIVATE LINKER:-z,defs)  # a sanitizer's own symbols come from the server
   endif()
@@ -59,6 +79,11 @@ function(hearth_add_plugin_test name)
   add_executable(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE HEARTH_NO_ENTRY)
   target_link_libraries(${name} PRIVATE Hearth::testing GTest::gtest_main ${CMAKE_DL_LIBS})
-  hearth_sanitize(${name})
+  hearth_precompile(${name} hearth/agent.hpp hearth/testing/host.hpp gtest/gtest.h)
+  if(HEARTH_SANITIZE_TESTS)
+    hearth_sanitize(${name} "${HEARTH_SANITIZE_TESTS}")
+  else()
+    hearth_sanitize(${name} "${HEARTH_SANITIZE}")
+  endif()
   gtest_discover_tests(${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "unit" TIMEOUT 60)
 endfunction()

@@ -43,31 +43,24 @@ class Research : public hearth::Agent {
     m.add("start_once", &Research::start_once, hearth::kIdempotent);
     m.add("result", &Research::result, hearth::kIdempotent);
     m.add("version", &Research::version, hearth::kIdempotent);
+    m.fiber("research", &Research::work);
   }
 
   hearth::Json initial_state() override { return {{"runs", hearth::Json::object()}}; }
 
   std::string start(const std::string& topic, std::optional<int> steps,
                     std::optional<int> step_ms) {
-    const Plan plan = make_plan({topic, steps.value_or(5), step_ms.value_or(1000)});
+    const Order order = checked({topic, steps.value_or(5), step_ms.value_or(1000)});
     check_room();
-    spawn_fiber("research",
-                [this, plan](hearth::FiberContext& fiber) { return work(fiber, plan); });
-    return plan.run;
+    return start_fiber("research", order).id();
   }
 
-  // The fiber is managed: its record knows the key, the order and, at the end, the result. The run
-  // of whoever asked first is in its metadata.
+  // With a key and a record: who asks again gets what there is, however full the agent has become.
   std::string start_once(const std::string& key, const std::string& topic, std::optional<int> steps,
                          std::optional<int> step_ms) {
-    const Order order = {topic, steps.value_or(5), step_ms.value_or(1000)};
-    const Plan plan = make_plan(order);
-    // Who asks again gets what there is, however full it has become.
+    const Order order = checked({topic, steps.value_or(5), step_ms.value_or(1000)});
     if (!inspect_fiber_by_key(key)) check_room();
-    const auto work_on = [this, plan](hearth::FiberContext& fiber) { return work(fiber, plan); };
-    const auto started = start_fiber(
-        "research", work_on, {.idempotency_key = key, .input = order, .metadata = plan.run});
-    return started.record.metadata.get<std::string>();
+    return start_fiber("research", order, {.key = key, .keep_record = true}).id();
   }
 
   hearth::Task<hearth::Json> result(std::string key) {
@@ -75,14 +68,14 @@ class Research : public hearth::Agent {
     check(fiber.has_value(), "no such run", HEARTH_E_NOT_FOUND);
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): looked at above
     const hearth::FiberRecord record = co_await wait_fiber(fiber->id);
+    if (record.status == hearth::FiberStatus::kAborted) co_return progress_of(record.id);
     co_return record.result_as<hearth::Json>();
   }
 
-  // The work itself looks at the status after each step. The stop token of a fiber would do as
-  // well, but would not survive a crash between this and the end of the step.
+  // With this turn, for good: no crash brings the run back.
   bool cancel(const std::string& run) {
     Progress progress = progress_of(run);
-    if (progress.status != "running") return false;
+    if (!cancel_fiber(run, "cancelled by a client")) return false;
     progress.status = "cancelled";
     show(run, progress);
     return true;
@@ -94,29 +87,6 @@ class Research : public hearth::Agent {
 
   std::vector<int> steps(const std::string& run) {
     return sql("SELECT step FROM steps WHERE run = ? ORDER BY rowid", run).rows<int>();
-  }
-
-  // The last checkpoint says where to go on. Without one the work had not begun: nobody has heard
-  // of it yet, unless it is managed, and so was accepted.
-  hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
-    if (fiber.name != "research" || (fiber.snapshot.is_null() && !fiber.managed)) return {};
-    Plan plan;
-    if (fiber.snapshot.is_null()) {
-      // NOLINTBEGIN(bugprone-unchecked-optional-access): looked at above
-      plan = make_plan(hearth::read_json<Order>(fiber.managed->input, "input"));
-      plan.run = fiber.managed->metadata.get<std::string>();
-      // NOLINTEND(bugprone-unchecked-optional-access)
-    } else {
-      plan = hearth::read_json<Plan>(fiber.snapshot, "checkpoint");
-      const Progress shown = progress_of(plan.run);
-      if (shown.status != "running") {
-        if (fiber.managed) settle_fiber(fiber, hearth::FiberOutcome::completed(shown));
-        return {};
-      }
-      plan.progress.recoveries = shown.recoveries + 1;
-    }
-    continue_fiber(fiber, [this, plan](hearth::FiberContext& next) { return work(next, plan); });
-    return {};
   }
 
   // Clients read the state; what they write would not be true.
@@ -135,27 +105,19 @@ class Research : public hearth::Agent {
   };
   static constexpr std::size_t kMostRuns = 1'000;
 
-  // What was asked for.
+  // What was asked for: the input of the fiber.
   struct Order {
     std::string topic;
     int steps = 5;
     int step_ms = 1000;
     HEARTH_FIELDS(topic, steps, step_ms)
   };
-  // The checkpoint: all that is needed to go on.
-  struct Plan {
-    std::string run;
-    Progress progress;
-    int step_ms = 0;
-    HEARTH_FIELDS(run, progress, step_ms)
-  };
-
   // Everything that comes from outside is checked once, here.
-  Plan make_plan(const Order& order) {
+  static Order checked(Order order) {
     check(!order.topic.empty() && order.topic.size() <= 200, "topic: 1 to 200 bytes");
     check(order.steps >= 1 && order.steps <= 10'000, "steps: 1 to 10000");
     check(order.step_ms >= 0 && order.step_ms <= 3'600'000, "step_ms: 0 to 3600000");
-    return {uuid(), {order.topic, 0, order.steps}, order.step_ms};
+    return order;
   }
 
   // For new runs only: one that was accepted goes on.
@@ -163,31 +125,30 @@ class Research : public hearth::Agent {
     check(state().at("runs").size() < kMostRuns, "this agent has had enough runs");
   }
 
-  // stash() commits what was written before it in this turn: a step's row, the state and the
-  // checkpoint are on disk together or not at all. So a crash repeats at most the step that had no
-  // row yet.
-  hearth::Task<Progress> work(hearth::FiberContext& fiber, Plan plan) {
-    Progress& progress = plan.progress;
+  // Called anew after an eviction, a crash and an update, with the same order and the last
+  // checkpoint. stash() commits what was written before it in this turn: a step's row, the state
+  // and the checkpoint are on disk together or not at all. So a crash repeats at most the step that
+  // had no row yet.
+  hearth::Task<Progress> work(Order order, hearth::FiberContext& fiber) {
+    const std::string& run = fiber.id();
+    Progress progress = fiber.snapshot<Progress>().value_or(Progress{order.topic, 0, order.steps});
+    if (state().at("runs").contains(run)) progress.recoveries = progress_of(run).recoveries + 1;
     try {
-      show(plan.run, progress);
-      // Once, before the first step. A continuation has a checkpoint; making it anew would pass for
-      // progress.
-      if (fiber.snapshot().is_null()) fiber.stash(plan);
+      show(run, progress);
       while (progress.completed < progress.total) {
-        co_await sleep(std::chrono::milliseconds(plan.step_ms));  // the research of this example
-        if (progress_of(plan.run).status != "running")
-          co_return progress_of(plan.run);  // cancelled
+        co_await sleep(std::chrono::milliseconds(order.step_ms));  // the research of this example
+        if (fiber.stop_token().stop_requested()) co_return progress_of(run);
         ++progress.completed;
         if (progress.completed == progress.total) progress.status = "completed";
-        sql("INSERT INTO steps VALUES (?, ?, ?)", plan.run, progress.completed,
+        sql("INSERT INTO steps VALUES (?, ?, ?)", run, progress.completed,
             now().time_since_epoch().count());
-        show(plan.run, progress);
-        fiber.stash(plan);
+        show(run, progress);
+        fiber.stash(progress);
       }
     } catch (const std::exception& error) {
-      log.error("run ", plan.run, " failed: ", error.what());
+      log.error("run ", run, " failed: ", error.what());
       progress.status = "failed";
-      show(plan.run, progress);
+      show(run, progress);
     }
     co_return progress;
   }

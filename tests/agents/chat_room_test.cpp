@@ -19,7 +19,7 @@ class ChatRoomTest : public ::testing::Test {
  protected:
   static std::vector<Json> frames(Client& client) {
     std::vector<Json> all;
-    for (const auto& frame : client.received()) all.push_back(Json::parse(frame.payload));
+    for (const auto& frame : client.take_received()) all.push_back(Json::parse(frame.payload));
     return all;
   }
   static void say(Client& client, const std::string& text) {
@@ -33,7 +33,7 @@ TEST_F(ChatRoomTest, WhatOneSaysEverybodyGetsWithNickIdAndTime) {
   auto room = host_.create<ChatRoom>("lobby");
   auto ann = room.connect("nick=ann");
   auto bob = room.connect("nick=bob");
-  static_cast<void>(ann.received());
+  static_cast<void>(ann.take_received());
   say(ann, "hi");
   const Json message = {
       {"type", "message"}, {"id", 1}, {"nick", "ann"}, {"text", "hi"}, {"at", 1767312000000}};
@@ -70,8 +70,8 @@ TEST_F(ChatRoomTest, AWhisperReachesOneAndIsNotKept) {
   auto ann = room.connect("nick=ann");
   auto bob = room.connect("nick=bob");
   auto eve = room.connect("nick=eve");
-  static_cast<void>(ann.received());
-  static_cast<void>(bob.received());
+  static_cast<void>(ann.take_received());
+  static_cast<void>(bob.take_received());
   ann.send(R"({"type":"whisper","to":"bob","text":"psst"})");
   EXPECT_EQ(frames(bob),
             (std::vector<Json>{{{"type", "whisper"}, {"nick", "ann"}, {"text", "psst"}}}));
@@ -86,7 +86,7 @@ TEST_F(ChatRoomTest, BadFramesCostTheirSenderAnErrorAndNobodyElseAnything) {
   auto room = host_.create<ChatRoom>("lobby", {{"max_message_length", 5}});
   auto ann = room.connect("nick=ann");
   auto bob = room.connect("nick=bob");
-  static_cast<void>(ann.received());
+  static_cast<void>(ann.take_received());
   for (const char* const bad :
        {"not json", "[]", R"({"type":"shout","text":"hi"})", R"({"type":"say"})",
         R"({"type":"say","text":"toolong"})", R"({"type":"say","text":5})"}) {

@@ -98,7 +98,7 @@ TEST_F(CounterTest, OtherFramesComeBackUnchanged) {
   client.send("hello");
   client.send_binary(std::string("\0\xff\x01", 3));
   client.send("");
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 3U);
   EXPECT_EQ(frames[0], "hello");
   EXPECT_TRUE(frames[1].binary);

@@ -65,7 +65,8 @@ class DurableAgent : public hearth::Agent {
   hearth::Json begin(const std::string& name, const std::optional<std::string>& key,
                      const Work& work) {
     hearth::FiberOptions options;
-    options.idempotency_key = key;
+    options.key = key;
+    options.keep_record = true;
     options.input = work;
     options.max_retries = work.max_retries;
     options.retry_delay = std::chrono::milliseconds(20);
@@ -81,11 +82,11 @@ class DurableAgent : public hearth::Agent {
   bool resolve(const std::string& id, const hearth::Json& result) {
     return resolve_fiber(id, hearth::FiberOutcome::completed(result));
   }
-  bool retry_one(const std::string& id) { return retry_fiber(id); }
+  bool retry_one(const std::string& id) { return revive_fiber(id); }
   std::uint64_t forget() { return delete_fibers(); }
 
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
-    const auto work = hearth::read_json<Work>(fiber.managed->input, "input");
+    const auto work = hearth::read_json<Work>(fiber.input, "input");
     note("offered " + fiber.name + " " + fiber.reason + " " + std::to_string(fiber.attempt));
     co_await sleep(std::chrono::milliseconds(1));
     if (work.hook == "throw") throw std::runtime_error("the hook failed as asked");
@@ -115,7 +116,7 @@ class DurableAgent : public hearth::Agent {
   }
   std::vector<hearth::QueueItem> items() { return list_queue(); }
   std::vector<hearth::Schedule> schedules() { return list_schedules(); }
-  bool again(const std::string& id) { return retry_queue_item(id) || retry_schedule(id); }
+  bool again(const std::string& id) { return revive_queue_item(id) || revive_schedule(id); }
 
   std::vector<std::string> journal() {
     return sql("SELECT entry FROM journal ORDER BY rowid").rows<std::string>();

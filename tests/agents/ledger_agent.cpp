@@ -1,10 +1,13 @@
 // An agent that keeps books of its durable work, for tests that kill the server: what is done
 // twice, or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
 //
-//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of N steps of M ms: the effect
-//                                                     in the middle of a step, the rows at its end
-//             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a managed fiber with the key RUN;
-//                                                     says whether it was accepted
+//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of hearth.fibers/1 of N steps
+//                                                     of M ms: the effect in the middle of a step,
+//                                                     the rows at its end
+//             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a fiber with the key RUN that
+//                                                     keeps its record; says whether it was
+//                                                     accepted
+//             POST ?brief=RUN&steps=N&ms=M&hook=H     the same without a record
 //             POST ?wait=1                            with the one above: waits, and says the
 //                                                     status and the result
 //             POST ?cancel=RUN                        cancels it
@@ -38,6 +41,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,10 +63,11 @@ class LedgerAgent : public hearth::Agent {
     make_tables();
     if (const auto run = request.query("walk")) {
       const Walk walk = read_walk(request, *run);
-      // The name has all that is needed to begin anew: a fiber without a checkpoint has nothing
-      // else.
-      spawn_fiber(hearth::to_text(hearth::Json(walk)),
-                  [this, walk](hearth::FiberContext& fiber) { return work(fiber, walk); });
+      // The name has all that is needed to begin anew: such a fiber has no input.
+      walk_as_before(walk, hearth::to_text(hearth::Json(walk)), {});
+    } else if (const auto brief = request.query("brief")) {
+      const Walk walk = read_walk(request, *brief);
+      start_fiber("walk", managed_work(walk), {.key = walk.run, .input = walk});
     } else if (const auto managed = request.query("managed")) {
       const Walk walk = read_walk(request, *managed);
       const auto started = start_fiber("walk", managed_work(walk), options_for(walk));
@@ -98,10 +103,10 @@ class LedgerAgent : public hearth::Agent {
     if (walk.hook == "slow") co_await sleep(std::chrono::milliseconds(walk.ms));
     if (walk.hook == "throw" || (walk.hook == "twice" && fiber.attempt == 1))
       throw std::runtime_error("the hook failed as asked");
-    if (fiber.managed)
+    if (fiber.record)
       continue_fiber(fiber, managed_work(walk));
     else
-      continue_fiber(fiber, [this, walk](hearth::FiberContext& next) { return work(next, walk); });
+      walk_as_before(walk, fiber.name, fiber.id);
   }
 
   hearth::Task<void> on_fiber_complete(const hearth::FiberRecord& fiber) override {
@@ -131,6 +136,26 @@ class LedgerAgent : public hearth::Agent {
     // Together with the last step, and with the end of the fiber.
     sql("INSERT INTO finished VALUES (?)", walk.run);
     log.info(walk.run, " is finished");
+  }
+  // As a library does that was built with hearth.fibers/1; `replaces`: the id of the interrupted
+  // fiber that it goes on with.
+  void walk_as_before(const Walk& walk, std::string_view name, std::string_view replaces) {
+    using namespace hearth::detail;
+    Activation& live = activation();
+    const hearth_fibers_v1& table = need(live.tables().earlier_fibers, HEARTH_EXT_FIBERS);
+    FiberRow row;
+    hearth_bytes id = {nullptr, 0};
+    live.check(table.start(live.host(), live.id(), slice(name), slice(replaces), &row.handle, &id),
+               "start");
+    row.id = view(id);
+    row.name = name;
+    if (!replaces.empty()) live.context().recovery->continued = true;
+    const auto all = [this, walk, handle = row.handle,
+                      &table](hearth::FiberContext& fiber) -> hearth::Task<void> {
+      co_await work(fiber, walk);
+      activation().check(table.finish(activation().host(), activation().id(), handle), "finish");
+    };
+    leave_alone(live, begin_fiber<false>(live, fiber_context(live), std::move(row), all));
   }
   hearth::Task<int> walk_for_result(hearth::FiberContext& fiber, Walk walk) {
     co_await work(fiber, walk);
@@ -173,11 +198,12 @@ class LedgerAgent : public hearth::Agent {
   // What a recovered fiber begins with: its checkpoint, or what it was begun with.
   static hearth::Json begin_of(const hearth::RecoveredFiber& fiber) {
     if (!fiber.snapshot.is_null()) return fiber.snapshot;
-    return fiber.managed ? fiber.managed->input : hearth::parse_json(fiber.name);
+    return fiber.record ? fiber.input : hearth::parse_json(fiber.name);
   }
   static hearth::FiberOptions options_for(const Walk& walk) {
     hearth::FiberOptions options;
-    options.idempotency_key = walk.run;
+    options.key = walk.run;
+    options.keep_record = true;
     options.input = hearth::Json(walk);
     return options;
   }

@@ -107,7 +107,7 @@ class ParityAgent : public hearth::Agent {
 
   // ---- fibers
   void spawn(const Work& work) {
-    spawn_fiber("plain", [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); });
+    start_fiber("plain", [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); });
   }
   hearth::Task<std::string> run(Work work) {
     const auto its_steps = [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); };
@@ -115,7 +115,8 @@ class ParityAgent : public hearth::Agent {
   }
   hearth::Json begin(const Work& work) {
     hearth::FiberOptions options;
-    options.idempotency_key = work.key;
+    options.key = work.key;
+    options.keep_record = true;
     options.input = work;
     options.metadata = "of a test";
     options.max_retries = work.max_retries;
@@ -132,7 +133,7 @@ class ParityAgent : public hearth::Agent {
   bool resolve(const std::string& id, const hearth::Json& result) {
     return resolve_fiber(id, hearth::FiberOutcome::completed(result));
   }
-  bool retry_one(const std::string& id) { return retry_fiber(id); }
+  bool retry_one(const std::string& id) { return revive_fiber(id); }
   std::vector<std::string> dead() {
     std::vector<std::string> names;
     for (const auto& fiber : list_dead_fibers())
@@ -149,7 +150,7 @@ class ParityAgent : public hearth::Agent {
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
     Work work;
     work.steps = 3;  // of one without a record, which cannot tell
-    if (fiber.managed) work = hearth::read_json<Work>(fiber.managed->input, "input");
+    if (!fiber.input.is_null()) work = hearth::read_json<Work>(fiber.input, "input");
     note("offered " + fiber.name + " " + fiber.reason + " " + std::to_string(fiber.attempt) +
          " at " + hearth::to_text(fiber.snapshot));
     if (work.hook == "slow") co_await sleep(std::chrono::milliseconds(50));
@@ -185,7 +186,7 @@ class ParityAgent : public hearth::Agent {
     return queue(callback, payload);
   }
   std::vector<hearth::QueueItem> items() { return list_queue(); }
-  bool again(const std::string& id) { return retry_queue_item(id) || retry_schedule(id); }
+  bool again(const std::string& id) { return revive_queue_item(id) || revive_schedule(id); }
 
   // ---- values by key
   // Each step is [what, ...]; the answers.

@@ -218,7 +218,7 @@ class ProbeAgent : public hearth::Agent {
   }
   // A fiber that never ends.
   std::string work() {
-    return spawn_fiber("work", [this](hearth::FiberContext& fiber) { return wait_in(fiber); });
+    return start_fiber("work", [this](hearth::FiberContext& fiber) { return wait_in(fiber); }).id();
   }
   hearth::Json journal() {
     return sql("SELECT entry FROM journal ORDER BY id").rows<std::string>();

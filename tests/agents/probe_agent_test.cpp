@@ -31,15 +31,15 @@ TEST_F(ProbeAgentTest, QueriesDecideHowAConnectionGoes) {
   auto asked = agent_.connect("close=4001");
   EXPECT_EQ(asked.close_code(), 4001U);
   EXPECT_EQ(asked.close_reason(), "asked");
-  EXPECT_EQ(agent_.connect("hello=1").received().at(0), "hello");
+  EXPECT_EQ(agent_.connect("hello=1").take_received().at(0), "hello");
 }
 
 TEST_F(ProbeAgentTest, MessagesWaitForASlowConnect) {
   auto client = agent_.connect("slow_connect=100&hello=1");
   client.send("early");
-  EXPECT_TRUE(client.received().empty());
+  EXPECT_TRUE(client.take_received().empty());
   host_.advance(std::chrono::milliseconds(100));
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0], "hello");
   EXPECT_EQ(frames[1], "early");
@@ -50,7 +50,7 @@ TEST_F(ProbeAgentTest, AMessageThatFailsIsLoggedAndTheClientStays) {
   client.send("throw");
   EXPECT_EQ(host_.log().back(), "error on_message failed: on_message failed as asked");
   client.send("still here");
-  EXPECT_EQ(client.received().at(0), "still here");
+  EXPECT_EQ(client.take_received().at(0), "still here");
 }
 
 TEST_F(ProbeAgentTest, MethodsAnswerOrFailAsTheyAreNamed) {
@@ -94,7 +94,7 @@ TEST_F(ProbeAgentTest, TheJournalKeepsClosesStatesAndEvictions) {
 TEST_F(ProbeAgentTest, ABlobGoesThroughTheDatabaseToTheClient) {
   auto client = agent_.connect();
   EXPECT_EQ(client.call("blob", 300), 300);
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_TRUE(frames[0].binary);
   EXPECT_EQ(frames[0].payload.size(), 300U);

@@ -35,9 +35,9 @@ TEST_F(RemindersTest, ADelayedOneComesInTimeToEveryoneAndIsKept) {
   const std::int64_t due = now() + 1'500;
   const std::string id = make("remind_in", "tea", 1.5);
   host_.advance(milliseconds(1'499));
-  EXPECT_TRUE(client.received().empty());
+  EXPECT_TRUE(client.take_received().empty());
   host_.advance(milliseconds(1));
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 1U);
   const Json fired = {{"text", "tea"}, {"due", due}, {"at", due}};
   Json frame = fired;

@@ -96,7 +96,7 @@ TEST_F(ResearchTest, ARunOfAKeyGoesOnAfterAKillUnderTheSameRecord) {
   host_.advance(milliseconds(300));
   EXPECT_EQ(agent_.call("result", "order-1").at("recoveries"), 1);
   EXPECT_EQ(agent_.call("steps", id), first(5));
-  EXPECT_EQ(agent_.managed_fibers().size(), 1U);
+  EXPECT_EQ(agent_.fiber_records().size(), 1U);
 }
 
 TEST_F(ResearchTest, ACancelledRunOfAKeyEndsWithItsResultAlsoAfterAKill) {
@@ -112,7 +112,7 @@ TEST_F(ResearchTest, EveryClientHearsOfTheProgress) {
   auto client = agent_.connect();
   const std::string id = start("moss", 2, 10);
   host_.advance(milliseconds(20));
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 3U);
   for (int i = 0; i <= 2; ++i) {
     EXPECT_EQ(hearth::parse_json(frames[static_cast<std::size_t>(i)].payload),

@@ -174,10 +174,12 @@ class Versioned : public hearth::Agent {
     return sql("SELECT what FROM farewells ORDER BY rowid").rows<std::string>();
   }
   std::string work(int steps, int ms) {
-    return spawn_fiber("work", [this, steps, ms](hearth::FiberContext& run) {
-      run.stash({{"done", 0}, {"steps", steps}, {"ms", ms}});
-      return steps_of_work(run, 0, steps, ms);
-    });
+    return start_fiber("work",
+                       [this, steps, ms](hearth::FiberContext& run) {
+                         run.stash({{"done", 0}, {"steps", steps}, {"ms", ms}});
+                         return steps_of_work(run, 0, steps, ms);
+                       })
+        .id();
   }
   std::vector<Step> steps() {
     using Row = std::tuple<int, std::string>;

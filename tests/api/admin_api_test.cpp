@@ -277,14 +277,16 @@ TEST_F(AdminApiTest, OneAgentIsShownEvictedAndDestroyed) {
 TEST_F(AdminApiTest, ListsTheClasses) {
   actions_.views = {{.name = "ChatRoom",
                      .segment = "chat-room",
+                     .aliases = {"my-chat"},
                      .version = "1.0.0",
                      .library = "/p/c.so",
                      .refusal = "it is in quarantine",
                      .agents = 3,
                      .live = 1}};
-  EXPECT_EQ(as_admin("GET", "/admin/classes").body,
-            R"({"classes":[{"agents":3,"class":"ChatRoom","library":"/p/c.so","live":1,)"
-            R"("path":"/agents/chat-room","refusal":"it is in quarantine","version":"1.0.0"}]})");
+  EXPECT_EQ(
+      as_admin("GET", "/admin/classes").body,
+      R"({"classes":[{"agents":3,"aliases":["/agents/my-chat"],"class":"ChatRoom","library":"/p/c.so","live":1,)"
+      R"("path":"/agents/chat-room","refusal":"it is in quarantine","version":"1.0.0"}]})");
 }
 
 TEST_F(AdminApiTest, OtherMethodsAndPathsAreRefused) {

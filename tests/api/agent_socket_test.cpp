@@ -43,6 +43,18 @@ TEST_F(AgentSocketTest, LeavesTheNameInTheIdentityAsItStandsInTheUrl) {
             R"({"type":"cf_agent_identity","name":"Room%201","agent":"sampler"})");
 }
 
+TEST_F(AgentSocketTest, KeepsTheIdentityToItselfIfTheClassSaysSo) {
+  start();
+  runtime::ClassSettings settings;
+  settings.send_identity = false;
+  serve("Shy", counter, settings);
+  serve("ShyWithoutState", sampler, settings);
+  Client client = connect("/agents/shy/a");
+  EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":{"count":0}})");
+  EXPECT_EQ(client.read_text(), kMcpServers);
+  EXPECT_EQ(connect("/agents/shy-without-state/a").read_text(), kMcpServers);
+}
+
 TEST_F(AgentSocketTest, SaysNothingByItselfToAClientWithoutTheProtocol) {
   start();
   Client client = connect("/agents/counter/a?protocol=0");
@@ -380,6 +392,7 @@ class NotedSocket final : public net::WebSocket {
   void abort() override {}
   void pause_reading() override { is_paused = true; }
   void resume_reading() override { is_paused = false; }
+  void when_drained(std::function<void()> notice) override { notice(); }
   [[nodiscard]] std::size_t buffered() const override { return 0; }
   [[nodiscard]] bool is_open() const override { return closed_with == 0; }
   [[nodiscard]] std::uint64_t sends() const override { return 0; }

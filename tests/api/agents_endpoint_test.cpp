@@ -336,5 +336,49 @@ TEST_F(AgentsEndpointTest, GoesOnWhenAClientHasLeft) {
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
+// ---- aliases ------------------------------------------------------------------------------------
+
+TEST_F(AgentsEndpointTest, AnAliasLeadsToTheSameAgentAndTheClientIsToldItsClass) {
+  start(2);
+  runtime_->classes().set_aliases({{"tally", "counter"}});
+  Client own = connect("/agents/counter/a");
+  own.greeted();
+  Client alias = connect("/agents/tally/a");
+  EXPECT_NE(alias.read_text().find(R"("name":"a","agent":"counter")"), std::string::npos);
+  alias.greeted();
+  alias.say(R"({"type":"cf_agent_state","state":{"count":5}})");
+  EXPECT_EQ(own.read_text(), R"({"type":"cf_agent_state","state":{"count":5}})");
+}
+
+TEST_F(AgentsEndpointTest, ARequestUnderAnAliasShowsTheTargetAsItWasSent) {
+  start();
+  serve("Looker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return nothing(host, event);
+    const std::string target(host.request(event.call)->target);
+    return host.complete(event.call, std::string_view(target));
+  });
+  runtime_->classes().set_aliases({{"watcher", "looker"}});
+  EXPECT_EQ(get("/agents/watcher/a?x=1").body, "/agents/watcher/a?x=1");
+}
+
+TEST_F(AbsentClassTest, ClientsOfAnAliasComeBackAsTheClassDoesAndStopWhenItIsNoAliasAnyMore) {
+  start();
+  runtime_->classes().set_aliases({{"taster", "sampler"}});
+  EXPECT_EQ(get("/agents/taster/a/teapot").status, 418);
+  const auto served = runtime_->classes().remove("sampler");
+  expect_clients_are_to_come_back("taster");
+  runtime_->classes().put(served);
+  EXPECT_EQ(get("/agents/taster/a/teapot").status, 418);
+  runtime_->classes().set_aliases({});
+  EXPECT_EQ(get("/agents/taster/a").status, 400);
+  EXPECT_EQ(close_of("/agents/taster/a").close_code(), 4404);
+}
+
+TEST_F(AgentsEndpointTest, AnAliasBelowAnAgentMeansASubAgentToo) {
+  start();
+  runtime_->classes().set_aliases({{"tally", "counter"}});
+  EXPECT_EQ(close_of("/agents/sampler/a/sub/tally/b").close_code(), 4404);
+}
+
 }  // namespace
 }  // namespace hearth::api::testing

@@ -81,11 +81,11 @@ class ApiFixture : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     data_.emplace(*std::move(opened));
     std::vector<runtime::ShardLoop*> shards;
-    std::vector<boost::asio::io_context*> contexts;
+    std::vector<net::NetLoop> net_loops;
     for (unsigned i = 0; i < loop_count; ++i) {
       loops_.push_back(std::make_unique<runtime::AsioLoop>(clock_));
       shards.push_back(loops_.back().get());
-      contexts.push_back(&loops_.back()->context());
+      net_loops.push_back({loops_.back()->context(), loops_.back()->turn_end()});
     }
     runtime::RuntimeOptions options;
     options.state_frame = protocol::state_frame;
@@ -105,7 +105,7 @@ class ApiFixture : public ::testing::Test {
     api_ =
         std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
     for (const auto& loop : loops_) loop->start();
-    auto listening = net::HttpServer::listen(net_options_, contexts, *api_,
+    auto listening = net::HttpServer::listen(net_options_, net_loops, *api_,
                                              {logger_, metrics_, runtime_->client_memory()});
     ASSERT_TRUE(listening) << listening.error().message;
     server_ = *std::move(listening);

@@ -21,5 +21,16 @@ TEST(NamesTest, RefusesClassNamesThatAreNot) {
     EXPECT_FALSE(is_class_name(name)) << name;
 }
 
+TEST(NamesTest, AliasesAreWhatClientsAskForAsItIs) {
+  for (const char* alias : {"a", "assistant", "my-chat", "my--chat", "v2", "a-1"})
+    EXPECT_TRUE(is_class_alias(alias)) << alias;
+  EXPECT_TRUE(is_class_alias(std::string(kMaxClassNameBytes, 'x')));
+  using std::string_literals::operator""s;
+  for (const std::string& alias :
+       {""s, "."s, ".."s, "a/b"s, "-a"s, "a-"s, "-"s, "1a"s, "My-chat"s, "myChat"s, "my_chat"s,
+        "a b"s, "a%20b"s, "a\0"s, "\xC3\xA4"s, std::string(kMaxClassNameBytes + 1, 'x')})
+    EXPECT_FALSE(is_class_alias(alias)) << alias;
+}
+
 }  // namespace
 }  // namespace hearth

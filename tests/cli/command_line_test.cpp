@@ -67,6 +67,14 @@ TEST(CommandLineTest, ConfigTakesTheFlagsOfServe) {
   EXPECT_NE(mistake({"config", "--supervised"}), "no mistake");
 }
 
+TEST(CommandLineTest, DevServesTheBuildWithTheFlagsOfServe) {
+  const auto dev = std::get<DevCommand>(parse({"dev", "--data", "dev", "--listen", "[::1]:0"}));
+  EXPECT_EQ(dev.data, "dev");
+  EXPECT_EQ(dev.child_arguments,
+            (std::vector<std::string>{"serve", "--data", "dev", "--listen", "[::1]:0", "--plugins",
+                                      "build/plugins"}));
+}
+
 TEST(CommandLineTest, TheChildOfASupervisorGetsAllArgumentsButThat) {
   const ServeCommand serve = parse_serve({"--data", "d", "--supervised", "--shards", "3"});
   EXPECT_TRUE(serve.supervised);

@@ -93,6 +93,11 @@ TEST_F(ConfigCommandTest, OneClassIsFoundHoweverItIsSpelled) {
   EXPECT_EQ(line_of(answer(command_).text, "idle_timeout"), "idle_timeout 1m default");
 }
 
+TEST_F(ConfigCommandTest, AliasesAreAListWithTheLineThatTheyBeginIn) {
+  put("classes/room.yaml", "class: ChatRoom\naliases:\n  - chat\n  - my-room\n");
+  EXPECT_EQ(line_of(answer(command_).text, "aliases"), "aliases chat, my-room classes/room.yaml:3");
+}
+
 TEST_F(ConfigCommandTest, JsonHasTheSame) {
   command_.json = true;
   command_.log_level = LogLevel::kWarn;

@@ -23,6 +23,8 @@ class ClassFileTest : public ConfigFilesTest {};
 
 TEST_F(ClassFileTest, EveryKeyReachesItsField) {
   const ClassConfig read = class_c(R"(
+aliases: [assistant, "my-chat"]
+send_identity: false
 idle_timeout: 20ms
 evict_grace: 3s
 durability: process
@@ -36,6 +38,7 @@ fibers:
   recovery_timeout: 3s
   max_attempts: 4
   max_recoveries: 5
+  max_crashes: 6
   retry_base: 20ms
   max_running: 6
   keep_completed: 7s
@@ -58,6 +61,8 @@ options:
   b: "1"
 )");
   const ClassSettings& config = read.settings;
+  EXPECT_EQ(config.aliases, (std::vector<std::string>{"assistant", "my-chat"}));
+  EXPECT_FALSE(config.send_identity);
   EXPECT_EQ(config.idle_timeout, milliseconds(20));
   EXPECT_EQ(config.evict_grace, seconds(3));
   EXPECT_EQ(config.durability, Durability::kProcess);
@@ -74,6 +79,7 @@ options:
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4);
   EXPECT_EQ(config.fibers.max_recoveries, 5);
+  EXPECT_EQ(config.fibers.max_crashes, 6);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
   EXPECT_EQ(config.managed.keep_completed, seconds(7));
@@ -96,19 +102,35 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"idle_timeout", "20ms"},          {"evict_grace", "3s"},
-      {"durability", "power"},           {"limits.max_value", "4KiB"},
-      {"limits.max_sql", "5KiB"},        {"limits.max_variables", "6"},
-      {"limits.sql_time", "7s"},         {"limits.max_events", "8"},
-      {"fibers.recovery_timeout", "3s"}, {"fibers.max_attempts", "4"},
-      {"fibers.max_recoveries", "0"},    {"fibers.retry_base", "20ms"},
-      {"fibers.max_running", "6"},       {"fibers.keep_completed", "7s"},
-      {"fibers.keep_failed", "8h"},      {"fibers.max_records", "9"},
-      {"schedules.timeout", "10s"},      {"schedules.max_schedules", "11"},
-      {"schedules.max_running", "12"},   {"queue.timeout", "13s"},
-      {"queue.max_items", "14"},         {"kv.max_keys", "15"},
-      {"kv.max_value", "16KiB"},         {"kv.max_total", "17KiB"},
-      {"keep_alive_interval", "15s"},    {"options.a", "1"},
+      {"aliases", "[assistant]"},
+      {"send_identity", "false"},
+      {"idle_timeout", "20ms"},
+      {"evict_grace", "3s"},
+      {"durability", "power"},
+      {"limits.max_value", "4KiB"},
+      {"limits.max_sql", "5KiB"},
+      {"limits.max_variables", "6"},
+      {"limits.sql_time", "7s"},
+      {"limits.max_events", "8"},
+      {"fibers.recovery_timeout", "3s"},
+      {"fibers.max_attempts", "4"},
+      {"fibers.max_recoveries", "0"},
+      {"fibers.max_crashes", "0"},
+      {"fibers.retry_base", "20ms"},
+      {"fibers.max_running", "6"},
+      {"fibers.keep_completed", "7s"},
+      {"fibers.keep_failed", "8h"},
+      {"fibers.max_records", "9"},
+      {"schedules.timeout", "10s"},
+      {"schedules.max_schedules", "11"},
+      {"schedules.max_running", "12"},
+      {"queue.timeout", "13s"},
+      {"queue.max_items", "14"},
+      {"kv.max_keys", "15"},
+      {"kv.max_value", "16KiB"},
+      {"kv.max_total", "17KiB"},
+      {"keep_alive_interval", "15s"},
+      {"options.a", "1"},
   };
   for (const auto& [key, value] : keys) {
     const std::size_t dot = key.find('.');
@@ -137,6 +159,8 @@ TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
 
 TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   const ClassSettings config = class_c("").settings;
+  EXPECT_TRUE(config.aliases.empty());
+  EXPECT_TRUE(config.send_identity);
   EXPECT_EQ(config.idle_timeout, seconds(60));
   EXPECT_EQ(config.evict_grace, seconds(0));
   EXPECT_EQ(config.durability, Durability::kProcess);
@@ -155,6 +179,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.fibers.keep_dead, hours(24 * 7));
   EXPECT_EQ(config.fibers.max_attempts, 10);
   EXPECT_EQ(config.fibers.max_recoveries, 1000);
+  EXPECT_EQ(config.fibers.max_crashes, 2);
   EXPECT_EQ(config.fibers.recovery_timeout, minutes(1));
   EXPECT_EQ(config.fibers.retry_base, seconds(1));
   EXPECT_EQ(config.fibers.max_running, 1000U);
@@ -191,6 +216,22 @@ TEST_F(ClassFileTest, ANameThatNoClassCanHaveIsRefused) {
   EXPECT_EQ(class_mistake("class: ../up\n"),
             "classes/c.yaml:1:8: class: expected a name of up to 64 letters, digits, _ and -, the "
             "first a letter or _, found \"../up\"");
+}
+
+TEST_F(ClassFileTest, AnAliasIsASegmentThatClientsCanAskFor) {
+  EXPECT_EQ(class_mistake("class: c\naliases:\n  - my-chat\n  - MyChat\n"),
+            "classes/c.yaml:4:5: aliases: expected a list of URL segments such as [\"my-chat\"] "
+            "(lower-case letters, digits and -), found \"MyChat\"");
+  EXPECT_EQ(class_mistake("class: c\naliases: my-chat\n"),
+            "classes/c.yaml:2:10: aliases: expected a list of URL segments such as [\"my-chat\"] "
+            "(lower-case letters, digits and -), found \"my-chat\"");
+}
+
+TEST_F(ClassFileTest, AnAliasLeadsToOneClassOnce) {
+  EXPECT_EQ(class_mistake("class: c\naliases: [d, c]\n"),
+            "classes/c.yaml:2:14: aliases: \"c\" already leads to the class \"c\"");
+  EXPECT_EQ(class_mistake("class: c\naliases: [d, d]\n"),
+            "classes/c.yaml:2:14: aliases: \"d\" already leads to the class \"c\"");
 }
 
 TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {

@@ -126,6 +126,26 @@ TEST_F(LoadConfigTest, TwoSpellingsOfOneClassAreOneClass) {
   EXPECT_FALSE(load_config(std::nullopt, path(""), first_letter));
 }
 
+TEST_F(LoadConfigTest, AnAliasOfAnotherClassesSegmentIsAMistakeWhicheverFileIsReadFirst) {
+  const auto lower = [](std::string_view name) {
+    return name == "Room" ? std::string("room") : std::string(name);
+  };
+  put("classes/a.yaml", "class: Room\naliases: [chat, hall]\n");
+  put("classes/b.yaml", "class: lobby\naliases: [entry, room, chat]\n");
+  put("classes/c.yaml", "class: hall\n");
+  const ClassFilesResult read = load_class_files(path("classes"), true, lower);
+  ASSERT_FALSE(read);
+  ASSERT_EQ(read.error().size(), 3U);
+  const auto line = [&](std::size_t i) { return to_string(read.error()[i]); };
+  EXPECT_EQ(line(0), path("classes/b.yaml").native() +
+                         ":2:18: aliases: \"room\" already leads to the class \"Room\"");
+  EXPECT_EQ(line(1), path("classes/b.yaml").native() +
+                         ":2:24: aliases: \"chat\" already leads to the class \"Room\"");
+  EXPECT_EQ(line(2), path("classes/c.yaml").native() +
+                         ":1:8: class: \"hall\" is an alias of the class \"Room\" in \"" +
+                         path("classes/a.yaml").native() + "\": remove one of the two");
+}
+
 TEST_F(LoadConfigTest, TwoFilesForOneClassNameBoth) {
   put("server.yaml", "");
   put("classes/a.yaml", "class: c\n");

@@ -16,6 +16,7 @@ DOCUMENTS = ("README.md", "plugin-api/README.md")
 WHOLE = {
     ("README.md", "class Counter : public hearth::Agent {"): "counter.cpp",
     ("README.md", "// client.mjs"): "readme-client.mjs",
+    ("plugin-api/README.md", "// greet.mjs"): "greet.mjs",
     ("plugin-api/README.md", "// night_watch.cpp"): "night_watch.cpp",
     ("plugin-api/README.md", "TEST(NightWatchTest"): "night_watch_test.cpp",
     ("plugin-api/README.md", "// east-gate.mjs"): "east-gate.mjs",
@@ -23,19 +24,18 @@ WHOLE = {
 
 # What a fragment leaves out, around it.
 FRAGMENTS = {
-    ("README.md", "work(hearth::FiberContext& fiber, Plan plan)"): """
+    ("README.md", "work(Order order, hearth::FiberContext& fiber)"): """
 class Research : public hearth::Agent {
-  struct Plan {
-    int completed = 0;
-    int total = 0;
-    HEARTH_FIELDS(completed, total)
+  struct Order {
+    std::string topic;
+    int steps = 5;
+    HEARTH_FIELDS(topic, steps)
   };
-  hearth::Task<void> one_step(Plan plan);
+  hearth::Task<void> one_step(Order order, int step);
 @};""",
     ("README.md", 'schedule(hearth::Cron("0 9'): """
 class Mailer : public hearth::Agent {
   hearth::Task<void> charge(std::string order) {
-    auto work = [](hearth::FiberContext&) { return 1; };
 @  }
 };""",
     ("README.md", 'm.add("status"'): """
@@ -44,6 +44,7 @@ class Research : public hearth::Agent {
   static void methods(hearth::Methods<Research>& m) {
 @  }
 };""",
+    ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
@@ -52,7 +53,6 @@ class Till : public hearth::Agent {
     std::string id;
     HEARTH_FIELDS(id)
   };
-  hearth::Task<hearth::Json> pay(hearth::FiberContext& fiber, Order order);
 @};""",
     ("plugin-api/README.md", "static constexpr unsigned schema_version"): "@};",
     ("plugin-api/README.md", "hearth::Methods<Shop>& m"): """
@@ -60,6 +60,9 @@ class Shop : public hearth::Agent {
   hearth::Task<hearth::Json> order(std::string key);
   int prices();
   void tip();
+@};""",
+    ("plugin-api/README.md", "hearth::EventStream events(request)"): """
+class Clock : public hearth::Agent {
 @};""",
     ("plugin-api/README.md", 'request.method() != "DELETE"'): """
 class Passing : public hearth::Agent {

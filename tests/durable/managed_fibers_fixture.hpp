@@ -82,7 +82,7 @@ class ManagedFibersFixture : public ::testing::Test {
     }
     std::optional<Json> body;
     if (fiber && managed_->is_managed(fiber->id)) {
-      body = *parse_json("{" + managed_->begin_recovery(fiber->id) + "}");
+      body = *parse_json("{" + managed_->begin_recovery(fiber->id).json + "}");
     }
     database_->commit();
     return body;

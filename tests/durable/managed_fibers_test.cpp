@@ -161,7 +161,7 @@ TEST_F(ManagedFibersTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
   wanted.retry_max_ms = UINT64_MAX;
   EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
-  wanted.policy = static_cast<SettledKey>(3);
+  wanted.policy = static_cast<SettledKey>(4);
   EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
 }
 

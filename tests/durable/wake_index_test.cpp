@@ -49,6 +49,22 @@ TEST_F(WakeIndexTest, P2_WhoWasWorkingIsDueAtOnceAfterARestart) {
   EXPECT_EQ(index.due(5'000), kA);
 }
 
+TEST_F(WakeIndexTest, P2_WhoWaitsForAnotherVersionIsDueWhenItsClassChangesAndAfterARestart) {
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {false, kNextVersion});
+    index.look_again(kA, kNextVersion);
+    EXPECT_EQ(index.due(5'000), std::nullopt);
+    index.hurry("Another", 5'000);
+    EXPECT_EQ(index.due(5'000), std::nullopt);
+    index.hurry("Worker", 5'000);
+    EXPECT_EQ(index.due(5'000), kA);
+  }
+  WakeIndex index(rows_);
+  index.load(6'000, all, random_);
+  EXPECT_EQ(index.due(6'000), kA);
+}
+
 TEST_F(WakeIndexTest, P2_ManyWhoWereWorkingAreDueOneAfterTheOtherInNoOrder) {
   constexpr std::int64_t kAgents = 1'000;
   {

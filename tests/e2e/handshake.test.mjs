@@ -1,6 +1,8 @@
 // What a client is told when it connects.
 
 import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { connect, freshName, openSocket, versions } from "./clients.mjs";
@@ -9,7 +11,12 @@ import { startServer } from "./server.mjs";
 const limits = { timeout: 15_000 };
 let server;
 before(async () => {
-  server = await startServer();
+  server = await startServer(async (directory) => {
+    await mkdir(path.join(directory, "classes"));
+    await writeFile(path.join(directory, "classes/counter.yaml"), "class: counter\naliases: [assistant]\n");
+    await writeFile(path.join(directory, "classes/chat-room.yaml"), "class: chat-room\nsend_identity: false\n");
+    return { config: "classes: classes\n" };
+  });
 });
 after(async () => {
   await server?.dispose();
@@ -48,6 +55,47 @@ for (const version of versions) {
       const { client } = connect(t, version, server, { agent: "Counter", name });
       await client.ready;
       assert.equal(client.name, encodeURIComponent(name));
+    });
+
+    test("an alias leads to the agent of the class, also after a reconnection", limits, async (t) => {
+      const name = freshName("alias");
+      const changes = [];
+      const { client, identities, opens } = connect(t, version, server, {
+        agent: "assistant",
+        name,
+        onIdentityChange: (...change) => changes.push(change),
+      });
+      await client.ready;
+      assert.equal(client.agent, "counter");
+      assert.equal(await client.call("increment"), 1);
+      client.reconnect();
+      await opens.waitForCount(2);
+      await identities.waitForCount(2);
+      assert.deepEqual(identities.entries, [[name, "counter"], [name, "counter"]]);
+      assert.deepEqual(changes, []);
+
+      const own = connect(t, version, server, { agent: "Counter", name });
+      await own.client.ready;
+      assert.equal(await own.client.call("increment"), 2);
+      assert.equal(await client.call("get"), 2);
+
+      const answer = await version.agentFetch({ agent: "assistant", name, host: server.host, protocol: "http" });
+      assert.deepEqual(await answer.json(), { count: 2 });
+    });
+
+    test("a class that keeps its identity to itself sends its state all the same", limits, async (t) => {
+      const { client, identities, frames, updates } = connect(t, version, server, {
+        agent: "ChatRoom",
+        name: freshName("shy"),
+      });
+      await frames.waitFor((frame) => frame.includes("cf_agent_mcp_servers"));
+      assert.equal(client.identified, false);
+      assert.deepEqual(identities.entries, []);
+      assert.deepEqual(
+        frames.entries.slice(0, 2).map((frame) => JSON.parse(frame).type),
+        ["cf_agent_state", "cf_agent_mcp_servers"],
+      );
+      await updates.waitForCount(1);
     });
   });
 }

@@ -244,21 +244,21 @@ TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
 // ends.
 TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   Loops loops(1);
-  asio::io_context& loop = *loops.all()[0];
+  asio::io_context& loop = loops.all()[0].context;
   asio::ip::tcp::acceptor acceptor(loop, {asio::ip::make_address("127.0.0.1"), 0});
   RawClient client(acceptor.local_endpoint().port());
   Events<int> ended;
   std::optional<LoopShare> share;
   loops.run_on(0, [&] {
-    share.emplace(loop, 0, options_, 5ms, supplies(), [&ended] { ended.add(1); });
+    share.emplace(loops.all()[0], 0, options_, 5ms, supplies(), [&ended] { ended.add(1); });
     TcpSocket socket(loop.get_executor());
     acceptor.accept(socket);
     HttpRequest request;
     request.method = "GET";
     request.target = "/";
     request.headers = {{"Sec-WebSocket-Key", std::string(200, 'k')}};  // more than Beast takes
-    open_web_socket(*share, make_tcp_stream(std::move(socket), share->buffers), request,
-                    on_upgrade(request));
+    open_web_socket(*share, make_tcp_stream(std::move(socket), share->buffers, share->turn_end),
+                    request, on_upgrade(request));
   });
   EXPECT_EQ(client.read_reply(false).status, 400);
   client.end_sending();

@@ -1,5 +1,7 @@
 #include "net/byte_stream.hpp"
 
+#include "net/net_loop.hpp"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
@@ -18,8 +20,8 @@ namespace {
 // A wire that does what the test says.
 class ScriptedStream final : public ByteStream {
  public:
-  ScriptedStream(asio::io_context& loop, BufferPool& pool)
-      : ByteStream(loop.get_executor(), pool) {}
+  ScriptedStream(const NetLoop& loop, BufferPool& pool)
+      : ByteStream(loop.context.get_executor(), pool, loop.turn_end) {}
 
   // The peer sends, or ends its side, or the connection breaks.
   void peer_says(std::string_view bytes) {
@@ -130,9 +132,11 @@ class ByteStreamTest : public ::testing::Test {
   using Sends = std::vector<std::string>;
 
   asio::io_context loop_{1};
+  TurnEnd turn_end_{[this](std::function<void()> task) { asio::post(loop_, std::move(task)); }};
   ClientMemory memory_{std::size_t{1} << 20};
   BufferPool pool_{memory_};
-  std::shared_ptr<ScriptedStream> stream_ = std::make_shared<ScriptedStream>(loop_, pool_);
+  std::shared_ptr<ScriptedStream> stream_ =
+      std::make_shared<ScriptedStream>(NetLoop{loop_, turn_end_}, pool_);
   std::string into_;
   std::optional<std::string> got_;
   error_code error_;
@@ -181,7 +185,7 @@ TEST_F(ByteStreamTest, GatheringIsBoundedInTurns) {
   asio::post(loop_, go_on);
   settle();
   ASSERT_GE(stream_->sent.size(), 2U) << "everything waited for the last append";
-  for (const std::string& each : stream_->sent) EXPECT_LE(each.size(), ByteStream::kMostHops + 3U);
+  for (const std::string& each : stream_->sent) EXPECT_LE(each.size(), TurnEnd::kMostTurns + 3U);
 }
 
 TEST_F(ByteStreamTest, GatheringIsBoundedInBytes) {
@@ -400,6 +404,33 @@ TEST(BufferPoolTest, LendsWhatCameBackAndKeepsNothingLarge) {
   again.assign(1'000'000, 'x');
   pool.give(std::move(again));
   EXPECT_LT(pool.take().capacity(), 1'000'000U);
+}
+
+TEST_F(ByteStreamTest, TellsWhenMostHasLeft) {
+  std::vector<std::string> told;
+  const auto tell_at = [&](std::size_t bytes, const char* name) {
+    stream_->when_drained(bytes, [&told, name] { told.emplace_back(name); });
+  };
+  stream_->make_room(0);
+  tell_at(0, "nothing waits");
+  EXPECT_TRUE(told.empty()) << "never inside the call";
+  settle();
+  stream_->append("0123456789");
+  stream_->flush();
+  tell_at(4, "four");
+  tell_at(0, "none");
+  tell_at(10, "ten");
+  settle();
+  EXPECT_EQ(told, Sends({"nothing waits", "ten"}));
+  stream_->make_room(6);
+  settle();
+  EXPECT_EQ(told.back(), "four");
+  stream_->abort();
+  settle();
+  EXPECT_EQ(told, Sends({"nothing waits", "ten", "four", "none"}));
+  tell_at(0, "closed");
+  settle();
+  EXPECT_EQ(told.back(), "closed");
 }
 
 }  // namespace

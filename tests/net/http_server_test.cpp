@@ -236,7 +236,7 @@ TEST_F(HttpServerTest, ALoopThatStandsStillTakesNoConnectionsFromTheOthers) {
   for (const std::size_t stands : {0U, 1U}) {
     std::promise<void> standing;
     std::promise<void> go_on;
-    asio::post(*loops_->all()[stands], [&] {
+    asio::post(loops_->all()[stands].context, [&] {
       standing.set_value();
       go_on.get_future().wait();
     });

@@ -341,6 +341,36 @@ TEST_F(HttpSessionTest, AStreamThatNobodyReadsIsBounded) {
   EXPECT_EQ(notices.wait(), "cut");
 }
 
+TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
+  constexpr std::size_t kPiece = 20'000;
+  constexpr std::size_t kPieces = 200;
+  options_.send_queue = 100'000;
+  Events<std::string> notices;
+  hold_requests();
+  start();
+  RawClient client(port(), 32 * 1024);
+  client.send(get("/"));
+  auto exchange = exchanges_.wait();
+  exchange->on_abort([&notices] { notices.add("cut"); });
+  exchange->when_drained([&notices] { notices.add("drained"); });
+  EXPECT_EQ(notices.wait(), "drained") << "nothing is streamed yet";
+  exchange->start({});
+  std::thread writer([&] {
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      exchange->write(std::string(kPiece, 'x'));
+      exchange->when_drained([&notices] { notices.add("drained"); });
+      if (notices.wait() != "drained") return;
+    }
+    exchange->finish();
+  });
+  const Reply answer = client.read_reply();
+  writer.join();
+  EXPECT_EQ(answer.body.size(), kPiece * kPieces);
+  EXPECT_EQ(notices.count(), kPieces + 1);
+  exchange->when_drained([&notices] { notices.add("over"); });
+  EXPECT_EQ(notices.wait(), "over");
+}
+
 TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
   options_.rate_window = 100ms;
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {

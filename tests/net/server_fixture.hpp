@@ -59,7 +59,9 @@ class Loops {
   explicit Loops(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       loops_.push_back(std::make_unique<asio::io_context>(1));
-      pointers_.push_back(loops_.back().get());
+      turn_ends_.push_back(std::make_unique<TurnEnd>(
+          [&loop = *loops_.back()](std::function<void()> task) { asio::post(loop, task); }));
+      net_loops_.push_back({*loops_.back(), *turn_ends_.back()});
       guards_.push_back(asio::make_work_guard(*loops_.back()));
       threads_.emplace_back([&loop = *loops_.back()] { loop.run(); });
     }
@@ -70,7 +72,7 @@ class Loops {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  [[nodiscard]] const std::vector<asio::io_context*>& all() const { return pointers_; }
+  [[nodiscard]] const std::vector<NetLoop>& all() const { return net_loops_; }
 
   // Runs `call` on a loop's thread and waits for it.
   template <class Call>
@@ -92,7 +94,8 @@ class Loops {
 
  private:
   std::vector<std::unique_ptr<asio::io_context>> loops_;
-  std::vector<asio::io_context*> pointers_;
+  std::vector<std::unique_ptr<TurnEnd>> turn_ends_;
+  std::vector<NetLoop> net_loops_;
   std::vector<asio::executor_work_guard<asio::io_context::executor_type>> guards_;
   std::vector<std::thread> threads_;
 };

@@ -50,12 +50,13 @@ class PresentRuntime final : public extensions::AgentDirectory {
 class Process {
  public:
   Process(const fs::path& directory, std::shared_ptr<const runtime::AgentClass> agent_class,
-          ManualLoop& loop, Logger& logger, PresentRuntime& present)
+          ManualLoop& loop, Logger& logger, Random& random, PresentRuntime& present)
       : loop_(loop), present_(present) {
     auto opened = storage::DataDirectory::open(directory);
     data_.emplace(std::move(opened.value()));
     runtime::RuntimeOptions options;
     options.state_frame = [](std::string_view json) { return std::string(json); };
+    options.random = &random;
     std::array<runtime::ShardLoop*, 1> loops{&loop};
     runtime_ =
         std::make_unique<runtime::Runtime>(loops, *data_, logger, metrics_, std::move(options));
@@ -98,7 +99,7 @@ class Process {
 class RealWorld final : public parity::World {
  public:
   RealWorld() {
-    process_.emplace(directory(), load(PARITY_LIBRARY), loop_, logger_, present_);
+    process_.emplace(directory(), load(PARITY_LIBRARY), loop_, logger_, random_, present_);
     wake(watched_);
   }
   ~RealWorld() override { process_.reset(); }
@@ -131,7 +132,7 @@ class RealWorld final : public parity::World {
     ++lives_;
     fs::copy(before, directory(), fs::copy_options::recursive);
     process_.reset();
-    process_.emplace(directory(), class_, loop_, logger_, present_);
+    process_.emplace(directory(), class_, loop_, logger_, random_, present_);
   }
   void evict() override {
     process_->shard().evict({"ParityAgent", "a"});

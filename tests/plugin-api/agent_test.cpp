@@ -400,6 +400,29 @@ TEST_F(AgentTest, AGraceLetsOnEvictFinishButNotForLonger) {
   EXPECT_EQ(Hooks::seen.back(), "evict 2");
 }
 
+class Counting : public hearth::Agent {
+ public:
+  int count() { return ++count_; }
+
+ protected:
+  template <class T>
+  static void count_methods(hearth::Methods<T>& m) {
+    m.add("count", &T::count);
+  }
+
+ private:
+  int count_ = 0;
+};
+
+class Turnstile : public Counting {
+ public:
+  static void methods(hearth::Methods<Turnstile>& m) {
+    count_methods(m);
+    m.add("open", &Turnstile::open);
+  }
+  std::string open() { return "open " + std::to_string(count()); }
+};
+
 class FailsToStart : public hearth::Agent {
  public:
   Task<void> on_start() override {
@@ -424,7 +447,7 @@ TEST_F(AgentTest, HooksThatAreNotOverriddenAreKnown) {
   static_assert(hearth::detail::class_table<Worker>("W", "1").flags == 0);
   auto client = agent_.connect();
   client.send("into the void");
-  EXPECT_TRUE(client.received().empty());
+  EXPECT_TRUE(client.take_received().empty());
   EXPECT_EQ(agent_.request("GET").status, 404U);
   client.close();
   EXPECT_EQ(agent_.clients(), 0U);
@@ -447,6 +470,13 @@ TEST_F(AgentTest, AResultForAnUnknownTokenIsIgnored) {
   auto& activation = agent_.as<Worker>().activation();
   activation.definition().on_result(&activation, &result);
   EXPECT_EQ(agent_.call("who"), "nobody");
+}
+
+TEST(InheritedMethodsTest, ABaseListsItsOwnForEachClass) {
+  hearth::testing::Host host;
+  auto agent = host.create<Turnstile>("a");
+  EXPECT_EQ(agent.call("count"), 1);
+  EXPECT_EQ(agent.call("open"), "open 2");
 }
 
 }  // namespace

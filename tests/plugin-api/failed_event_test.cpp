@@ -5,9 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using std::chrono::milliseconds;
@@ -54,7 +58,7 @@ class Failing : public hearth::Agent {
 
   void begin() {
     auto work = [this](FiberContext&) -> Task<void> { co_await sleep(std::chrono::hours(1)); };
-    spawn_fiber("work", std::move(work));
+    start_fiber("work", std::move(work));
   }
 
  private:
@@ -117,7 +121,7 @@ TEST_P(FailedEventTest, AnInterruptedFiberIsOfferedAgain) {
 
 TEST_P(FailedEventTest, AnEndIsToldAgain) {
   handler_failures_left = 1;
-  agent().start_fiber("work", [](FiberContext&) { return 1; });
+  agent().start_fiber("work", [](FiberContext&) { return 1; }, {.keep_record = true});
   host_.advance(seconds(10));
   EXPECT_EQ(attempted, Lines({"complete", "complete"}));
 }
@@ -134,6 +138,84 @@ TEST_P(FailedEventTest, AStateIsRejected) {
   client.set_state(5);
   EXPECT_EQ(client.errors(), Lines({"State update rejected"}));
   EXPECT_EQ(agent_.state(), Json());
+}
+
+// ---- on_error -----------------------------------------------------------------------------------
+
+// Everything fails, and is told.
+class Broken : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Broken>& m) {
+    m.add("now", &Broken::now_failing);
+    m.add("later", &Broken::later);
+    m.add("no", &Broken::no);
+    m.add("begin", &Broken::begin);
+    m.callback("tick", &Broken::now_failing);
+    m.fiber("work", &Broken::work);
+  }
+  void now_failing() { throw std::runtime_error("broken"); }
+  Task<void> later() {
+    co_await sleep(milliseconds(1));
+    now_failing();
+  }
+  void no() { throw hearth::Error(HEARTH_E_FORBIDDEN, "not you"); }
+  void begin(std::string what) {
+    if (what == "fiber") start_fiber("work");
+    if (what == "schedule")
+      schedule(seconds(0), "tick", {}, {.retry = hearth::RetryOptions{.max_attempts = 1}});
+    if (what == "after") after_turn([this] { now_failing(); });
+  }
+  Task<void> work(FiberContext& /*fiber*/) {
+    now_failing();
+    return {};
+  }
+  Task<void> on_message(hearth::Connection /*client*/, hearth::Message /*message*/) override {
+    no();
+    return {};
+  }
+  Task<hearth::Response> on_request(const hearth::Request& /*request*/) override {
+    now_failing();
+    return hearth::Response();
+  }
+  void on_error(std::string_view where, const std::exception_ptr& error) override {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+      told.push_back(std::string(where) + ": " + known.what());
+    }
+    if (told.size() > 7) throw std::runtime_error("enough");
+  }
+  Lines told;
+};
+
+TEST(OnErrorTest, HearsOfWhatIsNoAnswerAndChangesNothing) {
+  Host host;
+  auto agent = host.create<Broken>("a");
+  auto client = agent.connect();
+  const auto& told = agent.as<Broken>().told;
+  const auto fails = [&](const char* method) {
+    const auto call = client.start(method);
+    host.advance(milliseconds(1));
+    return call.error();
+  };
+  EXPECT_EQ(fails("now"), "broken");
+  EXPECT_EQ(fails("later"), "broken");
+  EXPECT_EQ(fails("no"), "not you");
+  client.send("hello");
+  EXPECT_EQ(agent.request("GET").status, 500U);
+  client.call("begin", "fiber");
+  client.call("begin", "schedule");
+  host.advance(seconds(1));
+  client.call("begin", "after");
+  host.advance(milliseconds(0));
+  EXPECT_EQ(told,
+            Lines({"now: broken", "later: broken", "on_message: not you", "on_request: broken",
+                   "work: broken", "tick: broken", "after_turn(): broken"}));
+  EXPECT_EQ(fails("now"), "broken") << "though on_error throws";
+  const auto said = std::ranges::find_if(host.log(), [](const std::string& line) {
+    return line.find("on_error failed: enough") != std::string::npos;
+  });
+  EXPECT_NE(said, host.log().end());
 }
 
 }  // namespace

@@ -107,27 +107,32 @@ class Fibers : public hearth::Agent {
     co_return Json{{"value", value}, {"caller", caller() ? caller()->id() : "none"}};
   }
 
-  // ---- spawn_fiber
+  // ---- start_fiber
   std::string spawn(int ms) {
-    return spawn_fiber("slow", [this, ms](FiberContext& fiber) { return slow(fiber, ms); });
+    return start_fiber("slow", [this, ms](FiberContext& fiber) { return slow(fiber, ms); }).id();
   }
   std::string spawn_failing(bool late) {
-    return spawn_fiber("failing", [this, late](FiberContext&) -> Task<void> {
-      if (late) co_await sleep(milliseconds(10));
-      throw std::runtime_error("nobody waits");
-    });
+    return start_fiber("failing",
+                       [this, late](FiberContext&) -> Task<void> {
+                         if (late) co_await sleep(milliseconds(10));
+                         throw std::runtime_error("nobody waits");
+                       })
+        .id();
   }
   std::string spawn_done() {
-    return spawn_fiber("done", [](FiberContext& fiber) { fiber.stash(1); });
+    return start_fiber("done", [](FiberContext& fiber) { fiber.stash(1); }).id();
   }
   std::string spawn_until_stopped() {
-    return spawn_fiber("patient", [this](FiberContext& fiber) -> Task<void> {
-      while (!fiber.stop_token().stop_requested()) co_await sleep(milliseconds(10));
-    });
+    return start_fiber("patient",
+                       [this](FiberContext& fiber) -> Task<void> {
+                         while (!fiber.stop_token().stop_requested())
+                           co_await sleep(milliseconds(10));
+                       })
+        .id();
   }
   bool cancel(const std::string& id) { return cancel_fiber(id); }
   void forever() {
-    spawn_fiber("forever", [](FiberContext&) -> Task<void> {
+    start_fiber("forever", [](FiberContext&) -> Task<void> {
       const Note note("frame");
       co_await std::suspend_always();
     });
@@ -135,12 +140,14 @@ class Fibers : public hearth::Agent {
 
   // ---- stash
   std::string ambient(std::string text, int ms) {
-    return spawn_fiber("ambient", [this, text, ms](FiberContext&) -> Task<void> {
-      stash(text + " 1");
-      co_await sleep(milliseconds(ms));
-      co_await stash_soon(text + " 2");
-      co_await sleep(milliseconds(ms));
-    });
+    return start_fiber("ambient",
+                       [this, text, ms](FiberContext&) -> Task<void> {
+                         stash(text + " 1");
+                         co_await sleep(milliseconds(ms));
+                         co_await stash_soon(text + " 2");
+                         co_await sleep(milliseconds(ms));
+                       })
+        .id();
   }
   void stash_here() { stash(1); }
   void stash_after_fiber() {
@@ -161,9 +168,9 @@ class Fibers : public hearth::Agent {
     co_await run_fiber("writer", work);
   }
   void names(const std::string& name) {
-    spawn_fiber(name, [](FiberContext&) {});
+    start_fiber(name, [](FiberContext&) {});
   }
-  bool revive(const std::string& id) { return retry_fiber(id); }
+  bool revive(const std::string& id) { return revive_fiber(id); }
 
  protected:
   Task<int> slow(FiberContext& fiber, int ms) {

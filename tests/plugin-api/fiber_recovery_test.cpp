@@ -46,12 +46,12 @@ class Recovers : public Fibers {
     if (how == "drop") co_return;
     if (how == "late") co_await sleep(milliseconds(5));
     if (how == "other name") {
-      spawn_fiber("another", [this](FiberContext& next) { return slow(next, 10); });
+      start_fiber("another", [this](FiberContext& next) { return slow(next, 10); });
       co_return;
     }
     if (how == "same name" || how == "late") {
-      spawn_fiber(fiber.name, [this](FiberContext& next) { return go_on(next); });
-      spawn_fiber(fiber.name, [this](FiberContext& next) { return go_on(next); });
+      start_fiber(fiber.name, [this](FiberContext& next) { return go_on(next); });
+      start_fiber(fiber.name, [this](FiberContext& next) { return go_on(next); });
       co_return;
     }
     if (how == "awaited") {
@@ -116,7 +116,7 @@ TEST_F(RecoveryTest, AnInterruptedFiberIsOfferedWithAllThatIsKnown) {
 TEST_F(RecoveryTest, ACheckpointAsDeepAsAllowedComesBack) {
   Json deep = 1;
   for (int i = 0; i < hearth::kMaxJsonDepth; ++i) deep = Json::array({std::move(deep)});
-  agent_.as<Recovers>().spawn_fiber("deep", [deep](FiberContext& fiber) -> Task<void> {
+  agent_.as<Recovers>().start_fiber("deep", [deep](FiberContext& fiber) -> Task<void> {
     fiber.stash(deep);
     co_await std::suspend_always();
   });
@@ -136,11 +136,11 @@ TEST_F(RecoveryTest, ARecoveredFiberThatWasNotContinuedIsGoneForGood) {
   EXPECT_EQ(offered.size(), 1U);
 }
 
-TEST_F(RecoveryTest, AContinuationTakesTheRowAndTheCheckpointOver) {
+TEST_F(RecoveryTest, AContinuationGoesOnUnderTheSameIdWithTheCheckpoint) {
   const std::string id = interrupt();
   agent_.wake();
   ASSERT_EQ(agent_.fibers().size(), 1U);
-  EXPECT_NE(agent_.fibers()[0].id, id);
+  EXPECT_EQ(agent_.fibers()[0].id, id);
   EXPECT_EQ(agent_.fibers()[0].snapshot, R"({"step":1})");
   EXPECT_EQ(agent_.as<Recovers>().begun_with, std::vector<Json>({{{"step", 1}}}));
   host_.advance(milliseconds(50));
@@ -196,7 +196,7 @@ TEST_F(RecoveryTest, RunningFibersAreNotOffered) {
 
 TEST_F(RecoveryTest, AllAreOfferedOldestFirst) {
   for (const char* const name : {"one", "two", "three"}) {
-    agent_.as<Recovers>().spawn_fiber(
+    agent_.as<Recovers>().start_fiber(
         name, [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
   }
   agent_.kill();
@@ -231,10 +231,9 @@ TEST_F(RecoveryTest, AFiberThatStashesAndDiesIsGivenUpAfterAThousandRecoveries) 
   EXPECT_EQ(offered.size(), 1'000U);
   ASSERT_EQ(agent_.fibers().size(), 1U);
   EXPECT_TRUE(agent_.fibers()[0].dead);
-  EXPECT_EQ(
-      agent_.sql("SELECT recoveries, last_error FROM cf_agents_runs"),
-      Json::parse(
-          R"([[1000, "recovered as often as fibers.max_recoveries allows, and interrupted once more"]])"));
+  EXPECT_EQ(agent_.fibers()[0].recoveries, 1'000);
+  EXPECT_EQ(agent_.fibers()[0].last_error,
+            "recovered as often as fibers.max_recoveries allows, and interrupted once more");
   EXPECT_TRUE(agent_.as<Recovers>().revive(agent_.fibers()[0].id));
   host_.advance(seconds(0));
   EXPECT_EQ(offered.size(), 1'001U);
@@ -263,7 +262,7 @@ TEST_F(RecoveryTest, AGivenUpFiberIsKeptAndRecoveredAfterRetry) {
   ASSERT_EQ(agent_.fibers().size(), 1U);
   EXPECT_TRUE(agent_.fibers()[0].dead);
   EXPECT_EQ(offered.size(), 10U);
-  EXPECT_EQ(agent_.sql("SELECT dead, last_error FROM cf_agents_runs"),
+  EXPECT_EQ(agent_.sql("SELECT dead, error FROM cf_agents_fibers"),
             Json::parse(R"([[1, "not now"]])"));
   EXPECT_FALSE(agent_.as<Recovers>().revive("no such id"));
   EXPECT_TRUE(agent_.as<Recovers>().revive(id));

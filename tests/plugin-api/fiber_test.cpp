@@ -210,13 +210,14 @@ TEST_F(FiberTest, AnEndThatOnlyTheEvictionCausedKeepsTheRow) {
   EXPECT_TRUE(agent_.fibers().at(0).interrupted());
 }
 
-TEST_F(FiberTest, WithoutTheHookInterruptedFibersAreDroppedWithAWarning) {
+TEST_F(FiberTest, WithoutTheHookAFunctionThatIsNotListedWaitsForAVersionThatKnowsIt) {
   agent_.call("spawn", 10);
   agent_.kill();
   host_.advance(seconds(0));  // nobody touches the agent
   EXPECT_TRUE(agent_.is_live());
-  EXPECT_TRUE(agent_.fibers().empty());
-  EXPECT_TRUE(agent_.steps().back().starts_with("fiber:recovery:skipped")) << agent_.steps().back();
+  ASSERT_EQ(agent_.fibers().size(), 1U);
+  EXPECT_TRUE(agent_.fibers()[0].interrupted());
+  EXPECT_TRUE(agent_.steps().back().starts_with("fiber:unknown")) << agent_.steps().back();
 }
 
 }  // namespace

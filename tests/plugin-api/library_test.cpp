@@ -167,7 +167,7 @@ TEST_F(EchoCTest, EchoesFramesAndCountsThem) {
   EXPECT_EQ(client.state(), Json({{"echoed", 0}}));
   client.send("hello");
   client.send_binary(std::string("\0\x01", 2));
-  const auto frames = client.received();
+  const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0], "hello");
   EXPECT_EQ(frames[1].payload, std::string("\0\x01", 2));

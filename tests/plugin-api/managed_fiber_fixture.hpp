@@ -66,7 +66,8 @@ class Manager : public hearth::Agent {
   }
 
   // Begins work that takes 3 steps of 10 ms and gives {"steps": 3}.
-  StartedFiber begin(const FiberOptions& options = {}, const std::string& name = "work") {
+  StartedFiber begin(FiberOptions options = {}, const std::string& name = "work") {
+    options.keep_record = true;
     return start_fiber(name, [this](FiberContext& fiber) { return work(fiber, 0); }, options);
   }
   // Fails `failures_left` times.
@@ -76,7 +77,7 @@ class Manager : public hearth::Agent {
       if (failures_left-- > 0) throw std::runtime_error("broken");
       return "worked";
     };
-    return start_fiber("flaky", flaky, {.max_retries = max_retries});
+    return start_fiber("flaky", flaky, {.keep_record = true, .max_retries = max_retries});
   }
 
   Task<Json> wait(std::string id) {
@@ -115,9 +116,8 @@ class Manager : public hearth::Agent {
     std::uint64_t removed = 0;
     const auto filter = hearth::detail::to_fiber_filter(interrupted_too());
     const auto& live = activation();
-    live.check(
-        hearth::detail::managed_table(live).remove(live.host(), live.id(), &filter, &removed),
-        "remove");
+    live.check(hearth::detail::fiber_table(live).remove(live.host(), live.id(), &filter, &removed),
+               "remove");
     co_return removed + delete_fibers();
   }
 
@@ -133,7 +133,7 @@ class Manager : public hearth::Agent {
       outcome.metadata = "changed";
       settle_fiber(fiber, outcome);
     }
-    if (how == "spawn") spawn_fiber(fiber.name, [](FiberContext&) {});
+    if (how == "spawn") start_fiber(fiber.name, [](FiberContext&) {});
     if (how == "continue" || how == "slow")
       continue_fiber(fiber, [this](FiberContext& next) { return go_on(next); });
   }

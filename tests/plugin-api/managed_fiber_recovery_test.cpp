@@ -19,16 +19,16 @@ class ManagedFiberRecoveryTest : public ManagedFiberFixture {};
 // ---- recovery -----------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecoveryTest, AnInterruptedFiberIsOfferedWithItsRecord) {
-  const std::string id = interrupt({.idempotency_key = "k", .input = "in", .metadata = "meta"});
+  const std::string id = interrupt({.key = "k", .input = "in", .metadata = "meta"});
   agent_.wake();
   ASSERT_EQ(offered.size(), 1U);
   EXPECT_EQ(offered[0].id, id);
   EXPECT_EQ(offered[0].reason, "interrupted");
   EXPECT_EQ(offered[0].snapshot, 1);
-  EXPECT_EQ(offered[0].managed->status, FiberStatus::kRecovering);
-  EXPECT_EQ(offered[0].managed->key, "k");
-  EXPECT_EQ(offered[0].managed->input, "in");
-  EXPECT_EQ(offered[0].managed->metadata, "meta");
+  EXPECT_EQ(offered[0].record->status, FiberStatus::kRecovering);
+  EXPECT_EQ(offered[0].key, "k");
+  EXPECT_EQ(offered[0].input, "in");
+  EXPECT_EQ(offered[0].metadata, "meta");
 }
 
 TEST_F(ManagedFiberRecoveryTest, AContinuationKeepsTheIdAndTheCheckpoint) {
@@ -38,7 +38,7 @@ TEST_F(ManagedFiberRecoveryTest, AContinuationKeepsTheIdAndTheCheckpoint) {
   EXPECT_EQ(inspect(id)->snapshot, 1);
   host_.advance(milliseconds(20));
   EXPECT_EQ(inspect(id)->result.at("id"), id);
-  EXPECT_EQ(done, Lines({"step 1", "step 2", "step 3"}));
+  EXPECT_EQ(done, Lines({"step 1", "asked for 1", "step 2", "step 3"}));
 }
 
 TEST_F(ManagedFiberRecoveryTest, AKillInsideTheHookOffersItAgain) {
@@ -99,53 +99,47 @@ TEST_F(ManagedFiberRecoveryTest, AHookThatFailsTooOftenLeavesADeadOneThatCanBeRe
   EXPECT_EQ(dead[0].status, FiberStatus::kError);
   EXPECT_EQ(dead[0].error, "not now");
   EXPECT_EQ(manager().list_dead_fibers().size(), 1U);
-  EXPECT_TRUE(manager().retry_fiber(id));
-  EXPECT_FALSE(manager().retry_fiber(id));
+  EXPECT_TRUE(manager().revive_fiber(id));
+  EXPECT_FALSE(manager().revive_fiber(id));
   host_.advance(milliseconds(20));
   EXPECT_EQ(offered.size(), 11U);
   EXPECT_EQ(offered.back().attempt, 1);
   EXPECT_EQ(inspect(id)->status, FiberStatus::kCompleted);
 }
 
-TEST_F(ManagedFiberRecoveryTest, AllDeadFibersAreListedOfEitherKind) {
+TEST_F(ManagedFiberRecoveryTest, AllDeadFibersAreListedWithARecordOrWithout) {
   hook_failures = 99'999;
-  for (int i = 0; i < 101; ++i)
-    manager().spawn_fiber("plain " + std::to_string(i),
-                          [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
   const std::string id = interrupt();
+  for (int i = 0; i < 101; ++i)
+    manager().start_fiber("plain " + std::to_string(i),
+                          [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
+  agent_.kill();
   host_.advance(minutes(300));
   const auto dead = manager().list_dead_fibers();
   ASSERT_EQ(dead.size(), 102U);
-  EXPECT_EQ(dead.front().name, "plain 0");
+  EXPECT_EQ(dead.front().name, "plain 100");
   EXPECT_EQ(dead.front().attempts, 10);
   EXPECT_EQ(dead.front().last_error, "not now");
-  EXPECT_FALSE(dead.front().managed);
   EXPECT_EQ(dead.back().id, id);
   EXPECT_EQ(dead.back().snapshot, 1);
   EXPECT_EQ(dead.back().last_error, "not now");
-  EXPECT_TRUE(dead.back().managed);
 }
 
-TEST_F(ManagedFiberRecoveryTest, WithoutTheHookAnInterruptedOneIsKept) {
-  class Plain : public hearth::Agent {};
-  auto plain = host_.create<Plain>("p");
-  auto forever = [](FiberContext&) -> Task<void> { co_await std::suspend_always(); };
-  const std::string id = plain.as<Plain>().start_fiber("forever", forever).record.id;
-  plain.kill();
+TEST_F(ManagedFiberRecoveryTest, AHookThatDoesNothingKeepsARecordOnlyOfOneThatWantsIt) {
+  how = "nothing";
+  const auto forever = [](FiberContext&) -> Task<void> { co_await std::suspend_always(); };
+  const std::string kept = manager().start_fiber("kept", forever, {.keep_record = true}).id();
+  const std::string brief = manager().start_fiber("brief", forever).id();
+  agent_.kill();
   host_.advance(seconds(0));
-  EXPECT_EQ(plain.as<Plain>().inspect_fiber(id)->status, FiberStatus::kInterrupted);
+  EXPECT_EQ(inspect(kept)->status, FiberStatus::kInterrupted);
+  EXPECT_FALSE(inspect(brief));
 }
 
-TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheManagedFiberOfTheHook) {
+TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheFiberOfTheHook) {
   RecoveredFiber other;
   other.id = "other";
   EXPECT_THROW(manager().settle_fiber(other, FiberOutcome::completed()), hearth::Error);
-  how = "completed";
-  manager().spawn_fiber("plain",
-                        [](FiberContext&) -> Task<void> { co_await std::suspend_always(); });
-  agent_.kill();
-  agent_.wake();
-  EXPECT_EQ(agent_.fibers().at(0).last_error, "this fiber is not managed: it has no outcome");
 }
 
 // ---- several at once ----------------------------------------------------------------------------

@@ -23,8 +23,7 @@ class ManagedFiberTest : public ManagedFiberFixture {};
 // ---- acceptance ---------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, IsAcceptedAsPendingAndRunsToItsStoredResult) {
-  const StartedFiber started =
-      manager().begin({.idempotency_key = "k", .input = {{"n", 1}}, .metadata = "m"});
+  const StartedFiber started = manager().begin({.key = "k", .input = {{"n", 1}}, .metadata = "m"});
   EXPECT_TRUE(started.accepted);
   EXPECT_EQ(started.record.status, FiberStatus::kPending);
   EXPECT_EQ(started.record.id.size(), 36U);
@@ -44,35 +43,34 @@ TEST_F(ManagedFiberTest, IsAcceptedAsPendingAndRunsToItsStoredResult) {
 }
 
 TEST_F(ManagedFiberTest, TheSameKeyOrIdIsAcceptedOnce) {
-  const StartedFiber first = manager().begin({.idempotency_key = "k"});
-  const StartedFiber second = manager().begin({.idempotency_key = "k"});
+  const StartedFiber first = manager().begin({.key = "k"});
+  const StartedFiber second = manager().begin({.key = "k"});
   EXPECT_FALSE(second.accepted);
   EXPECT_EQ(second.record.id, first.record.id);
   EXPECT_EQ(second.record.status, FiberStatus::kRunning);
   EXPECT_TRUE(manager().begin({.id = "mine"}).accepted);
   EXPECT_FALSE(manager().begin({.id = "mine"}).accepted);
   host_.advance(milliseconds(30));
-  EXPECT_FALSE(manager().begin({.idempotency_key = "k"}).accepted);
+  EXPECT_FALSE(manager().begin({.key = "k"}).accepted);
   EXPECT_EQ(done.size(), 6U);  // two fibers of three steps
 }
 
 TEST_F(ManagedFiberTest, TheSameKeyWithOtherWorkIsAConflict) {
-  manager().begin({.idempotency_key = "k", .input = 1});
-  EXPECT_EQ(status_of({.idempotency_key = "k", .input = 2}), HEARTH_E_CONFLICT);
-  EXPECT_EQ(status_of({.idempotency_key = "k", .input = 1}, "other"), HEARTH_E_CONFLICT);
-  EXPECT_EQ(status_of({.idempotency_key = "k", .input = 1, .metadata = "may differ"}), HEARTH_OK);
+  manager().begin({.key = "k", .input = 1});
+  EXPECT_EQ(status_of({.key = "k", .input = 2}), HEARTH_E_CONFLICT);
+  EXPECT_EQ(status_of({.key = "k", .input = 1}, "other"), HEARTH_E_CONFLICT);
+  EXPECT_EQ(status_of({.key = "k", .input = 1, .metadata = "may differ"}), HEARTH_OK);
   manager().begin({.id = "mine"});
-  EXPECT_EQ(status_of({.id = "mine", .idempotency_key = "k", .input = 1}), HEARTH_E_INVALID);
+  EXPECT_EQ(status_of({.id = "mine", .key = "k", .input = 1}), HEARTH_E_INVALID);
 }
 
 TEST_F(ManagedFiberTest, ASettledKeyIsJoinedRejectedOrReplaced) {
-  const std::string id = manager().begin({.idempotency_key = "k"}).record.id;
-  EXPECT_EQ(status_of({.idempotency_key = "k", .policy = FiberPolicy::kReject}), HEARTH_OK);
+  const std::string id = manager().begin({.key = "k"}).record.id;
+  EXPECT_EQ(status_of({.key = "k", .policy = FiberPolicy::kReject}), HEARTH_OK);
   host_.advance(milliseconds(30));
-  EXPECT_EQ(status_of({.idempotency_key = "k", .policy = FiberPolicy::kReject}), HEARTH_E_CONFLICT);
-  EXPECT_EQ(manager().begin({.idempotency_key = "k"}).record.id, id);
-  const StartedFiber next =
-      manager().begin({.idempotency_key = "k", .policy = FiberPolicy::kReplace});
+  EXPECT_EQ(status_of({.key = "k", .policy = FiberPolicy::kReject}), HEARTH_E_CONFLICT);
+  EXPECT_EQ(manager().begin({.key = "k"}).record.id, id);
+  const StartedFiber next = manager().begin({.key = "k", .policy = FiberPolicy::kReplace});
   EXPECT_TRUE(next.accepted);
   EXPECT_NE(next.record.id, id);
   EXPECT_EQ(inspect(id), std::nullopt);
@@ -81,14 +79,14 @@ TEST_F(ManagedFiberTest, ASettledKeyIsJoinedRejectedOrReplaced) {
 TEST_F(ManagedFiberTest, BlankIdsKeysAndBadOptionsAreRefused) {
   EXPECT_EQ(status_of({.id = ""}), HEARTH_E_INVALID);
   EXPECT_EQ(status_of({.id = "  "}), HEARTH_E_INVALID);
-  EXPECT_EQ(status_of({.idempotency_key = ""}), HEARTH_E_INVALID);
-  EXPECT_EQ(status_of({.idempotency_key = "\t"}), HEARTH_E_INVALID);
+  EXPECT_EQ(status_of({.key = ""}), HEARTH_E_INVALID);
+  EXPECT_EQ(status_of({.key = "\t"}), HEARTH_E_INVALID);
   EXPECT_EQ(status_of({.max_retries = -1}), HEARTH_E_INVALID);
   EXPECT_EQ(status_of({.retry_delay = milliseconds(0)}), HEARTH_E_INVALID);
   EXPECT_EQ(status_of({.retry_delay = seconds(2), .max_retry_delay = seconds(1)}),
             HEARTH_E_INVALID);
   EXPECT_EQ(status_of({}, ""), HEARTH_E_INVALID);
-  EXPECT_EQ(agent_.managed_fibers(), Json::array());
+  EXPECT_EQ(agent_.fiber_records(), Json::array());
 }
 
 TEST_F(ManagedFiberTest, WhatTheHostRefusesIsAnErrorOfTheCaller) {
@@ -104,7 +102,8 @@ TEST_F(ManagedFiberTest, ResultsMayBeAnythingThatJsonHolds) {
     int number;
   };
   const auto result = [&](auto function) {
-    const std::string id = manager().start_fiber("plain", function).record.id;
+    const std::string id =
+        manager().start_fiber("plain", function, {.keep_record = true}).record.id;
     return inspect(id)->result;
   };
   EXPECT_EQ(result([](FiberContext&) { return std::string("text"); }), "text");
@@ -112,11 +111,16 @@ TEST_F(ManagedFiberTest, ResultsMayBeAnythingThatJsonHolds) {
   EXPECT_EQ(result([](FiberContext&) { return std::optional<int>(); }), nullptr);
   EXPECT_EQ(result([](FiberContext&) {}), nullptr);
   EXPECT_FALSE(hearth::detail::kIsResult<Special>);
-  EXPECT_EQ(manager().start_fiber("odd", [](FiberContext&) { return Unwritable(); }).record.status,
-            FiberStatus::kPending);
+  EXPECT_EQ(
+      manager()
+          .start_fiber("odd", [](FiberContext&) { return Unwritable(); }, {.keep_record = true})
+          .record.status,
+      FiberStatus::kPending);
   EXPECT_EQ(manager().list_fibers({.name = "odd"}).at(0).error, "cannot be written");
-  const std::string id =
-      manager().start_fiber("bad", [](FiberContext&) { return std::string("\xff"); }).record.id;
+  const std::string id = manager()
+                             .start_fiber("bad", [](FiberContext&) { return std::string("\xff"); },
+                                          {.keep_record = true})
+                             .record.id;
   EXPECT_EQ(inspect(id)->status, FiberStatus::kError);
   EXPECT_EQ(inspect(id)->error, "a slice has a length but no bytes, or a text is not UTF-8");
 }
@@ -163,7 +167,7 @@ TEST_F(ManagedFiberTest, WhoWaitsForRecoveredWorkIsReleasedByItsEnd) {
   EXPECT_FALSE(wait.done());
   host_.advance(milliseconds(20));
   EXPECT_EQ(wait.value().at("status"), "completed");
-  EXPECT_EQ(done, Lines({"step 1", "step 2", "step 3"}));
+  EXPECT_EQ(done, Lines({"step 1", "asked for 1", "step 2", "step 3"}));
 }
 
 TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
@@ -185,7 +189,7 @@ TEST_F(ManagedFiberTest, ARecordThatIsDeletedBeforeItsEndWasToldReleasesWhoWaits
   EXPECT_EQ(told, Lines()) << "it came too late to be told";
   ASSERT_TRUE(wait.done());
   EXPECT_EQ(wait.value().at("status"), "interrupted");
-  EXPECT_EQ(agent_.managed_fibers().size(), 0U);
+  EXPECT_EQ(agent_.fiber_records().size(), 0U);
 }
 
 TEST_F(ManagedFiberTest, ARecordThatIsReplacedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
@@ -210,7 +214,7 @@ TEST_F(ManagedFiberTest, ARecordThatWentByAnotherHandIsAnErrorForWhoWaits) {
   host_.advance(milliseconds(50));
   EXPECT_EQ(clear.value(), 1);
   ASSERT_TRUE(wait.done());
-  EXPECT_EQ(wait.error(), "the record of this managed fiber was removed");
+  EXPECT_EQ(wait.error(), "the record of this fiber was removed");
 }
 
 TEST_F(ManagedFiberTest, ADeletionLeavesThoseWhoWaitForWorkThatRunsAlone) {
@@ -253,7 +257,7 @@ TEST_F(ManagedFiberTest, ACancelledFiberIsAskedToStopAndMayDoSoInPeace) {
     done.emplace_back("stopped");
   };
   const std::string id =
-      manager().start_fiber("patient", patient, {.idempotency_key = "k"}).record.id;
+      manager().start_fiber("patient", patient, {.key = "k", .keep_record = true}).record.id;
   host_.advance(milliseconds(20));
   EXPECT_TRUE(manager().cancel_fiber_by_key("k"));
   EXPECT_FALSE(manager().cancel_fiber_by_key("k"));
@@ -311,7 +315,7 @@ TEST_F(ManagedFiberTest, InALaterInstanceARetryIsOfferedToTheHook) {
   ASSERT_EQ(offered.size(), 1U);
   EXPECT_EQ(offered[0].id, id);
   EXPECT_EQ(offered[0].reason, "retry");
-  EXPECT_EQ(offered[0].managed->failures, 1);
+  EXPECT_EQ(offered[0].record->failures, 1);
 }
 
 TEST_F(ManagedFiberTest, ACancelEndsTheRetries) {
@@ -353,7 +357,7 @@ TEST_F(ManagedFiberTest, AnEndThatAKillKeptFromBeingHeardIsToldByTheNextInstance
 // ---- records ------------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberTest, RecordsAreFoundByKeyAndListedNewestFirst) {
-  const std::string a = manager().begin({.idempotency_key = "a"}, "x").record.id;
+  const std::string a = manager().begin({.key = "a"}, "x").record.id;
   host_.advance(milliseconds(30));
   const auto later = manager().now();
   const std::string b = manager().begin({}, "y").record.id;
@@ -370,7 +374,7 @@ TEST_F(ManagedFiberTest, RecordsAreFoundByKeyAndListedNewestFirst) {
   EXPECT_EQ(ids({.before = later}), Lines({a}));
   EXPECT_EQ(ids({.after = b}), Lines({a}));
   EXPECT_EQ(ids({.limit = 1}), Lines({b}));
-  EXPECT_EQ(agent_.call("records"), Json({agent_.managed_fibers()[1], agent_.managed_fibers()[0]}));
+  EXPECT_EQ(agent_.call("records"), Json({agent_.fiber_records()[1], agent_.fiber_records()[0]}));
 }
 
 TEST_F(ManagedFiberTest, OnlySettledRecordsAreDeleted) {
@@ -379,13 +383,13 @@ TEST_F(ManagedFiberTest, OnlySettledRecordsAreDeleted) {
   manager().begin();
   EXPECT_EQ(manager().delete_fibers({.statuses = {FiberStatus::kRunning}}), 0U);
   EXPECT_EQ(manager().delete_fibers(), 1U);
-  EXPECT_EQ(agent_.managed_fibers().size(), 1U);
+  EXPECT_EQ(agent_.fiber_records().size(), 1U);
 }
 
 TEST_F(ManagedFiberTest, TheEndOfTheAgentFreesFunctionsThatWaitForARetry) {
   const auto captured = std::make_shared<int>(1);
   auto failing = [captured](FiberContext&) { throw std::runtime_error("broken"); };
-  manager().start_fiber("failing", failing, {.max_retries = 1});
+  manager().start_fiber("failing", failing, {.keep_record = true, .max_retries = 1});
   EXPECT_EQ(captured.use_count(), 3);  // here, in `failing`, and kept
   agent_.evict();
   EXPECT_EQ(captured.use_count(), 2);

@@ -113,7 +113,7 @@ class Mortal : public hearth::Agent {
     set_state({{"a", 1}});
     sql("CREATE TABLE notes (text TEXT)");
     held_ = keep_alive();
-    spawn_fiber("work", [this](hearth::FiberContext& fiber) { return work(fiber); });
+    start_fiber("work", [this](hearth::FiberContext& fiber) { return work(fiber); });
   }
   std::string end() {
     destroy();

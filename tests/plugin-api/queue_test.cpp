@@ -110,8 +110,8 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   EXPECT_EQ(dead[0].last_error, "no route");
 
   delivery_failures_left = 0;
-  EXPECT_TRUE(mailer().retry_queue_item(item.id));
-  EXPECT_FALSE(mailer().retry_queue_item(item.id));
+  EXPECT_TRUE(mailer().revive_queue_item(item.id));
+  EXPECT_FALSE(mailer().revive_queue_item(item.id));
   host_.advance(seconds(0));
   EXPECT_EQ(sent.back(), "tries a");
   EXPECT_EQ(agent_.queue(), Json::array());

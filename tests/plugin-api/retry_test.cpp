@@ -68,12 +68,12 @@ class Trier : public hearth::Agent {
     co_await retry(work);
   }
   // Refused by the call itself, not by the wait for it.
-  void check_options(int attempts, int base, int most) {
+  Task<void> check_options(int attempts, int base, int most) {
     RetryOptions options;
     options.max_attempts = attempts;
     options.base_delay = milliseconds(base);
     options.max_delay = milliseconds(most);
-    static_cast<void>(retry([] {}, options));
+    return retry([] {}, options);
   }
 
   std::vector<int> tried;

@@ -368,10 +368,10 @@ TEST_F(ScheduleTest, ACallbackOfALaterVersionIsWaitedFor) {
 TEST_F(ScheduleTest, AMissingOneIsDueAtOnceAfterRetry) {
   const Schedule schedule = planner().schedule(seconds(0), "later");
   host_.advance(seconds(10));
-  EXPECT_TRUE(planner().retry_schedule(schedule.id));
-  EXPECT_FALSE(planner().retry_schedule(schedule.id));
+  EXPECT_TRUE(planner().revive_schedule(schedule.id));
+  EXPECT_FALSE(planner().revive_schedule(schedule.id));
   EXPECT_EQ(planner().get_schedule(schedule.id)->state, ScheduleState::kWaiting);
-  EXPECT_FALSE(planner().retry_schedule("no such id"));
+  EXPECT_FALSE(planner().revive_schedule("no such id"));
 }
 
 // ---- looking and changing -----------------------------------------------------------------------

@@ -28,6 +28,8 @@ class Radio : public hearth::Agent {
     m.add("louder", &Radio::louder);
     m.add("put", &Radio::put);
     m.add("look", &Radio::look);
+    m.add("forget", &Radio::unset_state);
+    m.add("forget_and_undo", &Radio::forget_and_undo);
     m.add("attach", &Radio::attach);
     m.add("attach_nested", &Radio::attach_nested);
     m.add("attached", &Radio::attached);
@@ -69,6 +71,13 @@ class Radio : public hearth::Agent {
   }
   void put(Json next) { set_state(next); }
   Json look() { return state(); }
+  Json forget_and_undo() {
+    {
+      const auto undone = transaction();
+      unset_state();
+    }
+    return state();
+  }
   void attach(Json value) { caller()->set_attachment(value); }
   void attach_nested(int levels) {
     Json value;
@@ -192,9 +201,9 @@ TEST_F(StateTest, TagsSelectConnections) {
   EXPECT_EQ(agent_.call("find", "two"), true);
   EXPECT_EQ(agent_.call("find", "blue"), false);
   agent_.call("whisper", "blue", Json({{"a", 1}}));
-  EXPECT_EQ(one.received().at(0), R"({"a":1})");
-  EXPECT_EQ(two.received().size(), 1U);
-  EXPECT_TRUE(three.received().empty());
+  EXPECT_EQ(one.take_received().at(0), R"({"a":1})");
+  EXPECT_EQ(two.take_received().size(), 1U);
+  EXPECT_TRUE(three.take_received().empty());
   EXPECT_TRUE(one.start("tag_late").failed());
 }
 
@@ -202,10 +211,10 @@ TEST_F(StateTest, ABroadcastReachesAllButTheExceptions) {
   auto one = agent_.connect();
   auto two = agent_.connect();
   one.call("shout", "hey", true);
-  EXPECT_TRUE(one.received().empty());
-  EXPECT_EQ(two.received().at(0), "hey");
+  EXPECT_TRUE(one.take_received().empty());
+  EXPECT_EQ(two.take_received().at(0), "hey");
   one.call("shout", "all", false);
-  EXPECT_EQ(one.received().size(), 1U);
+  EXPECT_EQ(one.take_received().size(), 1U);
 }
 
 TEST_F(StateTest, ARefusedClientIsClosedWithItsCodeAndNeverConnected) {
@@ -242,6 +251,51 @@ TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {
   auto client = agent_.connect();
   EXPECT_EQ(client.start("bad_text").error(),
             "a slice has a length but no bytes, or a text is not UTF-8");
+}
+
+TEST(UnsetStateTest, ItIsTheInitialOneAgain) {
+  Host host;
+  auto agent = host.create<Radio>("a");
+  auto client = agent.connect();
+  auto raw = agent.connect("raw=1");
+  EXPECT_EQ(client.call("louder"), 4);
+  EXPECT_EQ(client.state().at("volume"), 4);
+  EXPECT_EQ(client.call("forget_and_undo").at("volume"), 4);
+  client.call("forget");
+  EXPECT_EQ(client.state(), Json(Settings()));
+  EXPECT_EQ(client.call("look"), Json(Settings()));
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM cf_agents_state"), Json({{0}}));
+  EXPECT_EQ(agent.as<Radio>().changes, (std::vector<std::string>{"agent 4", "agent 3"}));
+  agent.evict();
+  EXPECT_EQ(agent.call("look"), Json(Settings()));
+  auto reader = agent.connect("ro=1");
+  EXPECT_THROW(reader.call("forget"), hearth::testing::CallError);
+}
+
+// Without a hook for the initial state there is none again.
+class Blank : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Blank>& m) {
+    m.add("put", &Blank::set_state);
+    m.add("forget", &Blank::unset_state);
+  }
+  Task<void> on_state_changed(Json next, std::optional<hearth::Connection> /*source*/) override {
+    changes.push_back(std::move(next));
+    return {};
+  }
+  std::vector<Json> changes;
+};
+
+TEST(UnsetStateTest, WithoutAnInitialStateThereIsNoneAgain) {
+  Host host;
+  auto agent = host.create<Blank>("a");
+  auto client = agent.connect();
+  client.call("forget");
+  client.call("put", Json({{"a", 1}}));
+  EXPECT_EQ(client.state(), Json({{"a", 1}}));
+  client.call("forget");
+  EXPECT_EQ(client.state(), Json());
+  EXPECT_EQ(agent.as<Blank>().changes, (std::vector<Json>{nullptr, {{"a", 1}}, nullptr}));
 }
 
 }  // namespace

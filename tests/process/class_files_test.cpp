@@ -67,6 +67,12 @@ class ClassFilesTest : public ProcessTest {
     EXPECT_EQ(command->wait(), kClean);
     return command->out();
   }
+  // The first frame that a client gets.
+  [[nodiscard]] std::string first_frame(const std::string& path) const {
+    RawClient client(server_->port());
+    EXPECT_EQ(client.upgrade(path).status, 101);
+    return client.read_text();
+  }
   [[nodiscard]] bool logged(const std::string& text) const {
     return server_->log().find(text) != std::string::npos;
   }
@@ -300,6 +306,104 @@ TEST_F(ClassFilesTest, AReloadOfOneClassLeavesTheSettingsOfOthersAlone) {
       << said.out;
   EXPECT_EQ(said.out.find("counter"), std::string::npos) << said.out;
   EXPECT_EQ(Client(*server_, "a").get(), 1);
+}
+
+// ---- aliases ------------------------------------------------------------------------------------
+
+TEST_F(ClassFilesTest, AnAliasReachesTheSameAgentOverHttpAndWebSocket) {
+  put("classes/counter.yaml", "class: counter\naliases: [tally, adder]\n");
+  start();
+  EXPECT_TRUE(logged("path=\"/agents/counter, /agents/adder, /agents/tally\""));
+  Client own(*server_, "a");
+  EXPECT_EQ(own.ask("increment").at("result"), 1);
+  EXPECT_EQ(Client(*server_, "a", "tally").ask("increment").at("result"), 2);
+  EXPECT_EQ(request(*server_, "POST", "/agents/adder/a").body, R"({"count":3})");
+  EXPECT_EQ(own.get(), 3);
+  EXPECT_EQ(request(*server_, "GET", "/agents/taller/a").status, 400);
+}
+
+TEST_F(ClassFilesTest, AliasesComeAndGoWhileTheServerRuns) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.ask("increment").at("result"), 2);
+  EXPECT_EQ(request(*server_, "GET", "/agents/tally/a").status, 400);
+  put("classes/counter.yaml", "class: counter\naliases: [tally]\noptions: {start: 1}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_TRUE(logged("config.changed class=Counter keys=aliases"));
+  Client alias(*server_, "a", "tally");
+  EXPECT_EQ(alias.get(), 2);
+  put("classes/counter.yaml", "class: counter\noptions: {start: 1}\n");
+  server_->wait_for_log("config.done", 2);
+  RawClient stopped(server_->port());
+  EXPECT_EQ(stopped.upgrade("/agents/tally/a").status, 101);
+  EXPECT_EQ(stopped.read_frame().close_code(), 4404);
+  EXPECT_EQ(alias.get(), 2) << "who is connected stays";
+  EXPECT_FALSE(logged("reason=code_update")) << "no agent has moved";
+}
+
+TEST_F(ClassFilesTest, AnAliasThatIsAServedClassIsRefused) {
+  install(bundled("chat-room"), "chat-room.so");
+  start();
+  const std::string file = (root_ / "classes" / "counter.yaml").native();
+  put("classes/counter.yaml", "class: counter\naliases: [chat-room]\n");
+  server_->wait_for_log("config.refused");
+  const std::string mistake =
+      file + ":2:11: aliases: \"chat-room\" already leads to the class \"ChatRoom\"";
+  EXPECT_NE(plugins().find(mistake), std::string::npos) << plugins();
+  put("classes/counter.yaml", "class: counter\naliases: [chat]\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(plugins().find(mistake), std::string::npos);
+}
+
+TEST_F(ClassFilesTest, ALibraryWithAClassThatIsAnAliasIsRefusedUntilTheAliasIsGone) {
+  put("classes/counter.yaml", "class: counter\naliases: [chat-room]\n");
+  install(bundled("chat-room"), "chat-room.so");
+  start();
+  const std::string reason =
+      "rule C1: its class ChatRoom is reached at /agents/chat-room/, which is an alias of the "
+      "class "
+      "counter: rename one";
+  EXPECT_NE(plugins().find(reason), std::string::npos) << plugins();
+  EXPECT_EQ(request(*server_, "POST", "/agents/chat-room/a").body, R"({"count":1})");
+  put("classes/counter.yaml", "class: counter\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(reload().ending, kClean);
+  EXPECT_EQ(plugins().find(reason), std::string::npos) << plugins();
+  const Json frame = parse_json(first_frame("/agents/chat-room/a")).value();
+  EXPECT_EQ(frame.at("agent"), "chat-room");
+}
+
+TEST_F(ClassFilesTest, ALibraryThatComesLaterTakesNoAliasFromTheClassThatHasIt) {
+  put("classes/counter.yaml", "class: counter\naliases: [chat-room]\n");
+  start();
+  Client client(*server_, "a", "chat-room");
+  EXPECT_EQ(client.ask("increment").at("result"), 1);
+  install(bundled("chat-room"), "chat-room.so");
+  server_->wait_for_log("plugin.refused");
+  EXPECT_TRUE(logged("rule=C1"));
+  EXPECT_EQ(Client(*server_, "a", "chat-room").ask("increment").at("result"), 2);
+}
+
+TEST_F(ClassFilesTest, TwoFilesWithOneAliasKeepTheServerFromStarting) {
+  put("classes/counter.yaml", "class: counter\naliases: [tally]\n");
+  put("classes/room.yaml", "class: chat-room\naliases: [tally]\n");
+  const auto server = serve({"--config", "hearth.yaml"});
+  EXPECT_EQ(server->wait(), kBadUsage);
+  EXPECT_NE(server->log().find(
+                "room.yaml:2:11: aliases: \"tally\" already leads to the class \"counter\""),
+            std::string::npos)
+      << server->log();
+}
+
+TEST_F(ClassFilesTest, AClassMayKeepItsIdentityFromThoseWhoConnectLater) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  EXPECT_EQ(parse_json(first_frame("/agents/counter/a")).value().at("type"), "cf_agent_identity");
+  put("classes/counter.yaml", "class: counter\nsend_identity: false\noptions: {start: 1}\n");
+  server_->wait_for_log("config.done");
+  EXPECT_EQ(parse_json(first_frame("/agents/counter/a")).value().at("type"), "cf_agent_state");
+  EXPECT_EQ(client.get(), 1) << "its client stays";
 }
 
 // A library and settings for its class, one after the other. What holds an agent up while it starts

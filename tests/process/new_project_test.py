@@ -64,9 +64,9 @@ def follow_the_readme(build, scratch):
         sys.exit(f"a command that README.md prints does not work:\n{done.stdout}")
     project, path = report.read_text().splitlines()
     environment["PATH"] = path
-    if "hearth serve" not in serve:
+    if "hearth dev" not in serve:
         sys.exit(f"README.md ends the class of one's own with: {serve}")
-    state = answer_of([pathlib.Path(build) / "bin/hearth", *serve.split()[1:]], project, scratch, "greeter", environment)
+    state = answer_of([pathlib.Path(build) / "bin/hearth", *serve.split("#")[0].split()[1:]], project, scratch, "greeter", environment)
     if state != {"greetings": 0}:
         sys.exit(f"the new agent answered {state}")
 
@@ -81,6 +81,9 @@ def build_against_the_package(build, hearth, check_exports, c_compiler, cxx_comp
     if not found.startswith(str(scratch)):
         sys.exit(f"the installed package was not taken, but {found}")
     run("cmake", "--build", project / "build", "--target", NAME)
+    for made in (".gitignore", "build/compile_commands.json", f"build/CMakeFiles/{NAME}.dir/cmake_pch.hxx.pch"):
+        if not (project / made).is_file():
+            sys.exit(f"the project lacks {made}")
     print(run(sys.executable, check_exports, project / f"build/plugins/{NAME}.so"))
     state = answer_of([hearth, "serve", "--plugins", project / "build/plugins"], project, scratch, NAME)
     if state != {"greetings": 0}:

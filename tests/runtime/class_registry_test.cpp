@@ -63,5 +63,54 @@ TEST(ClassRegistryTest, ExpectingAClassServesNothingAndAwaitsNothing) {
       << "its segment is free";
 }
 
+class AliasTest : public ::testing::Test {
+ protected:
+  void serve(const std::string& segment) {
+    classes_.put(std::make_shared<const ServedClass>(
+        ServedClass{segment, std::make_shared<testing::ScriptedClass>(script_), {}}));
+  }
+  testing::Script script_;
+  ClassRegistry classes_;
+};
+
+TEST_F(AliasTest, ClientsFindAClassByItAndNobodyElseDoes) {
+  serve("counter");
+  classes_.set_aliases({{"tally", "counter"}, {"adder", "counter"}});
+  EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("counter"));
+  EXPECT_EQ(classes_.find_for_client("counter"), classes_.find("counter"));
+  EXPECT_EQ(classes_.find("tally"), nullptr) << "an agent's class is known by its own segment";
+  EXPECT_EQ(classes_.aliased("tally"), "counter");
+  EXPECT_EQ(classes_.aliased("counter"), "");
+  EXPECT_EQ(classes_.aliases_of("counter"), (std::vector<std::string>{"adder", "tally"}));
+  EXPECT_EQ(classes_.all().size(), 1U);
+}
+
+TEST_F(AliasTest, ThoseThatAreSetLaterTakeThePlaceOfAll) {
+  serve("counter");
+  classes_.set_aliases({{"tally", "counter"}});
+  classes_.set_aliases({{"adder", "counter"}});
+  EXPECT_EQ(classes_.find_for_client("tally"), nullptr);
+  EXPECT_FALSE(classes_.is_expected("tally")) << "clients of it are to stop";
+  EXPECT_NE(classes_.find_for_client("adder"), nullptr);
+}
+
+TEST_F(AliasTest, OfAnExpectedClassIsExpected) {
+  classes_.set_aliases({{"tally", "counter"}});
+  EXPECT_FALSE(classes_.is_expected("tally"));
+  serve("counter");
+  classes_.remove("counter");
+  EXPECT_EQ(classes_.find_for_client("tally"), nullptr);
+  EXPECT_TRUE(classes_.is_expected("tally"));
+}
+
+TEST_F(AliasTest, AClassUnderItsOwnSegmentComesBeforeIt) {
+  serve("counter");
+  serve("tally");
+  classes_.set_aliases({{"tally", "counter"}});
+  EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("tally"));
+  classes_.remove("tally");
+  EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("counter"));
+}
+
 }  // namespace
 }  // namespace hearth::runtime

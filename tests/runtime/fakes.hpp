@@ -14,6 +14,7 @@
 #include "storage/data_directory.hpp"
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 #include "telemetry/metrics.hpp"
 
@@ -45,6 +46,7 @@ class ManualLoop final : public ShardLoop {
     }
     posted_.notify_all();
   }
+  [[nodiscard]] TurnEnd& turn_end() override { return turn_end_; }
   [[nodiscard]] bool on_this_thread() const override { return on_this_thread_; }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   TimerId call_at(SteadyTime due, std::function<void()> task) override {
@@ -110,6 +112,7 @@ class ManualLoop final : public ShardLoop {
   std::mutex mutex_;
   std::condition_variable posted_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
+  TurnEnd turn_end_{[this](std::function<void()> task) { post(std::move(task)); }};
   TimerQueue timers_;
   std::size_t timers_set_ = 0;
   bool on_this_thread_ = true;
@@ -128,7 +131,8 @@ class FakePort final : public ConnectionPort {
   void send_handshake(const Handshake& handshake) override {
     sight_->push_back("handshake " + std::string(handshake.agent_segment) + "/" +
                       std::string(handshake.agent_name) + " " +
-                      std::string(handshake.state.value_or("-")));
+                      std::string(handshake.state.value_or("-")) +
+                      (handshake.identity ? "" : " without identity"));
   }
   void close(std::uint16_t code, std::string_view reason) override {
     sight_->push_back("close " + std::to_string(code) + " " + std::string(reason));
@@ -144,6 +148,10 @@ struct Answer {
   std::vector<std::string> parts;
   std::optional<std::string> end;
   unsigned status = 0;
+  // With a slow client, who waits until it has taken the parts; how many there were by then.
+  bool is_slow = false;
+  std::function<void()> drained;
+  std::size_t parts_before_drain = 0;
 };
 
 class FakeSink final : public CallSink {
@@ -151,6 +159,11 @@ class FakeSink final : public CallSink {
   explicit FakeSink(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
   void part(const ResponseHead&, std::string_view body) override {
     answer_->parts.emplace_back(body);
+  }
+  void when_drained(std::function<void()> notice) override {
+    answer_->parts_before_drain = answer_->parts.size();
+    if (!answer_->is_slow) return notice();
+    answer_->drained = std::move(notice);
   }
   void finish(const ResponseHead& head, const Result<std::string_view>& outcome) override {
     if (answer_->end) {
@@ -322,6 +335,7 @@ class ShardFixture {
     options.limits = limits;
     options.state_frame = [](std::string_view json) { return "state " + std::string(json); };
     options.sync_calls = sync_calls_;
+    options.random = &random_;
     options.closing_threads = closing_threads_;
     options.checkpointing_threads = closing_threads_;
     ShardLoop* loops[] = {&loop};
@@ -343,6 +357,7 @@ class ShardFixture {
 
   storage::SyncCalls* const sync_calls_;
   const std::size_t closing_threads_;
+  hearth::testing::SeededRandom random_;  // one for all its lives: ids do not come twice
   hearth::testing::TempDirectory directory_;
   std::optional<storage::DataDirectory> data_;
   std::unique_ptr<Runtime> runtime_;

@@ -332,7 +332,7 @@ TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsS
     for (int step = 0; step < 100 && fixture.script.alive > 0; ++step) fixture.loop.step();
     ASSERT_EQ(fixture.script.alive, 0);
     // Closed here it would be cold by now. Its end comes as a task of the loop that has not run.
-    EXPECT_EQ(fixture.shard().standing(key).state, AgentState::kEvicting);
+    EXPECT_EQ(fixture.shard().standing(key).state, AgentState::kEnding);
     ASSERT_TRUE(fixture.loop.settle_until(
         [&] { return fixture.shard().standing(key).state == AgentState::kCold; }));
   }

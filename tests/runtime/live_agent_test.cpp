@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 namespace hearth::runtime {
 namespace {
@@ -441,6 +442,46 @@ TEST_F(LiveAgentTest, SleepEndsAfterItsTimeUnlessItIsCancelled) {
   EXPECT_TRUE(ended.empty());
   shard_.loop.advance(milliseconds(1));
   EXPECT_EQ(ended, std::vector<std::uint64_t>{7});
+}
+
+TEST_F(LiveAgentTest, DrainEndsWhenTheClientHasTakenTheParts) {
+  CallId call = 0;
+  std::vector<std::string> ended;
+  shard_.script.on_result = [&](HostCalls&, const OperationResult& result) {
+    EXPECT_EQ(result.operation, 3U);
+    ended.push_back(std::to_string(result.token) + (result.outcome ? " ok" : " gone"));
+  };
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    call = event.call;
+    EXPECT_TRUE(host.set_state(0, "1")) << "so that the part has to wait for the commit";
+    EXPECT_TRUE(host.emit(call, "1"));
+    EXPECT_TRUE(host.submit(3, bytes_of(call), 7));
+    const std::uint64_t nobody = call + 1;
+    EXPECT_EQ(host.submit(3, bytes_of(nobody), 8).error().code, Errc::kNotFound);
+    return {};
+  });
+  const auto client = shard_.connect();
+  const auto answer = shard_.call(client, "stream");
+  answer->is_slow = true;
+  shard_.settle();
+  EXPECT_EQ(answer->parts_before_drain, 1U);
+  EXPECT_TRUE(ended.empty());
+  answer->drained();
+  EXPECT_TRUE(ended.empty()) << "not inside the sink's call";
+  shard_.settle();
+  EXPECT_EQ(ended, std::vector<std::string>{"7 ok"});
+
+  EXPECT_TRUE(shard_.script.host->submit(3, bytes_of(call), 9));
+  const auto last_of_nine = std::exchange(answer->drained, nullptr);
+  const auto cancelled = shard_.script.host->submit(3, bytes_of(call), 10);
+  EXPECT_TRUE(shard_.script.host->cancel(cancelled.value()));
+  answer->drained();
+  shard_.shard().disconnected(client.id, 1006, "", false);
+  shard_.settle();
+  last_of_nine();
+  shard_.settle();
+  EXPECT_EQ(ended, (std::vector<std::string>{"7 ok", "9 gone"}));
+  EXPECT_EQ(shard_.script.host->submit(3, bytes_of(call), 11).error().code, Errc::kNotFound);
 }
 
 TEST_F(LiveAgentTest, OperationsInFlightAreBounded) {

@@ -220,5 +220,23 @@ TEST(ShardTest, StopEndsWhatDoesNotFinishInTime) {
   EXPECT_EQ(running->end, "error closing: the agent was evicted (shutdown); try again");
 }
 
+TEST(ShardTest, TheHeadOfARequestIsOnTheAccountOfClientMemoryUntilItIsAnswered) {
+  ShardFixture shard;
+  CallId open = 0;
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest)
+      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    open = event.call;
+    return {};
+  };
+  const std::size_t head = std::string("/agents/counter/aAcceptx").size();
+  const auto answer = shard.request("GET");
+  shard.settle();
+  EXPECT_EQ(shard.runtime().client_memory().used(), head) << "it is in progress";
+  EXPECT_FALSE(shard.script.host->complete(open, std::string_view()).has_error());
+  shard.settle();
+  EXPECT_EQ(shard.runtime().client_memory().used(), 0U);
+}
+
 }  // namespace
 }  // namespace hearth::runtime

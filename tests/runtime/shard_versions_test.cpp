@@ -86,7 +86,7 @@ TEST_F(ShardVersionsTest, AnEventForAnIdleAgentThatIsLeavingDoesNotWaitForThoseW
   shard_.settle();
   old_ones_leave();
   let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
   ASSERT_GT(old_ones(), 5);
   const auto answer = shard_.request("GET", "", "idle");
   shard_.settle();
@@ -102,7 +102,7 @@ TEST_F(ShardVersionsTest, AnEndThatWasHurriedDoesNotComeTwice) {
   shard_.settle();
   old_ones_leave();
   let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
   for (int i = 0; i < 15; ++i) {  // its turn comes meanwhile
     shard_.request("GET", "", "idle");
     let_pass(1);
@@ -118,7 +118,7 @@ TEST_F(ShardVersionsTest, AStopOfTheServerDoesNotWaitForIdleAgentsToHaveTheirTur
   shard_.settle();
   old_ones_leave();
   let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
   shard_.restart();  // fails if it takes more than a moment
   EXPECT_EQ(next_script_.alive, 0);
 }
@@ -145,7 +145,7 @@ TEST_F(ShardVersionsTest, WhatIsDueForAnIdleAgentThatIsLeavingDoesNotWaitForThem
   on_request = nullptr;
   old_ones_leave();
   let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEvicting);
+  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
   EXPECT_TRUE(runs().empty());
   let_pass(2);
   EXPECT_EQ(runs().size(), 1U);

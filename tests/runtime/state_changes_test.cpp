@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 namespace hearth::runtime {
 namespace {
 
@@ -139,6 +143,24 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
   EXPECT_LE(seen.size(), AgentSlot::kMostAtOnce) << "a frame that comes brings no further turn";
   shard_.settle();
   EXPECT_EQ(seen, sent);
+}
+
+TEST_F(StateChangesTest, WhatATurnThatFailedHasSetIsNoNewsToTheNextInstance) {
+  bool fails = true;
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest && std::exchange(fails, false)) {
+      EXPECT_FALSE(host.set_state(0, "1").has_error());
+      host.storage_failed("the test says so");
+    }
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  const auto failed = shard_.request("POST");
+  const auto next = shard_.request("POST");
+  shard_.settle();
+  EXPECT_EQ(next->end, "ok ");
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 2);
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 0);
+  EXPECT_EQ(shard_.script.host->state(), std::nullopt);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "plugins/check/check_host.hpp"
 
 #include <hearth/abi.h>
+#include <hearth/ext/drain.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/sleep.h>
 
@@ -188,7 +189,8 @@ Result<void> CheckAgent::emit(extensions::CallId id, std::string_view part) {
 Result<extensions::OperationId> CheckAgent::submit(std::uint32_t operation,
                                                    std::string_view request, std::uint64_t token) {
   if (creating) return Error{Errc::kForbidden, "not while the agent is being made"};
-  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD)
+  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD &&
+      operation != HEARTH_OP_DRAIN)
     return Error{Errc::kUnsupported, "there is no such operation"};
   std::uint64_t number = 0;
   if (request.size() != sizeof number)
@@ -202,6 +204,7 @@ Result<extensions::OperationId> CheckAgent::submit(std::uint32_t operation,
     return Error{Errc::kLimitExceeded, "too many operations"};
   static_assert(sizeof(hearth_sleep_request) == sizeof number);
   static_assert(sizeof(hearth_offload_request) == sizeof number);
+  static_assert(sizeof(hearth_drain_request) == sizeof number);
   const extensions::OperationId id = host_.next_handle();
   operations_.push_back({.id = id,
                          .operation = operation,
@@ -238,7 +241,9 @@ void CheckAgent::changed(extensions::ConnectionId /*source*/, std::string_view j
                          std::uint64_t write) {
   // One that sets its state whenever that has changed would never end.
   constexpr std::size_t kMaxWaiting = 16;
-  if (changed_states_.size() < kMaxWaiting) changed_states_.push_back({std::string(json), write});
+  if (changed_states_.size() < kMaxWaiting) {
+    changed_states_.push_back({json.empty() ? "null" : std::string(json), write});
+  }
 }
 
 void CheckAgent::undone(std::uint64_t last_write) {

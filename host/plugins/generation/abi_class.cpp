@@ -100,7 +100,8 @@ class AbiInstance final : public AgentInstance {
     const hearth_result passed = {
         .struct_size = sizeof(hearth_result),
         .flags = HEARTH_RESULT_FINAL,
-        .status = ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code),
+        .status =
+            ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code, HEARTH_E_GONE),
         .operation = result.operation,
         .token = result.token,
         .body = slice_of(ok ? *result.outcome : std::string_view(why))};

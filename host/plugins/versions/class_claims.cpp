@@ -21,6 +21,11 @@ std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& cla
       return finding("C1", "its classes " + show_name(name) + " and " + show_name(other->second) +
                                address() + ": rename one");
     }
+    if (const std::string aliased = aliased_ ? aliased_(segment) : ""; !aliased.empty()) {
+      return finding("C1", "its class " + show_name(name) + " is reached at /agents/" + segment +
+                               "/, which is an alias of the class " + show_name(aliased) +
+                               ": rename one");
+    }
     const auto owner = owners_.find(segment);
     if (owner == owners_.end() || owner->second.file == file) continue;
     const std::string other_file = show_name(owner->second.file.native());

@@ -17,14 +17,18 @@ namespace hearth::plugins {
 // both be reached.
 using ClassSegment = std::function<std::string(std::string_view)>;
 
+// The segment of the class that has a segment as an alias; empty: none has.
+using AliasedSegment = std::function<std::string(std::string_view)>;
+
 // A value: the claims of the libraries that are being served.
 class ClassClaims {
  public:
-  // `segment` empty: names are compared as they are.
-  explicit ClassClaims(ClassSegment segment) : segment_(std::move(segment)) {}
+  // `segment` empty: names are compared as they are. `aliased` empty: there are no aliases.
+  explicit ClassClaims(ClassSegment segment, AliasedSegment aliased = {})
+      : segment_(std::move(segment)), aliased_(std::move(aliased)) {}
 
   // C1, naming both files, if a class of `classes` has the segment of one that another file than
-  // `file` claims, or of another one in the list. Claims nothing.
+  // `file` claims, or of another one in the list, or one that is an alias. Claims nothing.
   [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes,
                                                 const std::filesystem::path& file) const;
 
@@ -47,6 +51,7 @@ class ClassClaims {
   [[nodiscard]] std::string segment_of(std::string_view class_name) const;
 
   ClassSegment segment_;
+  AliasedSegment aliased_;
   std::map<std::string, Owner, std::less<>> owners_;  // by segment
 };
 

@@ -15,6 +15,22 @@ bool is_a_directory(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, failure);
 }
 
+// What class files cannot know of each other: an alias is the segment of a class without a file.
+config::Diagnostics taken_aliases(const config::ClassConfigs& files,
+                                  const ClassConfiguration::ServedSegments& served) {
+  config::Diagnostics mistakes;
+  for (const auto& [name, config] : files) {
+    for (const std::string& alias : config.settings.aliases) {
+      const auto taken = served.find(alias);
+      if (taken == served.end()) continue;
+      mistakes.push_back({.file = config.file,
+                          .at = config::alias_at(config, alias),
+                          .message = config::alias_is_taken(alias, taken->second)});
+    }
+  }
+  return mistakes;
+}
+
 }  // namespace
 
 ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
@@ -23,9 +39,11 @@ ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
       defaults_(std::make_shared<const config::ClassConfig>()),
       must_exist_(is_a_directory(directory_)),
       had_files_(!read.empty()) {
-  for (const auto& [name, settings] : read) {
-    held_[protocol::kebab_case(name)] = {
-        .name = name, .settings = std::make_shared<const config::ClassConfig>(settings)};
+  for (const auto& [name, config] : read) {
+    const std::string segment = protocol::kebab_case(name);
+    held_[segment] = {.name = name,
+                      .settings = std::make_shared<const config::ClassConfig>(config)};
+    use_aliases(segment, config.settings.aliases);
   }
 }
 
@@ -45,8 +63,23 @@ config::Diagnostics ClassConfiguration::none_is_left() const {
        .message = "classes: there is no class file any more; `hearth reload` if that is meant"}};
 }
 
-ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segment,
-                                                           bool by_person) {
+void ClassConfiguration::use_aliases(const std::string& segment,
+                                     const std::vector<std::string>& aliases) {
+  std::erase_if(aliases_, [&segment](const auto& each) { return each.second == segment; });
+  // Another class that still has it has lost it in its own file: else that were a mistake.
+  for (const std::string& alias : aliases) aliases_[alias] = segment;
+}
+
+std::string ClassConfiguration::paths(std::string_view segment) const {
+  std::string paths = "/agents/" + std::string(segment);
+  for (const auto& [alias, target] : aliases_) {
+    if (target == segment) paths += ", /agents/" + alias;
+  }
+  return paths;
+}
+
+ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segment, bool by_person,
+                                                           const ServedSegments& served) {
   Reading reading;
   must_exist_ = must_exist_ || is_a_directory(directory_);
   auto files = config::load_class_files(directory_, must_exist_, protocol::kebab_case);
@@ -58,6 +91,8 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
     reading.mistakes = none_is_left();
     return reading;
   }
+  reading.mistakes = taken_aliases(*files, served);
+  if (!reading.mistakes.empty()) return reading;
   // Of one class alone: what the others have may still be from files.
   had_files_ = !files->empty() || (had_files_ && !segment.empty());
   std::map<std::string, Held> next;
@@ -68,7 +103,9 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
         .name = name, .settings = std::make_shared<const config::ClassConfig>(std::move(settings))};
   }
   for (auto& [each, entry] : next) {
-    if (segment.empty() || each == segment) consider(each, std::move(entry), by_person, reading);
+    if (!segment.empty() && each != segment) continue;
+    use_aliases(each, (entry.settings ? entry.settings : defaults_)->settings.aliases);
+    consider(each, std::move(entry), by_person, reading);
   }
   return reading;
 }

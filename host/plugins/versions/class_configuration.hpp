@@ -26,6 +26,8 @@ namespace hearth::plugins {
 //  P3 Not twice    Settings that were taken back do not hold again because something else has
 //                  changed: only when they are other ones, when try_again() is called, or when
 //                  read_again() is told to.
+//  P4 Aliases      They are those that were read last, whatever is taken back: no agent can fail
+//                  because of one.
 //
 // Threads    One at a time. What it gives may be used on any.
 class ClassConfiguration {
@@ -54,11 +56,19 @@ class ClassConfiguration {
     std::set<std::string> segments;
     config::Diagnostics mistakes;
   };
+  // The names of classes that are served, by segment: no alias can be one of those.
+  using ServedSegments = std::map<std::string, std::string, std::less<>>;
   // Reads all class files. With a segment what they say of other classes is left alone, but for
   // mistakes. `by_person`: what was taken back is tried again, and there may be no class file any
   // more.
   //   Threads   Blocks on the disk.
-  Reading read_again(std::string_view segment, bool by_person);
+  Reading read_again(std::string_view segment, bool by_person, const ServedSegments& served = {});
+
+  // The segment of its class by alias.
+  using Aliases = std::map<std::string, std::string, std::less<>>;
+  [[nodiscard]] const Aliases& aliases() const { return aliases_; }
+  // Where clients find a class, for people: "/agents/chat-room, /agents/my-chat".
+  [[nodiscard]] std::string paths(std::string_view segment) const;
 
   // Agents of the class failed with `failed`: `before` holds again, unless something else does
   // already.
@@ -90,6 +100,7 @@ class ClassConfiguration {
 
   [[nodiscard]] Settings held(const std::string& segment) const;
   [[nodiscard]] config::Diagnostics none_is_left() const;
+  void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
   void consider(const std::string& segment, Held next, bool by_person, Reading& reading);
 
   const std::filesystem::path directory_;
@@ -99,6 +110,7 @@ class ClassConfiguration {
   // By segment: however files spell a class, it is one.
   std::map<std::string, Held> held_;
   std::map<std::string, Bad> bad_;
+  Aliases aliases_;
 };
 
 }  // namespace hearth::plugins

@@ -59,7 +59,7 @@ PluginLoader::PluginLoader(const extensions::AbiServices& services, VersionLedge
     : services_(services),
       ledger_(ledger),
       options_(std::move(options)),
-      claims_(options_.class_segment) {
+      claims_(options_.class_segment, options_.aliased) {
   if (!options_.pause) {
     options_.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
   }
@@ -378,7 +378,7 @@ UnloadReport PluginLoader::unload_all() {
       retire(*loaded, report);
     loaded_.clear();
     pinned_ = 0;
-    claims_ = ClassClaims(options_.class_segment);
+    claims_ = ClassClaims(options_.class_segment, options_.aliased);
     visited_.clear();
   });
   return report;

@@ -45,6 +45,7 @@ struct LoaderOptions {
   // null.
   std::shared_ptr<runtime::VersionNews> news;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
+  AliasedSegment aliased;      // asked on the loader's thread; empty: there are no aliases
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
 

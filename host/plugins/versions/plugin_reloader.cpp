@@ -10,11 +10,6 @@
 namespace hearth::plugins {
 namespace {
 
-using std::chrono::milliseconds;
-
-// Each is somebody who waits for an answer.
-constexpr std::size_t kMaxErrands = 64;
-
 bool is_library(const std::filesystem::path& file) {
   return file.extension() == ".so";
 }
@@ -56,7 +51,8 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
                           "Changes of class files with a mistake in them; the log says where.")),
       settings_rollbacks_(
           metrics.counter("hearth_config_taken_back_total",
-                          "Settings that were taken back because agents failed on them.")) {
+                          "Settings that were taken back because agents failed on them.")),
+      errands_(clock) {
   for (const LoadedPlugin& plugin : report.plugins) {
     Library& library = libraries_[plugin.file];
     library.generation = plugin.generation;
@@ -68,25 +64,21 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
     }
     adopt_trial(plugin, report.refusals);
   }
-  for (const Refusal& refusal : report.refusals) refused_[refusal.file] = refusal;
-  runtime_.classes().news()->listen([this] { stir(); });
+  for (const Refusal& refusal : report.refusals) board_.refuse(refusal);
+  runtime_.classes().news()->listen([this] { errands_.stir(); });
   thread_ = std::thread([this] { serve(); });
   if (!settings_.watch) return;
   watcher_ = std::make_unique<DirectoryWatcher>(
       WatchOptions{.directories = settings_.directories, .quiet_time = settings_.quiet_time},
-      settings_.known, [this](const FileChanges& changes) { notice(changes); }, logger_);
+      settings_.known, [this](const FileChanges& changes) { errands_.notice(changes); }, logger_);
 }
 
 PluginReloader::~PluginReloader() {
   watcher_.reset();
   runtime_.classes().news()->listen(nullptr);
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-    news_.notify_one();
-  }
+  const std::deque<Errand> left = errands_.stop();
   thread_.join();
-  for (const Errand& errand : errands_) {
+  for (const Errand& errand : left) {
     if (errand.answer) errand.answer(Error{Errc::kClosing, "the server is shutting down"});
   }
 }
@@ -96,50 +88,15 @@ void PluginReloader::reload() {
 }
 
 bool PluginReloader::reload(std::string segment, std::function<void(Result<Outcomes>)> answer) {
-  Errand errand;
-  errand.all = true;
-  errand.segment = std::move(segment);
-  errand.answer = std::move(answer);
-  const MutexLock lock(mutex_);
-  if (errand.answer) {
-    if (errands_.size() >= kMaxErrands) return false;
-  } else if (std::ranges::any_of(
-                 errands_, [](const Errand& each) { return each.all && each.segment.empty(); })) {
-    return true;  // that one looks as well, and later than now
-  }
-  errands_.push_back(std::move(errand));
-  news_.notify_one();
-  return true;
+  return errands_.add({.all = true, .segment = std::move(segment), .answer = std::move(answer)});
 }
 
 bool PluginReloader::serve_again(std::string segment, std::vector<std::string> hashes,
                                  std::function<void(Result<Outcomes>)> answer) {
-  Errand errand;
-  errand.all = true;
-  errand.segment = std::move(segment);
-  errand.released = std::move(hashes);
-  errand.answer = std::move(answer);
-  const MutexLock lock(mutex_);
-  if (errands_.size() >= kMaxErrands) return false;
-  errands_.push_back(std::move(errand));
-  news_.notify_one();
-  return true;
-}
-
-void PluginReloader::notice(const FileChanges& changes) {
-  const MutexLock lock(mutex_);
-  noticed_ = merged(noticed_, changes);
-  news_.notify_one();
-}
-
-std::vector<Refusal> PluginReloader::refusals() {
-  const MutexLock lock(mutex_);
-  std::vector<Refusal> list;
-  list.reserve(refused_.size());
-  for (const auto& [file, refusal] : refused_) list.push_back(refusal);
-  for (const auto* more : {&mistakes_, &settings_taken_back_})
-    list.insert(list.end(), more->begin(), more->end());
-  return list;
+  return errands_.add({.all = true,
+                       .segment = std::move(segment),
+                       .released = std::move(hashes),
+                       .answer = std::move(answer)});
 }
 
 PluginReloader::Version PluginReloader::version_of(
@@ -155,55 +112,14 @@ PluginReloader::Served PluginReloader::served_now(const Version& version) {
   return is_same_code ? now : version.served;
 }
 
-bool PluginReloader::wait(std::optional<SteadyTime> until) {
-  if (!until) {
-    news_.wait(mutex_);
-    return true;
-  }
-  const auto time = std::chrono::ceil<milliseconds>(*until - clock_.steady_now());
-  return time > milliseconds(0) && news_.wait_for(mutex_, time);
-}
-
-bool PluginReloader::await_errand(Errand& errand) {
-  const auto deadline = next_deadline();
-  const MutexLock lock(mutex_);
-  while (!stopping_ && !is_stirred_ && errands_.empty() && noticed_.none() && wait(deadline)) {
-  }
-  if (stopping_) return false;
-  is_stirred_ = false;
-  if (!errands_.empty()) {
-    errand = std::move(errands_.front());
-    errands_.pop_front();
-  }
-  // An errand for all files finds every change by itself: those that were noticed are dropped.
-  const bool sees_all = errand.all && errand.segment.empty();
-  if (sees_all || !errand.all) errand.changes = std::exchange(noticed_, {});
-  return true;
-}
-
 void PluginReloader::serve() {
-  for (Errand errand; await_errand(errand); errand = {}) {
-    run(errand);
+  while (const std::optional<Errand> errand = errands_.next(next_deadline())) {
+    run(*errand);
     runtime_.classes().news()->want(true);  // first: what happens while drive() looks is told
     drive();
     runtime_.classes().news()->want(expects_news());
     publish();
   }
-}
-
-void PluginReloader::stir() {
-  const MutexLock lock(mutex_);
-  is_stirred_ = true;
-  news_.notify_one();
-}
-
-bool PluginReloader::wait_for_news(SteadyTime until) {
-  const MutexLock lock(mutex_);
-  if (clock_.steady_now() >= until) return false;
-  while (!stopping_ && !is_stirred_ && wait(until)) {
-  }
-  is_stirred_ = false;  // drive() comes after each wait
-  return !stopping_;
 }
 
 bool PluginReloader::expects_news() const {
@@ -247,9 +163,8 @@ void PluginReloader::publish() {
                           .reason = "class " + each.agent_class +
                                     " goes on with the settings before: " + each.reason});
   }
-  const MutexLock lock(mutex_);
-  moving_ = std::move(moving);
-  settings_taken_back_ = std::move(taken_back);
+  board_.set_moving(std::move(moving));
+  board_.set_taken_back(std::move(taken_back));
 }
 
 void PluginReloader::run(const Errand& errand) {
@@ -278,7 +193,7 @@ void PluginReloader::release(const Errand& errand) {
                   {{"class", next.served->agent_class->name()},
                    {"version", next.served->agent_class->version()},
                    {"library", next.served->agent_class->origin()},
-                   {"path", "/agents/" + errand.segment}});
+                   {"path", settings_.configuration->paths(errand.segment)}});
   }
 }
 
@@ -325,13 +240,11 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
   DirectoryImage seen;
   for (const auto& [file, library] : libraries_) seen.emplace(file, FileStamp{});
   std::set<std::filesystem::path> held_back;  // content that was released, and is served nowhere
-  {
-    const MutexLock lock(mutex_);
-    for (const auto& [file, refusal] : refused_) {
-      if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
-        held_back.insert(file);
-      if (errand.segment.empty() || held_back.contains(file)) seen.emplace(file, FileStamp{});
-    }
+  for (const Refusal& refusal : board_.library_refusals()) {
+    if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
+      held_back.insert(refusal.file);
+    if (errand.segment.empty() || held_back.contains(refusal.file))
+      seen.emplace(refusal.file, FileStamp{});
   }
   const DirectoryImage image = look_at(settings_.directories, seen);
   const auto is_meant = [&](const std::filesystem::path& file) {
@@ -373,10 +286,10 @@ PluginReloader::Outcome PluginReloader::changed(const std::filesystem::path& fil
   VersionReport report = loader_.load_version(file);
   if (libraries_.contains(file)) refuse_what_may_not_run(report);
   if (report.refusal) refusals_.add();
-  {
-    const MutexLock lock(mutex_);
-    refused_.erase(file);
-    if (report.refusal) refused_[file] = *report.refusal;
+  if (report.refusal) {
+    board_.refuse(*report.refusal);
+  } else {
+    board_.clear(file);
   }
   Outcome outcome;
   outcome.file = file;
@@ -448,7 +361,8 @@ void PluginReloader::expel_earlier(const std::filesystem::path& file, const Libr
   const SteadyTime patience_ends = clock_.steady_now() + settings_.rollout.patience;
   for (const auto& [served, answers] : going) {
     // Their databases may be closed a moment later, elsewhere.
-    while ((!answers->complete() || served->starts->agents > 0) && wait_for_news(patience_ends)) {
+    while ((!answers->complete() || served->starts->agents > 0) &&
+           errands_.wait_for_news(patience_ends)) {
     }
   }
 }
@@ -502,16 +416,13 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
   }
   library.awaited.clear();
   if (!left_out.empty()) remove(file, left_out);
-  stir();
+  errands_.stir();
 }
 
 // ---- a file is gone -----------------------------------------------------------------------------
 
 void PluginReloader::gone(const std::filesystem::path& file) {
-  {
-    const MutexLock lock(mutex_);
-    refused_.erase(file);
-  }
+  board_.clear(file);
   const auto found = libraries_.find(file);
   if (found == libraries_.end()) return;
   loader_.forget_file(file);
@@ -593,7 +504,7 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   library.rollouts.clear();
   library.classes_before.clear();
   retiring_ = true;
-  stir();  // for goes_back(), and for settings that have waited
+  errands_.stir();  // for goes_back(), and for settings that have waited
 }
 
 }  // namespace hearth::plugins

@@ -3,18 +3,18 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
-#include "base/mutex.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "plugins/versions/directory_watcher.hpp"
+#include "plugins/versions/errands.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/probation.hpp"
+#include "plugins/versions/reload_board.hpp"
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
 #include "telemetry/metrics.hpp"
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -63,7 +63,7 @@ struct ReloadSettings {
 //                others now (config.changed), as for a new version of its code, but each for
 //                itself: if agents fail on them the settings before go on (config.taken_back),
 //                until the file changes, a new version of the library is in, or somebody asks for a
-//                reload
+//                reload. Aliases of a class hold at once and move no agent
 //
 // Promises
 //  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of
@@ -108,21 +108,8 @@ class PluginReloader {
   // Looks at the directories now, whether anything was noticed or not.
   void reload();
 
-  // What came of one file. Of class files only those that are refused or change something are told.
-  // What is on its way already, because the watcher has seen it or an administrator has asked
-  // before, is told as new.
-  struct Outcome {
-    enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
-    std::filesystem::path file;
-    What what{};
-    std::string version = {};            // of the new one, whose rollout is under way
-    std::uint64_t generation = 0;        // the same
-    std::string reason = {};             // why it was refused
-    std::string agent_class = {};        // whose settings are new
-    std::vector<std::string> keys = {};  // the same: what is different
-    std::string note = {};               // what else is to be known: that a shard does not answer
-  };
-  using Outcomes = std::vector<Outcome>;
+  using Outcome = ReloadOutcome;
+  using Outcomes = ReloadOutcomes;
   // As reload(), and answers when each file was read and tried, once, on the reloader's thread.
   // With a segment only the file that serves that class is looked at; kNotFound if there is none.
   // kClosing: the reloader is destroyed.
@@ -136,13 +123,10 @@ class PluginReloader {
 
   // The files that are there and not served as they are, with the reason; a class file stands once
   // for each mistake in it.
-  [[nodiscard]] std::vector<Refusal> refusals();
+  [[nodiscard]] std::vector<Refusal> refusals() const { return board_.refusals(); }
 
   // The names of classes whose agents are on their way to another version or to other settings.
-  [[nodiscard]] std::vector<std::string> moving() {
-    const MutexLock lock(mutex_);
-    return moving_;
-  }
+  [[nodiscard]] std::vector<std::string> moving() const { return board_.moving(); }
 
  private:
   using Served = std::shared_ptr<const runtime::ServedClass>;
@@ -186,21 +170,7 @@ class PluginReloader {
     std::unique_ptr<runtime::ClassRollout> rollout;
   };
 
-  // What the thread is to look at.
-  struct Errand {
-    FileChanges changes;
-    bool all = false;     // all files there are, whatever changed
-    std::string segment;  // not empty: of those only the one that serves this class
-    std::vector<std::string>
-        released;  // not empty: hashes of what was in quarantine, with a class of this segment
-    std::function<void(Result<Outcomes>)> answer;  // may be absent
-  };
-
   void serve();
-  // Waits until there is something to look at, and gives what of it is an errand. False: the
-  // reloader is being destroyed.
-  bool await_errand(Errand& errand);
-  void notice(const FileChanges& changes);
   void run(const Errand& errand);
   Result<Outcomes> look(const Errand& errand);
   [[nodiscard]] Result<FileChanges> changes_of(const Errand& errand);
@@ -229,12 +199,6 @@ class PluginReloader {
   void expel_earlier(const std::filesystem::path& file, const Library& library);
   void remove(const std::filesystem::path& file, const Versions& classes);
   void drive();  // what is under way
-  // Has drive() look at everything once more. Any thread.
-  void stir();
-  // Waits for news_, until this moment if one is given. False: the moment has come.
-  bool wait(std::optional<SteadyTime> until) REQUIRES(mutex_);
-  // False: that time has come, or the reloader is being destroyed.
-  bool wait_for_news(SteadyTime until);
   void drive(const std::filesystem::path& file, Library& library);
   [[nodiscard]] bool busy() const;
   // Whether what agents do may bring something further.
@@ -271,6 +235,10 @@ class PluginReloader {
   void begin_moves(Outcomes& outcomes);
   void begin_move(const std::filesystem::path& file, const std::string& segment, Version& version,
                   const std::vector<std::string>& keys, Outcomes& outcomes);
+  // Log it; done is counted too.
+  void tell_change(const Version& version, const std::vector<std::string>& keys,
+                   std::size_t trying);
+  void tell_done(const Version& version);
   void drive_moves();
   // Those that have begun before, of the classes that the errand is about, unless they are told.
   void tell_moves(const Errand& errand, Outcomes& outcomes) const;
@@ -306,16 +274,8 @@ class PluginReloader {
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload
 
-  Mutex mutex_;
-  Condition news_;
-  FileChanges noticed_ GUARDED_BY(mutex_);  // since it looked last
-  std::deque<Errand> errands_ GUARDED_BY(mutex_);
-  bool is_stirred_ GUARDED_BY(mutex_) = true;  // since drive() looked last
-  bool stopping_ GUARDED_BY(mutex_) = false;
-  std::map<std::filesystem::path, Refusal> refused_ GUARDED_BY(mutex_);
-  std::vector<Refusal> mistakes_ GUARDED_BY(mutex_);  // of class files
-  std::vector<Refusal> settings_taken_back_ GUARDED_BY(mutex_);
-  std::vector<std::string> moving_ GUARDED_BY(mutex_);
+  ReloadBoard board_;
+  Errands errands_;
 
   std::thread thread_;
   std::unique_ptr<DirectoryWatcher> watcher_;  // last: it calls us

@@ -27,11 +27,15 @@ std::string named(const std::vector<std::string>& keys) {
 // ---- class files have changed -------------------------------------------------------------------
 
 std::set<std::string> PluginReloader::read_class_files(const Errand& errand, Outcomes& outcomes) {
-  auto reading = settings_.configuration->read_again(errand.segment, errand.all);
+  ClassConfiguration::ServedSegments segments;
+  for (const Served& served : runtime_.classes().all())
+    segments.emplace(served->segment, served->agent_class->name());
+  auto reading = settings_.configuration->read_again(errand.segment, errand.all, segments);
   if (!reading.mistakes.empty()) {
     refuse_class_files(reading.mistakes, outcomes);
     return {};
   }
+  runtime_.classes().set_aliases(settings_.configuration->aliases());
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
     runtime_.classes().expect(segment);
@@ -48,8 +52,7 @@ std::set<std::string> PluginReloader::read_class_files(const Errand& errand, Out
          {"file", change.file},
          {"advice", "no library that is served has this class: its settings are unused"}});
   }
-  const MutexLock lock(mutex_);
-  mistakes_.clear();
+  board_.set_mistakes({});
   return std::move(reading.segments);
 }
 
@@ -67,8 +70,7 @@ void PluginReloader::refuse_class_files(const config::Diagnostics& mistakes, Out
     refusals.push_back({.file = mistake.file, .rule = "config", .reason = text});
     outcomes.push_back({.file = mistake.file, .what = Outcome::What::kRefused, .reason = text});
   }
-  const MutexLock lock(mutex_);
-  mistakes_ = std::move(refusals);
+  board_.set_mistakes(std::move(refusals));
 }
 
 // ---- from settings to settings ------------------------------------------------------------------
@@ -83,6 +85,11 @@ void PluginReloader::begin_moves(Outcomes& outcomes) {
       const std::vector<std::string> keys = config::changed_keys(*version.settings, *settings);
       if (keys.empty()) {
         version.settings = settings;  // the same values of another file
+      } else if (keys == std::vector<std::string>{"aliases"}) {
+        // They are there already, and no agent has to know them.
+        version.settings = settings;
+        tell_change(version, keys, 0);
+        tell_done(version);
       } else {
         begin_move(file, segment, version, keys, outcomes);
       }
@@ -106,16 +113,26 @@ void PluginReloader::begin_move(const std::filesystem::path& file, const std::st
   move.rollout = std::make_unique<runtime::ClassRollout>(runtime_, move.before.served,
                                                          move.next.served, rollout, clock_);
   version = move.next;
-  logger_.write(LogLevel::kInfo, "config.changed",
-                {{"class", agent_class->name()},
-                 {"keys", named(keys)},
-                 {"file", version.settings->file.empty() ? "defaults" : version.settings->file},
-                 {"trying", move.rollout->tried()}});
+  tell_change(version, keys, move.rollout->tried());
   const std::string note = tell_silence(*move.rollout);
   for (Outcome& outcome : outcomes) {
     if (outcome.agent_class == agent_class->name()) outcome.note = note;
   }
-  stir();
+  errands_.stir();
+}
+
+void PluginReloader::tell_change(const Version& version, const std::vector<std::string>& keys,
+                                 std::size_t trying) {
+  logger_.write(LogLevel::kInfo, "config.changed",
+                {{"class", version.served->agent_class->name()},
+                 {"keys", named(keys)},
+                 {"file", version.settings->file.empty() ? "defaults" : version.settings->file},
+                 {"trying", trying}});
+}
+
+void PluginReloader::tell_done(const Version& version) {
+  logger_.write(LogLevel::kInfo, "config.done", {{"class", version.served->agent_class->name()}});
+  settings_changes_.add();
 }
 
 void PluginReloader::drive_moves() {
@@ -125,9 +142,7 @@ void PluginReloader::drive_moves() {
     if (state == runtime::RolloutState::kRolledBack) {
       take_back(segment, move);
     } else if (state == runtime::RolloutState::kDone) {
-      logger_.write(LogLevel::kInfo, "config.done",
-                    {{"class", move.next.served->agent_class->name()}});
-      settings_changes_.add();
+      tell_done(move.next);
     } else {
       return false;
     }

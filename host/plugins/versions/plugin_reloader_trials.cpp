@@ -84,8 +84,7 @@ void PluginReloader::tell_taken_back(const std::filesystem::path& file, Library&
 void PluginReloader::refuse_taken_back(const std::filesystem::path& file, const std::string& hash) {
   const auto why = loader_.refusal(file, hash);
   if (!why) return;
-  const MutexLock lock(mutex_);
-  refused_[file] = {.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash};
+  board_.refuse({.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash});
 }
 
 void PluginReloader::adopt_trial(const LoadedPlugin& plugin, const std::vector<Refusal>& refusals) {
@@ -140,7 +139,7 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
   });
   if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
-  stir();
+  errands_.stir();
 }
 
 }  // namespace hearth::plugins

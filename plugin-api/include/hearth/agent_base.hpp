@@ -5,12 +5,12 @@
 #include <hearth/connection.hpp>
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber.hpp>
+#include <hearth/fiber_calls.hpp>
 #include <hearth/fields.hpp>
 #include <hearth/http.hpp>
 #include <hearth/keep_alive.hpp>
 #include <hearth/kv.hpp>
 #include <hearth/log.hpp>
-#include <hearth/managed_fiber.hpp>
 #include <hearth/method.hpp>
 #include <hearth/offload.hpp>
 #include <hearth/operation.hpp>
@@ -18,6 +18,7 @@
 #include <hearth/retry.hpp>
 #include <hearth/schedule.hpp>
 #include <hearth/sql.hpp>
+#include <hearth/sse.hpp>
 #include <hearth/task.hpp>
 
 #include <array>
@@ -62,7 +63,7 @@ enum class EvictReason : std::uint32_t {
 // Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
 class Agent : public detail::ScheduleCalls<Agent>,
               public detail::QueueCalls<Agent>,
-              public detail::ManagedFiberCalls<Agent> {
+              public detail::FiberCalls<Agent> {
  public:
   Agent() : activation_(detail::constructing), log(activation_) {}
   virtual ~Agent() = default;
@@ -98,7 +99,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
                               bool /*clean*/) {
     return {};
   }
-  // An HTTP request. `request` stays valid until this has ended.
+  // An HTTP request. `request` stays valid until this has ended. For an answer in parts see
+  // Request::stream() and EventStream.
   virtual Task<Response> on_request(const Request& /*request*/) {
     throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
   }
@@ -111,21 +113,30 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // Only if the class's YAML grants a grace: the agent leaves memory when this has ended or the
   // grace is over.
   virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
-  // A fiber was interrupted by an eviction or a crash: begin it again from `fiber.snapshot`, or let
-  // it go. Offered after on_start, the oldest first, one at a time; clients are served meanwhile.
-  // If it fails the fiber is offered again later. Not overridden: interrupted fibers are dropped,
-  // with a warning in the log. `fiber` stays valid until this has ended.
+  // A fiber was interrupted by an eviction, a crash or an update, or has failed and begins again
+  // (`fiber.reason` "retry"): continue_fiber() or settle_fiber(). If this does neither, the
+  // function that is listed under its name is called again; if none is, the fiber is let go, with a
+  // warning in the log. Offered after on_start, the oldest first, one at a time; clients are served
+  // meanwhile. It has a deadline, fibers.recovery_timeout of the class, until it has continued the
+  // fiber. If it fails the fiber is offered again later. `fiber` stays valid until this has ended.
+  // Not overridden: the listed function is called again; a name that is not listed waits for a
+  // version of the class that lists it.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
-  // Several fibers were interrupted: in which order they are to be recovered, and how many at once.
-  // Not overridden, or if it fails: the oldest first, one at a time. `fibers` stays valid until
-  // this has ended.
+  // Before the first of them is recovered: in which order, how many at once, and which not. Once an
+  // instance. Not overridden, or if it fails: the oldest first, one at a time. `fibers` stays valid
+  // until this has ended.
   virtual Task<RecoveryPlan> on_fibers_recovered(const std::vector<InterruptedFiber>& /*fibers*/) {
     return RecoveryPlan();
   }
-  // A managed fiber is settled, however that came; also by a cancel, and in another instance. At
-  // least once: if this fails, or the server is killed meanwhile, it is called again. `fiber` stays
-  // valid until this has ended.
+  // A fiber that keeps its record is settled, however that came; also by a cancel, and in another
+  // instance. At least once: if this fails, or the server is killed meanwhile, it is called again.
+  // `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
+  // An exception has left a handler, a method, a callback or a fiber that nobody waits for; `where`
+  // is its name. For those that are an author's answer (hearth::Error with a code, where somebody
+  // hears it) it is not called. It changes nothing of what becomes of the event, and what it throws
+  // itself is only logged. The log has the failure in any case.
+  virtual void on_error(std::string_view /*where*/, const std::exception_ptr& /*error*/) {}
   // How schedule(), queue() and retry() try again when they are not told otherwise.
   virtual RetryOptions retry_defaults() { return {}; }
   // NOLINTEND(performance-unnecessary-value-param)
@@ -169,6 +180,10 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the
   //           call or message of a readonly client is handled; HostError(LIMIT).
   void set_state(const Json& next);
+  // From now on none is set, as with a new agent: clients get initial_state(), or no state if that
+  // is null. validate_state is not asked.
+  // Failure   as set_state()
+  void unset_state();
 
   // ---- SQL --------------------------------------------------------------------------------------
 
@@ -233,8 +248,15 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return retry(std::move(function), retry_defaults());
   }
 
-  // ---- work that survives: see fiber.hpp; and schedule.hpp, queue.hpp, managed_fiber.hpp, of
-  // which Agent has the calls
+  // Runs `function` (which gives nothing, or a Task<void>) after this turn: what the turn has
+  // answered and sent is on its way by then. In memory only, and the agent is not idle meanwhile:
+  // what must survive is a fiber. What it throws is logged; that the event fails changes nothing.
+  // Let it own what it uses.
+  template <class Function>
+  void after_turn(Function function);
+
+  // ---- work that survives: start_fiber() and run_fiber(), see fiber.hpp and fiber_calls.hpp;
+  // schedule.hpp and queue.hpp, of which Agent has the calls too
 
   // Not idle as long as it is held.
   [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }
@@ -243,26 +265,6 @@ class Agent : public detail::ScheduleCalls<Agent>,
   [[nodiscard]] auto keep_alive_while(Function function)
       -> Task<detail::TaskValue<std::invoke_result_t<Function&>>>;
 
-  // Runs `function(FiberContext&)` as a fiber and waits for what it gives or throws. Only the wait
-  // belongs to the caller: if the caller's event is cancelled (its client's deadline) the fiber
-  // goes on, so let `function` own what it uses.
-  template <class Function>
-  [[nodiscard]] auto run_fiber(std::string name, Function function)
-      -> Task<detail::FiberValue<Function>>;
-  // Begins a fiber, which runs up to its first wait, and waits for nothing. Gives its id. What it
-  // throws is logged.
-  template <class Function>
-  std::string spawn_fiber(std::string_view name, Function function) {
-    return detail::spawn(live(), name, detail::continued_by(live(), name), std::move(function));
-  }
-  // In on_fiber_recovered: like spawn_fiber, in the place of the interrupted one, whose checkpoint
-  // it takes over. The first fiber of the same name that is begun inside the hook does so too,
-  // unless it is managed: a managed fiber goes on under its own id.
-  // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
-  template <class Function>
-  std::string continue_fiber(const RecoveredFiber& fiber, Function function) {
-    return detail::spawn(live(), fiber.name, &fiber, std::move(function));
-  }
   // The checkpoint of the fiber that runs now, see FiberContext::stash().
   // Failure   Error outside a fiber.
   void stash(const Json& checkpoint) { detail::running_fiber(live()).stash(checkpoint); }
@@ -296,6 +298,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
   [[nodiscard]] detail::Activation& activation() { return live(); }
 
  private:
+  template <class Function>
+  Task<void> afterwards(Function function);
   template <class Function>
   auto retry_checked(Function function, RetryOptions options)
       -> Task<detail::AttemptValue<Function>>;
@@ -345,6 +349,16 @@ inline void Agent::set_state(const Json& next) {
   auto& cache = live_agent.state_cache();
   if (&next != &cache.value) cache.value = next;
   cache.text.assign(text);
+}
+
+inline void Agent::unset_state() {
+  detail::Activation& live_agent = live();
+  const auto& table = detail::need(live_agent.tables().state_2, HEARTH_EXT_STATE_2);
+  const detail::Context& context = live_agent.context();
+  const hearth_status status =
+      table.unset(live_agent.host(), live_agent.id(), context.on_behalf ? context.connection : 0);
+  if (status == HEARTH_E_FORBIDDEN) throw HostError(status, "Connection is readonly");
+  live_agent.check(status, "unset state");
 }
 
 inline std::vector<Connection> Agent::connections(std::string_view tag) {
@@ -413,12 +427,25 @@ auto Agent::keep_alive_while(Function function)
 }
 
 template <class Function>
-auto Agent::run_fiber(std::string name, Function function) -> Task<detail::FiberValue<Function>> {
-  detail::FiberRow row = detail::open_fiber(live(), name, detail::continued_by(live(), name));
-  auto& fiber = detail::begin_fiber(live(), detail::fiber_context(live()), std::move(row),
-                                    std::move(function));
-  detail::FiberAwaiter waiting(live(), fiber);
-  co_return co_await waiting;
+void Agent::after_turn(Function function) {
+  detail::Context context = detail::fiber_context(live());
+  context.fiber = 0;
+  context.call = live().next_own_work();
+  const detail::Activation::Scope scope(live(), context);
+  Task<void> task = afterwards(std::move(function));
+  task.start();
+  if (task.done()) return task.take();  // it could not begin
+  live().keep(std::make_unique<detail::OwnWork>(live(), context, std::move(task), "after_turn()"));
+}
+
+template <class Function>
+Task<void> Agent::afterwards(Function function) {
+  const KeepAlive held = keep_alive();
+  co_await sleep(std::chrono::milliseconds(0));
+  if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
+    co_await function();
+  else
+    function();
 }
 
 template <class Function>
@@ -451,6 +478,14 @@ inline Activation::Activation(const ClassTraits& traits, const hearth_class& def
     own_tables_ = std::make_unique<HostTables>();
     own_tables_->look_up(host);
     tables_ = own_tables_.get();
+  }
+}
+
+inline void Activation::tell_error(std::string_view where) noexcept {
+  try {
+    agent_->on_error(where, std::current_exception());
+  } catch (...) {
+    log(HEARTH_LOG_ERROR, "on_error failed: " + current_failure().text);
   }
 }
 

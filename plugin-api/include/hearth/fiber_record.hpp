@@ -1,7 +1,7 @@
 #pragma once
-// What the host keeps of a managed fiber, and what else is known of fibers that do not run.
+// What the host keeps of a fiber, and what else is known of fibers that do not run.
 
-#include <hearth/ext/managed_fibers.h>
+#include <hearth/ext/fibers_2.h>
 #include <hearth/fields.hpp>
 #include <hearth/time.hpp>
 
@@ -27,12 +27,11 @@ enum class FiberStatus : std::uint32_t {
   kAborted = HEARTH_FIBER_ABORTED,  // settled: cancelled, with the reason
 };
 
-// The record of a managed fiber.
 struct FiberRecord {
   std::string id;
   std::string name;
   FiberStatus status = FiberStatus::kPending;
-  std::optional<std::string> key;  // idempotency key
+  std::optional<std::string> key;
   Json input;
   Json metadata;
   Json snapshot;  // the last checkpoint
@@ -46,8 +45,10 @@ struct FiberRecord {
   int failures = 0;  // of the work
   int max_retries = 0;
   std::optional<Time> next_at;
+  bool waits_for_code = false;  // this version of the class does not know its name
+  bool brief = false;           // the record goes with the end of the work
 
-  // Nothing but resolve_fiber() and retry_fiber() changes it any more.
+  // Nothing but resolve_fiber() and revive_fiber() changes it any more.
   [[nodiscard]] bool settled() const noexcept {
     return static_cast<std::uint32_t>(status) >= HEARTH_FIBER_INTERRUPTED;
   }
@@ -57,7 +58,7 @@ struct FiberRecord {
   [[nodiscard]] T result_as() const;
 };
 
-// How a managed fiber ends that does not end by itself: see settle_fiber() and resolve_fiber().
+// How a fiber ends that does not end by itself: see settle_fiber() and resolve_fiber().
 //
 //     settle_fiber(fiber, FiberOutcome::completed(42));
 struct FiberOutcome {
@@ -77,7 +78,7 @@ struct FiberOutcome {
   static FiberOutcome aborted(std::string why) {
     return ended(FiberStatus::kAborted, std::move(why));
   }
-  // Kept as it is, to be resolved or retried later.
+  // Kept as it is, to be resolved or revived later; one without a record goes.
   static FiberOutcome interrupted() { return {}; }
 
  private:
@@ -89,7 +90,7 @@ struct FiberOutcome {
   }
 };
 
-// One of several that were interrupted, as on_fibers_recovered() gets them.
+// One of those that were interrupted, as on_fibers_recovered() gets them.
 struct InterruptedFiber {
   std::string id;
   std::string name;
@@ -97,10 +98,11 @@ struct InterruptedFiber {
   int attempt = 1;
 };
 
-// In which order on_fiber_recovered() is called for several, and for how many at once.
+// In which order fibers are recovered, how many at once, and which are not.
 struct RecoveryPlan {
   std::vector<std::string> order = {};  // ids; those not named come after these, oldest first
   int parallel = 1;                     // 1 to 100
+  std::vector<std::string> skip = {};   // ids: let go, as FiberOutcome::interrupted() says
 };
 
 namespace detail {
@@ -134,6 +136,8 @@ inline FiberRecord read_fiber(const Json& record) {
   fiber.failures = find_number(record, "failures", 0);
   fiber.max_retries = find_number(record, "max_retries", 0);
   fiber.next_at = find_time(record, "next_at");
+  fiber.waits_for_code = find_number(record, "waits_for_code", false);
+  fiber.brief = find_number(record, "brief", false);
   return fiber;
 }
 
@@ -187,6 +191,8 @@ inline void to_json(Json& json, const FiberRecord& fiber) {
           {"failures", fiber.failures},
           {"max_retries", fiber.max_retries},
           {"next_at", detail::to_json_time(fiber.next_at)}};
+  if (fiber.waits_for_code) json["waits_for_code"] = true;
+  if (fiber.brief) json["brief"] = true;
 }
 
 }  // namespace hearth

@@ -36,6 +36,19 @@
     hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                   \
   }
 
+// Beside HEARTH_FIELDS: an object that lacks one of these is refused ("input.topic: missing,
+// expected string").
+//
+//       HEARTH_FIELDS(topic, steps)
+//       HEARTH_REQUIRED(topic)
+#define HEARTH_REQUIRED(...)                       \
+  void hearth_check_required() {                   \
+    [](const auto&...) {}(__VA_ARGS__);            \
+  }                                                \
+  static constexpr const char* hearth_required() { \
+    return #__VA_ARGS__;                           \
+  }
+
 namespace hearth {
 
 namespace detail {
@@ -58,6 +71,13 @@ template <class T>
 inline constexpr bool kIsVector = false;
 template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
+
+// Whether a T can be read from JSON, and JSON made of a T: by HEARTH_FIELDS, or by nlohmann/json's
+// rules.
+template <class T>
+inline constexpr bool kReadsJson = requires(const Json& value) { value.template get<T>(); };
+template <class T>
+inline constexpr bool kMakesJson = std::is_constructible_v<Json, const T&>;
 
 // The first of the names in "start, greeting", which loses it.
 constexpr std::string_view next_name(std::string_view& names) {
@@ -138,8 +158,10 @@ T read_json(const Json& value, const Place& place, UnknownKeys unknown);
 // Reads the members of `object` into the fields of a struct.
 class FieldReader {
  public:
-  FieldReader(const Json& object, const Place& place, UnknownKeys unknown)
-      : object_(object), place_(place), unknown_(unknown) {}
+  // `required`: the names of fields that must be there, with commas between them.
+  FieldReader(const Json& object, const Place& place, UnknownKeys unknown,
+              std::string_view required)
+      : object_(object), place_(place), unknown_(unknown), required_(required) {}
 
   template <class... Fields>
   void operator()(std::string_view names, Fields&... fields) const {
@@ -158,6 +180,8 @@ class FieldReader {
     const auto member = object_.find(name);
     if (member != object_.end())
       field = read_json<Field>(*member, Place{&place_, name, 0}, unknown_);
+    else if (known(required_, name))
+      refuse(Place{&place_, name, 0}, "missing, " + std::string(expected_name<Field>()));
   }
 
   static bool known(std::string_view names, std::string_view key) {
@@ -170,7 +194,16 @@ class FieldReader {
   const Json& object_;
   const Place& place_;
   UnknownKeys unknown_;
+  std::string_view required_;
 };
+
+template <class T>
+constexpr std::string_view required_of() {
+  if constexpr (requires { T::hearth_required(); })
+    return T::hearth_required();
+  else
+    return {};
+}
 
 class FieldWriter {
  public:
@@ -187,6 +220,8 @@ class FieldWriter {
     if constexpr (kIsOptional<Field>) {
       if (field) write(name, *field);
     } else {
+      static_assert(kMakesJson<Field>,
+                    "no JSON can be made of this type: list its members with HEARTH_FIELDS(a, b)");
       object_.emplace(std::string(name), field);
     }
   }
@@ -197,10 +232,14 @@ class FieldWriter {
 // A type of the author's own, by nlohmann's rules.
 template <class T>
 T read_other(const Json& value, const Place& place) {
-  try {
-    return value.get<T>();
-  } catch (const Json::exception& error) {
-    refuse(place, json_error_text(error));
+  static_assert(kReadsJson<T>,
+                "this type cannot be read from JSON: list its members with HEARTH_FIELDS(a, b)");
+  if constexpr (kReadsJson<T>) {
+    try {
+      return value.get<T>();
+    } catch (const Json::exception& error) {
+      refuse(place, json_error_text(error));
+    }
   }
 }
 
@@ -234,7 +273,7 @@ T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
   } else if constexpr (HasFields<T>) {
     if (!value.is_object()) refuse(place, expected_name<T>());
     T object;
-    object.hearth_visit(FieldReader(value, place, unknown));
+    object.hearth_visit(FieldReader(value, place, unknown, required_of<T>()));
     return object;
   } else {
     return read_other<T>(value, place);

@@ -3,6 +3,7 @@
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/json.hpp>
+#include <hearth/operation.hpp>
 #include <hearth/url.hpp>
 
 #include <cstdint>
@@ -13,6 +14,38 @@
 #include <vector>
 
 namespace hearth {
+
+class Response;
+
+// An answer that is sent in parts, as they come about. From Request::stream().
+//
+//     hearth::ResponseStream out = request.stream(hearth::Response::text(""));
+//     for (const std::string& line : lines) {
+//       if (!co_await out.write(line)) break;          // the client has left
+//     }
+//     co_return out.end();
+//
+// Failure   If the handler throws after the head was sent, or the agent is evicted, the connection
+//           is cut, so that the client sees that something is missing.
+// Lifetime  Until on_request has ended.
+class ResponseStream {
+ public:
+  ResponseStream(detail::Activation& activation, std::uint64_t call) noexcept
+      : activation_(activation), call_(call) {}
+
+  // Sends a piece of the body, after what was written to storage before it. co_await waits until
+  // the client has taken most of what was sent. Gives false if nobody reads any more: stop.
+  [[nodiscard]] detail::DrainAwaiter write(std::string_view piece) {
+    return {activation_, call_, !detail::emit_part(activation_, call_, piece, "response")};
+  }
+
+  // What on_request returns then: the end of the body.
+  [[nodiscard]] Response end() const;
+
+ private:
+  detail::Activation& activation_;
+  std::uint64_t call_;
+};
 
 // Lifetime  Until on_request has ended, waits included.
 class Request {
@@ -62,6 +95,9 @@ class Request {
     }
   }
 
+  // Answers in parts: sends this head, and its body as the first piece.
+  [[nodiscard]] ResponseStream stream(const Response& head) const;
+
  private:
   [[nodiscard]] const hearth_http_v1& table() const {
     return detail::need(activation_.tables().http, HEARTH_EXT_HTTP);
@@ -101,6 +137,10 @@ class Response {
   }
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
 
+  // Made by ResponseStream::end(): the head was sent before.
+  [[nodiscard]] static Response end_of_stream() { return Response(0); }
+  [[nodiscard]] bool ends_stream() const noexcept { return status_ == 0; }
+
  private:
   unsigned status_;
   std::string body_;
@@ -109,21 +149,24 @@ class Response {
 
 namespace detail {
 
+inline void set_head(const Activation& activation, std::uint64_t call, const Response& response) {
+  const hearth_http_v1& table = need(activation.tables().http, HEARTH_EXT_HTTP);
+  activation.check(table.set_status(activation.host(), activation.id(), call, response.status()),
+                   "response status");
+  for (const auto& [name, value] : response.headers()) {
+    activation.check(
+        table.add_header(activation.host(), activation.id(), call, slice(name), slice(value)),
+        "response header " + name);
+  }
+}
+
 // Owns the request for as long as the handler runs, and answers it.
 class DeliverResponse {
  public:
   explicit DeliverResponse(std::unique_ptr<Request> request) : request_(std::move(request)) {}
 
   void operator()(Activation& activation, const Context& context, const Response& response) const {
-    const hearth_http_v1& table = need(activation.tables().http, HEARTH_EXT_HTTP);
-    const hearth_host* const host = activation.host();
-    activation.check(table.set_status(host, activation.id(), context.call, response.status()),
-                     "response status");
-    for (const auto& [name, value] : response.headers()) {
-      activation.check(
-          table.add_header(host, activation.id(), context.call, slice(name), slice(value)),
-          "response header " + name);
-    }
+    if (!response.ends_stream()) set_head(activation, context.call, response);
     activation.complete(context.call, HEARTH_OK, response.body());
   }
 
@@ -132,5 +175,16 @@ class DeliverResponse {
 };
 
 }  // namespace detail
+
+inline Response ResponseStream::end() const {
+  return Response::end_of_stream();
+}
+
+inline ResponseStream Request::stream(const Response& head) const {
+  detail::set_head(activation_, call_, head);
+  // Sends the head, though the body may be empty. Whether anybody reads is asked at each write().
+  static_cast<void>(detail::emit_part(activation_, call_, head.body(), "response"));
+  return {activation_, call_};
+}
 
 }  // namespace hearth

@@ -5,6 +5,8 @@
 #include <hearth/detail/activation.hpp>
 #include <hearth/ext/methods.h>
 #include <hearth/fields.hpp>
+#include <hearth/keep_alive.hpp>
+#include <hearth/operation.hpp>
 #include <hearth/task.hpp>
 
 #include <array>
@@ -38,8 +40,11 @@ void append_result(std::string& out, const T& value) {
     append_json_string(out, value);
   else if constexpr (kIsOptional<T>)
     value ? append_result(out, *value) : append_json(out, Json());
-  else
-    append_json(out, Json(value));
+  else {
+    static_assert(kMakesJson<T>,
+                  "no JSON can be made of this type: list its members with HEARTH_FIELDS(a, b)");
+    if constexpr (kMakesJson<T>) append_json(out, Json(value));
+  }
 }
 
 }  // namespace detail
@@ -59,16 +64,35 @@ class Stream {
   bool send(const T& part) {
     std::string& text = activation_.answer_buffer();
     detail::append_result(text, part);
-    const hearth_status status = activation_.host()->emit(
-        activation_.host(), activation_.id(), call_, detail::slice(std::string_view(text)));
-    if (status == HEARTH_E_GONE || status == HEARTH_E_CLOSING) return false;
-    activation_.check(status, "stream");
-    return true;
+    return detail::emit_part(activation_, call_, text, "stream");
+  }
+
+  // Waits until the client has taken most of what was sent, for a method that makes parts faster
+  // than a client may read them: one that lags by more than limits.send_queue is disconnected.
+  // Gives false if nobody listens any more.
+  [[nodiscard]] detail::DrainAwaiter drained() { return {activation_, call_, false}; }
+
+  // Ends the answer now, with a result or without; what the method returns later goes nowhere. The
+  // method goes on, and the agent is not idle meanwhile; send() gives false.
+  // Failure   Error(INVALID) the second time.
+  void end() { finish(std::string_view()); }
+  template <class T>
+  void end(const T& result) {
+    std::string& text = activation_.answer_buffer();
+    detail::append_result(text, result);
+    finish(text);
   }
 
  private:
+  void finish(std::string_view result) {
+    if (rest_) throw Error(HEARTH_E_INVALID, "the answer has been ended before");
+    rest_ = KeepAlive(activation_);
+    activation_.complete(call_, HEARTH_OK, result);
+  }
+
   detail::Activation& activation_;
   std::uint64_t call_;
+  KeepAlive rest_;  // held by a method that goes on after its answer
 };
 
 namespace detail {
@@ -216,10 +240,28 @@ struct Invoker {
   }
 };
 
+class BoundFiber;
+
+// The function of fibers of one name: see fiber.hpp.
+struct NamedFiber {
+  // Failure: Error(INVALID), the input is not what the function takes.
+  using Bind = std::unique_ptr<BoundFiber> (*)(const NamedFiber&, Agent&, const Json& input);
+
+  static constexpr std::size_t kPointerBytes = 2 * sizeof(void*);
+
+  std::string_view name;
+  Bind bind;
+  alignas(void*) std::array<std::byte, kPointerBytes> pointer;
+};
+
+template <class T, class Pointer, class Result, class... Parameters>
+NamedFiber make_named_fiber(const char* name, Pointer pointer);  // fiber.hpp
+
 // What a class has listed.
 struct MethodTable {
   std::vector<Method> methods;      // for clients
   std::vector<Callback> callbacks;  // for schedules and the queue
+  std::vector<NamedFiber> fibers;   // for start_fiber() and run_fiber()
 };
 
 // The table of hearth.methods/1 for a list of methods.
@@ -261,6 +303,7 @@ inline constexpr IdempotentMethod kIdempotent{};
 //       m.add("get", &Counter::get, hearth::kIdempotent);
 //       m.stream("count_to", &Counter::count_to);
 //       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
+//       m.fiber("import", &Counter::import);         // not to clients: see fiber.hpp
 //     }
 //
 // A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts
@@ -316,6 +359,14 @@ class Methods {
   void callback(const char* name, Result (C::*method)(Parameters...) const) {
     list_.callbacks.push_back(
         detail::make_callback<T, decltype(method), Result, Parameters...>(name, method));
+  }
+
+  // What start_fiber() and run_fiber() may name: takes its input, if it has one, and a
+  // FiberContext&.
+  template <class C, class Result, class... Parameters>
+  void fiber(const char* name, Result (C::*function)(Parameters...)) {
+    list_.fibers.push_back(
+        detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
   }
 
  private:

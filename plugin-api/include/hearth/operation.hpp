@@ -3,6 +3,7 @@
 
 #include <hearth/abi.h>
 #include <hearth/detail/activation.hpp>
+#include <hearth/ext/drain.h>
 
 #include <coroutine>
 #include <cstdint>
@@ -54,6 +55,11 @@ class OperationAwaiter : public PendingOperation {
                                  ? std::string(name_) + ": " + std::string(status_name(status_))
                                  : error_);
   }
+  // finish() for an outcome that is no error to the caller. Gives true.
+  bool forget() noexcept {
+    waiting_ = nullptr;
+    return true;
+  }
   [[nodiscard]] hearth_status status() const noexcept { return status_; }
 
  private:
@@ -81,6 +87,30 @@ class [[nodiscard]] SleepAwaiter final : public OperationAwaiter {
 
  private:
   hearth_sleep_request request_;
+};
+
+// Waits until the client of a call has taken most of its parts. Gives false if nobody reads them.
+// `left`: that is known already.
+class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
+ public:
+  DrainAwaiter(Activation& activation, std::uint64_t call, bool left) noexcept
+      : OperationAwaiter(activation, HEARTH_OP_DRAIN, "waiting for the client"), left_(left) {
+    request_.call = call;
+  }
+  [[nodiscard]] bool await_ready() const noexcept { return left_; }
+  bool await_suspend(std::coroutine_handle<> waiting) {
+    return submit({&request_, sizeof request_}, waiting);
+  }
+  bool await_resume() {
+    if (left_ || status() == HEARTH_E_GONE) return !forget();
+    if (status() == HEARTH_E_UNSUPPORTED) return forget();  // an older server: nobody can wait
+    finish();
+    return true;
+  }
+
+ private:
+  hearth_drain_request request_;
+  bool left_;
 };
 
 }  // namespace hearth::detail

@@ -148,7 +148,7 @@ class QueueCalls {
     return remove_queue_items(activation_of_self(), callback);
   }
   // Puts a dead letter back at the end, its attempts forgotten. False: no dead letter has this id.
-  bool retry_queue_item(std::string_view id) {
+  bool revive_queue_item(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, queue_table(live).retry(live.host(), live.id(), slice(id)),
                  "retry queue item");

@@ -71,7 +71,7 @@ enum class ScheduleState : std::uint8_t {
   kRunning,
   kPaused,
   kMissing,  // the class has no such callback (yet), or the server cannot read its time zones now
-  kDead,     // given up: retry_schedule() begins anew, an idempotent request takes its place
+  kDead,     // given up: revive_schedule() begins anew, an idempotent request takes its place
 };
 
 struct ScheduleOptions {
@@ -267,7 +267,7 @@ class ScheduleCalls {
     return pause_schedule_row(activation_of_self(), id, 0);
   }
   // One that is missing or dead is due now. False: no such schedule.
-  bool retry_schedule(std::string_view id) {
+  bool revive_schedule(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, schedule_table(live).retry(live.host(), live.id(), slice(id)),
                  "retry schedule");

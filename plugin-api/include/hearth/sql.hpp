@@ -230,6 +230,10 @@ Row read_row(const Statement& statement) {
     row.hearth_visit(ColumnReader(statement));
     return row;
   } else {
+    static_assert(!std::is_class_v<Row> || std::same_as<Row, std::string> ||
+                      std::same_as<Row, Blob> || std::same_as<Row, Json> || kIsOptional<Row>,
+                  "a row is a std::tuple, the type of its one column, or a struct that lists its "
+                  "members with HEARTH_FIELDS(a, b)");
     return read_column<Row>(statement, 0);
   }
 }

@@ -10,12 +10,15 @@
 //           thread, up to its first wait in the same call. It owns its frame. Destroying it
 //           destroys the frame with everything in it, innermost first: that is how an eviction ends
 //           work that waits.
-// Failure   What it throws comes out of the co_await.
+// Failure   What it throws comes out of the co_await. A task that goes without ever having been
+//           awaited is a mistake: the log says so, and a unit test on the mock host fails.
 // A task that need not wait is made from its value, without a frame: `return 5;`, `return {};` for
 // Task<void>.
 //
 // Awaiting resumes the child in place and does not rely on tail calls, so a million awaits of tasks
 // that finish at once use no stack, optimised or not.
+
+#include <hearth/detail/closure_check.hpp>
 
 #include <coroutine>
 #include <exception>
@@ -40,6 +43,18 @@ class Finished {
  protected:
   ~Finished() = default;
 };
+
+// Told of each task on its thread that goes without ever having been awaited: its code has not run.
+class TaskWatch {
+ public:
+  virtual void never_awaited() noexcept = 0;
+
+ protected:
+  ~TaskWatch() = default;
+};
+// Whose code this thread runs; null where tasks may go so (their agent does, or is cancelled).
+// Trivial, so it does not pin the library.
+inline constinit thread_local TaskWatch* task_watch = nullptr;
 
 class PromiseBase {
  public:
@@ -69,6 +84,8 @@ class PromiseBase {
     continuation_ = continuation;
   }
   void tell(Finished* finished) noexcept { finished_ = finished; }
+  void begin() noexcept { has_begun_ = true; }
+  [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
 
  protected:
   void rethrow() const {
@@ -79,11 +96,18 @@ class PromiseBase {
   std::coroutine_handle<> continuation_;
   Finished* finished_ = nullptr;
   std::exception_ptr error_;
+  bool has_begun_ = false;
 };
 
 template <class T>
 class Promise : public PromiseBase {
  public:
+  Promise() noexcept = default;
+  // The first parameter of the coroutine; of a member function or a lambda its object.
+  template <class First, class... Rest>
+  explicit Promise(const First& first, const Rest&... /*rest*/) {
+    refuse_dying_lambda(first);
+  }
   Task<T> get_return_object() noexcept;
   template <class Value>
     requires std::is_constructible_v<T, Value&&>
@@ -102,6 +126,11 @@ class Promise : public PromiseBase {
 template <>
 class Promise<void> : public PromiseBase {
  public:
+  Promise() noexcept = default;
+  template <class First, class... Rest>
+  explicit Promise(const First& first, const Rest&... /*rest*/) {
+    refuse_dying_lambda(first);
+  }
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
   void take() const { rethrow(); }
@@ -124,11 +153,19 @@ class Frame {
   ~Frame() { reset(); }
 
   void reset() noexcept {
-    if (const auto handle = std::exchange(handle_, nullptr)) handle.destroy();
+    const auto handle = std::exchange(handle_, nullptr);
+    if (!handle) return;
+    // An exception may come between the making of a task and its co_await.
+    if (task_watch && !handle.promise().has_begun() && std::uncaught_exceptions() == 0)
+      task_watch->never_awaited();
+    handle.destroy();
   }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
   [[nodiscard]] bool done() const noexcept { return !handle_ || handle_.done(); }
-  void resume() const { handle_.resume(); }
+  void begin() const {
+    handle_.promise().begin();
+    handle_.resume();
+  }
   [[nodiscard]] Promise<T>& promise() const noexcept { return handle_.promise(); }
 
  private:
@@ -176,7 +213,7 @@ class [[nodiscard]] Task {
   // For the SDK and for tests of awaitables: runs it to its first wait; whether it has ended; its
   // value, or its exception.
   void start() {
-    if (frame_ && !frame_.done()) frame_.resume();
+    if (frame_ && !frame_.done()) frame_.begin();
   }
   [[nodiscard]] bool done() const noexcept { return frame_.done(); }
   T take() {
@@ -205,7 +242,7 @@ class [[nodiscard]] Task<void> {
   }
 
   void start() {
-    if (frame_ && !frame_.done()) frame_.resume();
+    if (frame_ && !frame_.done()) frame_.begin();
   }
   [[nodiscard]] bool done() const noexcept { return frame_.done(); }
   void take() const {

@@ -66,5 +66,20 @@ TEST(ClassClaimsTest, WhatARemovedFileHadIsFree) {
   EXPECT_FALSE(claims.conflict({"A"}, "/plugins/two.so"));
 }
 
+TEST(ClassClaimsTest, ASegmentThatIsAnAliasIsTaken) {
+  const ClassClaims claims(
+      [](std::string_view name) {
+        return name == "Chat" ? std::string("chat") : std::string(name);
+      },
+      [](std::string_view segment) { return std::string(segment == "chat" ? "counter" : ""); });
+  EXPECT_FALSE(claims.conflict({"Room"}, "/plugins/one.so"));
+  const auto taken = claims.conflict({"Room", "Chat"}, "/plugins/one.so");
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->rule, "C1");
+  EXPECT_EQ(taken->reason,
+            "its class Chat is reached at /agents/chat/, which is an alias of the class counter: "
+            "rename one");
+}
+
 }  // namespace
 }  // namespace hearth::plugins

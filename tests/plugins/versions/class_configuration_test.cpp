@@ -36,6 +36,7 @@ class ClassConfigurationTest : public ::testing::Test {
   ClassConfiguration::Reading read(const std::string& segment = "", bool by_person = false) {
     return configuration_->read_again(segment, by_person);
   }
+  using Aliases = ClassConfiguration::Aliases;
   [[nodiscard]] seconds idle_timeout(const std::string& name = "counter") const {
     return std::chrono::duration_cast<seconds>(configuration_->of(name)->settings.idle_timeout);
   }
@@ -244,6 +245,62 @@ TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
   EXPECT_TRUE(read().changes.empty());
   ASSERT_EQ(configuration_->taken_back().size(), 1U);
   EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
+}
+
+TEST_F(ClassConfigurationTest, AliasesComeAndGoWithTheFileThatHasThem) {
+  put("counter.yaml", "class: Counter\naliases: [tally, adder]\n");
+  const auto reading = read();
+  ASSERT_EQ(reading.changes.size(), 1U);
+  EXPECT_EQ(reading.changes[0].keys, (Keys{"aliases", "idle_timeout"}));
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}, {"tally", "counter"}}));
+  EXPECT_EQ(configuration_->paths("counter"), "/agents/counter, /agents/adder, /agents/tally");
+  EXPECT_EQ(configuration_->paths("room"), "/agents/room");
+  const ClassConfiguration again(classes(), config::load_class_files(classes(), true).value());
+  EXPECT_EQ(again.aliases(), configuration_->aliases()) << "as at a start";
+  std::filesystem::remove(classes() / "counter.yaml");
+  read("", true);
+  EXPECT_TRUE(configuration_->aliases().empty());
+}
+
+TEST_F(ClassConfigurationTest, AnAliasMayMoveToAnotherClassInEitherDirection) {
+  put("counter.yaml", "class: counter\naliases: [one]\n");
+  put("room.yaml", "class: room\naliases: [two]\n");
+  read();
+  put("counter.yaml", "class: counter\naliases: [two]\n");
+  put("room.yaml", "class: room\naliases: [one]\n");
+  read();
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"one", "room"}, {"two", "counter"}}));
+}
+
+TEST_F(ClassConfigurationTest, AReadingOfOneClassTakesItsAliasesAlone) {
+  put("counter.yaml", "class: counter\naliases: [one]\n");
+  read();
+  put("counter.yaml", "class: counter\naliases: [two]\n");
+  put("room.yaml", "class: room\naliases: [one, three]\n");
+  read("room");
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"one", "room"}, {"three", "room"}}))
+      << "what the other file has given up is free";
+}
+
+TEST_F(ClassConfigurationTest, AnAliasThatIsTheSegmentOfAServedClassIsAMistake) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally, chat-room]\n");
+  const auto reading = configuration_->read_again("", true, {{"chat-room", "ChatRoom"}});
+  EXPECT_TRUE(reading.changes.empty());
+  ASSERT_EQ(reading.mistakes.size(), 1U);
+  EXPECT_EQ(to_string(reading.mistakes[0]),
+            (classes() / "counter.yaml").native() +
+                ":3:18: aliases: \"chat-room\" already leads to the class \"ChatRoom\"");
+  EXPECT_EQ(idle_timeout(), seconds(10)) << "nothing has changed";
+  EXPECT_TRUE(configuration_->aliases().empty());
+}
+
+TEST_F(ClassConfigurationTest, AnAliasStaysWhenOtherSettingsAreTakenBack) {
+  const auto before = configuration_->of("counter");
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
+  read();
+  configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"tally", "counter"}}));
 }
 
 }  // namespace

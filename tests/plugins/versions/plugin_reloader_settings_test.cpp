@@ -144,5 +144,33 @@ TEST_F(PatientReloaderTest, ALoopThatDoesNotAnswerIsWaitedForOnceForAllClasses) 
   wait_until_settled();
 }
 
+TEST_F(PluginReloaderSettingsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
+  const auto before = runtime_.classes().find("counter");
+  put("class: counter\naliases: [tally]\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().what, What::kNewSettings);
+  EXPECT_EQ(outcomes->front().keys, std::vector<std::string>{"aliases"});
+  EXPECT_TRUE(reloader_->moving().empty());
+  EXPECT_EQ(runtime_.classes().find_for_client("tally"), before);
+  EXPECT_EQ(runtime_.classes().find("counter"), before) << "another version would move the agents";
+  put("class: counter\n");
+  EXPECT_TRUE(reload());
+  EXPECT_EQ(runtime_.classes().find_for_client("tally"), nullptr);
+}
+
+TEST_F(PluginReloaderSettingsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
+  put("class: counter\naliases: [chat-room]\noptions: {start: 5}\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().what, What::kRefused);
+  EXPECT_NE(outcomes->front().reason.find("already leads to the class \"ChatRoom\""),
+            std::string::npos)
+      << outcomes->front().reason;
+  EXPECT_EQ(runtime_.classes().find("counter")->settings.options, "{}");
+}
+
 }  // namespace
 }  // namespace hearth::plugins

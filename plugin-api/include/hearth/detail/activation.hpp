@@ -25,9 +25,10 @@ struct RecoveredFiber;
 
 namespace detail {
 
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final
 class Activation;
 struct Recovery;  // see fiber.hpp
-// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, see managed_fiber.hpp
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, see fiber_calls.hpp
 class SettledAwaiter;
 struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
 
@@ -36,10 +37,11 @@ struct Context {
   std::uint64_t call = 0;         // 0: none, or a synchronous event
   std::uint64_t connection = 0;   // the client that the event came from
   bool on_behalf = false;         // a change of state counts as that client's
-  const char* unheard = nullptr;  // the hook, if nobody but the log hears of its failure
+  bool unheard = false;           // nobody but the log hears of its failure
   std::uint64_t fiber = 0;        // the SDK's number of the fiber that runs; 0: none
   Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
   bool retried = false;           // the host gives the event again if it fails
+  std::string_view handler = {};  // the hook, or what was called by its name
 };
 
 // An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
@@ -98,7 +100,7 @@ class KeptWork {
 // Threads   The agent's own: every member is [instance].
 // Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first,
 //           fibers before events and the newest first, while the Agent is still whole.
-class Activation {
+class Activation final : private TaskWatch {
  public:
   // Defined in agent_base.hpp, where Agent is complete.
   Activation(const ClassTraits& traits, const hearth_class& definition, const hearth_host* host,
@@ -143,7 +145,9 @@ class Activation {
     static_cast<void>(host()->complete(host(), id_, call, status, slice(body)));
   }
   // Inside a catch block: completes the event with the exception's code and text.
-  void complete_with_exception(const Context& context) const noexcept;
+  void complete_with_exception(const Context& context) noexcept;
+  // Inside a catch block: tells the agent's on_error.
+  void tell_error(std::string_view where) noexcept;
   // A buffer for the text of one answer at a time, kept so that most answers allocate nothing.
   [[nodiscard]] std::string& answer_buffer() {
     if (answer_.capacity() > kKeptAnswer) answer_ = std::string();
@@ -156,8 +160,14 @@ class Activation {
     const std::uint64_t call = root->context().call;
     roots_[call] = std::move(root);
   }
+  // The number of work that belongs to no event, where an event has its call.
+  [[nodiscard]] std::uint64_t next_own_work() noexcept { return kOwnWork | ++last_own_work_; }
   void finished(Root& root) noexcept { finished_.push_back(&root); }
-  void cancel(std::uint64_t call) { roots_.erase(call); }
+  void cancel(std::uint64_t call) {
+    task_watch = nullptr;  // what it had not awaited yet goes with it
+    roots_.erase(call);
+    task_watch = this;
+  }
   // Answers and frees the events that have ended, and lets those go on whose wait is over. Called
   // last in each entry, when no coroutine runs.
   void reap() noexcept {
@@ -188,7 +198,7 @@ class Activation {
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Root>>& fibers() noexcept {
     return fibers_;
   }
-  // Managed ones, by id: functions for another attempt, and who waits for a settled record.
+  // By id: functions for another attempt that no name finds, and who waits for a settled record.
   [[nodiscard]] auto& kept_work() noexcept { return kept_work_; }
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
 
@@ -221,18 +231,21 @@ class Activation {
   // The host has called in: sets the context for as long as it lives, then reaps.
   class Entry {
    public:
-    Entry(Activation& activation, Context context) : activation_(activation) {
+    Entry(Activation& activation, Context context) : activation_(activation), outer_(task_watch) {
+      task_watch = &activation;
       activation_.context_ = context;
     }
     ~Entry() {
       activation_.context_ = Context();
       activation_.reap();
+      task_watch = outer_;
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
    private:
     Activation& activation_;
+    TaskWatch* outer_;  // of an agent of a test that calls another one's
   };
 
   // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one
@@ -266,6 +279,13 @@ class Activation {
   }
 
  private:
+  void never_awaited() noexcept override {
+    log(HEARTH_LOG_ERROR,
+        "misuse: a Task was made and never awaited, so its code has not run: co_await it, or give "
+        "the work to start_fiber()");
+  }
+
+  static constexpr std::uint64_t kOwnWork = std::uint64_t{1} << 63;  // no host counts so far
   static constexpr std::size_t kMostWarnings = 100;
   static constexpr std::size_t kKeptAnswer =
       65'536;  // a larger buffer is not kept for a live but idle agent
@@ -284,6 +304,7 @@ class Activation {
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, PendingOperation*> pending_;
   std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call, which grow
+  std::uint64_t last_own_work_ = 0;
   std::uint64_t last_fiber_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number
   std::map<std::string, std::unique_ptr<KeptWork>, std::less<>> kept_work_;
@@ -342,6 +363,20 @@ void drive(Activation& activation, const Context& context, Task<T> task, Deliver
   }
 }
 
+// Work that an event has left behind, and nobody waits for. A failure goes to the log.
+class OwnWork final : public Root {
+ public:
+  OwnWork(Activation& activation, Context context, Task<void> task, const char* name)
+      : Root(activation, context), task_(std::move(task)), name_(name) {
+    task_.tell(this);
+  }
+  void answer() noexcept override;
+
+ private:
+  Task<void> task_;
+  const char* name_;
+};
+
 // Completes an event that answers nothing.
 struct DeliverNothing {
   void operator()(Activation& activation, const Context& context) const {
@@ -374,21 +409,45 @@ inline Failure current_failure() noexcept {
   }
 }
 
-inline void Activation::complete_with_exception(const Context& context) const noexcept {
-  const Failure failure = current_failure();
-  // Where somebody hears of it the host logs the text; the SQL is for the log alone.
-  const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
-  if (context.unheard) {
-    log(HEARTH_LOG_ERROR, std::string(context.unheard) + " failed: " + failure.text + sql);
-  } else if (!sql.empty()) {
-    log(HEARTH_LOG_ERROR, "failed" + sql);
+// Sends a part of the answer to a call. False: nobody listens any more.
+inline bool emit_part(Activation& activation, std::uint64_t call, std::string_view part,
+                      std::string_view doing) {
+  const hearth_status status =
+      activation.host()->emit(activation.host(), activation.id(), call, slice(part));
+  if (status == HEARTH_E_GONE || status == HEARTH_E_CLOSING) return false;
+  activation.check(status, doing);
+  return true;
+}
+
+inline void OwnWork::answer() noexcept {
+  try {
+    task_.take();
+  } catch (...) {
+    activation().tell_error(name_);
+    activation().log(HEARTH_LOG_ERROR, std::string(name_) + " failed: " + current_failure().text);
   }
+}
+
+inline void Activation::complete_with_exception(const Context& context) noexcept {
+  const Failure failure = current_failure();
+  if (context.unheard || failure.status == HEARTH_E_PLUGIN) tell_error(context.handler);
   // For events that are given again these two say that the class has nothing to call. It had, and
   // that threw.
   const bool misleading =
       failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
-  complete(context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,
-           failure.text);
+  const hearth_status told = host()->complete(
+      host(), id_, context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,
+      slice(failure.text));
+  // Where somebody hears of it the host logs the text; the SQL is for the log alone.
+  const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
+  if (context.unheard) {
+    log(HEARTH_LOG_ERROR, std::string(context.handler) + " failed: " + failure.text + sql);
+  } else if (told == HEARTH_E_GONE) {
+    log(HEARTH_LOG_ERROR,
+        std::string(context.handler) + " failed after its answer: " + failure.text + sql);
+  } else if (!sql.empty()) {
+    log(HEARTH_LOG_ERROR, "failed" + sql);
+  }
 }
 
 }  // namespace detail

@@ -38,12 +38,18 @@ struct ClassTraits {
   const MethodTable& (*methods)();
 };
 
-inline void dispatch_call(Activation& activation, const Context& context,
-                          const hearth_event& event) {
+inline void dispatch_call(Activation& activation, const Context& outer, const hearth_event& event) {
   const std::string_view name = view(event.name);
+  Context context = outer;
   for (const Method& method : activation.traits().methods().methods) {
-    if (method.name == name)
-      return method.invoke(method, activation, activation.agent(), context, view(event.body));
+    if (method.name != name) continue;
+    context.handler = method.name;
+    try {
+      method.invoke(method, activation, activation.agent(), context, view(event.body));
+    } catch (...) {
+      activation.complete_with_exception(context);
+    }
+    return;
   }
   activation.complete(context.call, HEARTH_E_NOT_FOUND,
                       "Method " + std::string(name) + " does not exist");
@@ -62,8 +68,9 @@ inline Delivery::Delivery() = default;
 inline Delivery::~Delivery() = default;
 
 // A run of a schedule, or an item of the queue.
-inline void dispatch_callback(Activation& activation, const Context& context,
+inline void dispatch_callback(Activation& activation, const Context& outer,
                               const hearth_event& event) {
+  Context context = outer;
   const bool scheduled = event.kind == HEARTH_EVENT_SCHEDULE;
   const std::string_view name = view(event.name);
   const auto& callbacks = activation.traits().methods().callbacks;
@@ -83,7 +90,12 @@ inline void dispatch_callback(Activation& activation, const Context& context,
     delivery->schedule = std::make_unique<const ScheduleRun>(read_schedule_run(name, body));
   else
     delivery->item = std::make_unique<const QueueItem>(read_queue_run(name, body));
-  callback->invoke(*callback, activation, activation.agent(), context, std::move(delivery));
+  context.handler = callback->name;
+  try {
+    callback->invoke(*callback, activation, activation.agent(), context, std::move(delivery));
+  } catch (...) {
+    activation.complete_with_exception(context);
+  }
 }
 
 inline void warn_if_unknown(Activation& activation, std::string_view callback) {
@@ -94,12 +106,17 @@ inline void warn_if_unknown(Activation& activation, std::string_view callback) {
                        " has no callback " + std::string(callback) + " (yet)");
 }
 
-// The work failed in this instance, which still has the function. False if it has not.
+inline bool has_recovery_hook(const Activation& activation) noexcept {
+  return (activation.traits().hooks & kOnFiberRecovered) != 0;
+}
+
+// This instance has the function: its work has failed here, or it was asked for here while it had
+// to wait. False if it has not.
 inline bool resume_kept(Activation& activation, const Context& context,
                         const RecoveredFiber& fiber) {
   auto kept = activation.kept_work().extract(fiber.id);
   if (kept.empty()) return false;
-  if (fiber.reason != "retry") return false;
+  if (fiber.reason != "retry" && has_recovery_hook(activation)) return false;
   try {
     kept.mapped()->resume(activation, fiber);
   } catch (...) {
@@ -110,14 +127,65 @@ inline bool resume_kept(Activation& activation, const Context& context,
   return true;
 }
 
-// A class without the hook refuses the event: for a host only that means that the class recovers no
-// fibers, and not that the hook has failed.
+inline std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
+                                              const Json& input) {
+  for (const NamedFiber& each : activation.traits().methods().fibers) {
+    if (each.name == name) return each.bind(each, activation.agent(), input);
+  }
+  return nullptr;
+}
+
+// Calls the function that is listed under its name. False: none is.
+inline bool continue_named(Activation& activation, const Context& context,
+                           const RecoveredFiber& fiber) {
+  const auto bound = bind_named(activation, fiber.name, fiber.input);
+  if (!bound) return false;
+  const Activation::Scope scope(activation, context);
+  FiberRow row = resume_fiber(activation, fiber);
+  leave_alone(activation, bound->begin(activation, fiber_context(activation), std::move(row)));
+  return true;
+}
+
+inline void DeliverRecovered::operator()(Activation& activation, const Context& context) const {
+  Recovery& recovery = *recovery_;
+  // The hook may have cancelled it, or somebody has begun to do its work.
+  const bool is_over = [&] {
+    if (recovery.continued) return true;
+    if (!recovery.fiber.record) return false;
+    const auto record = find_record(activation, recovery.fiber.id, {});
+    return !record || record->settled() || record->status == FiberStatus::kRunning;
+  }();
+  if (is_over) return activation.complete(context.call, HEARTH_OK, {});
+  if (!recovery.outcome && continue_named(activation, context, recovery.fiber))
+    return activation.complete(context.call, HEARTH_OK, {});
+  const FiberOutcome outcome = recovery.outcome.value_or(FiberOutcome::interrupted());
+  activation.complete(context.call, HEARTH_OK,
+                      recovery.outcome ? outcome_text(outcome) : std::string());
+  // The host tells of the records that it keeps; and it may not have accepted the outcome.
+  if (!recovery.fiber.record || !recovery.fiber.record->brief) return;
+  if (const auto record = find_record(activation, recovery.fiber.id, {});
+      record && !record->settled())
+    return;
+  FiberRecord settled = *recovery.fiber.record;
+  settled.status = outcome.status;
+  settled.result = outcome.result;
+  if (!outcome.error.empty()) settled.error = outcome.error;
+  fiber_settled(activation, settled);
+}
+
+// A class without the hook that does not list the name refuses the event: for a host that means
+// that this version does not know the fiber, and not that the hook has failed.
 inline hearth_status dispatch_recovery(Activation& activation, const Context& outer,
                                        const hearth_event& event) {
   Context context = outer;
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
   if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
-  if ((activation.traits().hooks & kOnFiberRecovered) == 0) return HEARTH_E_UNSUPPORTED;
+  if (!has_recovery_hook(activation)) {
+    if (!continue_named(activation, context, recovery->fiber))
+      return recovery->fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
+    activation.complete(context.call, HEARTH_OK, {});
+    return HEARTH_OK;
+  }
   context.recovery = recovery.get();
   const RecoveredFiber& fiber = recovery->fiber;
   const Activation::Scope scope(activation, context);
@@ -140,7 +208,7 @@ inline void dispatch_settled(Activation& activation, const Context& context,
   auto fiber = std::make_unique<const FiberRecord>(read_fiber(parse_record(view(event.body))));
   const FiberRecord& borrowed = *fiber;
   fiber_settled(activation, borrowed);
-  if ((activation.traits().hooks & kOnFiberComplete) == 0)
+  if ((activation.traits().hooks & kOnFiberComplete) == 0 || borrowed.brief)
     return activation.complete(context.call, HEARTH_E_UNSUPPORTED, {});
   drive(activation, context, activation.agent().on_fiber_complete(borrowed),
         DeliverSettled(std::move(fiber)));
@@ -149,10 +217,10 @@ inline void dispatch_settled(Activation& activation, const Context& context,
 // How the SDK deals with one kind of event, beside what host and SDK agree on (event_rules.hpp).
 struct EventHandler {
   std::uint32_t kind;
-  std::uint32_t hook;   // the bit of the hook that it leads to; 0: none
-  bool is_always_ours;  // looked at whether or not the class has the hook
-  // The name of a hook whose failure reaches no caller, client or other event; null for the rest.
-  const char* unheard;
+  std::uint32_t hook;     // the bit of the hook that it leads to; 0: none
+  bool is_always_ours;    // looked at whether or not the class has the hook
+  std::string_view name;  // of that hook, or of the kind
+  bool is_unheard;        // its failure reaches no caller, client or other event
   // Begins an asynchronous event. Exceptions before the first wait come out of here. Null:
   // synchronous.
   hearth_status (*begin)(Activation&, const Context&, const hearth_event&);
@@ -206,22 +274,22 @@ inline Task<void> hook_migrate(Activation& activation, const hearth_event& event
 // By kind, as kEventRules.
 // clang-format off
 inline constexpr EventHandler kEventHandlers[] = {
-    {HEARTH_EVENT_START,            kOnStart,           false, nullptr,               &begin_hook<hook_start>},
-    {HEARTH_EVENT_CONNECTING,       kOnConnecting,      false, nullptr,               nullptr},
-    {HEARTH_EVENT_CONNECT,          kOnConnect,         false, nullptr,               &begin_hook<hook_connect>},
-    {HEARTH_EVENT_MESSAGE,          kOnMessage,         false, "on_message",          &begin_hook<hook_message>},
-    {HEARTH_EVENT_CLOSE,            kOnClose,           false, "on_close",            &begin_hook<hook_close>},
-    {HEARTH_EVENT_CALL,             0,                  true,  nullptr,               &begin_with<dispatch_call>},
-    {HEARTH_EVENT_REQUEST,          kOnRequest,         true,  nullptr,               &begin_with<dispatch_request>},
-    {HEARTH_EVENT_STATE_CHECK,      kValidateState,     false, nullptr,               nullptr},
-    {HEARTH_EVENT_STATE_CHANGED,    kOnStateChanged,    false, "on_state_changed",    &begin_hook<hook_state_changed>},
-    {HEARTH_EVENT_EVICT,            kOnEvict,           false, "on_evict",            &begin_hook<hook_evict>},
-    {HEARTH_EVENT_FIBER_RECOVERED,  kOnFiberRecovered,  true,  nullptr,               &dispatch_recovery},
-    {HEARTH_EVENT_SCHEDULE,         0,                  true,  nullptr,               &begin_with<dispatch_callback>},
-    {HEARTH_EVENT_QUEUE_ITEM,       0,                  true,  nullptr,               &begin_with<dispatch_callback>},
-    {HEARTH_EVENT_FIBER_SETTLED,    kOnFiberComplete,   true,  "on_fiber_complete",   &begin_with<dispatch_settled>},
-    {HEARTH_EVENT_FIBERS_RECOVERED, kOnFibersRecovered, false, "on_fibers_recovered", &begin_with<dispatch_plan>},
-    {HEARTH_EVENT_MIGRATE,          kOnMigrate,         false, nullptr,               &begin_hook<hook_migrate>},
+    {HEARTH_EVENT_START,            kOnStart,           false, "on_start",             false, &begin_hook<hook_start>},
+    {HEARTH_EVENT_CONNECTING,       kOnConnecting,      false, "on_connecting",        false, nullptr},
+    {HEARTH_EVENT_CONNECT,          kOnConnect,         false, "on_connect",           false, &begin_hook<hook_connect>},
+    {HEARTH_EVENT_MESSAGE,          kOnMessage,         false, "on_message",           true,  &begin_hook<hook_message>},
+    {HEARTH_EVENT_CLOSE,            kOnClose,           false, "on_close",             true,  &begin_hook<hook_close>},
+    {HEARTH_EVENT_CALL,             0,                  true,  "call",                 false, &begin_with<dispatch_call>},
+    {HEARTH_EVENT_REQUEST,          kOnRequest,         true,  "on_request",           false, &begin_with<dispatch_request>},
+    {HEARTH_EVENT_STATE_CHECK,      kValidateState,     false, "validate_state",       false, nullptr},
+    {HEARTH_EVENT_STATE_CHANGED,    kOnStateChanged,    false, "on_state_changed",     true,  &begin_hook<hook_state_changed>},
+    {HEARTH_EVENT_EVICT,            kOnEvict,           false, "on_evict",             true,  &begin_hook<hook_evict>},
+    {HEARTH_EVENT_FIBER_RECOVERED,  kOnFiberRecovered,  true,  "on_fiber_recovered",   false, &dispatch_recovery},
+    {HEARTH_EVENT_SCHEDULE,         0,                  true,  "schedule",             false, &begin_with<dispatch_callback>},
+    {HEARTH_EVENT_QUEUE_ITEM,       0,                  true,  "queue",                false, &begin_with<dispatch_callback>},
+    {HEARTH_EVENT_FIBER_SETTLED,    kOnFiberComplete,   true,  "on_fiber_complete",    true,  &begin_with<dispatch_settled>},
+    {HEARTH_EVENT_FIBERS_RECOVERED, kOnFibersRecovered, false, "on_fibers_recovered",  true,  &begin_with<dispatch_plan>},
+    {HEARTH_EVENT_MIGRATE,          kOnMigrate,         false, "on_migrate",           false, &begin_hook<hook_migrate>},
 };
 // clang-format on
 static_assert(
@@ -238,7 +306,7 @@ static_assert(
 // CONNECTING and STATE_CHECK: over when this returns.
 inline hearth_status dispatch_synchronous(Activation& activation,
                                           const hearth_event& event) noexcept {
-  const Activation::Entry entry(activation, Context{0, event.connection, false, nullptr});
+  const Activation::Entry entry(activation, Context{.connection = event.connection});
   try {
     if (event.kind == HEARTH_EVENT_CONNECTING) {
       Connecting client(activation, event.connection);
@@ -272,8 +340,12 @@ inline hearth_status on_event(void* instance, const hearth_event* event) noexcep
     return HEARTH_OK;
   }
 
-  const Context context{event->call, event->connection, rule.is_on_behalf, handler.unheard,
-                        0,           nullptr,           rule.is_retried};
+  const Context context{.call = event->call,
+                        .connection = event->connection,
+                        .on_behalf = rule.is_on_behalf,
+                        .unheard = handler.is_unheard,
+                        .retried = rule.is_retried,
+                        .handler = handler.name};
   const Activation::Entry entry(activation, context);
   try {
     return handler.begin(activation, context, *event);

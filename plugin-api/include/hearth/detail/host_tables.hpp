@@ -7,11 +7,11 @@
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections.h>
 #include <hearth/ext/fibers.h>
+#include <hearth/ext/fibers_2.h>
 #include <hearth/ext/http.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/kv.h>
 #include <hearth/ext/log.h>
-#include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/random.h>
@@ -19,7 +19,7 @@
 #include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
-#include <hearth/ext/state.h>
+#include <hearth/ext/state_2.h>
 
 #include <cstddef>
 #include <span>
@@ -47,34 +47,36 @@ struct HostTables {
   const hearth_agent_v1* agent = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
-  const hearth_fibers_v1* fibers = nullptr;
+  const hearth_fibers_v1* earlier_fibers = nullptr;
+  const hearth_fibers_v2* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
   const hearth_keep_alive_v1* keep_alive = nullptr;
   const hearth_kv_v1* kv = nullptr;
   const hearth_log_v1* log = nullptr;
-  const hearth_managed_fibers_v1* managed_fibers = nullptr;
   const hearth_queue_v1* queue = nullptr;
   const hearth_random_v1* random = nullptr;
   const hearth_schedule_v1* schedule = nullptr;
   const hearth_sql_v1* sql = nullptr;
   const hearth_state_v1* state = nullptr;
+  const hearth_state_v2* state_2 = nullptr;
 
   void look_up(const hearth_host* from) noexcept {
     host = from;
     find(agent, HEARTH_EXT_AGENT);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
-    find(fibers, HEARTH_EXT_FIBERS);
+    find(earlier_fibers, HEARTH_EXT_FIBERS);
+    find(fibers, HEARTH_EXT_FIBERS_2);
     find(http, HEARTH_EXT_HTTP);
     find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
     find(kv, HEARTH_EXT_KV);
     find(log, HEARTH_EXT_LOG);
-    find(managed_fibers, HEARTH_EXT_MANAGED_FIBERS);
     find(queue, HEARTH_EXT_QUEUE);
     find(random, HEARTH_EXT_RANDOM);
     find(schedule, HEARTH_EXT_SCHEDULE);
     find(sql, HEARTH_EXT_SQL);
     find(state, HEARTH_EXT_STATE);
+    find(state_2, HEARTH_EXT_STATE_2);
   }
 
  private:

@@ -110,9 +110,10 @@ class Client {
   void send(std::string_view text) { agent_->receive(*client_, text, false); }
   void send_binary(std::string_view bytes) { agent_->receive(*client_, bytes, true); }
 
-  // The frames that the agent sent since the last time this was asked, without those of the
-  // protocol.
-  [[nodiscard]] std::vector<ReceivedFrame> received() {
+  // The frames that the agent has sent, without those of the protocol: all of them, or those since
+  // they were last taken.
+  [[nodiscard]] const std::vector<ReceivedFrame>& received() const { return client_->received; }
+  [[nodiscard]] std::vector<ReceivedFrame> take_received() {
     return std::exchange(client_->received, {});
   }
   // The state as this client has seen it last; null before the first.
@@ -147,10 +148,10 @@ class Client {
   std::shared_ptr<detail::ClientRecord> client_;
 };
 
-// The answer to an HTTP request.
+// The answer to an HTTP request, as far as it has come.
 struct HttpAnswer {
-  bool done = false;  // false: on_request waits
-  unsigned status = 0;
+  bool done = false;    // false: on_request waits
+  unsigned status = 0;  // 0: nothing has come yet
   Headers headers;
   std::string body;
 
@@ -167,6 +168,47 @@ struct HttpAnswer {
     }
     return {};
   }
+};
+
+// An HTTP request that may still be in progress. Copies are the same request.
+class HttpCall {
+ public:
+  explicit HttpCall(std::shared_ptr<const detail::CallRecord> call) : call_(std::move(call)) {}
+
+  [[nodiscard]] bool done() const { return call_->done; }
+  [[nodiscard]] HttpAnswer answer() const {
+    HttpAnswer answer;
+    answer.done = call_->done;
+    if (call_->done && call_->status != HEARTH_OK && call_->parts.empty()) {
+      answer.status = status_of(call_->status);
+      answer.body = to_text(
+          {{"error",
+            {{"code", std::string(status_name(call_->status))}, {"message", call_->body}}}});
+      return answer;
+    }
+    if (!call_->done && call_->parts.empty()) return answer;
+    answer.status = call_->http_status;
+    answer.headers = call_->response_headers;
+    for (const std::string& part : call_->parts) answer.body += part;
+    if (call_->done && call_->status == HEARTH_OK) answer.body += call_->body;
+    return answer;
+  }
+  // The answer was begun and has failed then: the client sees that something is missing.
+  [[nodiscard]] bool cut() const {
+    return call_->done && call_->status != HEARTH_OK && !call_->parts.empty();
+  }
+
+ private:
+  static unsigned status_of(hearth_status status) {
+    switch (status) {
+      case HEARTH_E_NOT_FOUND: return 404;
+      case HEARTH_E_INVALID: return 400;
+      case HEARTH_E_FORBIDDEN: return 403;
+      default: return 500;
+    }
+  }
+
+  std::shared_ptr<const detail::CallRecord> call_;
 };
 
 // One agent, in memory or not. Copies are the same agent.
@@ -193,28 +235,14 @@ class AgentHandle {
     return Client(*agent_, agent_->connect(query, std::move(id), std::move(headers)));
   }
 
+  // request() for the answer as it is at once, start_request() for one that waits for the clock.
   HttpAnswer request(std::string_view method, std::string_view path = {},
                      const std::string& body = {}, Headers headers = {}) {
-    const auto call = agent_->request(method, path, body, std::move(headers));
-    HttpAnswer answer;
-    answer.done = call->done;
-    if (!call->done) return answer;
-    if (call->status == HEARTH_OK) {
-      answer.status = call->http_status;
-      answer.headers = call->response_headers;
-      for (const std::string& part : call->parts) answer.body += part;
-      answer.body += call->body;
-      return answer;
-    }
-    switch (call->status) {
-      case HEARTH_E_NOT_FOUND: answer.status = 404; break;
-      case HEARTH_E_INVALID: answer.status = 400; break;
-      case HEARTH_E_FORBIDDEN: answer.status = 403; break;
-      default: answer.status = 500;
-    }
-    answer.body = to_text(
-        {{"error", {{"code", std::string(status_name(call->status))}, {"message", call->body}}}});
-    return answer;
+    return start_request(method, path, body, std::move(headers)).answer();
+  }
+  HttpCall start_request(std::string_view method, std::string_view path = {},
+                         const std::string& body = {}, Headers headers = {}) {
+    return HttpCall(agent_->request(method, path, body, std::move(headers)));
   }
 
   // What is stored, or the initial state.
@@ -250,10 +278,10 @@ class AgentHandle {
   [[nodiscard]] std::uint32_t schema_version() const { return agent_->schema_version(); }
   // Into memory, as by an event that does nothing.
   void wake() { agent_->wake(); }
-  // The rows of its fibers, oldest first: those that run and those that were interrupted.
+  // Its fibers, oldest first: those that run, those that were interrupted, and the dead ones.
   [[nodiscard]] std::vector<FiberRecord> fibers() const { return agent_->fibers(); }
-  // The records of its managed fibers, its schedules, and its queue, as a plugin reads them.
-  [[nodiscard]] Json managed_fibers() const { return parse_json(agent_->managed_fibers()); }
+  // The records of its fibers, its schedules, and its queue, as a plugin reads them.
+  [[nodiscard]] Json fiber_records() const { return parse_json(agent_->fiber_records()); }
   [[nodiscard]] Json schedules() const { return parse_json(agent_->schedules()); }
   [[nodiscard]] Json queue() const { return parse_json(agent_->queue()); }
   // The steps of its durable work so far, as a server's log names them: "fiber:run:started import",

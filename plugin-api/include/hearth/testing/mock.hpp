@@ -30,7 +30,7 @@ struct ReceivedFrame {
   }
 };
 
-// A row of cf_agents_runs: a fiber whose work is not over.
+// A fiber whose work is not over, or whose recovery was given up.
 struct FiberRecord {
   std::string id;
   std::string name;
@@ -40,8 +40,8 @@ struct FiberRecord {
   int recoveries = 0;    // and in all
   bool running = false;  // in the instance that is in memory
   bool recovering = false;
-  bool dead = false;     // recovery was given up
-  bool managed = false;  // has a record too
+  bool dead = false;          // recovery was given up
+  bool keeps_record = false;  // after its end
   std::string last_error;
 
   [[nodiscard]] bool interrupted() const { return !running && !recovering && !dead; }
@@ -120,7 +120,7 @@ class MockAgent {
   [[nodiscard]] virtual std::string query(const std::string& sql) = 0;
   [[nodiscard]] virtual std::vector<FiberRecord> fibers() = 0;
   // JSON arrays, as the extensions give them: the oldest first, schedules by their time.
-  [[nodiscard]] virtual std::string managed_fibers() = 0;
+  [[nodiscard]] virtual std::string fiber_records() = 0;
   [[nodiscard]] virtual std::string schedules() = 0;
   [[nodiscard]] virtual std::string queue() = 0;
   [[nodiscard]] virtual const std::vector<std::string>& steps() const = 0;

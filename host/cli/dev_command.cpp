@@ -1,0 +1,193 @@
+#include "cli/dev_command.hpp"
+
+#include "base/mutex.hpp"
+#include "cli/configuration.hpp"
+#include "cli/project_build.hpp"
+#include "plugins/versions/directory_watcher.hpp"
+#include "server/supervisor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using plugins::DirectoryImage;
+using plugins::FileChanges;
+using plugins::WatchedDirectory;
+
+constexpr std::chrono::milliseconds kPause{200};     // between two looks at the sources
+constexpr std::chrono::milliseconds kQuietTime{50};  // without a change, until a build begins
+
+void say(const std::string& text) {
+  std::fputs(("hearth dev: " + text + "\n").c_str(), stderr);
+}
+
+std::string seconds_text(std::chrono::duration<double> time) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", time.count());
+  return text.data();
+}
+
+// "greeter.so and porter.so"
+std::string names_of(const std::vector<fs::path>& files) {
+  if (files.size() > 3) return std::to_string(files.size()) + " files";
+  std::string text;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (i > 0) text += i + 1 == files.size() ? " and " : ", ";
+    text += files[i].filename().string();
+  }
+  return text;
+}
+
+std::vector<WatchedDirectory> watched(const fs::path& project) {
+  std::vector<WatchedDirectory> directories;
+  for (fs::path& each : source_directories(project)) {
+    directories.push_back({.path = std::move(each),
+                           .extensions = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx",
+                                          ".ipp", ".inc", ".txt", ".cmake"},
+                           .follows_links = true});
+  }
+  return directories;
+}
+
+// Builds a project, and says how that went.
+class SpokenBuild {
+ public:
+  explicit SpokenBuild(const fs::path& project) : build_(project) {}
+
+  void run() {
+    const std::vector<WatchedDirectory> libraries{{.path = build_.libraries()}};
+    const DirectoryImage before = look_at(libraries);
+    const CommandEnd end = build_.run();
+    const std::vector<fs::path> made = difference(before, look_at(libraries)).changed;
+    if (!end.is_good || end.output.find("warning:") != std::string::npos)
+      std::fputs(end.output.c_str(), stderr);
+    if (!end.is_good) {
+      say("not built; what was built before is served until this is mended");
+    } else if (made.empty()) {
+      say("nothing to build");
+    } else {
+      say("built " + names_of(made) + " in " + seconds_text(end.took));
+    }
+  }
+
+ private:
+  ProjectBuild build_;
+};
+
+// Builds whenever a source is saved, as long as it lives. It looks again and again: that also sees
+// new directories and a network's file systems, and costs at most a twentieth of a processor.
+//
+//   Threads  Made and destroyed by one, with a thread of its own that blocks all signals. The
+//            destructor waits for a build that runs.
+class Rebuilder {
+ public:
+  // `known`: the sources as they were before the last build.
+  Rebuilder(fs::path project, DirectoryImage known, SpokenBuild& build)
+      : project_(std::move(project)), known_(std::move(known)), build_(build) {
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { serve(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Rebuilder() {
+    {
+      const MutexLock lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+  Rebuilder(const Rebuilder&) = delete;
+  Rebuilder& operator=(const Rebuilder&) = delete;
+
+ private:
+  void serve() {
+    Clock::duration look_took{};
+    while (wait(std::max<Clock::duration>(kPause, 20 * look_took))) {
+      const Clock::time_point begin = Clock::now();
+      DirectoryImage now = look_at(watched(project_));
+      look_took = Clock::now() - begin;
+      if (now == known_) continue;
+      // Editors write in steps.
+      while (wait(kQuietTime)) {
+        DirectoryImage next = look_at(watched(project_));
+        if (next == now) break;
+        now = std::move(next);
+      }
+      const FileChanges changes = difference(known_, now);
+      known_ = std::move(now);  // what changes from here on is built next
+      if (!changes.changed.empty()) say(names_of(changes.changed) + " changed");
+      if (!changes.gone.empty()) say(names_of(changes.gone) + " removed");
+      build_.run();
+    }
+  }
+
+  // False: this is over.
+  bool wait(Clock::duration time) {
+    const Clock::time_point end = Clock::now() + time;
+    const MutexLock lock(mutex_);
+    while (!is_over_ && over_.wait_until(mutex_, end)) {
+    }
+    return !is_over_;
+  }
+
+  const fs::path project_;
+  DirectoryImage known_;  // the thread's
+  SpokenBuild& build_;
+  Mutex mutex_;
+  Condition over_;
+  bool is_over_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the fields above
+};
+
+// CMake looks there first for the package of this very server, installed or in its build tree.
+void offer_package() {
+  std::error_code failure;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", failure);
+  if (!failure) ::setenv("Hearth_ROOT", binary.parent_path().parent_path().c_str(), 1);
+}
+
+}  // namespace
+
+int develop(const DevCommand& command) {
+  const fs::path project = fs::current_path();
+  if (!fs::exists(project / "CMakeLists.txt")) {
+    say("there is no CMakeLists.txt here; `hearth new greeter && cd greeter` begins a project");
+    return kExitBadUsage;
+  }
+  const config::LoadResult loaded = load_with_flags(command);
+  if (!loaded) {
+    std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
+    return kExitBadUsage;
+  }
+  offer_package();
+  const DirectoryImage known = look_at(watched(project));
+  SpokenBuild build(project);
+  if (!fs::exists(project / "build")) say("the first build compiles the headers of Hearth, too");
+  build.run();
+  std::error_code failure;
+  fs::create_directories(project / "build/plugins", failure);  // else the server says what is amiss
+
+  const auto logger =
+      make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);
+  const Rebuilder rebuilder(project, known, build);
+  return server::supervise(command.child_arguments, *logger);
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,130 @@
+#include "cli/project_build.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <spawn.h>
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMaxDirectories = 1'000;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+std::string all_of(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  std::array<char, 4096> piece{};
+  while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), file))
+    text.append(piece.data(), count);
+  return text;
+}
+
+// The error number, or 0 and the process.
+int start(const std::vector<std::string>& command, const fs::path& directory, int output,
+          pid_t& process) {
+  std::vector<std::string> texts = command;
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
+  // Whoever builds has all signals blocked; Ctrl-C must end what it has started.
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  const int error =
+      ::posix_spawnp(&process, arguments.front(), &actions, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+bool may_hold_sources(const fs::path& directory, bool is_at_the_top) {
+  const std::string name = directory.filename().string();
+  if (name.starts_with('.')) return false;
+  return !is_at_the_top || (!name.starts_with("build") && name != "data" && name != "node_modules");
+}
+
+}  // namespace
+
+CommandEnd run_quietly(const std::vector<std::string>& command, const fs::path& directory) {
+  const Clock::time_point begin = Clock::now();
+  const std::unique_ptr<std::FILE, CloseFile> output(std::tmpfile());
+  if (output == nullptr) {
+    return {.output = "no temporary file: " + std::system_category().message(errno) + "\n"};
+  }
+  pid_t process = -1;
+  if (const int error = start(command, directory, ::fileno(output.get()), process); error != 0) {
+    return {.output = command.front() +
+                      " cannot be started: " + std::system_category().message(error) + "\n"};
+  }
+  int status = -1;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return {.is_good = status == 0, .output = all_of(output.get()), .took = Clock::now() - begin};
+}
+
+std::vector<fs::path> source_directories(const fs::path& project) {
+  std::vector<fs::path> found{project};
+  std::error_code failure;
+  fs::recursive_directory_iterator entry(project, fs::directory_options::skip_permission_denied,
+                                         failure);
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    std::error_code gone;
+    if (entry->is_symlink(gone) || !entry->is_directory(gone)) continue;
+    if (!may_hold_sources(entry->path(), entry.depth() == 0)) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    found.push_back(entry->path());
+    if (found.size() == kMaxDirectories) break;
+  }
+  return found;
+}
+
+CommandEnd ProjectBuild::run() {
+  const Clock::time_point begin = Clock::now();
+  if (!is_configured_) {
+    std::vector<std::string> configure{"cmake", "-B", "build"};
+    if (fs::exists(project_ / "CMakePresets.json")) {
+      configure.insert(configure.end(), {"--preset", "dev"});
+    } else {
+      configure.insert(configure.end(), {"-S", ".", "-DCMAKE_BUILD_TYPE=Debug"});
+    }
+    CommandEnd configured = run_quietly(configure, project_);
+    if (!configured.is_good) return configured;
+    is_configured_ = true;
+  }
+  const unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
+  CommandEnd built = run_quietly(
+      {"cmake", "--build", "build", "--target", "hearth_dev", "--parallel", std::to_string(jobs)},
+      project_);
+  built.took = Clock::now() - begin;
+  return built;
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,76 @@
+// When an agent does its durable work, and the permits that it holds for it: permits.hpp.
+#include "runtime/agent_slot.hpp"
+#include "runtime/paced_steps.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+
+void AgentSlot::look() {
+  Live* live = life_.as<Live>();
+  if (live == nullptr || std::exchange(live->looks_soon, true)) return;
+  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its
+  // own.
+  std::function<void()> task = parts_.slots.task(key_, &AgentSlot::pump);
+  if (permits_.any()) {
+    (permits_.recovery ? parts_.recoveries : parts_.steps).add(std::move(task));
+  } else {
+    parts_.services.loop().post(std::move(task));
+  }
+}
+
+void AgentSlot::come_for_work() {
+  look();
+  const Ending* ending = life_.as<Ending>();
+  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) end_in_turn(parts_.steps);
+}
+
+void AgentSlot::let_recover() {
+  if (state() != AgentState::kLive || permits_.recovery) return;  // it asks once it has started
+  parts_.services.alarms().take(permits_, &HeldPermits::recovery);
+  look();
+}
+
+void AgentSlot::wake_for_work(bool HeldPermits::* kind) {
+  if (state() == AgentState::kAwaitingRoom) return;  // it looks at what is due once it is awake
+  const ShardServices& services = parts_.services;
+  services.alarms().take(permits_, kind);
+  services.metrics().woken_by_alarm.add();
+  services.durable_events().report(extensions::DurableEvent::kAlarmWoken, key_.agent_class,
+                                   key_.name, "", "");
+  wake();
+  if (!in_memory() && state() != AgentState::kAwaitingRoom) give_back_permits();  // it was refused
+}
+
+void AgentSlot::pump() {
+  Live* live = life_.as<Live>();
+  if (live == nullptr) return;
+  live->looks_soon = false;
+  if (parts_.slots.stopping()) return;  // finish_end() sees to the rest
+  LiveAgent& agent = *live->live;
+  if (agent.lent()) return;                 // take_back() looks again
+  const bool crowded = agent.is_crowded();  // after_turn() comes when some of it has left
+  if (!crowded && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
+  const bool has_begun = !crowded && agent.dispatch(permits_.recovery);
+  if (state() != AgentState::kLive) return;
+  if (permits_.waking || (permits_.recovery && !agent.recovering() && !agent.recovery_due()))
+    give_back_permits();
+  if (has_begun) {
+    look();
+  } else if (agent.broken()) {
+    after_turn();
+  } else if (const auto at = agent.next_look_ms()) {
+    // What is due later must not be forgotten while the agent stays up.
+    parts_.services.alarms().look_at(key_, *at);
+  }
+}
+
+void AgentSlot::give_back_permits() {
+  const Live* live = life_.as<Live>();
+  const bool recovers = live != nullptr && (live->live->recovering() || live->live->recovery_due());
+  parts_.services.alarms().give_back(permits_, recovers);
+  parts_.admission.may_be_idle(*this);
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,181 @@
+#pragma once
+// The states of an agent on its shard, what exists in each of them, and which follows which.
+
+#include "base/error.hpp"
+#include "runtime/class_registry.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/loop_timer.hpp"
+#include "runtime/migration.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace hearth::runtime {
+
+// state              what is true
+// kCold              no instance; events wait only for a class that is away, or for the files of a
+//                    destroyed agent of the name to go
+// kAwaitingRoom      no instance; it stands in the line of Admission
+// kAwaitingVersion   no instance; it failed to start on a version that is on trial, and what waits
+//                    stays until that is decided
+// kWaking            an instance is made, and MIGRATE or START is in progress
+// kLive              events are delivered
+// kLeaving           no event but EVICT is delivered; that is in progress
+// kEnding            no event is delivered; the end is certain: posted, waiting for its turn, or
+//                    under way, perhaps on another thread
+//
+// kWaking to kEnding are the states of an agent in memory. That another thread has the database for
+// a while (LiveAgent::lent) is no state of its own: it may be so in the last three.
+//
+// Words: it is *asked to leave* (EVICT), it *ends* (the instance is destroyed), it is *gone* (its
+// database is closed). An agent that *must leave* does so at a moment of its own choice.
+enum class AgentState : std::uint8_t {
+  kCold,
+  kAwaitingRoom,
+  kAwaitingVersion,
+  kWaking,
+  kLive,
+  kLeaving,
+  kEnding,
+};
+inline constexpr std::size_t kAgentStates = 7;
+
+// What happens to an agent.
+enum class AgentInput : std::uint8_t {
+  kStopsWaiting,  // its wait is over: what waited was refused, or wakes it now
+  kNoRoom,        // it was put in the line
+  kUndecided,     // it has failed to start on a version that is on trial
+  kAdmitted,      // there is room, and an instance is being made
+  kStarted,       // START has succeeded
+  kLeave,         // it is asked to leave, and has time for EVICT
+  kEnd,           // its end is certain
+  kGone,          // the instance is destroyed and its database closed
+};
+inline constexpr std::size_t kAgentInputs = 8;
+
+// The transition table. nullopt: this cannot happen, and would be a bug of the shard.
+[[nodiscard]] std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept;
+
+// It must leave: before its next event, or, with `when_idle`, at its next idle moment.
+struct Intent {
+  EvictReason reason{};
+  bool when_idle = false;
+};
+
+// The claim of a busy agent to try a version once it is idle: counted as a candidate of the trial
+// as long as this object holds it.
+class Candidacy {
+ public:
+  Candidacy() = default;
+  explicit Candidacy(std::shared_ptr<VersionTrial> trial) : trial_(std::move(trial)) {
+    ++trial_->candidates;
+  }
+  ~Candidacy() {
+    if (trial_) trial_->lose_candidate();
+  }
+  Candidacy(Candidacy&&) noexcept = default;
+  Candidacy& operator=(Candidacy&& other) noexcept {
+    Candidacy old(std::exchange(trial_, std::move(other.trial_)), Adopted{});
+    return *this;
+  }
+  Candidacy(const Candidacy&) = delete;
+  Candidacy& operator=(const Candidacy&) = delete;
+
+  [[nodiscard]] explicit operator bool() const { return trial_ != nullptr; }
+  [[nodiscard]] VersionTrial* operator->() const { return trial_.get(); }
+
+ private:
+  struct Adopted {};
+  Candidacy(std::shared_ptr<VersionTrial> trial, Adopted /*counted*/) : trial_(std::move(trial)) {}
+
+  std::shared_ptr<VersionTrial> trial_;
+};
+
+// An agent in memory.
+struct Resident {
+  std::shared_ptr<const ServedClass> served;
+  std::unique_ptr<LiveAgent> live;  // null: its database could not be opened
+  AgentHandle handle = 0;
+};
+
+struct Cold {};
+struct AwaitingRoom {
+  bool for_itself = false;  // for its durable work: no event waited when it joined the line
+};
+struct AwaitingVersion {
+  std::shared_ptr<StartCounts> version;  // tells versions apart, and keeps no code
+  Error failure;
+  LoopTimer timer;  // nobody has decided
+};
+struct Waking : Resident {
+  std::optional<Intent> intent = std::nullopt;
+};
+struct Live : Resident {
+  std::optional<Intent> intent = std::nullopt;
+  Candidacy candidacy;
+  LoopTimer idle_timer;
+  bool trimmed = false;        // gave back its caches
+  bool goes_on_later = false;  // a task is posted, and no event that waits is delivered before it
+  bool looks_soon = false;     // a task is posted that looks for durable work that is due
+};
+struct Leaving : Resident {
+  EvictReason reason{};
+  bool wake_again = false;
+};
+struct Ending : Resident {
+  enum class Pace : std::uint8_t { kWaitsForTurn, kPosted, kUnderWay };
+  struct StartFailure {
+    Error error;
+    bool is_for_clients = false;  // else they only hear that there was one
+  };
+
+  EvictReason reason{};
+  bool wake_again = false;
+  std::optional<StartFailure> start_failure = std::nullopt;
+  bool lost_descriptors = false;  // somebody took those that Admission had found
+  Pace pace = Pace::kPosted;
+};
+
+// The state that an agent is in. enter() is the only way from one to another.
+// Threads  The shard's.
+class AgentLife {
+ public:
+  [[nodiscard]] AgentState state() const { return static_cast<AgentState>(data_.index()); }
+  // Null: it is in another state. Valid until the next enter().
+  template <class State>
+  [[nodiscard]] State* as() {
+    return std::get_if<State>(&data_);
+  }
+  template <class State>
+  [[nodiscard]] const State* as() const {
+    return std::get_if<State>(&data_);
+  }
+  // Null: it is not in memory. Valid until the next enter(), before which the caller moves what is
+  // to go on into the next state.
+  [[nodiscard]] Resident* resident();
+  [[nodiscard]] const Resident* resident() const;
+
+  // The input must lead to that state; else the process ends. What the old state held is destroyed.
+  template <class State>
+  State& enter(AgentInput input, State next) {
+    const AgentState from = state();
+    State& entered = data_.emplace<State>(std::move(next));
+    check(from, input);
+    return entered;
+  }
+
+ private:
+  // In the order of AgentState.
+  using Data = std::variant<Cold, AwaitingRoom, AwaitingVersion, Waking, Live, Leaving, Ending>;
+  static_assert(std::variant_size_v<Data> == kAgentStates);
+
+  void check(AgentState from, AgentInput input) const;
+
+  Data data_;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,36 @@
+#pragma once
+// The agent in whose code the process before has ended itself.
+
+#include "storage/agent_key.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace hearth::runtime {
+
+// Threads    take() is safe on any.
+class CrashedAgent {
+ public:
+  CrashedAgent() = default;  // there was none
+  // `name` may be its beginning, if that is longer than a crash record holds.
+  CrashedAgent(std::string agent_class, std::string name)
+      : agent_class_(std::move(agent_class)), name_(std::move(name)) {}
+
+  // Whether it is this one. Once: what it had begun is only counted when it is loaded first.
+  bool take(const storage::AgentKey& key) {
+    constexpr std::size_t kShortestCut = 61;  // of 64 bytes, so that no character is cut in two
+    if (agent_class_.empty() || key.agent_class != agent_class_) return false;
+    const bool is_it =
+        key.name == name_ || (name_.size() >= kShortestCut && key.name.starts_with(name_));
+    return is_it && !is_taken_.exchange(true);
+  }
+
+ private:
+  std::string agent_class_;
+  std::string name_;
+  std::atomic<bool> is_taken_{false};
+};
+
+}  // namespace hearth::runtime

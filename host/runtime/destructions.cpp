@@ -1,0 +1,55 @@
+#include "runtime/destructions.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+constexpr std::chrono::minutes kNextAttempt{1};
+
+}  // namespace
+
+Destructions::Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory)
+    : parts_(std::move(parts)), is_in_memory_(std::move(is_in_memory)) {}
+
+void Destructions::finish(const storage::AgentKey& key, const std::function<void()>& done) {
+  if (!under_way_.insert(key).second) return;
+  const auto finish = [this, key, done](const std::string& trouble) {
+    under_way_.erase(key);
+    if (!parts_.condemned.finish(key, trouble)) finish_later();
+    parts_.alarms.forget_failures(key);
+    done();
+  };
+  const bool elsewhere =
+      parts_.remover != nullptr &&
+      parts_.remover->run([this, key, finish, alive = parts_.alive, &loop = parts_.loop](bool) {
+        loop.post([alive, finish, trouble = remove_files(key)] {
+          if (*alive) finish(trouble);
+        });
+      });
+  if (!elsewhere) finish(remove_files(key));
+}
+
+std::string Destructions::remove_files(const storage::AgentKey& key) const {
+  if (!parts_.sync.wait({parts_.directory_wal}))
+    return "the directory of agents could not be synced";
+  return parts_.condemned.remove_files(key);
+}
+
+void Destructions::finish_later() {
+  if (stopped_ || std::exchange(waits_, true)) return;
+  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + kNextAttempt, [this] {
+    waits_ = false;
+    for (const storage::AgentKey& key : parts_.condemned.unfinished(is_in_memory_))
+      finish(key, [] {});
+    if (!parts_.condemned.empty()) finish_later();
+  });
+}
+
+void Destructions::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+}  // namespace hearth::runtime

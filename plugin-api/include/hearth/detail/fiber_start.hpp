@@ -1,0 +1,154 @@
+#pragma once
+// How a fiber is begun, continued, or found.
+
+#include <hearth/detail/fiber_waits.hpp>
+#include <hearth/fiber_options.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace hearth::detail {
+
+inline void check_fiber_options(const FiberOptions& options) {
+  const auto refuse = [](const char* text) { throw Error(HEARTH_E_INVALID, text); };
+  // For the host an empty one means that there is none.
+  if (options.id && options.id->empty()) refuse("a fiber's id must not be empty");
+  if (options.key && options.key->empty()) refuse("a fiber's key must not be empty");
+  if (options.max_retries < 0) refuse("max_retries must be >= 0");
+  if (options.retry_delay.count() <= 0) refuse("retry_delay must be > 0");
+  if (options.retry_delay > options.max_retry_delay)
+    refuse("retry_delay must be <= max_retry_delay");
+}
+
+// The function that is listed under `name`, with `input`; null if there is none. In dispatch.hpp.
+std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
+                                       const Json& input);
+// The same, if there must be one. Failure: Error(INVALID).
+inline std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
+                                              const Json& input) {
+  auto bound = bind_named(activation, name, input);
+  if (!bound)
+    throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
+                                      " lists no fiber " + std::string(name) +
+                                      ": m.fiber(\"...\", &Class::function)");
+  return bound;
+}
+
+// The class decides itself how interrupted fibers go on. In dispatch.hpp.
+bool has_recovery_hook(const Activation& activation) noexcept;
+
+// What the host has made of a start.
+struct OpenedFiber {
+  FiberRow row;  // handle 0: the work is not the caller's
+  FiberRecord record;
+};
+
+// The interrupted fiber goes on, under its id and with its checkpoint.
+inline FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber) {
+  FiberRow row = {0, fiber.id, fiber.name, fiber.snapshot};
+  activation.check(fiber_table(activation)
+                       .resume(activation.host(), activation.id(),
+                               slice(std::string_view(fiber.id)), &row.handle),
+                   "resume fiber");
+  Recovery* const recovery = activation.context().recovery;
+  if (recovery && recovery->fiber.id == fiber.id) recovery->continued = true;
+  return row;
+}
+
+// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that
+// runs, once, if neither is told apart by more than the name.
+inline const RecoveredFiber* continued_by(const Activation& activation, std::string_view name,
+                                          const FiberOptions& options) {
+  const Recovery* const recovery = activation.context().recovery;
+  if (!recovery || recovery->continued || recovery->fiber.name != name) return nullptr;
+  const auto& record = recovery->fiber.record;
+  const bool is_told_apart = options.key || options.id || (record && !record->brief);
+  return is_told_apart ? nullptr : &recovery->fiber;
+}
+
+inline OpenedFiber open_fiber(Activation& activation, std::string_view name, const Json& input,
+                              const FiberOptions& options, std::string_view parent = {}) {
+  check_fiber_options(options);
+  OpenedFiber opened;
+  if (const RecoveredFiber* const continued = continued_by(activation, name, options)) {
+    opened.row = resume_fiber(activation, *continued);
+    opened.record = find_record(activation, opened.row.id, {}).value_or(FiberRecord());
+    return opened;
+  }
+  const std::string input_text = to_text(input);
+  const std::string metadata = to_text(options.metadata);
+  hearth_fiber_start request = {};
+  request.struct_size = sizeof request;
+  request.policy = static_cast<std::uint32_t>(options.policy);
+  if (options.keep_record) request.flags |= HEARTH_FIBER_KEEP_RECORD;
+  // Whoever asks for it can do the work, but a class with the hook wants to be asked first.
+  if (!parent.empty() || !has_recovery_hook(activation)) request.flags |= HEARTH_FIBER_TAKE_UP;
+  request.name = slice(name);
+  if (options.id) request.id = slice(std::string_view(*options.id));
+  if (options.key) request.key = slice(std::string_view(*options.key));
+  request.parent = slice(parent);
+  request.input = slice(std::string_view(input_text));
+  request.metadata = slice(std::string_view(metadata));
+  request.max_retries = static_cast<std::uint32_t>(options.max_retries);
+  request.retry_base_ms = static_cast<std::uint64_t>(options.retry_delay.count());
+  request.retry_max_ms = static_cast<std::uint64_t>(options.max_retry_delay.count());
+  if (options.policy == FiberPolicy::kReplace || options.policy == FiberPolicy::kReplaceFailed)
+    tell_waiters(activation);
+  hearth_bytes record = {nullptr, 0};
+  activation.check(
+      fiber_table(activation)
+          .start(activation.host(), activation.id(), &request, &opened.row.handle, &record),
+      "start fiber");
+  opened.record = read_fiber(parse_record(view(record)));
+  opened.row.id = opened.record.id;
+  opened.row.name = name;
+  opened.row.snapshot = opened.record.snapshot;
+  return opened;
+}
+
+// It has to wait before it goes on, and nothing but this function can do its work.
+template <class Function>
+void keep_for_later(Activation& activation, const OpenedFiber& opened, std::string_view parent,
+                    Function function) {
+  const FiberRecord& record = opened.record;
+  if (record.settled() || record.status == FiberStatus::kRunning) return;
+  if (parent.empty() && has_recovery_hook(activation)) return;
+  activation.kept_work()[record.id] =
+      std::make_unique<KeptFunction<Function>>(fiber_context(activation), std::move(function));
+}
+
+// A fiber that another one waits for has the same key in each run that begins with the same
+// checkpoint, so that it is not begun twice.
+struct ChildFiber {
+  std::string parent;
+  FiberOptions options;
+};
+inline ChildFiber child_options(Activation& activation, const std::string& name,
+                                FiberOptions options) {
+  FiberRoot* const parent = find_fiber(activation, activation.context().fiber);
+  if (!parent) return {{}, std::move(options)};
+  const std::string& id = parent->fiber().id();
+  if (!options.key && !options.id) {
+    options.key = parent->next_child_key(name);
+    options.policy = FiberPolicy::kReplaceFailed;
+  }
+  return {id, std::move(options)};
+}
+
+// What a settled record says to who has waited for its value.
+template <class Value>
+Value value_of(const FiberRecord& record) {
+  if (record.status != FiberStatus::kCompleted)
+    throw Error(HEARTH_E_PLUGIN,
+                record.error.value_or("fiber " + record.name + " did not complete"));
+  if constexpr (kIsKept<Value> && !std::is_void_v<Value>)
+    return hearth::read_json<Value>(record.result, "result");
+  else if constexpr (!std::is_void_v<Value>)
+    throw Error(HEARTH_E_CONFLICT, "what this fiber gave is no JSON, and was not kept");
+}
+
+}  // namespace hearth::detail

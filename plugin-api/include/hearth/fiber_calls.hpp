@@ -1,0 +1,360 @@
+#pragma once
+// The part of hearth::Agent that begins fibers, waits for them, and looks after their records. What
+// a fiber is: fiber.hpp.
+//
+//     const auto started = start_fiber("charge", order, {.key = order.id, .keep_record = true});
+//     if (!started.accepted) log.info("order ", order.id, " was charged before");
+//     const hearth::FiberRecord record = co_await wait_fiber(started.record.id);
+//     co_return record.result_as<Receipt>();
+//
+// Record    Without keep_record it is there as long as there is work, and its key is free again
+//           when the work has ended. With it the record outlives the work: who asked, what came
+//           out. It goes after the class's fibers.keep_completed and fibers.keep_failed.
+// Key       Of the fibers of an agent one at a time has a key: who starts it again gets the one
+//           that is there. With another name or input it is a CONFLICT.
+// Bounded   The class's YAML: fibers.max_records. Input, metadata and result: limits.max_value
+//           each.
+
+#include <hearth/detail/activation.hpp>
+#include <hearth/detail/fiber_start.hpp>
+#include <hearth/fiber.hpp>
+#include <hearth/fiber_options.hpp>
+#include <hearth/fiber_record.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+struct StartedFiber {
+  bool accepted = false;  // false: `record` was there before, and is not this call's work
+  FiberRecord record;     // of a new one: pending, as it was accepted
+
+  [[nodiscard]] const std::string& id() const noexcept { return record.id; }
+};
+
+// A fiber whose recovery was given up. revive_fiber() has it recovered once more.
+struct DeadFiber {
+  std::string id;
+  std::string name;
+  Json snapshot;
+  Time created_at;
+  int attempts = 0;
+  std::string last_error;
+};
+
+namespace detail {
+
+// Its private names are ones that no agent class will use for itself.
+template <class Self>
+class FiberCalls {
+ public:
+  // Begins the fiber that methods() lists under `name`, with `input`, and runs it up to its first
+  // wait; or finds the one that has the key. What its function gives, as JSON, is the result; what
+  // it throws is logged.
+  // In the place of the input: a function of hearth::FiberContext&. See fiber.hpp for what becomes
+  // of it in another instance. Let it own what it uses, and do the same when it is called again, if
+  // there are retries: its captures are as it left them.
+  // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; same id, but
+  //           another key; or policy kReject), LIMIT. Error(INVALID): no such name, or the input is
+  //           not what its function takes.
+  template <class What>
+  StartedFiber start_fiber(std::string_view name, What&& what, const FiberOptions& options = {}) {
+    if constexpr (kIsFiberWork<What>)
+      return start_function(name, std::decay_t<What>(std::forward<What>(what)), options);
+    else
+      return start_named(name, Json(std::forward<What>(what)), options);
+  }
+  StartedFiber start_fiber(std::string_view name, const Json& input = nullptr,
+                           const FiberOptions& options = {}) {
+    return start_named(name, input, options);
+  }
+
+  // Begins a fiber as start_fiber() does, and waits for what it gives or throws, all its retries
+  // included. Only the wait belongs to the caller: if the caller's event is cancelled (its client's
+  // deadline) the fiber goes on. In a fiber the new one belongs to that one, and has a key that is
+  // the same in each run that begins with the same checkpoint: after a crash what has completed
+  // since then is not done again.
+  template <class Function>
+    requires(kIsFiberWork<Function>)
+  [[nodiscard]] auto run_fiber(std::string name, Function function, FiberOptions options)
+      -> Task<FiberValue<Function>>;
+  // (No default arguments: g++ 12 destroys them twice inside a co_await.)
+  template <class Function>
+    requires(kIsFiberWork<Function>)
+  [[nodiscard]] auto run_fiber(std::string name, Function function) -> Task<FiberValue<Function>> {
+    return run_fiber(std::move(name), std::move(function), FiberOptions());
+  }
+  // run_fiber<Report>("research", topic): the value as a Report, see read_json().
+  template <class Value, class Input>
+    requires(!kIsFiberWork<Input>)
+  [[nodiscard]] Task<Value> run_fiber(std::string name, Input input, FiberOptions options);
+  template <class Value, class Input>
+    requires(!kIsFiberWork<Input>)
+  [[nodiscard]] Task<Value> run_fiber(std::string name, Input input) {
+    return run_fiber<Value>(std::move(name), std::move(input), FiberOptions());
+  }
+  template <class Value>
+  [[nodiscard]] Task<Value> run_fiber(std::string name) {
+    return run_fiber<Value>(std::move(name), Json(), FiberOptions());
+  }
+
+  // In on_fiber_recovered: the fiber goes on, by the function that is listed under its name.
+  // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
+  void continue_fiber(const RecoveredFiber& fiber) {
+    Activation& live = activation_of_self();
+    const auto bound = need_named(live, fiber.name, fiber.input);
+    leave_alone(live, bound->begin(live, fiber_context(live), resume_fiber(live, fiber)));
+  }
+  // The same with another function. So does the first fiber of the same name that is begun inside
+  // the hook without a key.
+  template <class Function>
+  void continue_fiber(const RecoveredFiber& fiber, Function function) {
+    if constexpr (check_fiber_function<Function>()) {
+      Activation& live = activation_of_self();
+      leave_alone(live, begin_fiber<false>(live, fiber_context(live), resume_fiber(live, fiber),
+                                           std::move(function)));
+    }
+  }
+  // In on_fiber_recovered, for a fiber that is not continued: what came of it. Applied when the
+  // hook has ended. Without a record there is nobody to be told: it goes.
+  void settle_fiber(const RecoveredFiber& fiber, FiberOutcome outcome);
+
+  // co_await it: the record, once it is settled; at once if it is. Also released by cancel_fiber(),
+  // at the end of the event that cancels, whatever the work does; and with the settled record by
+  // delete_fibers() and by start_fiber() with policy kReplace, which may remove it.
+  // Failure   Error(NOT_FOUND). Error(GONE): the record went meanwhile by another hand.
+  [[nodiscard]] SettledAwaiter wait_fiber(std::string id) {
+    return SettledAwaiter(activation_of_self(), std::move(id));
+  }
+
+  [[nodiscard]] std::optional<FiberRecord> inspect_fiber(std::string_view id) {
+    return find_record(activation_of_self(), id, {});
+  }
+  [[nodiscard]] std::optional<FiberRecord> inspect_fiber_by_key(std::string_view key) {
+    return find_record(activation_of_self(), {}, key);
+  }
+  // Newest first.
+  [[nodiscard]] std::vector<FiberRecord> list_fibers(const FiberFilter& filter = {});
+
+  // It is aborted, for good: with this turn, whatever its work does, which is asked to stop. False:
+  // none has this id, or it has ended.
+  bool cancel_fiber(std::string_view id, std::string_view reason = {});
+  bool cancel_fiber_by_key(std::string_view key, std::string_view reason = {}) {
+    const auto record = inspect_fiber_by_key(key);
+    return record && cancel_fiber(record->id, reason);
+  }
+
+  // As settle_fiber(), later, for one that is interrupted or dead. False: no such fiber.
+  bool resolve_fiber(std::string_view id, const FiberOutcome& outcome) {
+    const std::string text = outcome_text(outcome);
+    Activation& live = activation_of_self();
+    const hearth_status status =
+        fiber_table(live).resolve(live.host(), live.id(), slice(id), slice(std::string_view(text)));
+    return found(live, status, "resolve fiber");
+  }
+  // Has one that is dead or interrupted recovered once more. False: no such fiber.
+  bool revive_fiber(std::string_view id) {
+    const Activation& live = activation_of_self();
+    return found(live, fiber_table(live).revive(live.host(), live.id(), slice(id)), "revive fiber");
+  }
+  // Those whose recovery was given up, newest first; before them, oldest first, those that a
+  // version of this class has left that was built with hearth.fibers/1.
+  [[nodiscard]] std::vector<DeadFiber> list_dead_fibers();
+  // Removes settled records, those settled longest ago first; the interrupted ones only if
+  // `statuses` says so. How many.
+  std::uint64_t delete_fibers(const FiberFilter& filter = {});
+
+ private:
+  friend Self;
+  FiberCalls() = default;
+  [[nodiscard]] Activation& activation_of_self() { return static_cast<Self*>(this)->activation(); }
+
+  StartedFiber start_named(std::string_view name, const Json& input, const FiberOptions& options) {
+    Activation& live = activation_of_self();
+    const auto bound = need_named(live, name, input);
+    OpenedFiber opened = open_fiber(live, name, input, options);
+    const bool accepted = opened.row.handle != 0;
+    if (accepted) leave_alone(live, bound->begin(live, fiber_context(live), std::move(opened.row)));
+    return {accepted, std::move(opened.record)};
+  }
+  template <class Function>
+  StartedFiber start_function(std::string_view name, Function function,
+                              const FiberOptions& options) {
+    if constexpr (check_fiber_function<Function>()) {
+      static_assert(
+          kIsResult<FiberValue<Function>>,
+          "the result of a fiber becomes JSON: list its members with HEARTH_FIELDS(a, b)");
+      Activation& live = activation_of_self();
+      OpenedFiber opened = open_fiber(live, name, options.input, options);
+      const bool accepted = opened.row.handle != 0;
+      if (accepted)
+        leave_alone(live, begin_fiber<false>(live, fiber_context(live), std::move(opened.row),
+                                             std::move(function)));
+      else
+        keep_for_later(live, opened, {}, std::move(function));
+      return {accepted, std::move(opened.record)};
+    } else {
+      return {};
+    }
+  }
+};
+
+template <class Self>
+template <class Function>
+  requires(kIsFiberWork<Function>)
+auto FiberCalls<Self>::run_fiber(std::string name, Function function, FiberOptions options)
+    -> Task<FiberValue<Function>> {
+  static_assert(check_fiber_function<Function>());
+  using Value = FiberValue<Function>;
+  Activation& live = activation_of_self();
+  ChildFiber child;
+  if constexpr (kIsKept<Value>)
+    child = child_options(live, name, std::move(options));
+  else
+    child.options = std::move(options);
+  OpenedFiber opened = open_fiber(live, name, child.options.input, child.options, child.parent);
+  const std::string id = opened.row.id;
+  if (opened.row.handle != 0) {
+    auto& fiber =
+        begin_fiber<false>(live, fiber_context(live), std::move(opened.row), std::move(function));
+    EndAwaiter waiting(live, fiber);
+    co_await waiting;
+    if (!fiber.record() || fiber.record()->settled()) co_return fiber.take();
+  } else if (opened.record.settled()) {
+    co_return value_of<Value>(opened.record);
+  } else {
+    keep_for_later(live, opened, child.parent, std::move(function));
+  }
+  SettledAwaiter waiting(live, id);
+  const FiberRecord record = co_await waiting;
+  co_return value_of<Value>(record);
+}
+
+template <class Self>
+template <class Value, class Input>
+  requires(!kIsFiberWork<Input>)
+Task<Value> FiberCalls<Self>::run_fiber(std::string name, Input input, FiberOptions options) {
+  static_assert(kIsKept<Value>, "run_fiber<T>(name, input): T is read from JSON");
+  Activation& live = activation_of_self();
+  const Json json(input);
+  const auto bound = need_named(live, name, json);
+  const ChildFiber child = child_options(live, name, std::move(options));
+  OpenedFiber opened = open_fiber(live, name, json, child.options, child.parent);
+  const std::string id = opened.row.id;
+  if (opened.row.handle != 0) {
+    FiberRoot& fiber = bound->begin(live, fiber_context(live), std::move(opened.row));
+    EndAwaiter waiting(live, fiber);
+    co_await waiting;
+    if (!fiber.record()) fiber.rethrow();
+    if (fiber.record() && fiber.record()->settled()) {
+      fiber.rethrow();
+      co_return value_of<Value>(*fiber.record());
+    }
+  } else if (opened.record.settled()) {
+    co_return value_of<Value>(opened.record);
+  }
+  SettledAwaiter waiting(live, id);
+  const FiberRecord record = co_await waiting;
+  co_return value_of<Value>(record);
+}
+
+template <class Self>
+std::vector<FiberRecord> FiberCalls<Self>::list_fibers(const FiberFilter& filter) {
+  const hearth_fiber_filter wanted = to_fiber_filter(filter);
+  hearth_bytes records = {nullptr, 0};
+  Activation& live = activation_of_self();
+  live.check(fiber_table(live).list(live.host(), live.id(), &wanted, &records), "list fibers");
+  std::vector<FiberRecord> all;
+  for (const Json& record : parse_record(view(records))) all.push_back(read_fiber(record));
+  return all;
+}
+
+template <class Self>
+bool FiberCalls<Self>::cancel_fiber(std::string_view id, std::string_view reason) {
+  Activation& live = activation_of_self();
+  hearth_bytes record = {nullptr, 0};
+  const hearth_status status = fiber_table(live).cancel(live.host(), live.id(), slice(id),
+                                                        {nullptr, 0}, slice(reason), &record);
+  if (!found(live, status, "cancel fiber")) return false;
+  const FiberRecord cancelled = read_fiber(parse_record(view(record)));
+  request_stop(live, cancelled.id);
+  fiber_settled(live, cancelled);
+  return true;
+}
+
+template <class Self>
+void FiberCalls<Self>::settle_fiber(const RecoveredFiber& fiber, FiberOutcome outcome) {
+  Recovery* const recovery = activation_of_self().context().recovery;
+  if (!recovery || recovery->fiber.id != fiber.id)
+    throw Error(HEARTH_E_INVALID, "settle_fiber() is for the fiber of on_fiber_recovered");
+  recovery->outcome = std::move(outcome);
+}
+
+inline DeadFiber read_dead_fiber(const Json& record, const char* error) {
+  DeadFiber fiber;
+  fiber.id = record.at("id").get<std::string>();
+  fiber.name = record.at("name").get<std::string>();
+  fiber.snapshot = find_json(record, "snapshot");
+  fiber.created_at = read_time(record.at("created_at"));
+  fiber.attempts = find_number(record, "attempts", 0);
+  fiber.last_error = find_text(record, error).value_or("");
+  return fiber;
+}
+
+// Calls `list(after, &records)` for one page after the other; an empty one is the last.
+template <class List>
+void append_dead_fibers(const Activation& activation, std::vector<DeadFiber>& all,
+                        const char* error, List list) {
+  for (std::string after;;) {
+    hearth_bytes records = {nullptr, 0};
+    activation.check(list(slice(std::string_view(after)), &records), "list dead fibers");
+    const Json page = parse_record(view(records));
+    if (page.empty()) return;
+    for (const Json& record : page) all.push_back(read_dead_fiber(record, error));
+    after = all.back().id;
+  }
+}
+
+template <class Self>
+std::vector<DeadFiber> FiberCalls<Self>::list_dead_fibers() {
+  const Activation& live = activation_of_self();
+  std::vector<DeadFiber> all;
+  if (const auto* const earlier = live.tables().earlier_fibers) {  // begun with hearth.fibers/1
+    append_dead_fibers(live, all, "last_error", [&](hearth_bytes after, hearth_bytes* records) {
+      return earlier->list_dead(live.host(), live.id(), after, 100, records);
+    });
+  }
+  hearth_fiber_filter dead = to_fiber_filter(FiberFilter{.limit = 100, .dead = true});
+  append_dead_fibers(live, all, "error", [&](hearth_bytes after, hearth_bytes* records) {
+    dead.after = after;
+    return fiber_table(live).list(live.host(), live.id(), &dead, records);
+  });
+  return all;
+}
+
+template <class Self>
+std::uint64_t FiberCalls<Self>::delete_fibers(const FiberFilter& filter) {
+  const hearth_fiber_filter wanted = to_fiber_filter(filter);
+  std::uint64_t removed = 0;
+  Activation& live = activation_of_self();
+  tell_waiters(live);
+  live.check(fiber_table(live).remove(live.host(), live.id(), &wanted, &removed), "delete fibers");
+  return removed;
+}
+
+template <class Function>
+void KeptFunction<Function>::resume(Activation& activation, const RecoveredFiber& fiber) {
+  FiberRow row = resume_fiber(activation, fiber);  // if it is refused, the function stays
+  leave_alone(activation,
+              begin_fiber<false>(activation, context_, std::move(row), std::move(function_)));
+}
+
+}  // namespace detail
+
+}  // namespace hearth

@@ -1,0 +1,49 @@
+#pragma once
+// How a fiber is begun, and which of them are meant.
+
+#include <hearth/ext/fibers_2.h>
+#include <hearth/fiber_record.hpp>
+#include <hearth/json.hpp>
+#include <hearth/time.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+// The id or key names a record that is settled.
+enum class FiberPolicy : std::uint32_t {
+  kJoin = HEARTH_FIBER_JOIN,                     // that record is the answer
+  kReject = HEARTH_FIBER_REJECT,                 // HostError(CONFLICT)
+  kReplace = HEARTH_FIBER_REPLACE,               // it goes, and a new one begins
+  kReplaceFailed = HEARTH_FIBER_REPLACE_FAILED,  // the answer if it completed, else replaced
+};
+
+struct FiberOptions {
+  std::optional<std::string> id = std::nullopt;   // nullopt: the host makes one
+  std::optional<std::string> key = std::nullopt;  // both: 1 to 256 bytes
+  // Only of a function that is not listed: what a hook needs to begin it anew.
+  Json input = nullptr;
+  Json metadata = nullptr;  // for people and lists
+  FiberPolicy policy = FiberPolicy::kJoin;
+  bool keep_record = false;  // after its end, for who asks later
+  int max_retries = 0;       // how often the work begins again after it has failed
+  // The wait before that doubles with each failure, plus up to a quarter at random.
+  std::chrono::milliseconds retry_delay{1'000};
+  std::chrono::milliseconds max_retry_delay{300'000};
+};
+
+// What list_fibers() and delete_fibers() look for. A field left alone does not restrict.
+struct FiberFilter {
+  std::vector<FiberStatus> statuses = {};  // any of these
+  std::string name = {};
+  std::optional<Time> before = std::nullopt;  // created before
+  std::string after = {};                     // list: an id: those that come after it
+  std::uint32_t limit = 0;                    // list: 1 to 100, 0: 50; delete: 1 to 500, 0: 100
+  bool dead = false;                          // only those whose recovery was given up
+};
+
+}  // namespace hearth

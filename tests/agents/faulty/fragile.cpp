@@ -1,0 +1,66 @@
+// Fibers that end the process, and fibers that only some versions of this class know. Plugin and
+// class Fragile.
+//
+//   methods   begin(name)   begins the fiber of this name, and answers before its first step
+//             done()        the steps that were done, in order
+//             dead()        how many fibers were given up
+//   fibers    poison        a null pointer, after its first wait
+//             steady        20 steps of 10 ms
+//             later         the same, and stops for an hour after the third in version 1; not
+//                           listed if KNOWS_LATER is 0
+#include <hearth/agent.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifndef KNOWS_LATER
+#define KNOWS_LATER 1  // NOLINT(readability-identifier-naming): not the SDK's
+#endif
+#ifndef VERSION
+#define VERSION "1.0.0"  // NOLINT(readability-identifier-naming)
+#endif
+
+namespace {
+int* volatile nowhere = nullptr;
+}
+
+class Fragile : public hearth::Agent {
+ public:
+  Fragile() { sql("CREATE TABLE IF NOT EXISTS done (step TEXT)"); }
+  static void methods(hearth::Methods<Fragile>& m) {
+    m.add("begin", &Fragile::begin);
+    m.add("done", &Fragile::done);
+    m.add("dead", &Fragile::dead);
+    m.fiber("poison", &Fragile::poison);
+    m.fiber("steady", &Fragile::steady);
+#if KNOWS_LATER
+    m.fiber("later", &Fragile::steady);
+#endif
+  }
+
+  void begin(const std::string& name) { start_fiber(name, nullptr, {.key = name}); }
+  std::vector<std::string> done() {
+    return sql("SELECT step FROM done ORDER BY rowid").rows<std::string>();
+  }
+  std::size_t dead() { return list_dead_fibers().size(); }
+
+  // A sanitizer would stop at what is done wrong here before it happens.
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> poison(hearth::FiberContext&) {
+    co_await sleep(std::chrono::milliseconds(1));
+    *nowhere = 1;
+  }
+  hearth::Task<void> steady(hearth::FiberContext& fiber) {
+    for (int step = fiber.snapshot<int>().value_or(0) + 1; step <= 20; ++step) {
+      co_await sleep(std::chrono::milliseconds(10));
+      sql("INSERT INTO done VALUES (?)", fiber.name() + " " + std::to_string(step));
+      fiber.stash(step);
+      if (fiber.name() == "later" && step == 3 && std::string_view(VERSION) == "1.0.0")
+        co_await sleep(std::chrono::hours(1));
+    }
+    log.info(fiber.name(), " is finished by " VERSION);
+  }
+};
+
+HEARTH_PLUGIN("fragile", VERSION, Fragile)

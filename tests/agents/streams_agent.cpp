@@ -1,0 +1,75 @@
+// Answers in parts, for tests of streaming.
+//
+//   methods   pour(pieces, bytes) streams so many pieces at its client's pace; says how many there
+//             were; go() releases the next event of all that stream events; ended() -> how the
+//             streams have ended, in order
+//   HTTP      /pour?pieces=&bytes= the same as a body; /events streams "1", "2", ..., one a go()
+#include <hearth/agent.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+class Streams : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Streams>& m) {
+    m.stream("pour", &Streams::pour);
+    m.add("go", &Streams::go);
+    m.add("ended", &Streams::ended);
+  }
+
+  hearth::Task<int> pour(hearth::Stream& out, int pieces, int bytes) {
+    const std::string piece(static_cast<std::size_t>(bytes), 'x');
+    int sent = 0;
+    while (sent < pieces && out.send(piece)) {
+      ++sent;
+      const bool listens = co_await out.drained();
+      if (!listens) break;
+    }
+    ended_.push_back("pour " + std::string(sent == pieces ? "whole" : "cut"));
+    co_return sent;
+  }
+
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    if (request.path().ends_with("/events")) return events(request);
+    return pour_body(request);
+  }
+
+  void go() { ++allowed_; }
+  std::vector<std::string> ended() { return ended_; }
+
+ private:
+  hearth::Task<hearth::Response> pour_body(const hearth::Request& request) {
+    const int pieces = std::stoi(request.query("pieces").value_or("1"));
+    const std::string piece(std::stoul(request.query("bytes").value_or("1")), 'x');
+    hearth::ResponseStream out = request.stream(hearth::Response::text(""));
+    int sent = 0;
+    for (; sent < pieces; ++sent) {
+      const bool reads = co_await out.write(piece);
+      if (!reads) break;
+    }
+    ended_.push_back("body " + std::string(sent == pieces ? "whole" : "cut"));
+    co_return out.end();
+  }
+
+  hearth::Task<hearth::Response> events(const hearth::Request& request) {
+    hearth::EventStream out(request);
+    for (int number = 1;;) {
+      if (number > allowed_ + 1) {
+        co_await sleep(std::chrono::milliseconds(1));
+        const bool reads = co_await out.keep_open();
+        if (!reads) break;
+        continue;
+      }
+      const bool reads = co_await out.send(std::to_string(number++));
+      if (!reads) break;
+    }
+    ended_.push_back("events");
+    co_return out.end();
+  }
+
+  int allowed_ = 0;
+  std::vector<std::string> ended_;
+};
+
+HEARTH_PLUGIN("streams", "1.0.0", Streams)

@@ -1,0 +1,338 @@
+// What hearth.fibers/2 adds to managed fibers: records that go with their end, parents, names that
+// wait for another version, and runs that end the process.
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr std::string_view kPoison =
+    "its work has ended the process as often as fibers.max_crashes allows";
+
+class BriefFibersTest : public ManagedFibersFixture {
+ protected:
+  static ManagedRequest brief(std::string_view id, std::string_view key = "",
+                              std::string_view parent = "") {
+    ManagedRequest request = ManagedFibersFixture::request(id);
+    request.key = key;
+    request.parent = parent;
+    request.keeping = FiberKeeping::kBrief;
+    return request;
+  }
+  ManagedFibers::Started begin(std::string_view id, std::string_view key = "",
+                               std::string_view parent = "") {
+    return start(brief(id, key, parent));
+  }
+  // As crash(), in this agent's code.
+  void crash_in_its_code() {
+    managed_.reset();
+    fibers_.reset();
+    database_.reset();
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
+                                                         storage::AgentKey{"Worker", "a"});
+    fibers_.emplace(*database_, clock_, random_, fiber_settings_);
+    fibers_->load(true);
+    managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
+    managed_->load();
+    database_->commit();
+  }
+  FiberHandle resume(std::string_view id) {
+    const auto handle = managed_->resume(id, true);
+    EXPECT_TRUE(handle.has_value());
+    database_->commit();
+    return handle ? *handle : 0;
+  }
+  std::int64_t rows() { return count("SELECT count(*) FROM cf_agents_jobs"); }
+};
+
+// ---- P5 -----------------------------------------------------------------------------------------
+
+TEST_F(BriefFibersTest, P5_ItsRecordGoesWithItsEndHoweverThatComes) {
+  for (const FiberStatus end :
+       {FiberStatus::kCompleted, FiberStatus::kError, FiberStatus::kAborted}) {
+    const auto fiber = begin("x", "k");
+    EXPECT_TRUE(inspect("x").at("brief"));
+    const auto change = settle(fiber.fiber, end);
+    EXPECT_EQ(change.status, end) << "who has ended it learns what became of it";
+    EXPECT_EQ(status("x"), "none");
+    EXPECT_EQ(rows(), 0);
+    EXPECT_FALSE(managed_->due()) << "nobody is told";
+  }
+  begin("x");
+  EXPECT_TRUE(managed_->cancel("x", "", "enough"));
+  database_->commit();
+  crash();
+  EXPECT_EQ(rows(), 0) << "a cancelled one does not come back";
+}
+
+TEST_F(BriefFibersTest, P5_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
+  fiber_settings_.max_attempts = 1;
+  begin("x");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("x", "no");
+  EXPECT_EQ(status("x"), "error");
+  const auto told = managed_->next_untold();
+  ASSERT_TRUE(told);
+  managed_->told("x", true);
+  database_->commit();
+  clock_.advance(settings_.keep_failed - seconds(1));
+  EXPECT_FALSE(managed_->sweep());
+  clock_.advance(seconds(2));
+  EXPECT_TRUE(managed_->sweep());
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(BriefFibersTest, P5_OneWithoutARecordBecomesOneWhenItIsResumed) {
+  const auto before = fibers_->start("old", "");
+  EXPECT_TRUE(fibers_->stash(before->handle, "5"));
+  database_->commit();
+  crash();
+  const auto offered = fibers_->begin_recovery();
+  EXPECT_FALSE(managed_->resume(offered->id)) << "hearth.managed_fibers/1 does not know it";
+  const FiberHandle handle = resume(offered->id);
+  EXPECT_EQ(inspect(offered->id).at("snapshot"), 5);
+  EXPECT_EQ(status(offered->id), "running");
+  crash();
+  ASSERT_TRUE(recover());
+  settle(resume(offered->id), FiberStatus::kCompleted);
+  EXPECT_EQ(rows(), 0);
+  EXPECT_NE(handle, 0U);
+}
+
+// ---- P6 -----------------------------------------------------------------------------------------
+
+TEST_F(BriefFibersTest, P6_AValueIsKeptUntilItsParentHasEnded) {
+  const auto parent = begin("parent");
+  const auto child = begin("child", "parent/child/1", "parent");
+  settle(child.fiber, FiberStatus::kCompleted, "7");
+  EXPECT_FALSE(managed_->due()) << "nobody is told";
+  crash();
+  ManagedRequest again = brief("", "parent/child/1", "parent");
+  again.take_up = true;
+  again.policy = SettledKey::kReplaceFailed;
+  const auto found = start(again);
+  EXPECT_EQ(found.fiber, 0U);
+  EXPECT_EQ(parse_json(found.record)->at("result"), 7);
+  ASSERT_TRUE(recover());
+  settle(resume("parent"), FiberStatus::kCompleted);
+  EXPECT_EQ(rows(), 0);
+  EXPECT_NE(parent.fiber, 0U);
+}
+
+TEST_F(BriefFibersTest, P6_WhatHasFailedBeginsAnewAndWhatOutlivesItsParentGoesByItself) {
+  const auto parent = begin("parent");
+  settle(begin("a", "parent/a/1", "parent").fiber, FiberStatus::kError, "no");
+  EXPECT_EQ(status("a"), "error");
+  ManagedRequest again = brief("", "parent/a/1", "parent");
+  again.policy = SettledKey::kReplaceFailed;
+  const auto anew = start(again);
+  EXPECT_NE(anew.fiber, 0U);
+  EXPECT_EQ(status("a"), "none");
+  settle(parent.fiber, FiberStatus::kCompleted);
+  EXPECT_EQ(rows(), 1);
+  settle(anew.fiber, FiberStatus::kCompleted);
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(BriefFibersTest, P6_ADeadParentKeepsTheValuesForItsRevival) {
+  fiber_settings_.max_attempts = 1;
+  settings_.max_records = 2;
+  crash();
+  begin("parent");
+  settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("parent", "no");
+  EXPECT_EQ(status("child"), "completed");
+  EXPECT_FALSE(managed_->start(brief("third"))) << "both count";
+  EXPECT_TRUE(managed_->retry("parent"));
+  database_->commit();
+  ASSERT_TRUE(recover());
+  settle(resume("parent"), FiberStatus::kCompleted);
+  EXPECT_EQ(rows(), 0);
+  EXPECT_NE(begin("third").fiber, 0U);
+}
+
+TEST_F(BriefFibersTest, P6_AnotherCheckpointOfTheParentFreesWhatItHasWaitedFor) {
+  const auto parent = begin("parent");
+  settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
+  EXPECT_TRUE(fibers_->stash(parent.fiber, "1"));
+  managed_->checkpointed("parent");
+  database_->commit();
+  EXPECT_EQ(status("child"), "none");
+  EXPECT_EQ(status("parent"), "running");
+}
+
+TEST_F(BriefFibersTest, P6_ADeadChildOutlivesItsParentAndAnInterruptedParentKeepsItsValues) {
+  fiber_settings_.max_attempts = 1;
+  crash();
+  auto parent = begin("parent");
+  begin("dead", "parent/dead/1", "parent");
+  settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
+  crash();
+  for (int offered = 0; offered < 2; ++offered) {
+    const auto body = recover();
+    ASSERT_TRUE(body);
+    const std::string id = body->at("managed").at("id").get<std::string>();
+    if (id == "dead")
+      hook_fails(id, "no");
+    else
+      parent.fiber = resume(id);
+  }
+  EXPECT_TRUE(inspect("dead").at("dead"));
+  settle(parent.fiber, FiberStatus::kCompleted);
+  EXPECT_TRUE(inspect("dead").at("dead"));
+  EXPECT_EQ(status("child"), "none");
+
+  ManagedRequest kept = brief("kept");
+  kept.keeping = FiberKeeping::kKept;
+  start(kept);
+  settle(begin("value", "kept/value/1", "kept").fiber, FiberStatus::kCompleted, "7");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_TRUE(managed_->recovered("kept", ""));
+  database_->commit();
+  EXPECT_EQ(status("kept"), "interrupted");
+  EXPECT_EQ(status("value"), "completed");
+}
+
+// ---- taking up ----------------------------------------------------------------------------------
+
+TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
+  const auto first = begin("x", "k");
+  EXPECT_TRUE(fibers_->stash(first.fiber, "1"));
+  database_->commit();
+  ManagedRequest again = brief("", "k");
+  EXPECT_EQ(start(again).fiber, 0U) << "it runs";
+  again.take_up = true;
+  EXPECT_EQ(start(again).fiber, 0U) << "it still runs";
+  for (int attempt = 1; attempt <= fiber_settings_.max_attempts; ++attempt) {
+    crash();
+    clock_.advance(hours(1));  // an attempt that took the process with it is followed by a wait
+    const auto taken = start(again);
+    ASSERT_NE(taken.fiber, 0U) << attempt;
+    EXPECT_EQ(parse_json(taken.record)->at("attempts"), attempt);
+    EXPECT_EQ(parse_json(taken.record)->at("snapshot"), 1);
+    EXPECT_EQ(status("x"), "running");
+  }
+  crash();
+  clock_.advance(hours(1));
+  EXPECT_EQ(start(again).fiber, 0U) << "it has used up its attempts";
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(inspect("x").at("dead"));
+}
+
+TEST_F(BriefFibersTest, WhatHasToWaitIsNotTakenUp) {
+  begin("x", "k");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("x", "not now");
+  ManagedRequest again = brief("", "k");
+  again.take_up = true;
+  EXPECT_EQ(start(again).fiber, 0U);
+  clock_.advance(hours(1));
+  EXPECT_NE(start(again).fiber, 0U);
+}
+
+TEST_F(BriefFibersTest, WhatIsBeingOfferedIsTakenUpAndItsHookDecidesNothing) {
+  begin("x", "k");
+  crash();
+  ASSERT_TRUE(recover());
+  ManagedRequest again = brief("", "k");
+  again.take_up = true;
+  const auto taken = start(again);
+  EXPECT_NE(taken.fiber, 0U);
+  EXPECT_TRUE(taken.was_offered);
+  EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(status("x"), "running");
+}
+
+// ---- names that nobody knows --------------------------------------------------------------------
+
+TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
+  begin("x");
+  crash();
+  for (int life = 0; life < 30; ++life) {
+    ASSERT_TRUE(recover()) << life;
+    EXPECT_TRUE(managed_->unknown("x"));
+    database_->commit();
+    EXPECT_TRUE(inspect("x").at("waits_for_code"));
+    EXPECT_EQ(inspect("x").at("attempts"), 0);
+    EXPECT_FALSE(fibers_->due());
+    EXPECT_FALSE(fibers_->wake().working);
+    EXPECT_TRUE(is_next_version(*fibers_->wake().at_ms));
+    clock_.advance(hours(1000));
+    EXPECT_FALSE(fibers_->due()) << "no time brings it";
+    crash();
+  }
+}
+
+TEST_F(BriefFibersTest, OneOfTheFirstVersionIsNotKeptForAnotherOne) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_FALSE(managed_->unknown("x"));
+}
+
+// ---- poison -------------------------------------------------------------------------------------
+
+TEST_F(BriefFibersTest, P8_RunsThatEndTheProcessAreCountedUntilTheNextCheckpoint) {
+  begin("x");
+  crash_in_its_code();  // the first
+  ASSERT_TRUE(recover());
+  const FiberHandle again = resume("x");
+  EXPECT_TRUE(fibers_->stash(again, "1"));
+  database_->commit();
+  crash_in_its_code();  // the first since the checkpoint
+  ASSERT_TRUE(recover());
+  resume("x");
+  crash_in_its_code();  // the second
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(inspect("x").at("dead"));
+}
+
+TEST_F(BriefFibersTest, P8_TheReasonIsNamedAndARevivalBeginsAnew) {
+  fiber_settings_.max_crashes = 1;
+  begin("x");
+  crash_in_its_code();
+  EXPECT_FALSE(fibers_->begin_recovery());
+  const auto dead = fibers_->take_passed_over();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].why, kPoison);
+  managed_->died("x", dead[0].why);
+  EXPECT_TRUE(managed_->retry("x"));
+  database_->commit();
+  EXPECT_TRUE(recover());
+}
+
+TEST_F(BriefFibersTest, P8_WhatDidNotRunIsNotToBlame) {
+  begin("waits");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("waits", "not now");  // it waits for its next attempt
+  for (int i = 0; i < 3; ++i) crash_in_its_code();
+  clock_.advance(hours(1));
+  EXPECT_TRUE(recover());
+}
+
+TEST_F(BriefFibersTest, P8_NoughtIsNoBound) {
+  fiber_settings_.max_crashes = 0;
+  begin("x");
+  for (int i = 0; i < 5; ++i) {
+    crash_in_its_code();
+    clock_.advance(hours(1));
+    ASSERT_TRUE(recover());
+    resume("x");
+  }
+}
+
+}  // namespace
+}  // namespace hearth::durable

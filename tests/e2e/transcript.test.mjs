@@ -1,0 +1,147 @@
+// The transcript of plugin-api/README.md, typed as it is printed: each block is a terminal (```console NAME), a line with "$ " is
+// typed there, the others must come, "..." stands for any lines. Times, the port, and how the packages came there may differ.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const hearth = path.resolve(process.env.HEARTH_BIN);
+const PRINTED_ADDRESS = "127.0.0.1:8787";
+const PATIENCE_MS = 120_000; // a whole first build is among it
+
+// A shell, what it has written, and how much of that was expected.
+class Terminal {
+  #shell;
+  #text = "";
+  #seen = 0;
+  #news = () => {};
+
+  constructor(directory, environment) {
+    // Of a process group of its own, so that nothing of what was typed is left at the end.
+    this.#shell = spawn("bash", { cwd: directory, env: environment, detached: true, stdio: ["pipe", "pipe", "inherit"] });
+    this.#shell.stdout.on("data", (bytes) => {
+      this.#text += bytes;
+      this.#news();
+    });
+    this.type("exec 2>&1"); // in the order in which it is written, as a terminal has it
+  }
+
+  get text() {
+    return this.#text;
+  }
+
+  type(line) {
+    this.#shell.stdin.write(`${line}\n`);
+  }
+
+  // Waits for a line after those that came before; with `anywhere`, others may lie between.
+  async expect(line, anywhere) {
+    const pattern = new RegExp(`^${escaped(line).replace(/\d+\\\.\d s/, "\\d+\\.\\d s")}$`);
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const end = this.#text.indexOf("\n", this.#seen);
+      if (end >= 0) {
+        const found = this.#text.slice(this.#seen, end);
+        this.#seen = end + 1;
+        if (pattern.test(found)) return;
+        assert.ok(anywhere, `"${found}" came instead of "${line}"`);
+        continue;
+      }
+      if (pattern.test(this.#text.slice(this.#seen))) {
+        this.#seen = this.#text.length; // curl ends no line
+        return;
+      }
+      const left = deadline - Date.now();
+      assert.ok(left > 0, `"${line}" did not come; the terminal says:\n${this.#text}`);
+      let timer;
+      await new Promise((resolve) => {
+        this.#news = resolve;
+        timer = setTimeout(resolve, left);
+      });
+      clearTimeout(timer);
+    }
+  }
+
+  async close() {
+    if (this.#shell.exitCode !== null) return;
+    const closed = once(this.#shell, "close");
+    process.kill(-this.#shell.pid, "SIGTERM");
+    this.#shell.kill("SIGKILL"); // it waits for what it has started, and takes no SIGTERM meanwhile
+    await closed;
+  }
+}
+
+function escaped(text) {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+let directory;
+const terminals = new Map();
+
+before(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "hearth-transcript-"));
+  await mkdir(path.join(directory, "bin"));
+  await symlink(hearth, path.join(directory, "bin/hearth"));
+  // On a terminal curl shows no progress of an answer as short as ours; on a pipe it would.
+  await writeFile(path.join(directory, ".curlrc"), "silent\nshow-error\n");
+});
+after(async () => {
+  for (const terminal of terminals.values()) await terminal.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+test("the transcript of the guide for authors", async () => {
+  const guide = await readFile(path.join(process.env.HEARTH_SOURCES, "plugin-api/README.md"), "utf8");
+  const address = `127.0.0.1:${await freePort()}`;
+  const project = path.join(directory, "greeter");
+  const environment = {
+    ...process.env,
+    PATH: `${path.join(directory, "bin")}:${process.env.PATH}`,
+    CURL_HOME: directory,
+  };
+  const blocks = [...guide.matchAll(/^```console (\w+)\n(.*?)^```$/gms)];
+  assert.ok(blocks.length >= 5, "the transcript is gone");
+  for (const [, name, lines] of blocks) {
+    if (!terminals.has(name)) terminals.set(name, new Terminal(terminals.size === 0 ? directory : project, environment));
+    const terminal = terminals.get(name);
+    let anywhere = false;
+    for (const line of lines.trimEnd().split("\n")) {
+      if (line === "...") {
+        anywhere = true;
+      } else if (line.startsWith("$ ")) {
+        if (line === "$ node greet.mjs") await bringClient(project, address);
+        terminal.type(line.slice(2).replaceAll(PRINTED_ADDRESS, address).replace("hearth dev", `hearth dev --listen ${address}`));
+      } else {
+        await terminal.expect(line.replaceAll(PRINTED_ADDRESS, address), anywhere);
+        anywhere = false;
+      }
+    }
+  }
+  assert.ok(!terminals.get("client").text.includes("disconnected"), "the client has stayed connected");
+});
+
+// As the text before the command says, with the packages of these tests.
+async function bringClient(project, address) {
+  const text = await readFile(path.join(process.env.HEARTH_PRINTED_CLIENTS, "greet.mjs"), "utf8");
+  assert.ok(text.includes(PRINTED_ADDRESS));
+  await writeFile(path.join(project, "greet.mjs"), text.replaceAll(PRINTED_ADDRESS, address));
+  await mkdir(path.join(project, "node_modules"));
+  await symlink(path.join(here, "node_modules/agents-032"), path.join(project, "node_modules/agents"));
+  await symlink(path.join(here, "node_modules/ws"), path.join(project, "node_modules/ws"));
+}

@@ -1,0 +1,105 @@
+// hearth.fibers/2.
+
+#include "extensions/durable_calls.hpp"
+
+#include <hearth/ext/fibers_2.h>
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace hearth::extensions {
+namespace {
+
+using namespace testing;
+
+class AbiFibers2Test : public DurableCallsTest {
+ protected:
+  static hearth_fiber_start good_start() {
+    hearth_fiber_start request{};
+    request.struct_size = sizeof request;
+    request.name = slice("work");
+    return request;
+  }
+  hearth_status start(const hearth_fiber_start& request) {
+    return fibers_.start(host_, kAgent, &request, &fiber_, &record_);
+  }
+
+  const hearth_fibers_v2& fibers_ = extension<hearth_fibers_v2>(HEARTH_EXT_FIBERS_2);
+  hearth_fiber fiber_ = 0;
+  hearth_bytes record_{};
+};
+
+TEST_F(AbiFibers2Test, ItsOwnFunctionsKeepTheCommonRules) {
+  const auto request = good_start();
+  using Host = const hearth_host*;
+  const DurableCall functions[] = {
+      {"start", true,
+       [&](Host host, hearth_agent agent) {
+         return fibers_.start(host, agent, &request, &fiber_, &record_);
+       }},
+      {"resume", true,
+       [&](Host host, hearth_agent agent) {
+         return fibers_.resume(host, agent, slice("i"), &fiber_);
+       }},
+      {"cancel", true,
+       [&](Host host, hearth_agent agent) {
+         return fibers_.cancel(host, agent, slice("i"), kNothing, slice("why"), &record_);
+       }},
+      {"revive", true,
+       [&](Host host, hearth_agent agent) { return fibers_.revive(host, agent, slice("i")); }},
+  };
+  expect_common_rules(functions);
+  expect_io_error(functions[0]);
+}
+
+TEST_F(AbiFibers2Test, EveryFieldOfAStartArrives) {
+  const hearth_fiber_start request = {.struct_size = sizeof request,
+                                      .policy = HEARTH_FIBER_REPLACE_FAILED,
+                                      .flags = HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP,
+                                      .max_retries = 3,
+                                      .name = slice("work"),
+                                      .id = slice("i"),
+                                      .key = slice("k"),
+                                      .parent = slice("p"),
+                                      .input = slice("[1]"),
+                                      .metadata = slice(R"({"m":2})"),
+                                      .retry_base_ms = 4,
+                                      .retry_max_ms = 5};
+  EXPECT_EQ(fibers_.start(host_, kAgent, &request, nullptr, &record_), HEARTH_E_INVALID)
+      << "work that nobody can settle must not begin";
+  ASSERT_EQ(start(request), HEARTH_OK) << last_error();
+  EXPECT_NE(fiber_, 0U);
+  for (const char* part : {R"("id":"i")", R"("key":"k")", R"("name":"work")", R"("input":[1])",
+                           R"("metadata":{"m":2})", R"("max_retries":3)"})
+    EXPECT_TRUE(has(record_, part)) << part << " in " << view(record_);
+  EXPECT_FALSE(has(record_, "brief"));
+}
+
+TEST_F(AbiFibers2Test, PoliciesAndFlagsThatThereAreNotAreRefused) {
+  auto request = good_start();
+  request.policy = HEARTH_FIBER_REPLACE_FAILED + 1;
+  EXPECT_EQ(start(request), HEARTH_E_INVALID);
+  request = good_start();
+  request.flags = 4;
+  EXPECT_EQ(start(request), HEARTH_E_INVALID);
+  EXPECT_EQ(fibers_.start(host_, kAgent, nullptr, &fiber_, &record_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiFibers2Test, ACancelTellsTheRecordAndABriefOneGoes) {
+  ASSERT_EQ(start(good_start()), HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("brief":true)")) << view(record_);
+  ASSERT_EQ(fibers_.stash(host_, kAgent, fiber_, slice("5")), HEARTH_OK);
+  auto request = good_start();
+  request.key = slice("k");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(fibers_.cancel(host_, kAgent, kNothing, slice("k"), slice("\xff"), &record_),
+            HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("status":"aborted")")) << view(record_);
+  EXPECT_EQ(fibers_.inspect(host_, kAgent, kNothing, slice("k"), &record_), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(fibers_.settle(host_, kAgent, fiber_, HEARTH_FIBER_COMPLETED, kNothing, &record_),
+            HEARTH_E_GONE);
+}
+
+}  // namespace
+}  // namespace hearth::extensions

@@ -1,0 +1,109 @@
+// Coroutine lambdas with captures: where they are kept they work, elsewhere they are refused before
+// anything of them runs.
+#include <hearth/agent.hpp>
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace dying_lambda_tests {
+namespace {
+
+using hearth::FiberContext;
+using hearth::Task;
+using hearth::testing::AgentHandle;
+using hearth::testing::Host;
+using std::chrono::milliseconds;
+
+class Lambdas : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Lambdas>& m) {
+    m.add("returned", &Lambdas::returned);
+    m.add("returned_at_once", &Lambdas::returned_at_once);
+    m.add("made_by_a_helper", &Lambdas::made_by_a_helper);
+    m.add("awaited", &Lambdas::awaited);
+    m.add("awaited_at_once", &Lambdas::awaited_at_once);
+    m.add("kept", &Lambdas::kept);
+    m.add("without_captures", &Lambdas::without_captures);
+    m.add("as_a_parameter", &Lambdas::as_a_parameter);
+  }
+
+  Task<int> returned() {
+    auto work = [this]() -> Task<int> { co_return co_await later(); };
+    return work();
+  }
+  Task<int> returned_at_once() {
+    const int seven = 7;
+    return [seven]() -> Task<int> { co_return seven; }();
+  }
+  Task<int> made_by_a_helper() { co_return co_await returned(); }
+
+  Task<int> awaited() {
+    auto work = [this]() -> Task<int> { co_return co_await later(); };
+    co_return co_await work();
+  }
+  Task<int> awaited_at_once() {
+    co_return co_await [this]() -> Task<int> { co_return co_await later(); }();
+  }
+  Task<int> kept() {
+    const auto as_fiber = [this](FiberContext&) -> Task<int> { co_return co_await later(); };
+    const auto plain = [this]() -> Task<int> { co_return co_await later(); };
+    int sum = co_await run_fiber("work", as_fiber);
+    sum += co_await retry(plain);
+    sum += co_await keep_alive_while(plain);
+    after_turn([this]() -> Task<void> { log.info(std::to_string(co_await later())); });
+    co_return sum;
+  }
+  Task<int> without_captures() {
+    return []() -> Task<int> { co_return 7; }();
+  }
+  template <class Function>
+  Task<int> call_it(Function function) {
+    co_return co_await function();
+  }
+  Task<int> as_a_parameter() {
+    return call_it([this]() -> Task<int> { co_return co_await later(); });
+  }
+
+ private:
+  Task<int> later() {
+    co_await sleep(milliseconds(1));
+    co_return 7;
+  }
+};
+
+class DyingLambdaTest : public ::testing::Test {
+ protected:
+  std::string outcome(const char* method) {
+    const auto call = agent_.start(method);
+    host_.advance(milliseconds(10));
+    return call.failed() ? call.error() : hearth::to_text(call.value());
+  }
+
+  Host host_;
+  AgentHandle agent_ = host_.create<Lambdas>("a");
+};
+
+constexpr const char* kRefusal =
+    "a lambda with captures is a coroutine that outlives it: give it to start_fiber(), "
+    "run_fiber(), "
+    "retry() or keep_alive_while(), which keep it, or await it where it was made";
+
+TEST_F(DyingLambdaTest, WhatNobodyKeepsIsRefused) {
+  for (const char* const method : {"returned", "returned_at_once", "made_by_a_helper"})
+    EXPECT_EQ(outcome(method), kRefusal) << method;
+}
+
+TEST_F(DyingLambdaTest, WhatLivesLongEnoughRuns) {
+  for (const char* const method :
+       {"awaited", "awaited_at_once", "without_captures", "as_a_parameter"})
+    EXPECT_EQ(outcome(method), "7") << method;
+  EXPECT_EQ(outcome("kept"), "21");
+  EXPECT_NE(host_.log().back().find('7'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dying_lambda_tests

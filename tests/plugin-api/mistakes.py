@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Natural mistakes of plugin authors: the first line that the compiler says of each must be ours, with the way to mend it.
+
+    mistakes.py INCLUDE_DIRECTORY CLANGXX
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FIELDS = "list its members with HEARTH_FIELDS(a, b)"
+FIBER = ("the function of a fiber takes hearth::FiberContext& (a reference): "
+         "[this](hearth::FiberContext& fiber) { ... }")
+
+# name: (what the class has, what the first line says). `Point` is a struct without HEARTH_FIELDS.
+MISTAKES = {
+    "an argument without fields":
+        ("int f(Point p) { return p.x; } METHOD", f"this type cannot be read from JSON: {FIELDS}"),
+    "an argument in a vector":
+        ("int f(std::vector<Point> p) { return p[0].x; } METHOD", f"this type cannot be read from JSON: {FIELDS}"),
+    "a result without fields":
+        ("Point f() { return {}; } METHOD", f"no JSON can be made of this type: {FIELDS}"),
+    "a part of a stream without fields":
+        ("void f(hearth::Stream& out) { out.send(Point()); } STREAM", f"no JSON can be made of this type: {FIELDS}"),
+    "a field whose type has none":
+        ("struct Box { Point p; HEARTH_FIELDS(p) }; Box f() { return {}; } METHOD",
+         f"no JSON can be made of this type: {FIELDS}"),
+    "a state without fields":
+        ("int f() { return state<Point>().x; } METHOD", f"this type cannot be read from JSON: {FIELDS}"),
+    "a row without fields":
+        ('int f() { return sql("SELECT 1").value<Point>().x; } METHOD',
+         "a row is a std::tuple, the type of its one column, or a struct that lists its members with "
+         "HEARTH_FIELDS(a, b)"),
+    "an option of a type without fields":
+        ("struct Options { Point p; HEARTH_FIELDS(p) }; explicit A(Options o) : o_(o) {} Options o_;",
+         f"this type cannot be read from JSON: {FIELDS}"),
+    "options that the constructor does not take":
+        ("struct Options { int n = 0; HEARTH_FIELDS(n) }; explicit A(std::string) {}",
+         "a class with a struct Options has a public constructor that takes one"),
+    "a fiber's function without its context":
+        ('hearth::Task<void> f() { co_await run_fiber("f", [] {}); } METHOD', FIBER),
+    "a fiber's function that takes its context by value":
+        ('void f() { start_fiber("f", [](hearth::FiberContext) {}); } METHOD', FIBER),
+    "a continuation without its context":
+        ("hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {"
+         " continue_fiber(fiber, [] {}); return {}; }", FIBER),
+    "a listed fiber without its context":
+        ("int f(int n) { return n; } FIBER",
+         "a fiber's function takes its input, if it has one, and then hearth::FiberContext& (a reference)"),
+    "a listed fiber that keeps a reference to its input":
+        ("hearth::Task<int> f(const std::string& s, hearth::FiberContext&) { co_return s.size(); } FIBER",
+         "a fiber's function that returns a Task takes its input by value"),
+    "a listed fiber whose input has no fields":
+        ("void f(Point, hearth::FiberContext&) {} FIBER", f"this type cannot be read from JSON: {FIELDS}"),
+    "a listed fiber whose result has no fields":
+        ("Point f(hearth::FiberContext&) { return {}; } FIBER", f"the result of a fiber becomes JSON: {FIELDS}"),
+    "a result that is read as a type without fields":
+        ('hearth::Task<void> f() { co_await run_fiber<Point>("f", 1); } METHOD',
+         "run_fiber<T>(name, input): T is read from JSON"),
+    "a required field that there is not":
+        ("struct Box { int n = 0; HEARTH_FIELDS(n) HEARTH_REQUIRED(m) }; int f(Box b) { return b.n; } METHOD",
+         "use of undeclared identifier 'm'"),
+    "a coroutine that takes a reference":
+        ("hearth::Task<int> f(const std::string& s) { co_return s.size(); } METHOD",
+         "a method that returns a Task takes its parameters by value"),
+    "a streaming method that is listed as a plain one":
+        ("void f(hearth::Stream& out) { out.send(1); } METHOD",
+         "stream() is for methods whose first parameter is hearth::Stream&, add() for all others"),
+}
+
+HEAD = "#include <string>\n#include <vector>\nstruct Point { int x = 0; };\nclass A : public hearth::Agent {\n public:\n"
+TAIL = '\n};\nHEARTH_PLUGIN("a", "1.0.0", A)\n'
+METHODS = "\n static void methods(hearth::Methods<A>& m) { m.%s(\"f\", &A::f); }"
+
+
+def source_of(body):
+    for word, call in (("METHOD", "add"), ("STREAM", "stream"), ("FIBER", "fiber")):
+        body = body.replace(word, METHODS % call)
+    return HEAD + body + TAIL
+
+
+def first_line(compile_it, source):
+    done = subprocess.run(compile_it, input=source, text=True, capture_output=True, timeout=120)
+    if done.returncode == 0:
+        return "nothing: it compiles"
+    return re.search(r"error: (.*)", done.stderr).group(1)
+
+
+def main(include_directory, clang):
+    flags = [clang, "-std=c++20", "-I", include_directory, "-Wno-everything"]
+    failures = []
+    with tempfile.TemporaryDirectory(prefix="hearth-mistakes-") as place:
+        headers = pathlib.Path(place) / "agent.pch"
+        subprocess.run([*flags, "-x", "c++-header", pathlib.Path(include_directory) / "hearth/agent.hpp", "-o", headers],
+                       check=True, timeout=300)
+        compile_it = [*flags, "-include-pch", headers, "-fsyntax-only", "-x", "c++", "-"]
+        right = first_line(compile_it, source_of("int f(int n) { return n; } METHOD"))
+        if right != "nothing: it compiles":
+            failures.append(f"what is right does not compile: {right}")
+        for name, (body, wanted) in MISTAKES.items():
+            said = first_line(compile_it, source_of(body))
+            # With or without the requirement, as clang likes.
+            if not re.fullmatch(r"(static assertion failed(?: due to requirement '.*')?: )?" + re.escape(wanted), said):
+                failures.append(f"{name}\n    should say: {wanted}\n    says:       {said}")
+    if failures:
+        sys.exit("mistakes:\n  " + "\n  ".join(failures))
+    print(f"mistakes: {len(MISTAKES)}, and each says how to mend it")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,117 @@
+// A task that is made and never awaited: its code has not run, and the test that has made it fails.
+#include <hearth/agent.hpp>
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace unawaited_tests {
+namespace {
+
+using hearth::FiberContext;
+using hearth::Task;
+using hearth::testing::AgentHandle;
+using hearth::testing::Host;
+using std::chrono::milliseconds;
+
+class Forgetful : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Forgetful>& m) {
+    m.add("drops", &Forgetful::drops);
+    m.add("drops_a_fiber", &Forgetful::drops_a_fiber);
+    m.add("drops_late", &Forgetful::drops_late);
+    m.add("awaits_late", &Forgetful::awaits_late);
+    m.add("throws_between", &Forgetful::throws_between);
+    m.add("moves", &Forgetful::moves);
+    m.add("holds", &Forgetful::holds);
+  }
+  Task<int> answer() { co_return 42; }
+
+  void drops() { static_cast<void>(answer()); }
+  void drops_a_fiber() {
+    static_cast<void>(run_fiber("work", [](FiberContext&) {}));
+  }
+  Task<void> drops_late() {
+    auto never = answer();
+    co_await sleep(milliseconds(1));
+  }
+  Task<int> awaits_late() {
+    auto later = answer();
+    co_await sleep(milliseconds(1));
+    co_return co_await std::move(later);
+  }
+  Task<int> throws_between() {
+    auto never = answer();
+    co_await sleep(milliseconds(1));
+    throw std::runtime_error("something else");
+  }
+  Task<int> moves() {
+    auto first = answer();
+    auto second = std::move(first);
+    co_return co_await std::move(second);
+  }
+  Task<int> holds() {
+    auto later = answer();
+    co_await sleep(std::chrono::hours(1));
+    co_return co_await std::move(later);
+  }
+};
+
+constexpr const char* kMisuse =
+    "misuse: a Task was made and never awaited, so its code has not run: co_await it, or give the "
+    "work to start_fiber()";
+
+class UnawaitedTest : public ::testing::Test {
+ protected:
+  // What the test is told, if it fails.
+  template <class Function>
+  std::string failure(Function function) {
+    try {
+      function();
+      return "";
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+  }
+
+  Host host_;
+  AgentHandle agent_ = host_.create<Forgetful>("a");
+};
+
+TEST_F(UnawaitedTest, FailsTheTestAtOnceAndIsInTheLog) {
+  for (const char* const method : {"drops", "drops_a_fiber"})
+    EXPECT_EQ(failure([&] { agent_.call(method); }), kMisuse) << method;
+  EXPECT_EQ(host_.log().back(), std::string("error ") + kMisuse);
+  EXPECT_TRUE(agent_.fibers().empty()) << "nothing was begun";
+}
+
+TEST_F(UnawaitedTest, FailsTheTestAlsoAfterAWait) {
+  auto call = agent_.start("drops_late");
+  EXPECT_EQ(failure([&] { host_.advance(milliseconds(1)); }), kMisuse);
+}
+
+TEST_F(UnawaitedTest, WhatIsAwaitedLateOrMovedIsNone) {
+  auto call = agent_.start("awaits_late");
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(call.value(), 42);
+  EXPECT_EQ(agent_.call("moves"), 42);
+  EXPECT_TRUE(host_.log().empty());
+}
+
+TEST_F(UnawaitedTest, WhatAnExceptionACancelOrAnEvictionCutsOffIsNone) {
+  auto throws = agent_.start("throws_between");
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(throws.error(), "something else");
+  auto cancelled = agent_.start("holds");
+  cancelled.cancel();
+  auto evicted = agent_.start("holds");
+  agent_.evict();
+  for (const std::string& line : host_.log()) EXPECT_EQ(line.find("misuse"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace unawaited_tests

@@ -1,0 +1,100 @@
+// `hearth dev` on a project whose "compiler" copies a library that this build has made.
+#include "process/versioned_fixture.hpp"
+
+namespace hearth::testing {
+namespace {
+
+class DevTest : public ProcessTest {
+ protected:
+  DevTest() {
+    put("CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.25)\n"
+        "project(dev_test LANGUAGES NONE)\n"
+        "include(source.cmake)\n"
+        "add_custom_command(OUTPUT plugins/versioned.so DEPENDS ${source} source.cmake\n"
+        "  COMMAND ${CMAKE_COMMAND} -E make_directory plugins\n"
+        "  COMMAND ${CMAKE_COMMAND} -E copy ${source} plugins/versioned.so)\n"
+        "add_custom_target(hearth_dev DEPENDS plugins/versioned.so)\n");
+  }
+  // As an author saves another text.
+  void save(const std::string& library) {
+    put("source.cmake", "set(source " + built::agent(library).string() + ")\n");
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> develop() const {
+    auto dev = run({"dev", "--listen", "127.0.0.1:0", "--log-format", "human"});
+    dev->wait_until_ready();
+    return dev;
+  }
+};
+
+TEST_F(DevTest, ServesWhatItHasBuiltAndWhatIsSavedLaterToTheSameClient) {
+  save("versioned-1");
+  auto dev = develop();
+  {
+    VersionedClient client(*dev, "a");
+    EXPECT_EQ(client.call("version"), "1.0.0");
+    save("versioned-2");
+    dev->wait_for_log("hearth dev: source.cmake changed");
+    dev->wait_for_log("hearth dev: built versioned.so in ", 2);
+    dev->wait_for_log("reload.done");
+    EXPECT_EQ(client.call("version"), "2.0.0");
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, WhatDoesNotBuildIsToldAndTheVersionBeforeGoesOn) {
+  save("versioned-1");
+  auto dev = develop();
+  {
+    VersionedClient client(*dev, "a");
+    save("no-such-library");
+    dev->wait_for_log("hearth dev: not built");
+    EXPECT_NE(dev->log().find("no-such-library"), std::string::npos) << "what the tool said";
+    EXPECT_EQ(client.call("version"), "1.0.0");
+    save("versioned-2");
+    dev->wait_for_log("reload.done");
+    EXPECT_EQ(client.call("version"), "2.0.0");
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, AProjectThatNeverBuiltIsServedOnceItDoes) {
+  put("source.cmake", "this is no command\n");
+  auto dev = develop();
+  EXPECT_NE(dev->log().find("source.cmake:1"), std::string::npos) << dev->log();
+  save("versioned-1");
+  dev->wait_for_log("reload.done");
+  EXPECT_EQ(VersionedClient(*dev, "a").call("version"), "1.0.0");
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, SourcesInNewDirectoriesAreSeen) {
+  save("versioned-1");
+  auto dev = develop();
+  put("more/new.cmake", "");
+  dev->wait_for_log("hearth dev: new.cmake changed");
+  put("more/new.cmake", "# saved again\n");
+  dev->wait_for_log("hearth dev: new.cmake changed", 2);
+  dev->wait_for_log("hearth dev: nothing to build", 2);
+  std::filesystem::remove_all(root_ / "more");
+  dev->wait_for_log("hearth dev: new.cmake removed");
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, TheServerGoesWithIt) {
+  save("versioned-1");
+  auto dev = develop();
+  VersionedClient client(*dev, "a");
+  EXPECT_EQ(dev->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  EXPECT_EQ(client.close_frame().close_code(), 1001);
+}
+
+TEST_F(DevTest, OutsideOfAProjectItSaysHowToBeginOne) {
+  std::filesystem::remove(root_ / "CMakeLists.txt");
+  auto dev = run({"dev"});
+  EXPECT_EQ(dev->wait(), kBadUsage);
+  EXPECT_NE(dev->log().find("hearth new"), std::string::npos) << dev->log();
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,178 @@
+// Fibers that the server has called again: the agents of the first documents after `kill -9`,
+// fibers that end the server, and fibers that only some versions of a library know.
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+#include "support/built.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
+constexpr Ending kCrashed{.status = -1, .signal = SIGSEGV};
+
+class NamedFiberProcessTest : public ProcessTest {
+ protected:
+  NamedFiberProcessTest() { put("hearth.yaml", "log:\n  level: debug\n"); }
+
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_agents() const {
+    return serve_ready({"--config", "hearth.yaml"});
+  }
+  void give(const std::string& agent_class, const std::string& more) {
+    put("classes/" + agent_class + ".yaml", "class: " + agent_class + "\n" + more);
+  }
+  void put_in_place(const std::string& library, const std::string& name) {
+    std::filesystem::create_directories(root_ / "plugins");
+    std::filesystem::copy_file(built::agent(library), root_ / "plugins/.new");
+    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins" / name);
+  }
+  // Asks until the answer is as wanted.
+  static Json ask_until(AgentClient& agent, const std::string& method, const std::string& arguments,
+                        const std::function<bool(const Json&)>& wanted) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    for (;;) {
+      Json now = agent.call(method, arguments);
+      if (wanted(now)) return now;
+      if (std::chrono::steady_clock::now() > deadline)
+        throw std::runtime_error("waited in vain; " + method + " is " + dump_json(now));
+      std::this_thread::sleep_for(milliseconds(2));  // so that the server has the processor
+    }
+  }
+};
+
+// ---- the agents of the first documents ----------------------------------------------------------
+
+TEST_F(NamedFiberProcessTest, TheResearchAgentGoesOnFromItsCheckpointAfterAKill) {
+  put_in_place("seed-agents", "seed-agents.so");
+  give("research-agent", "options:\n  step_ms: 50\n");
+  for (int kills = 0; kills < 3; ++kills) {
+    auto server = serve_agents();
+    AgentClient agent(*server, "/agents/research-agent/a");
+    if (kills == 0) agent.call("startResearch", R"(["moss"])");
+    ask_until(agent, "steps", "[]", [kills](const Json& steps) {
+      return steps.size() > static_cast<std::size_t>(kills);
+    });
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  auto server = serve_agents();
+  EXPECT_EQ(AgentClient(*server, "/agents/research-agent/a").call("steps"),
+            Json({"search", "analyze", "synthesize"}));
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAgain) {
+  put_in_place("seed-agents", "seed-agents.so");
+  give("my-agent", "options:\n  step_ms: 10\n");
+  std::string id;
+  for (int kills = 0; kills < 4; ++kills) {
+    auto server = serve_agents();
+    AgentClient agent(*server, "/agents/my-agent/a");
+    if (kills == 0) id = agent.call("startResearch", R"([{"topic":"moss"}])").get<std::string>();
+    ask_until(agent, "turns", "[\"" + id + "\"]",
+              [kills](const Json& turns) { return turns.get<int>() > 4 * kills; });
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  auto server = serve_agents();
+  Json state;
+  {
+    AgentClient agent(*server, "/agents/my-agent/a");
+    state = ask_until(agent, "result", "[]", [](const Json& now) { return !now.is_null(); });
+  }
+  const Json& result = state.at("researchResult");
+  ASSERT_EQ(result.at("messages").size(), 40U);
+  for (std::size_t turn = 0; turn < 20; ++turn) {
+    EXPECT_EQ(result.at("messages").at(2 * turn + 1).at("content"),
+              "turn " + std::to_string(turn) + " about moss");
+  }
+  EXPECT_EQ(result.at("summary"), "turn 19 about moss");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// ---- fibers that end the server -----------------------------------------------------------------
+
+TEST_F(NamedFiberProcessTest, APoisonFiberIsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
+  put_in_place("fragile-1", "fragile.so");
+  {
+    auto server = serve_agents();
+    AgentClient(*server, "/agents/fragile/bystander").call("begin", R"(["steady"])");
+    AgentClient(*server, "/agents/fragile/poisoned").begin("begin", R"(["poison"])");
+    EXPECT_EQ(server->wait(), kCrashed) << "its first run";
+  }
+  {
+    auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
+    EXPECT_EQ(server->wait(), kCrashed) << "its recovery, though nobody asks";
+  }
+  auto server = serve_agents();
+  server->wait_for_log("fiber:recovery:dead");
+  EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
+  server->wait_for_log("steady is finished");
+  EXPECT_EQ(AgentClient(*server, "/agents/fragile/poisoned").call("dead"), 1);
+  EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("done").size(), 20U);
+  EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("dead"), 0);
+  EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// ---- names that a version does not know ---------------------------------------------------------
+
+TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
+  put_in_place("fragile-1", "fragile.so");
+  give("fragile", "idle_timeout: 50ms\n");
+  auto server = serve_agents();
+  {
+    AgentClient agent(*server, "/agents/fragile/a");
+    agent.call("begin", R"(["later"])");
+    ask_until(agent, "done", "[]", [](const Json& done) { return done.size() > 2; });
+  }
+  put_in_place("fragile-2", "fragile.so");
+  server->wait_for_log("fiber:unknown");
+  server->wait_for_log("agent.evicted class=Fragile agent=a reason=idle");
+  put_in_place("fragile-3", "fragile.so");
+  server->wait_for_log("later is finished by 3.0.0");
+  EXPECT_EQ(AgentClient(*server, "/agents/fragile/a").call("done").size(), 20U);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(NamedFiberProcessTest, ItGoesOnAlsoIfItsAgentIsInMemoryWhenTheVersionComes) {
+  put_in_place("fragile-1", "fragile.so");
+  auto server = serve_agents();
+  AgentClient(*server, "/agents/fragile/a").call("begin", R"(["later"])");
+  put_in_place("fragile-2", "fragile.so");
+  server->wait_for_log("fiber:unknown");
+  put_in_place("fragile-3", "fragile.so");
+  server->wait_for_log("later is finished by 3.0.0");
+  EXPECT_EQ(AgentClient(*server, "/agents/fragile/a").call("done").size(), 20U);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(NamedFiberProcessTest, ItGoesOnAlsoIfTheVersionThatKnowsItCameWhileNoServerRan) {
+  put_in_place("fragile-1", "fragile.so");
+  {
+    auto server = serve_agents();
+    AgentClient(*server, "/agents/fragile/a").call("begin", R"(["later"])");
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  put_in_place("fragile-2", "fragile.so");
+  {
+    auto server = serve_agents();
+    server->wait_for_log("fiber:unknown");
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  put_in_place("fragile-3", "fragile.so");
+  auto server = serve_agents();
+  server->wait_for_log("later is finished by 3.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing

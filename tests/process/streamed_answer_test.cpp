@@ -1,0 +1,95 @@
+// Answers in parts for clients that read slowly, and for those that leave.
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hearth::testing {
+namespace {
+
+// 8 MiB, of which a server may keep 64 KiB for a client.
+constexpr std::size_t kPieces = 512;
+constexpr std::size_t kBytes = 16 * 1024;
+constexpr int kSmallBuffer = 32 * 1024;
+
+class StreamedAnswerTest : public ProcessTest {
+ protected:
+  StreamedAnswerTest() {
+    install(built::agent("streams"), "streams.so");
+    put("hearth.yaml", "limits:\n  send_queue: 64KiB\n  max_frame: 32KiB\n");
+    server_ = serve_ready({"--config", "hearth.yaml"});
+  }
+  ~StreamedAnswerTest() override { server_->stop(); }
+
+  static std::string pour(const std::string& path) {
+    return "GET /agents/streams/a" + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+  Json ended() { return AgentClient(*server_, "/agents/streams/a").call("ended"); }
+  // Until a stream has ended, and how.
+  Json wait_for_end() {
+    AgentClient client(*server_, "/agents/streams/a");
+    for (;;) {
+      Json now = client.call("ended");
+      if (!now.empty()) return now;
+    }
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+};
+
+const std::string kPour =
+    "/pour?pieces=" + std::to_string(kPieces) + "&bytes=" + std::to_string(kBytes);
+
+TEST_F(StreamedAnswerTest, ABodyWaitsForAClientThatReadsSlowly) {
+  RawClient client(server_->port(), kSmallBuffer);
+  const Reply reply = client.request(pour(kPour));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body.size(), kPieces * kBytes);
+  EXPECT_EQ(ended(), Json({"body whole"}));
+}
+
+TEST_F(StreamedAnswerTest, AStreamOfACallWaitsForAClientThatReadsSlowly) {
+  RawClient client(server_->port(), kSmallBuffer);
+  ASSERT_EQ(client.upgrade("/agents/streams/a").status, 101);
+  client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"pour","args":[)" +
+                                    std::to_string(kPieces) + "," + std::to_string(kBytes) + "]}"));
+  std::size_t pieces = 0;
+  for (bool done = false; !done;) {
+    const Json frame = parse_json(client.read_text()).value();
+    if (frame.at("type") != "rpc") continue;
+    done = frame.at("done") == true;
+    if (!done) ++pieces;
+  }
+  EXPECT_EQ(pieces, kPieces);
+  EXPECT_EQ(ended(), Json({"pour whole"}));
+}
+
+TEST_F(StreamedAnswerTest, StopsWhenItsClientLeaves) {
+  {
+    RawClient client(server_->port(), kSmallBuffer);
+    client.send(pour(kPour));
+    client.read_exactly(kBytes);
+    client.reset_on_close();
+  }
+  EXPECT_EQ(wait_for_end(), Json({"body cut"}));
+}
+
+TEST_F(StreamedAnswerTest, EventsComeOneByOneUntilTheirReaderLeaves) {
+  AgentClient agent(*server_, "/agents/streams/a");
+  {
+    RawClient reader(server_->port());
+    reader.send(pour("/events"));
+    EXPECT_NE(reader.read_until("\r\n\r\n").find("Content-Type: text/event-stream"),
+              std::string::npos);
+    reader.read_until("data: 1\n\n");
+    agent.call("go");
+    reader.read_until("data: 2\n\n");
+  }
+  EXPECT_EQ(wait_for_end(), Json({"events"}));
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,369 @@
+// The transition table, and what a real shard does with an agent in each state. What the states
+// promise to clients: agent_slot_test.cpp and its neighbours.
+#include "runtime/agent_state.hpp"
+
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::Answer;
+using testing::kUsualAgent;
+using testing::ShardFixture;
+
+constexpr std::array kEveryState = {
+    AgentState::kCold, AgentState::kAwaitingRoom, AgentState::kAwaitingVersion, AgentState::kWaking,
+    AgentState::kLive, AgentState::kLeaving,      AgentState::kEnding};
+constexpr std::array kEveryInput = {
+    AgentInput::kStopsWaiting, AgentInput::kNoRoom, AgentInput::kUndecided, AgentInput::kAdmitted,
+    AgentInput::kStarted,      AgentInput::kLeave,  AgentInput::kEnd,       AgentInput::kGone};
+static_assert(kEveryState.size() == kAgentStates && kEveryInput.size() == kAgentInputs);
+
+std::string_view to_string(AgentState state) {
+  switch (state) {
+    case AgentState::kCold: return "cold";
+    case AgentState::kAwaitingRoom: return "awaiting room";
+    case AgentState::kAwaitingVersion: return "awaiting version";
+    case AgentState::kWaking: return "waking";
+    case AgentState::kLive: return "live";
+    case AgentState::kLeaving: return "leaving";
+    case AgentState::kEnding: return "ending";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(AgentInput input) {
+  switch (input) {
+    case AgentInput::kStopsWaiting: return "stops waiting";
+    case AgentInput::kNoRoom: return "no room";
+    case AgentInput::kUndecided: return "undecided";
+    case AgentInput::kAdmitted: return "admitted";
+    case AgentInput::kStarted: return "started";
+    case AgentInput::kLeave: return "leave";
+    case AgentInput::kEnd: return "end";
+    case AgentInput::kGone: return "gone";
+  }
+  return "unknown";
+}
+
+bool is_in_memory(AgentState state) {
+  return state >= AgentState::kWaking;
+}
+
+// ---- the table ----------------------------------------------------------------------------------
+
+// One line for each cell in which something can happen; all others must be empty.
+const std::set<std::string> kEdges = {
+    "cold + no room = awaiting room",
+    "cold + undecided = awaiting version",
+    "cold + admitted = waking",
+    "awaiting room + stops waiting = cold",
+    "awaiting room + admitted = waking",
+    "awaiting version + stops waiting = cold",
+    "waking + started = live",
+    "waking + end = ending",
+    "live + leave = leaving",
+    "live + end = ending",
+    "leaving + end = ending",
+    "ending + gone = cold",
+};
+
+TEST(AgentStateTableTest, HasTheseEdgesAndNoOthers) {
+  std::set<std::string> edges;
+  for (const AgentState from : kEveryState) {
+    for (const AgentInput input : kEveryInput) {
+      if (const auto to = next_state(from, input)) {
+        edges.insert(std::string(to_string(from)) + " + " + std::string(to_string(input)) + " = " +
+                     std::string(to_string(*to)));
+      }
+    }
+  }
+  EXPECT_EQ(edges, kEdges);
+}
+
+TEST(AgentStateTableTest, AnAgentComesIntoMemoryInOneWayAndLeavesItInOne) {
+  for (const AgentState from : kEveryState) {
+    for (const AgentInput input : kEveryInput) {
+      const auto to = next_state(from, input);
+      if (!to || is_in_memory(from) == is_in_memory(*to)) continue;
+      EXPECT_EQ(input, is_in_memory(*to) ? AgentInput::kAdmitted : AgentInput::kGone)
+          << to_string(from);
+    }
+  }
+}
+
+TEST(AgentStateTableTest, EveryStateCanBeReachedAndLeft) {
+  std::set<AgentState> reached = {AgentState::kCold};
+  std::set<AgentState> left;
+  for (std::size_t round = 0; round < kAgentStates; ++round) {
+    for (const AgentState from : std::set(reached)) {
+      for (const AgentInput input : kEveryInput) {
+        const auto to = next_state(from, input);
+        if (!to || *to == from) continue;
+        reached.insert(*to);
+        left.insert(from);
+      }
+    }
+  }
+  EXPECT_EQ(reached.size(), kAgentStates);
+  EXPECT_EQ(left.size(), kAgentStates);
+}
+
+TEST(AgentLifeDeathTest, AStateThatDoesNotFollowIsABugAndSaysSo) {
+  AgentLife life;
+  EXPECT_DEATH(life.enter(AgentInput::kGone, Cold{}), "does not follow");
+  EXPECT_DEATH(life.enter(AgentInput::kNoRoom, Cold{}), "does not follow");
+}
+
+TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
+  const auto trial = std::make_shared<VersionTrial>(1U, 1U, false);
+  const auto other = std::make_shared<VersionTrial>(1U, 1U, false);
+  {
+    Candidacy first(trial);
+    EXPECT_EQ(trial->candidates, 1U);
+    Candidacy moved = std::move(first);
+    EXPECT_EQ(trial->candidates, 1U);
+    moved = Candidacy(other);
+    EXPECT_EQ(trial->candidates, 0U);
+    EXPECT_EQ(other->candidates, 1U);
+    moved = {};
+    EXPECT_FALSE(moved);
+    EXPECT_EQ(other->candidates, 0U);
+    moved = Candidacy(trial);
+  }
+  EXPECT_EQ(trial->candidates, 0U);
+}
+
+// ---- the walk -----------------------------------------------------------------------------------
+
+// An agent "a" that is brought into a state, and then meets one thing. A client is connected to it.
+class Walk {
+ public:
+  explicit Walk(AgentState state) {
+    RuntimeLimits limits;
+    limits.max_live_agents = state == AgentState::kAwaitingRoom ? 1 : 10;
+    ClassSettings settings;
+    settings.evict_grace = seconds(10);
+    settings.idle_timeout = seconds(5);
+    shard_.restart(limits, settings);
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kStart && start_fails_)
+        return host.complete(event.call, Error{Errc::kPlugin, "no"});
+      if (event.call == 0 || event.kind == held_) return {};
+      return host.complete(event.call, std::string_view());
+    };
+    served_ = shard_.runtime().classes().find("counter");
+    bring_into(state);
+  }
+  // Whatever it was: everybody was told once, and nothing is left.
+  ~Walk() {
+    shard_.restart();
+    EXPECT_EQ(shard_.script.alive, 0);
+    for (const auto& answer : answers_) EXPECT_TRUE(answer->end) << "nobody was told";
+  }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+  [[nodiscard]] AgentState state() { return shard().standing(kUsualAgent).state; }
+  [[nodiscard]] Shard& shard() { return shard_.shard(); }
+  [[nodiscard]] ClassRegistry& classes() { return shard_.runtime().classes(); }
+  [[nodiscard]] const std::shared_ptr<const ServedClass>& served() const { return served_; }
+  void ask() { answers_.push_back(shard_.request("GET")); }
+  void replace_version() {
+    classes().put(std::make_shared<const ServedClass>(
+        ServedClass{"counter", served_->agent_class, served_->settings}));
+  }
+  void settle() { shard_.settle(); }
+  void let_pass(milliseconds time) { shard_.loop.advance(time); }
+
+ private:
+  void bring_into(AgentState state) {
+    switch (state) {
+      case AgentState::kCold: {
+        be_live();
+        shard().evict(kUsualAgent);
+        settle();
+        break;
+      }
+      case AgentState::kAwaitingRoom: {  // behind another one, which takes its time to leave
+        answers_.push_back(shard_.request("GET", "", "b"));
+        settle();
+        held_ = EventKind::kEvict;
+        shard().evict({"Counter", "b"});
+        shard_.connect();
+        break;
+      }
+      case AgentState::kAwaitingVersion: {
+        served_->starts->undecided_until = shard_.loop.clock().steady_now() + seconds(60);
+        start_fails_ = true;
+        shard_.connect();
+        settle();
+        start_fails_ = false;
+        break;
+      }
+      case AgentState::kWaking: {
+        held_ = EventKind::kStart;
+        shard_.connect();
+        settle();
+        break;
+      }
+      case AgentState::kLive: be_live(); break;
+      case AgentState::kLeaving: {
+        be_live();
+        held_ = EventKind::kEvict;
+        shard().evict(kUsualAgent);
+        settle();
+        break;
+      }
+      case AgentState::kEnding: {
+        be_live();
+        shard().migration().expel_version(*served_, EvictReason::kCodeUpdate);
+        break;
+      }
+    }
+    ASSERT_EQ(this->state(), state);
+  }
+  void be_live() {
+    shard_.connect();
+    settle();
+  }
+
+  std::optional<EventKind> held_;  // events of this kind are not completed
+  bool start_fails_ = false;
+  std::vector<std::shared_ptr<Answer>> answers_;
+  std::shared_ptr<const ServedClass> served_;
+  ShardFixture shard_;
+};
+
+// What meets it, and in which state it then is once all that is ready has run: one column a state,
+// in the order of kEveryState.
+struct Meeting {
+  const char* what;
+  std::function<void(Walk&)> act;
+  std::array<AgentState, kAgentStates> then;
+};
+
+std::ostream& operator<<(std::ostream& out, const Meeting& meeting) {
+  return out << meeting.what;
+}
+
+std::vector<Meeting> meetings() {
+  using enum AgentState;
+  return {
+      // cold, awaiting room, awaiting version, waking, live, leaving, ending
+      {"nothing",
+       [](Walk&) {},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+      {"a request",
+       [](Walk& walk) { walk.ask(); },
+       {kLive, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kLive}},
+      {"an eviction",
+       [](Walk& walk) { walk.shard().evict(kUsualAgent); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+      {"a destruction",
+       [](Walk& walk) { (void)walk.shard().destroy(kUsualAgent); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+      {"another version that replaces its own",
+       [](Walk& walk) {
+         walk.replace_version();
+         walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, false);
+       },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+      {"another version that it goes to when it is idle",
+       [](Walk& walk) {
+         walk.replace_version();
+         walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, true);
+       },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+      {"a version on trial that it may try",
+       [](Walk& walk) {
+         walk.replace_version();
+         walk.shard().migration().try_version(*walk.served(),
+                                              std::make_shared<VersionTrial>(1U, 1U, false));
+       },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+      {"an expulsion",
+       [](Walk& walk) {
+         walk.shard().migration().expel_version(*walk.served(), EvictReason::kHung);
+       },
+       {kCold, kLive, kAwaitingVersion, kWaking, kCold, kCold, kCold}},
+      {"a trial that ends for another version",
+       [](Walk& walk) {
+         walk.replace_version();
+         walk.served()->starts->undecided_until = SteadyTime{};
+         walk.shard().trial_is_over("counter");
+       },
+       {kCold, kAwaitingRoom, kLive, kWaking, kLive, kLeaving, kCold}},
+      {"a trial that ends for its version",
+       [](Walk& walk) {
+         walk.served()->starts->undecided_until = SteadyTime{};
+         walk.shard().trial_is_over("counter");
+       },
+       {kCold, kAwaitingRoom, kCold, kWaking, kLive, kLeaving, kCold}},
+      {"a class that goes away, and a request",
+       [](Walk& walk) {
+         walk.classes().remove("counter");
+         walk.ask();
+       },
+       {kCold, kCold, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+      {"a class that comes back",
+       [](Walk& walk) { walk.shard().class_is_back("counter"); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+      {"a class that is given up",
+       [](Walk& walk) {
+         walk.classes().remove("counter");
+         walk.classes().give_up("counter");
+         walk.shard().class_is_gone("counter");
+       },
+       {kCold, kCold, kCold, kWaking, kLive, kLeaving, kCold}},
+      {"time without events",
+       [](Walk& walk) { walk.let_pass(milliseconds(5'500)); },
+       {kCold, kCold, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+      {"much time",
+       [](Walk& walk) { walk.let_pass(milliseconds(70'000)); },
+       {kCold, kCold, kCold, kCold, kCold, kCold, kCold}},
+      {"the end of the server",
+       [](Walk& walk) { walk.shard().stop(SteadyTime::max(), [] {}); },
+       {kCold, kCold, kCold, kWaking, kCold, kLeaving, kCold}},
+  };
+}
+
+class AgentWalkTest : public ::testing::TestWithParam<Meeting> {};
+
+TEST_P(AgentWalkTest, InEachStateAnAgentGoesOnAsTheTableSays) {
+  for (std::size_t i = 0; i < kAgentStates; ++i) {
+    Walk walk(kEveryState.at(i));
+    GetParam().act(walk);
+    walk.settle();
+    EXPECT_EQ(to_string(walk.state()), to_string(GetParam().then.at(i)))
+        << GetParam().what << " meets one that is " << to_string(kEveryState.at(i));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AgentWalkTest, ::testing::ValuesIn(meetings()),
+                         [](const auto& meeting) {
+                           std::string name;
+                           for (const char* at = meeting.param.what; *at != '\0'; ++at)
+                             name += std::isalnum(*at) != 0 ? *at : '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace hearth::runtime
