@@ -1,0 +1,175 @@
+//! What the author of a class writes: the trait [`Agent`], and what its functions are given.
+
+use crate::context::Context;
+use crate::error::{Error, Result, Status};
+use crate::json::Value;
+use std::time::Duration;
+
+/// A class of agents. One value is one agent in memory.
+///
+/// - One function at a time runs for an agent, on any thread of the server. So a value must be
+///   `Send`, and nothing may be kept in thread-local variables.
+/// - Memory is a cache. An agent leaves it when it is idle, when the library is replaced and when
+///   the server stops, and `create` makes it again. Only the state, fibers and schedules last.
+/// - What a function writes is one transaction, committed before its answer leaves. An `Err` does
+///   not undo what was written before it; nor does a panic.
+/// - After a panic the value may be half changed. The caller reads an error, the log says where the
+///   panic was, and the server evicts the agent, so that the next event meets a new value.
+/// - A function must not block: other agents of its thread wait.
+///
+/// ```compile_fail
+/// struct Bound(std::rc::Rc<i64>); // not Send
+///
+/// impl hearth::Agent for Bound {
+///     fn create(_: &hearth::Context, _: &hearth::Value) -> hearth::Result<Self> {
+///         Ok(Bound(std::rc::Rc::new(1)))
+///     }
+/// }
+/// ```
+pub trait Agent: Send + Sized + 'static {
+    /// The names of the fibers that [`Agent::on_fiber`] knows. A fiber of another name waits for a
+    /// version of the library that lists it.
+    const FIBERS: &'static [&'static str] = &[];
+
+    /// Makes the agent, new or from what is stored. `options`: the `options` of the class's YAML
+    /// file. Fibers cannot be started here.
+    fn create(cx: &Context<'_>, options: &Value) -> Result<Self>;
+
+    /// The first event; all others wait for its end. After an `Err` the agent is destroyed, and the
+    /// next event tries again.
+    fn on_start(&mut self, _cx: &Context<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// A client calls a method.
+    fn on_call(&mut self, _cx: &Context<'_>, method: &str, _args: &Args) -> Result<Value> {
+        Err(Error::no_method(method))
+    }
+
+    /// An HTTP request; the value is the body of the response, as JSON. An `Err` is answered with
+    /// the HTTP status that goes with its code.
+    fn on_request(&mut self, _cx: &Context<'_>, _request: &Request) -> Result<Value> {
+        Err(Error::new(Status::NOT_FOUND, "this agent answers no requests"))
+    }
+
+    /// The time of a schedule has come. An `Err` is tried again, but for `NOT_FOUND`: then the
+    /// schedule is kept for a version that knows the callback.
+    fn on_callback(&mut self, _cx: &Context<'_>, callback: &str, _run: &Run) -> Result<()> {
+        Err(Error::no_callback(callback))
+    }
+
+    /// One step of a fiber. What it writes and the checkpoint that it returns are one commit: after
+    /// a crash the fiber goes on from there, with no step missing and none done twice. Other events
+    /// come between two steps. An `Err` ends the fiber, unless it has retries left.
+    fn on_fiber(&mut self, _cx: &Context<'_>, fiber: &Fiber) -> Result<Step> {
+        Err(Error::new(Status::NOT_FOUND, format!("Fiber {} does not exist", fiber.name)))
+    }
+
+    /// A client asks to replace the state. `Err` rejects it.
+    fn check_state(&mut self, _cx: &Context<'_>, _next: &Value) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The arguments of a call, which a client chose: their number and types are checked here.
+#[derive(Clone, Debug)]
+pub struct Args {
+    values: Vec<Value>,
+}
+
+impl Args {
+    pub fn new(values: Vec<Value>) -> Args {
+        Args { values }
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The argument at `index`; null if there is none.
+    pub fn value(&self, index: usize) -> &Value {
+        self.values.get(index).unwrap_or(&Value::Null)
+    }
+
+    pub fn text(&self, index: usize) -> Result<&str> {
+        self.value(index).as_text().ok_or_else(|| expected(index, "string"))
+    }
+
+    pub fn integer(&self, index: usize) -> Result<i64> {
+        self.value(index).as_i64().ok_or_else(|| expected(index, "integer"))
+    }
+
+    /// An integer from `least` to `most`.
+    pub fn integer_in(&self, index: usize, least: i64, most: i64) -> Result<i64> {
+        match self.integer(index)? {
+            value if (least..=most).contains(&value) => Ok(value),
+            _ => Err(expected(index, &format!("integer from {least} to {most}"))),
+        }
+    }
+}
+
+fn expected(index: usize, what: &str) -> Error {
+    Error::invalid(format!("argument {}: expected {what}", index + 1))
+}
+
+/// An HTTP request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// "GET"
+    pub method: String,
+    /// "/agents/watcher/first/sub?x=1"
+    pub target: String,
+    /// As the client sent it.
+    pub body: Vec<u8>,
+}
+
+/// One run of a schedule. It comes at least once: a run that a crash cut off comes again.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The id that [`Context::schedule`] gave.
+    pub id: String,
+    pub payload: Value,
+    /// When it was due, in milliseconds of Unix time.
+    pub scheduled_for_ms: i64,
+    /// 1, and more for each try after a failure.
+    pub attempt: i64,
+}
+
+/// Work that survives: a record in the agent's database, until it has ended.
+#[derive(Clone, Debug)]
+pub struct Fiber {
+    pub id: String,
+    pub name: String,
+    /// What [`Context::start_fiber`] was given.
+    pub input: Value,
+    /// What the last step returned; null before the first.
+    pub checkpoint: Value,
+}
+
+/// What follows a step of a fiber.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The next step, with this checkpoint, after this time.
+    Next { checkpoint: Value, wait: Duration },
+    /// Nothing: the fiber has ended with this result.
+    Done(Value),
+}
+
+impl Step {
+    /// The next step follows at once. Events that wait come before it.
+    pub fn next(checkpoint: impl Into<Value>) -> Step {
+        Step::next_after(checkpoint, Duration::ZERO)
+    }
+
+    pub fn next_after(checkpoint: impl Into<Value>, wait: Duration) -> Step {
+        Step::Next { checkpoint: checkpoint.into(), wait }
+    }
+
+    pub fn done(result: impl Into<Value>) -> Step {
+        Step::Done(result.into())
+    }
+}

@@ -1,0 +1,238 @@
+//! What an agent may ask of the server.
+
+use crate::agent::Fiber;
+use crate::error::{Error, Result, Status};
+use crate::ffi;
+use crate::host_agent::{FiberRequest, HostAgent, Schedule};
+use crate::json::Value;
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// The agent's way to the server, for the time of one call.
+///
+/// It cannot be kept and cannot go to another thread. Everything that it gives is a copy.
+///
+/// ```compile_fail
+/// fn to_a_thread<T: Send>() {}
+/// to_a_thread::<hearth::Context>();
+/// ```
+///
+/// Every function that returns a [`Result`] fails with `CLOSING` once the server evicts the agent,
+/// and with `IO` if storage fails.
+pub struct Context<'a> {
+    pub(crate) host: HostAgent,
+    pub(crate) name: &'a str,
+    /// The client whose event this is, or 0: a change of the state is on its behalf.
+    pub(crate) caller: u64,
+    /// `None` in `create`, where the host takes no operations.
+    pub(crate) fibers: Option<&'a FiberChanges>,
+}
+
+/// What a call leaves to do about fibers.
+pub(crate) struct FiberChanges {
+    /// The names that the class lists.
+    known: &'static [&'static str],
+    pub begun: RefCell<Vec<RunningFiber>>,
+    pub cancelled: RefCell<Vec<String>>,
+}
+
+impl FiberChanges {
+    pub fn new(known: &'static [&'static str]) -> FiberChanges {
+        FiberChanges { known, begun: RefCell::default(), cancelled: RefCell::default() }
+    }
+}
+
+/// A fiber whose steps this instance does.
+pub(crate) struct RunningFiber {
+    pub handle: ffi::FiberHandle,
+    pub fiber: Fiber,
+}
+
+/// When a schedule is due. Its delays go on while the server is down; what was missed comes at its
+/// next start.
+pub enum When<'a> {
+    /// Once, after this time.
+    After(Duration),
+    /// Once, at this moment of Unix time in milliseconds.
+    At(i64),
+    /// Again and again, this long after the end of the run before; at least a millisecond.
+    Every(Duration),
+    /// By a cron expression ("0 9 * * mon-fri") in a time zone ("Europe/Berlin"; "" is UTC).
+    Cron { expression: &'a str, time_zone: &'a str },
+}
+
+/// How a fiber is started, beyond its name and input.
+#[derive(Clone, Debug, Default)]
+pub struct FiberOptions<'a> {
+    /// "": none. A second start with a key that is in use gives the id of the fiber that has it.
+    pub key: &'a str,
+    /// Keeps the record with the result after the end of the fiber, so that its key stays in use.
+    pub keep_record: bool,
+    /// How often the fiber begins again after an `Err`, from its last checkpoint.
+    pub max_retries: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+impl Context<'_> {
+    /// The agent's name, as in `/agents/watcher/NAME`.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    // ---- state ---------------------------------------------------------------------------------
+
+    /// The state: what was set last, or the default, or null.
+    pub fn state(&self) -> Result<Value> {
+        match self.host.state() {
+            Ok(json) => parse(&json),
+            Err(error) if error.status() == Status::NOT_FOUND => Ok(Value::Null),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the state: stored with this turn, and sent to every client.
+    pub fn set_state(&self, state: &Value) -> Result<()> {
+        self.host.set_state(self.caller, &state.to_string())
+    }
+
+    /// The state to show while none was set. It is not stored: give it in `create`.
+    pub fn set_default_state(&self, state: &Value) -> Result<()> {
+        self.host.set_default_state(&state.to_string())
+    }
+
+    // ---- schedules -----------------------------------------------------------------------------
+
+    /// Has [`crate::Agent::on_callback`] called later; gives the id. `Every` and `Cron` exist once:
+    /// a request like one that is there gives the id of that one.
+    pub fn schedule(&self, when: When<'_>, callback: &str, payload: &Value) -> Result<String> {
+        let span = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let (kind, when_ms, cron, time_zone) = match when {
+            When::After(wait) => (ffi::HEARTH_SCHEDULE_DELAY, span(wait), "", ""),
+            When::At(unix_ms) => (ffi::HEARTH_SCHEDULE_AT, unix_ms, "", ""),
+            When::Every(interval) => (ffi::HEARTH_SCHEDULE_INTERVAL, span(interval), "", ""),
+            When::Cron { expression, time_zone } => {
+                (ffi::HEARTH_SCHEDULE_CRON, 0, expression, time_zone)
+            }
+        };
+        let payload = &payload.to_string();
+        let request = Schedule { kind, when_ms, cron, time_zone, callback, payload };
+        id_of(&self.host.create_schedule(&request)?)
+    }
+
+    /// `NOT_FOUND`: there is none of this id.
+    pub fn cancel_schedule(&self, id: &str) -> Result<()> {
+        self.host.cancel_schedule(id)
+    }
+
+    // ---- fibers --------------------------------------------------------------------------------
+
+    /// Starts a fiber and gives its id. It is on disk when this returns; its first step comes after
+    /// this call. `INVALID`: [`crate::Agent::FIBERS`] does not list the name.
+    pub fn start_fiber(&self, name: &str, input: &Value) -> Result<String> {
+        self.start_fiber_with(name, input, &FiberOptions::default())
+    }
+
+    /// `CONFLICT`: the key is that of a fiber with another name or input.
+    pub fn start_fiber_with(
+        &self,
+        name: &str,
+        input: &Value,
+        options: &FiberOptions<'_>,
+    ) -> Result<String> {
+        let fibers = self.fibers()?;
+        if !fibers.known.contains(&name) {
+            return Err(Error::invalid(format!("FIBERS does not list the fiber {name}")));
+        }
+        let (handle, record) = self.host.start_fiber(&FiberRequest {
+            name,
+            key: options.key,
+            input: &input.to_string(),
+            keep_record: options.keep_record,
+            max_retries: options.max_retries,
+        })?;
+        let id = id_of(&record)?;
+        if handle != 0 {
+            let fiber = Fiber {
+                id: id.clone(),
+                name: name.to_owned(),
+                input: input.clone(),
+                checkpoint: Value::Null,
+            };
+            fibers.begun.borrow_mut().push(RunningFiber { handle, fiber });
+        }
+        Ok(id)
+    }
+
+    /// Ends a fiber: none of its steps comes any more. `NOT_FOUND`: it has ended before.
+    pub fn cancel_fiber(&self, id: &str, reason: &str) -> Result<()> {
+        let fibers = self.fibers()?;
+        self.host.cancel_fiber(id, reason)?;
+        fibers.cancelled.borrow_mut().push(id.to_owned());
+        Ok(())
+    }
+
+    fn fibers(&self) -> Result<&FiberChanges> {
+        self.fibers.ok_or_else(|| {
+            Error::new(Status::FORBIDDEN, "create() changes no fibers: use on_start()")
+        })
+    }
+
+    // ---- the rest ------------------------------------------------------------------------------
+
+    /// Milliseconds of Unix time. The clock may be set, either way.
+    pub fn now_ms(&self) -> i64 {
+        self.host.now_ms()
+    }
+
+    /// A line in the server's log, with the class and the agent.
+    pub fn log(&self, level: Level, text: &str) {
+        let level = match level {
+            Level::Debug => ffi::HEARTH_LOG_DEBUG,
+            Level::Info => ffi::HEARTH_LOG_INFO,
+            Level::Warn => ffi::HEARTH_LOG_WARN,
+            Level::Error => ffi::HEARTH_LOG_ERROR,
+        };
+        crate::host::log(self.agent(), level, text);
+    }
+
+    /// Asks the server to take the agent out of memory after this call. Clients stay connected.
+    pub fn request_eviction(&self) {
+        self.host.evict();
+    }
+
+    /// Destroys the agent with all that it has stored, after this call.
+    pub fn destroy(&self) -> Result<()> {
+        self.host.destroy()
+    }
+
+    // ---- for what is not wrapped ---------------------------------------------------------------
+
+    /// The host's table.
+    pub fn host(&self) -> *const ffi::Host {
+        self.host.tables.host
+    }
+
+    /// The agent's number.
+    pub fn agent(&self) -> ffi::Agent {
+        self.host.id
+    }
+}
+
+pub(crate) fn parse(json: &str) -> Result<Value> {
+    Value::parse(json).map_err(Error::invalid)
+}
+
+/// The id in a record that the host gave.
+fn id_of(record: &str) -> Result<String> {
+    match parse(record)?["id"].as_text() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(Error::new(Status::IO, "the host gave a record without id")),
+    }
+}
