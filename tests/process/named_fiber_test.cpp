@@ -100,12 +100,26 @@ TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAg
 
 // ---- fibers that end the server -----------------------------------------------------------------
 
-TEST_F(NamedFiberProcessTest, APoisonFiberIsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
+// Its first call, and which agent's: one that begins it when it is asked to, and checkpoints on the
+// way; one that begins it, or takes it up, in each START.
+struct Poison {
+  const char* agent;
+  const char* method;
+  const char* arguments;
+};
+class PoisonTest : public NamedFiberProcessTest, public ::testing::WithParamInterface<Poison> {};
+INSTANTIATE_TEST_SUITE_P(Poisons, PoisonTest,
+                         ::testing::Values(Poison{"poisoned", "begin", R"(["poison"])"},
+                                           Poison{"eager", "done", "[]"}),
+                         [](const auto& row) { return row.param.agent; });
+
+TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
+  const std::string agent = std::string("/agents/fragile/") + GetParam().agent;
   put_in_place("fragile-1", "fragile.so");
   {
     auto server = serve_agents();
     AgentClient(*server, "/agents/fragile/bystander").call("begin", R"(["steady"])");
-    AgentClient(*server, "/agents/fragile/poisoned").begin("begin", R"(["poison"])");
+    AgentClient(*server, agent).begin(GetParam().method, GetParam().arguments);
     EXPECT_EQ(server->wait(), kCrashed) << "its first run";
   }
   {
@@ -116,14 +130,12 @@ TEST_F(NamedFiberProcessTest, APoisonFiberIsDeadBeforeItsClassIsInQuarantineAndO
   server->wait_for_log("fiber:recovery:dead");
   EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
   server->wait_for_log("steady is finished");
-  EXPECT_EQ(AgentClient(*server, "/agents/fragile/poisoned").call("dead"), 1);
+  EXPECT_EQ(AgentClient(*server, agent).call("dead"), 1);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("done").size(), 20U);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("dead"), 0);
   EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
   EXPECT_EQ(server->stop(), kClean);
 }
-
-// ---- names that a version does not know ---------------------------------------------------------
 
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
   put_in_place("fragile-1", "fragile.so");

@@ -441,7 +441,7 @@ void Agent::after_turn(Function function) {
 template <class Function>
 Task<void> Agent::afterwards(Function function) {
   const KeepAlive held = keep_alive();
-  co_await sleep(std::chrono::milliseconds(0));
+  co_await detail::DrainAwaiter(live(), 0, false);
   if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
     co_await function();
   else
