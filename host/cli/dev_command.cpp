@@ -160,7 +160,9 @@ class Rebuilder {
 void offer_package() {
   std::error_code failure;
   const fs::path binary = fs::read_symlink("/proc/self/exe", failure);
-  if (!failure) ::setenv("Hearth_ROOT", binary.parent_path().parent_path().c_str(), 1);
+  if (failure) return;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has no other thread yet
+  ::setenv("Hearth_ROOT", binary.parent_path().parent_path().c_str(), 1);
 }
 
 }  // namespace

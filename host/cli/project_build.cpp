@@ -29,7 +29,7 @@ struct CloseFile {
 
 std::string all_of(std::FILE* file) {
   std::string text;
-  std::rewind(file);
+  if (std::fseek(file, 0, SEEK_SET) != 0) return text;
   std::array<char, 4096> piece{};
   while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), file))
     text.append(piece.data(), count);
@@ -41,6 +41,7 @@ int start(const std::vector<std::string>& command, const fs::path& directory, in
           pid_t& process) {
   std::vector<std::string> texts = command;
   std::vector<char*> arguments;
+  arguments.reserve(texts.size() + 1);
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions{};

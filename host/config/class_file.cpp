@@ -104,8 +104,8 @@ Settings<ClassSettings> make_class_settings() {
             "recoveries in all, with progress or without, until a fiber is dead; `0`: no "
             "bound"),
       count("fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
-            "runs of a fiber that ended the server, without a checkpoint between them, until it is "
-            "dead; `0`: no bound"),
+            "runs of a fiber that ended the server until it is dead; a run that lasts five minutes "
+            "and has a checkpoint begins the count anew; `0`: no bound"),
       duration("fibers.retry_base", at(&Class::fibers, &FiberSettings::retry_base),
                {milliseconds(1), minutes(5)},
                "the wait after the first failed recovery; doubles up to 5m; up to a quarter "

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxFiberNameBytes = 256;
 constexpr std::size_t kMaxFiberErrorBytes = 4096;
+// As long as the crashes of a class are counted (plugins/versions/version_facts.hpp).
+constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
 constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
 // A recovery that is not the fault of the work is not counted.
@@ -78,6 +80,7 @@ std::optional<Job> Fibers::find_open(std::string_view id) {
 FiberHandle Fibers::add_running(Job job) {
   const FiberHandle handle = ++last_handle_;
   handles_.emplace(job.id, handle);
+  job.runs_since_ms = now_ms();
   running_.emplace(handle, std::move(job));
   return handle;
 }
@@ -161,10 +164,11 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   // would be tried for ever.
   if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return job.id;
   jobs_.put(job.seq, JobPart::kSnapshot, json);
-  if (job.attempts == 0 && job.fatal_attempts == 0 && job.next_at_ms == 0 && !job.has_failed)
-    return job.id;
+  const bool is_proven = job.fatal_attempts > 0 && now_ms() - job.runs_since_ms >= kProvenAfterMs;
+  if (job.attempts == 0 && !is_proven && job.next_at_ms == 0 && !job.has_failed) return job.id;
   if (std::exchange(job.has_failed, false)) jobs_.put(job.seq, JobPart::kLastError, std::nullopt);
-  job.attempts = job.fatal_attempts = 0;
+  job.attempts = 0;
+  if (is_proven) job.fatal_attempts = 0;
   job.next_at_ms = 0;
   write(job);
   return job.id;

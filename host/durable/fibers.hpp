@@ -112,9 +112,9 @@ struct FiberStanding {
 //                  always new). A continuation inherits both counts; retry() begins both anew. What
 //                  was interrupted on purpose, or postponed, gets the recovery that follows for
 //                  nothing; the first one of its life is counted anyway.
-//  P8 Poison       A run that ended the process, as load() is told, is counted until the next
-//                  checkpoint: after max_crashes of them the fiber is dead, long before its class
-//                  is suspect.
+//  P8 Poison       A run that ended the process, as load() is told, is counted for each fiber that
+//                  ran in the agent, until one has run for five minutes and writes a checkpoint:
+//                  after max_crashes of them the fiber is dead, before its class is suspect.
 //
 // Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's
 //            business: start(replaces), finish(), recovered() and erase() leave such a row alone.

@@ -58,7 +58,8 @@ struct Job {
   int claims = 0;
   int failures = 0;
   int interruptions = 0;
-  int fatal_attempts = 0;  // runs without progress since that ended the process
+  int fatal_attempts = 0;          // runs that ended the process
+  std::int64_t runs_since_ms = 0;  // in this instance; in memory only
   RetryPolicy retry{0, std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   bool dead = false;
   bool has_failed = false;  // the host's last try has, and left kLastError

@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "extensions/abi_call.hpp"
+#include "extensions/call_rules.hpp"
 #include "extensions/registry.hpp"
 
 #include <cstddef>
@@ -10,9 +11,6 @@
 
 namespace hearth::extensions {
 namespace {
-
-// Of the text that goes with an error (hearth_host.complete).
-constexpr std::size_t kMaxErrorBytes = 4096;
 
 const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept {
   // Longer than any name we know; an unterminated one is not followed to the end of memory.

@@ -1,16 +1,13 @@
 #include "mock/live_instance.hpp"
 
 #include "extensions/abi_status.hpp"
-#include "json/json_scanner.hpp"
+#include "extensions/call_rules.hpp"
 
-#include <hearth/ext/drain.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
-#include <hearth/ext/sleep.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -19,10 +16,6 @@ namespace hearth::mock {
 namespace {
 
 using extensions::EventKind;
-
-constexpr std::size_t kMostOperations = 1000;  // as a server's
-constexpr std::uint64_t kMostSleepMs = std::uint64_t{366} * 24 * 3600 * 1000;
-constexpr unsigned kMostOwnChanges = 100;
 
 storage::AgentDatabaseOptions options_of(std::uint32_t class_schema) {
   storage::AgentDatabaseOptions options;
@@ -307,22 +300,9 @@ Result<void> LiveInstance::complete(extensions::CallId id,
   const Incoming& event = found->second.event;
   if (event.work && in_transaction())
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
-  if (outcome.has_error()) {
-    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed
-    // is asked again.
-    Error error = outcome.error();
-    const bool tried =
-        event.kind == EventKind::kFiberRecovered || event.kind == EventKind::kMigrate;
-    if (tried && error.code == Errc::kUnsupported) error.code = Errc::kPlugin;
-    finish(id, error);
-    return {};
-  }
-  if (event.kind == EventKind::kCall && !outcome->empty() && !is_json(*outcome)) {
-    finish(id, Error{Errc::kPlugin, "the result is not JSON"});
-    return Error{Errc::kInvalidArgument, "the answer to a call must be JSON"};
-  }
-  finish(id, outcome);
-  return {};
+  extensions::Answer answer = extensions::judge_answer(event.kind, outcome);
+  finish(id, answer.outcome);
+  return std::move(answer.returned);
 }
 
 void LiveInstance::finish(extensions::CallId id, const Result<std::string_view>& outcome) {
@@ -344,13 +324,11 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return gone("call");
   Call& call = found->second;
-  if (!extensions::rule_of(call.event.kind).runs_method)
-    return Error{Errc::kUnsupported, "only calls and requests have parts"};
+  if (Result<void> taken = extensions::check_part(call.event.kind, part); taken.has_error())
+    return taken;
   const Client* const client = parts_.clients.find_client(call.event.connection);
   if (call.event.connection != 0 && (client == nullptr || !client->seen->open))
     return gone("caller: the client has left");
-  if (call.event.kind == EventKind::kCall && !is_json(part))
-    return Error{Errc::kInvalidArgument, "a part of a call's answer must be JSON"};
   call.part_sent = true;
   if (const auto& record = call.event.record) {
     record->http_status = call.head.status;
@@ -373,10 +351,7 @@ Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
 // ---- state --------------------------------------------------------------------------------------
 
 Result<void> LiveInstance::may_change() {
-  if (!state_chain_ || ++*state_chain_ <= kMostOwnChanges) return {};
-  return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
-                                         std::to_string(kMostOwnChanges) +
-                                         " times after one change: does it ever end?"};
+  return state_chain_ ? extensions::count_own_change(*state_chain_) : Result<void>();
 }
 
 void LiveInstance::changed(extensions::ConnectionId source, std::string_view json,
@@ -401,29 +376,23 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
                                                      std::uint64_t token) {
   if (instance_ == nullptr)
     return Error{Errc::kForbidden, "operations begin after create, in START or later"};
-  if (operations_.size() >= kMostOperations)
+  if (operations_.size() >= extensions::kMaxOperations)
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
-  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD &&
-      operation != HEARTH_OP_DRAIN)
-    return Error{Errc::kUnsupported, "unknown operation " + std::to_string(operation)};
-  std::uint64_t number = 0;  // the requests of all are one number
-  const bool is_sleep = operation == HEARTH_OP_SLEEP;
-  if (request.size() != sizeof number)
-    return Error{Errc::kInvalidArgument, "the request of the operation is malformed"};
-  std::memcpy(&number, request.data(), sizeof number);
-  if (is_sleep && number > kMostSleepMs)
-    return Error{Errc::kInvalidArgument, "a sleep is at most 366 days long"};
-  const bool is_job = operation == HEARTH_OP_OFFLOAD;
   const hearth_class& definition = parts_.definition;
-  if (is_job && (!HEARTH_HAS(&definition, hearth_class, get_extension) ||
-                 definition.get_extension(&definition, HEARTH_EXT_OFFLOAD) == nullptr))
-    return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  if (operation == HEARTH_OP_DRAIN && !calls_.contains(number)) return gone("call");
+  const bool runs_jobs = HEARTH_HAS(&definition, hearth_class, get_extension) &&
+                         definition.get_extension(&definition, HEARTH_EXT_OFFLOAD) != nullptr;
+  const auto read = extensions::read_operation(operation, request, runs_jobs);
+  if (read.has_error()) return read.error();
+  using enum extensions::OperationKind;
+  const std::uint64_t number = read->number;
+  // (Call 0: what the agent has sent, and a test has that at once.)
+  if (read->kind == kDrain && number != 0 && !calls_.contains(number)) return gone("call");
   operations_[++last_operation_] = {
       .operation = operation,
       .token = token,
-      .due = parts_.world.clock.steady_now() + std::chrono::milliseconds(is_sleep ? number : 0),
-      .job = is_job ? number : 0};
+      .due = parts_.world.clock.steady_now() +
+             std::chrono::milliseconds(read->kind == kSleep ? number : 0),
+      .job = read->kind == kOffload ? number : 0};
   return last_operation_;
 }
 

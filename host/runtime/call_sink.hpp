@@ -32,6 +32,7 @@ class CallSink {
 
   // Calls `notice` once, on whatever thread, when the client has taken most of the parts, or is
   // gone. What it does with that must not depend on where it is called, not even inside this call.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): others keep it
   virtual void when_drained(std::function<void()> notice) { notice(); }
 
   // The end. For a method call the value is JSON text or empty for "no value"; for a request the

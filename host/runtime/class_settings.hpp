@@ -3,6 +3,7 @@
 //
 // The defaults are those of configuration files (config/server_file.cpp has a row for each).
 
+#include "extensions/call_rules.hpp"
 #include "extensions/class_settings.hpp"
 
 #include <chrono>
@@ -28,10 +29,10 @@ struct RuntimeLimits {
   // small machine.
   std::size_t client_memory = std::size_t{256} << 20;
 
-  std::size_t max_operations = 1000;                     // of one agent in flight
-  std::size_t max_answer_bytes = std::size_t{16} << 20;  // of one answer or frame
-  std::size_t max_recovering = 64;                       // agents at once, of the whole server
-  std::size_t max_waking = 64;                           // ... that start because a time has come
+  std::size_t max_operations = extensions::kMaxOperations;     // of one agent in flight
+  std::size_t max_answer_bytes = extensions::kMaxAnswerBytes;  // of one answer or frame
+  std::size_t max_recovering = 64;  // agents at once, of the whole server
+  std::size_t max_waking = 64;      // ... that start because a time has come
 
   // Percent of an event loop's time in which interrupted work is recovered while clients use the
   // loop. It is theirs otherwise: the smaller the share, the less they notice of a restart, and the

@@ -374,6 +374,7 @@ void LiveAgent::settle_wake() {
 }
 
 void LiveAgent::leave() {
+  for (const OperationId id : std::exchange(drains_after_turn_, {})) push_drain(DrainEffect{id});
   extensions().end_turn();
   if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
   if (!broken_ && dirty()) {

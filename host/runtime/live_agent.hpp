@@ -283,6 +283,8 @@ class LiveAgent final : public extensions::AgentContext,
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
   Result<void> start_drain(OperationId id, CallId call);
+  void push_drain(DrainEffect effect);
+  void end_when_sent(OperationId id, int turns);
   // False: too many wait.
   bool queue_job(const JobEffect& effect);
   void start_held_job(const JobEffect& effect);
@@ -308,6 +310,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
   InterruptibleEvents interruptible_;
   SlotMap<Operation> operations_;
+  std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack
   std::vector<Completion> completions_;
 
   std::shared_ptr<unsigned> state_chain_;  // of the STATE_CHANGED that is on the stack

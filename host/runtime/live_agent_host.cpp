@@ -1,5 +1,6 @@
 // What extensions may ask of a live agent: its calls, its end, and who hears of its state.
-#include "json/json_scanner.hpp"
+#include "base/escape.hpp"
+#include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -7,11 +8,6 @@
 
 namespace hearth::runtime {
 namespace {
-
-constexpr std::size_t kMaxErrorText = 4096;
-
-// A handler may settle the state in some steps. One that never ends would fill the disk.
-constexpr unsigned kMostOwnChanges = 100;
 
 Error gone(std::string_view what) {
   return Error{Errc::kNotFound, "no such " + std::string(what)};
@@ -21,7 +17,7 @@ Error gone(std::string_view what) {
 
 Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outcome) {
   if (id == 0 && outcome.has_error()) {
-    refusal_text_ = outcome.error().message.substr(0, kMaxErrorText);
+    refusal_text_ = cut_text(outcome.error().message, extensions::kMaxErrorBytes);
     return {};
   }
   Call* call = calls_.find(id);
@@ -31,44 +27,21 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   if (call->work && in_transaction()) {
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }
-  if (outcome.has_error()) {
-    Error error = outcome.error();
-    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed
-    // is asked again.
-    const bool tried =
-        call->kind == EventKind::kFiberRecovered || call->kind == EventKind::kMigrate;
-    if (tried && error.code == Errc::kUnsupported) error.code = Errc::kPlugin;
-    finish(id, *call, Error{error.code, error.message.substr(0, kMaxErrorText)});
-    return {};
-  }
-  const std::string_view body = outcome.value();
-  if (body.size() > services_.limits().max_answer_bytes) {
-    Error error{Errc::kLimitExceeded, "the agent's answer is too large"};
-    finish(id, *call, error);
-    return error;
-  }
-  if (call->kind == EventKind::kCall && !body.empty() && !is_json(body)) {
-    finish(id, *call, Error{Errc::kPlugin, "the agent's answer is not JSON"});
-    return Error{Errc::kInvalidArgument, "the answer to a call must be JSON"};
-  }
-  finish(id, *call, body);
-  return {};
+  const extensions::Answer answer =
+      extensions::judge_answer(call->kind, outcome, services_.limits().max_answer_bytes);
+  finish(id, *call, answer.outcome);
+  return answer.returned;
 }
 
 Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call");
-  if (!rule_of(call->kind).runs_method) {
-    return Error{Errc::kUnsupported, "only calls and requests have parts"};
-  }
+  if (Result<void> taken =
+          extensions::check_part(call->kind, part, services_.limits().max_answer_bytes);
+      taken.has_error())
+    return taken;
   const bool left = call->connection != 0 && clients_.connection(call->connection) == nullptr;
   if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
-  if (part.size() > services_.limits().max_answer_bytes) {
-    return Error{Errc::kLimitExceeded, "the part is too large"};
-  }
-  if (call->kind == EventKind::kCall && !is_json(part)) {
-    return Error{Errc::kInvalidArgument, "a part of a call's answer must be JSON"};
-  }
   call->part_sent = true;
   forbid_another_try(*call);
   if (call->deadline != 0) arm_deadline(id, *call, services_.limits().call_timeout);
@@ -119,13 +92,14 @@ void LiveAgent::tell_failure(const Call& call, const Error& error) {
 // ---- state --------------------------------------------------------------------------------------
 
 Result<void> LiveAgent::may_change() {
-  if (!state_chain_ || ++*state_chain_ <= kMostOwnChanges) return {};
-  services_.logger().write_limited(
-      LogLevel::kWarn, "agent.state_loop", {class_->name()},
-      {{"class", class_->name()}, {"agent", owner_.key().name}, {"changes", kMostOwnChanges}});
-  return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
-                                         std::to_string(kMostOwnChanges) +
-                                         " times after one change: does it ever end?"};
+  if (!state_chain_) return {};
+  Result<void> counted = extensions::count_own_change(*state_chain_);
+  if (!counted.has_error()) return counted;
+  services_.logger().write_limited(LogLevel::kWarn, "agent.state_loop", {class_->name()},
+                                   {{"class", class_->name()},
+                                    {"agent", owner_.key().name},
+                                    {"changes", extensions::kMaxOwnStateChanges}});
+  return counted;
 }
 
 void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_t write) {

@@ -1,25 +1,12 @@
 // Operations that an agent submits: see hearth/ext/sleep.h, offload.h and drain.h.
+#include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
-#include <cstring>
 #include <utility>
 
 namespace hearth::runtime {
 namespace {
-
-constexpr std::uint32_t kOpSleep = 1;    // HEARTH_OP_SLEEP
-constexpr std::uint32_t kOpOffload = 2;  // HEARTH_OP_OFFLOAD
-constexpr std::uint32_t kOpDrain = 3;    // HEARTH_OP_DRAIN
-constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 60 * 60 * 1000;
-
-// Requests are flat structs of one number; see the extension's header.
-std::optional<std::uint64_t> number_in(std::string_view request) {
-  std::uint64_t number = 0;
-  if (request.size() != sizeof(number)) return std::nullopt;
-  std::memcpy(&number, request.data(), sizeof(number));
-  return number;
-}
 
 Error too_many_jobs() {
   return Error{Errc::kLimitExceeded, "too many jobs wait"};
@@ -35,21 +22,16 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   if (operations_.size() >= services_.limits().max_operations) {
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
   }
-  if (operation != kOpSleep && operation != kOpOffload && operation != kOpDrain) {
-    return Error{Errc::kUnsupported, "unknown operation " + std::to_string(operation)};
-  }
-  const std::optional<std::uint64_t> number = number_in(request);
-  if (!number || (operation == kOpSleep && *number > kMaxSleepMs)) {
-    return Error{Errc::kInvalidArgument, "the request of the operation is malformed"};
-  }
+  const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
+  if (read.has_error()) return read.error();
   const auto [id, entry] = operations_.emplace();
   entry.operation = operation;
   entry.token = token;
   Result<void> started;
-  if (operation == kOpSleep) {
-    start_sleep(id, *number);
-  } else {
-    started = operation == kOpDrain ? start_drain(id, *number) : start_job(id, *number);
+  switch (read->kind) {
+    case extensions::OperationKind::kSleep: start_sleep(id, read->number); break;
+    case extensions::OperationKind::kOffload: started = start_job(id, read->number); break;
+    case extensions::OperationKind::kDrain: started = start_drain(id, read->number); break;
   }
   if (started.has_error()) {
     operations_.erase(id);
@@ -72,9 +54,6 @@ void LiveAgent::start_sleep(OperationId id, std::uint64_t milliseconds) {
 }
 
 Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
-  if (!class_->runs_jobs()) {
-    return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  }
   JobEffect effect{id, job, std::make_shared<std::atomic<bool>>(false)};
   operations_.find(id)->abandoned = effect.abandoned;
   // A migration may wait for a job, and commits nothing before it has ended.
@@ -87,18 +66,44 @@ Result<void> LiveAgent::start_job(OperationId id, std::uint64_t job) {
 }
 
 Result<void> LiveAgent::start_drain(OperationId id, CallId call_id) {
+  if (call_id == 0) {  // behind the answer of the turn, which is yet to come
+    drains_after_turn_.push_back(id);
+    return {};
+  }
   const Call* call = calls_.find(call_id);
   if (call == nullptr || !call->sink) return Error{Errc::kNotFound, "no such call"};
-  DrainEffect effect{id, call->sink, call->connection};
-  if (outbox_.open()) {
-    let_out(effect);
-  } else {
-    outbox_.push(std::move(effect));  // behind the parts that it is about
-  }
+  push_drain(DrainEffect{id, call->sink, call->connection});
   return {};
 }
 
+// Behind what it is about.
+void LiveAgent::push_drain(DrainEffect effect) {
+  if (outbox_.open()) {
+    let_out(effect);
+  } else {
+    outbox_.push(std::move(effect));
+  }
+}
+
+// What sockets have gathered leaves at the end of the turn, but an HTTP answer is posted first to
+// the loop of its session, which may be this one: it leaves at the end of the next.
+void LiveAgent::end_when_sent(OperationId id, int turns) {
+  ShardLoop& loop = services_.loop();
+  loop.turn_end().add(TurnEnd::Phase::kSend, [&loop, self = self_, id, turns](bool /*is_last*/) {
+    loop.post([self, id, turns] {
+      if (*self == nullptr) return;
+      if (turns > 1) {
+        (*self)->end_when_sent(id, turns - 1);
+      } else {
+        (*self)->end_operation(id, std::string_view());
+      }
+    });
+    return true;
+  });
+}
+
 void LiveAgent::let_out(const DrainEffect& drain) {
+  if (!drain.sink) return end_when_sent(drain.operation, 2);
   const auto has_left = [](LiveAgent& agent, const std::weak_ptr<CallSink>& sink,
                            ConnectionId connection) {
     if (connection != 0 && agent.clients_.connection(connection) == nullptr) return true;

@@ -61,10 +61,11 @@ struct JobEffect {
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
 };
 
-// A wait until the client of a call has taken what was sent before.
+// A wait until the client of a call has taken what was sent before. Without a sink: until all that
+// was sent before is on its way.
 struct DrainEffect {
   OperationId operation = 0;
-  std::shared_ptr<CallSink> sink;
+  std::shared_ptr<CallSink> sink{};
   ConnectionId connection = 0;  // the caller's, or 0
 };
 

@@ -195,9 +195,11 @@ Result<void> Server::Parts::start_loops() {
   // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
-  // What a client has asked for is no fiber's fault.
+  // What a client asks for runs in its own call. A fiber runs where it is begun or taken up, which
+  // on_start may do, and in the results of what it waits for.
   if (const auto& crash = containment->crash_before();
-      crash && (crash->call == "fiber_recovered" || crash->call == "on_result")) {
+      crash &&
+      (crash->call == "fiber_recovered" || crash->call == "on_result" || crash->call == "start")) {
     options.crashed_class = crash->agent_class;
     options.crashed_agent = crash->agent;
   }

@@ -2,12 +2,16 @@
 //
 //   methods   pour(pieces, bytes) streams so many pieces at its client's pace; says how many there
 //             were; go() releases the next event of all that stream events; ended() -> how the
-//             streams have ended, in order
-//   HTTP      /pour?pieces=&bytes= the same as a body; /events streams "1", "2", ..., one a go()
+//             streams have ended, in order; tidy(file) answers, and then holds up its thread until
+//             the file is there, or 10 s: "tidied" or "waited in vain" has ended
+//   HTTP      /pour?pieces=&bytes= the same as a body; /events streams "1", "2", ..., one a go();
+//             /tidy?file= as the method
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 class Streams : public hearth::Agent {
@@ -16,6 +20,7 @@ class Streams : public hearth::Agent {
     m.stream("pour", &Streams::pour);
     m.add("go", &Streams::go);
     m.add("ended", &Streams::ended);
+    m.add("tidy", &Streams::tidy);
   }
 
   hearth::Task<int> pour(hearth::Stream& out, int pieces, int bytes) {
@@ -32,10 +37,26 @@ class Streams : public hearth::Agent {
 
   hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
     if (request.path().ends_with("/events")) return events(request);
+    if (request.path().ends_with("/tidy")) {
+      tidy(request.query("file").value_or(""));
+      return hearth::Response::text("answered");
+    }
     return pour_body(request);
   }
 
   void go() { ++allowed_; }
+  void tidy(std::string file) {
+    set_state(file);  // so that the answer has to wait for a commit
+    after_turn([this, file] {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      bool there = false;
+      while (!there && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        there = std::filesystem::exists(file);
+      }
+      ended_.emplace_back(there ? "tidied" : "waited in vain");
+    });
+  }
   std::vector<std::string> ended() { return ended_; }
 
  private:

@@ -11,6 +11,7 @@ namespace hearth::durable {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::string_view kPoison =
@@ -289,12 +290,27 @@ TEST_F(BriefFibersTest, P8_RunsThatEndTheProcessAreCountedUntilTheNextCheckpoint
   crash_in_its_code();  // the first
   ASSERT_TRUE(recover());
   const FiberHandle again = resume("x");
+  clock_.advance(minutes(5));
   EXPECT_TRUE(fibers_->stash(again, "1"));
   database_->commit();
-  crash_in_its_code();  // the first since the checkpoint
+  crash_in_its_code();  // the first since that
   ASSERT_TRUE(recover());
   resume("x");
   crash_in_its_code();  // the second
+  EXPECT_FALSE(recover());
+  EXPECT_TRUE(inspect("x").at("dead"));
+}
+
+TEST_F(BriefFibersTest, P8_ACheckpointSoonAfterARecoveryForgivesNothing) {
+  begin("x");
+  for (int run = 0; run < 2; ++run) {
+    crash_in_its_code();
+    if (run == 1) break;
+    ASSERT_TRUE(recover());
+    EXPECT_TRUE(fibers_->stash(resume("x"), std::to_string(run)));
+    clock_.advance(minutes(5));  // without a checkpoint behind it
+    database_->commit();
+  }
   EXPECT_FALSE(recover());
   EXPECT_TRUE(inspect("x").at("dead"));
 }

@@ -100,12 +100,22 @@ TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAg
 
 // ---- fibers that end the server -----------------------------------------------------------------
 
-TEST_F(NamedFiberProcessTest, APoisonFiberIsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
+// One agent begins the fiber when it is asked to, and checkpoints on the way; the other begins it,
+// or takes it up, in each START.
+class PoisonTest : public NamedFiberProcessTest,
+                   public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Poisons, PoisonTest, ::testing::Values("poisoned", "eager"),
+                         [](const auto& row) { return row.param; });
+
+TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
+  const std::string agent = std::string("/agents/fragile/") + GetParam();
   put_in_place("fragile-1", "fragile.so");
   {
     auto server = serve_agents();
     AgentClient(*server, "/agents/fragile/bystander").call("begin", R"(["steady"])");
-    AgentClient(*server, "/agents/fragile/poisoned").begin("begin", R"(["poison"])");
+    RawClient visitor(server->port());
+    visitor.send("GET " + agent + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    if (agent.ends_with("poisoned")) AgentClient(*server, agent).begin("begin", R"(["poison"])");
     EXPECT_EQ(server->wait(), kCrashed) << "its first run";
   }
   {
@@ -116,14 +126,12 @@ TEST_F(NamedFiberProcessTest, APoisonFiberIsDeadBeforeItsClassIsInQuarantineAndO
   server->wait_for_log("fiber:recovery:dead");
   EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
   server->wait_for_log("steady is finished");
-  EXPECT_EQ(AgentClient(*server, "/agents/fragile/poisoned").call("dead"), 1);
+  EXPECT_EQ(AgentClient(*server, agent).call("dead"), 1);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("done").size(), 20U);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("dead"), 0);
   EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
   EXPECT_EQ(server->stop(), kClean);
 }
-
-// ---- names that a version does not know ---------------------------------------------------------
 
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
   put_in_place("fragile-1", "fragile.so");

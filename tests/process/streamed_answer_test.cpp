@@ -91,5 +91,20 @@ TEST_F(StreamedAnswerTest, EventsComeOneByOneUntilTheirReaderLeaves) {
   EXPECT_EQ(wait_for_end(), Json({"events"}));
 }
 
+// What it leaves for afterwards holds up the loop until the answer has been read.
+TEST_F(StreamedAnswerTest, WorkAfterATurnComesBehindTheAnswer) {
+  AgentClient agent(*server_, "/agents/streams/a");
+  const std::string call_file = (root_ / "call-answered").string();
+  agent.call("tidy", Json::array({call_file}).dump());
+  put("call-answered", "");
+  EXPECT_EQ(wait_for_end(), Json({"tidied"}));
+
+  const std::string request_file = (root_ / "request-answered").string();
+  RawClient client(server_->port());
+  EXPECT_EQ(client.request(pour("/tidy?file=" + request_file)).body, "answered");
+  put("request-answered", "");
+  EXPECT_EQ(ended(), Json({"tidied", "tidied"}));
+}
+
 }  // namespace
 }  // namespace hearth::testing

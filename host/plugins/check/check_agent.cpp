@@ -1,26 +1,19 @@
 #include "plugins/check/check_agent.hpp"
 
 #include "base/escape.hpp"
+#include "extensions/call_rules.hpp"
 #include "extensions/state.hpp"
-#include "json/json_scanner.hpp"
 #include "plugins/check/check_host.hpp"
 
 #include <hearth/abi.h>
-#include <hearth/ext/drain.h>
-#include <hearth/ext/offload.h>
-#include <hearth/ext/sleep.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace hearth::plugins {
 namespace {
 
 using extensions::EventKind;
-
-constexpr std::size_t kMaxOperations = 1000;  // as a server's
-constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 3600 * 1000;
 
 Error gone(std::string_view what) {
   return Error{Errc::kNotFound, std::string(what)};
@@ -158,18 +151,14 @@ Result<void> CheckAgent::complete(extensions::CallId id, const Result<std::strin
   if (call.work && in_transaction())
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   call.state = State::kCompleted;
-  call.ok = outcome.has_value();
   constexpr std::size_t kMaxKept = 4096;
-  if (call.ok) call.body = outcome->substr(0, kMaxKept);
-  if (!call.ok) call.code = outcome.error().code;
-  const bool is_json_kind = call.kind == EventKind::kCall;
-  if (call.ok && is_json_kind && !outcome->empty() && !is_json(*outcome)) {
-    call.ok = false;
-    call.code = Errc::kPlugin;
+  if (outcome) call.body = outcome->substr(0, kMaxKept);
+  extensions::Answer answer = extensions::judge_answer(call.kind, outcome);
+  call.ok = answer.outcome.has_value();
+  if (!call.ok) call.code = answer.outcome.error().code;
+  if (answer.returned.has_error() && answer.returned.error().code == Errc::kInvalidArgument)
     host_.blame("it answers a call with " + quote_text(*outcome, 40) + ", which is no JSON");
-    return Error{Errc::kInvalidArgument, "the answer is not JSON"};
-  }
-  return {};
+  return std::move(answer.returned);
 }
 
 Result<void> CheckAgent::emit(extensions::CallId id, std::string_view part) {
@@ -179,37 +168,21 @@ Result<void> CheckAgent::emit(extensions::CallId id, std::string_view part) {
   const bool open =
       call.state == CheckCall::State::kOffered || call.state == CheckCall::State::kAccepted;
   if (!open) return gone("it is over");
-  if (call.kind != EventKind::kCall && call.kind != EventKind::kRequest)
-    return Error{Errc::kUnsupported, "this event has no parts"};
-  if (call.kind == EventKind::kCall && !is_json(part))
-    return Error{Errc::kInvalidArgument, "a part is not JSON"};
-  return {};
+  return extensions::check_part(call.kind, part);
 }
 
 Result<extensions::OperationId> CheckAgent::submit(std::uint32_t operation,
                                                    std::string_view request, std::uint64_t token) {
   if (creating) return Error{Errc::kForbidden, "not while the agent is being made"};
-  if (operation != HEARTH_OP_SLEEP && operation != HEARTH_OP_OFFLOAD &&
-      operation != HEARTH_OP_DRAIN)
-    return Error{Errc::kUnsupported, "there is no such operation"};
-  std::uint64_t number = 0;
-  if (request.size() != sizeof number)
-    return Error{Errc::kInvalidArgument, "the request has a wrong size"};
-  std::memcpy(&number, request.data(), sizeof number);
-  if (operation == HEARTH_OP_SLEEP && number > kMaxSleepMs)
-    return Error{Errc::kInvalidArgument, "nobody sleeps that long"};
-  if (operation == HEARTH_OP_OFFLOAD && !has_offload_)
-    return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  if (operations_.size() >= kMaxOperations)
+  const auto read = extensions::read_operation(operation, request, has_offload_);
+  if (read.has_error()) return read.error();
+  if (operations_.size() >= extensions::kMaxOperations)
     return Error{Errc::kLimitExceeded, "too many operations"};
-  static_assert(sizeof(hearth_sleep_request) == sizeof number);
-  static_assert(sizeof(hearth_offload_request) == sizeof number);
-  static_assert(sizeof(hearth_drain_request) == sizeof number);
   const extensions::OperationId id = host_.next_handle();
   operations_.push_back({.id = id,
                          .operation = operation,
                          .token = token,
-                         .job = operation == HEARTH_OP_OFFLOAD ? number : 0});
+                         .job = operation == HEARTH_OP_OFFLOAD ? read->number : 0});
   return id;
 }
 

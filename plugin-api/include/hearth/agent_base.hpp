@@ -421,7 +421,7 @@ auto Agent::keep_alive_while(Function function)
     -> Task<detail::TaskValue<std::invoke_result_t<Function&>>> {
   const KeepAlive held = keep_alive();
   if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
-    co_return co_await function();
+    co_return co_await detail::call_kept(function);
   else
     co_return function();
 }
@@ -441,9 +441,9 @@ void Agent::after_turn(Function function) {
 template <class Function>
 Task<void> Agent::afterwards(Function function) {
   const KeepAlive held = keep_alive();
-  co_await sleep(std::chrono::milliseconds(0));
+  co_await detail::DrainAwaiter(live(), 0, false);
   if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
-    co_await function();
+    co_await detail::call_kept(function);
   else
     function();
 }

@@ -26,6 +26,7 @@ struct EventRule {
   bool may_repeat : 1;    // may be delivered again if an eviction cuts it off
   bool is_retried : 1;    // the host gives it again if it fails
   bool is_on_behalf : 1;  // a change of the state counts as that of the client
+  bool answers_json : 1;  // its answer, and each part of it, is JSON
 };
 
 namespace detail {
@@ -38,6 +39,7 @@ enum EventColumn : std::uint32_t {
   kRepeat = 1U << 4,
   kRetried = 1U << 5,
   kOnBehalf = 1U << 6,
+  kJson = 1U << 7,
 };
 constexpr EventRule event_row(std::uint32_t kind, const char* name, EventSender sender,
                               std::uint32_t columns) {
@@ -50,7 +52,8 @@ constexpr EventRule event_row(std::uint32_t kind, const char* name, EventSender 
           (columns & kTimed) != 0,
           (columns & kRepeat) != 0,
           (columns & kRetried) != 0,
-          (columns & kOnBehalf) != 0};
+          (columns & kOnBehalf) != 0,
+          (columns & kJson) != 0};
 }
 }  // namespace detail
 
@@ -62,7 +65,7 @@ inline constexpr EventRule kEventRules[] = {
     detail::event_row( 3, "connect",          EventSender::kHost,   detail::kCall | detail::kIgnore | detail::kTimed | detail::kRepeat),
     detail::event_row( 4, "message",          EventSender::kClient, detail::kCall | detail::kIgnore | detail::kTimed | detail::kOnBehalf),
     detail::event_row( 5, "close",            EventSender::kHost,   detail::kCall | detail::kIgnore),
-    detail::event_row( 6, "call",             EventSender::kClient, detail::kCall | detail::kMethod | detail::kTimed | detail::kRepeat | detail::kOnBehalf),
+    detail::event_row( 6, "call",             EventSender::kClient, detail::kCall | detail::kMethod | detail::kTimed | detail::kRepeat | detail::kOnBehalf | detail::kJson),
     detail::event_row( 7, "request",          EventSender::kClient, detail::kCall | detail::kMethod | detail::kTimed),
     detail::event_row( 8, "state_check",      EventSender::kClient, 0),
     detail::event_row( 9, "state_changed",    EventSender::kHost,   detail::kCall | detail::kIgnore),

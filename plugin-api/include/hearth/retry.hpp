@@ -31,9 +31,9 @@ namespace detail {
 template <class Function>
 auto attempt_once(Function& function, int attempt) {
   if constexpr (std::is_invocable_v<Function&, int>)
-    return function(attempt);
+    return call_kept(function, attempt);
   else
-    return function();
+    return call_kept(function);
 }
 template <class Function>
 using AttemptResult =

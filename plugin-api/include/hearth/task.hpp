@@ -102,12 +102,6 @@ class PromiseBase {
 template <class T>
 class Promise : public PromiseBase {
  public:
-  Promise() noexcept = default;
-  // The first parameter of the coroutine; of a member function or a lambda its object.
-  template <class First, class... Rest>
-  explicit Promise(const First& first, const Rest&... /*rest*/) {
-    refuse_dying_lambda(first);
-  }
   Task<T> get_return_object() noexcept;
   template <class Value>
     requires std::is_constructible_v<T, Value&&>
@@ -126,14 +120,16 @@ class Promise : public PromiseBase {
 template <>
 class Promise<void> : public PromiseBase {
  public:
-  Promise() noexcept = default;
-  template <class First, class... Rest>
-  explicit Promise(const First& first, const Rest&... /*rest*/) {
-    refuse_dying_lambda(first);
-  }
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
   void take() const { rethrow(); }
+};
+
+// Of a coroutine that is a lambda.
+template <class T, class Closure>
+class ClosurePromise final : public Promise<T> {
+ public:
+  ClosurePromise() { refuse_dying_lambda<Closure>(); }
 };
 
 // Owns the frame of a coroutine; the part of Task that does not depend on how a value is kept.
@@ -286,3 +282,10 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 }  // namespace detail
 
 }  // namespace hearth
+
+// Of a lambda: its parameters, with itself before them.
+template <class T, class Closure, class... Parameters>
+  requires hearth::detail::kIsLambda<std::remove_const_t<Closure>>
+struct std::coroutine_traits<hearth::Task<T>, Closure&, Parameters...> {
+  using promise_type = hearth::detail::ClosurePromise<T, std::remove_const_t<Closure>>;
+};

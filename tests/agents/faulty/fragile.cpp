@@ -4,7 +4,8 @@
 //   methods   begin(name)   begins the fiber of this name, and answers before its first step
 //             done()        the steps that were done, in order
 //             dead()        how many fibers were given up
-//   fibers    poison        a null pointer, after its first wait
+//   fibers    poison        a checkpoint, and after its first wait a null pointer
+//             sudden        a null pointer; the agent "eager" begins it in each START
 //             steady        20 steps of 10 ms
 //             later         the same, and stops for an hour after the third in version 1; not
 //                           listed if KNOWS_LATER is 0
@@ -34,12 +35,17 @@ class Fragile : public hearth::Agent {
     m.add("done", &Fragile::done);
     m.add("dead", &Fragile::dead);
     m.fiber("poison", &Fragile::poison);
+    m.fiber("sudden", &Fragile::sudden);
     m.fiber("steady", &Fragile::steady);
 #if KNOWS_LATER
     m.fiber("later", &Fragile::steady);
 #endif
   }
 
+  hearth::Task<void> on_start() override {
+    if (name() == "eager" && dead() == 0) begin("sudden");
+    return {};
+  }
   void begin(const std::string& name) { start_fiber(name, nullptr, {.key = name}); }
   std::vector<std::string> done() {
     return sql("SELECT step FROM done ORDER BY rowid").rows<std::string>();
@@ -47,9 +53,14 @@ class Fragile : public hearth::Agent {
   std::size_t dead() { return list_dead_fibers().size(); }
 
   // A sanitizer would stop at what is done wrong here before it happens.
-  __attribute__((no_sanitize("undefined"))) hearth::Task<void> poison(hearth::FiberContext&) {
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> poison(hearth::FiberContext& fiber) {
+    fiber.stash(fiber.snapshot<int>().value_or(0) + 1);
     co_await sleep(std::chrono::milliseconds(1));
     *nowhere = 1;
+  }
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> sudden(hearth::FiberContext&) {
+    *nowhere = 1;
+    return {};
   }
   hearth::Task<void> steady(hearth::FiberContext& fiber) {
     for (int step = fiber.snapshot<int>().value_or(0) + 1; step <= 20; ++step) {

@@ -222,7 +222,7 @@ class FiberWork final : public FiberRoot {
     const Activation::Scope scope(activation(), context());
     try {
       if constexpr (kIsTask<FiberResult<Function>>) {
-        task_.emplace(function_(fiber()));
+        task_.emplace(call_kept(function_, fiber()));
         task_->start();
         if (!task_->done()) return task_->tell(this);
       } else if constexpr (kVoid) {

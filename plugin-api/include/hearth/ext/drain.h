@@ -22,9 +22,11 @@ extern "C" {
 
 enum { HEARTH_OP_DRAIN = 3 };
 
-/* The request of submit(HEARTH_OP_DRAIN). */
+/* The request of submit(HEARTH_OP_DRAIN).
+ * Call 0 is about no client: the result comes when all that this turn sends, its answers too, is
+ * durable, if the class asks for that, and on its way. */
 typedef struct hearth_drain_request {
-  uint64_t call; /* a CALL or a REQUEST that is not completed; GONE for others */
+  uint64_t call; /* a CALL or a REQUEST that is not completed, GONE for others; or 0 */
 } hearth_drain_request;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_drain_request) == 8, "frozen");
