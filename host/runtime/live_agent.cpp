@@ -340,6 +340,7 @@ void LiveAgent::commit() {
     stop_point("commit.index_written");
   }
   database_.commit();
+  committed_state_writes_ = database_.state_writes();
   figures_.commits.add();
   stops_at_commit_.committed();
   note_kept(storage::Kept::kInThisBoot);
