@@ -149,7 +149,7 @@ Settings<ServerConfig> make_server_settings() {
            "the client is not read from"),
       size("limits.client_memory", at(&Server::runtime, &RuntimeLimits::client_memory),
            {1U << 20U, std::size_t{1} << 40U},
-           "what is held for all clients together: unfinished bodies and messages, what "
+           "what is held for all clients together: unfinished requests and messages, what "
            "waits for agents, what is not read yet. Past it, a client that needs more than "
            "8 KiB gets 503 or 1013; what is under way goes on"),
       size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},

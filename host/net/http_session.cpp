@@ -98,9 +98,10 @@ class HttpSession final : public Session,
   std::shared_ptr<ByteStream> stream_;
   const std::string peer_;
   const HttpServices& services_;
-  HeldBytes held_;  // of the request's body, until the request is answered
+  HeldBytes held_;  // of the request, until it is answered
   std::optional<HttpParser> parser_;
-  std::string incoming_;  // read, but not used up by the parser
+  std::string incoming_;       // read, but not used up by the parser
+  std::size_t head_size_ = 0;  // what the parser has used of the head
   std::array<char, 8192> chunk_;
   std::function<void()> abort_notice_;
   SocketTime deadline_ = SocketTime::max();
@@ -127,6 +128,7 @@ void HttpSession::wait_for_request(std::chrono::milliseconds first_byte_within) 
   state_ = State::kIdle;
   parser_.emplace(share_.options);
   continued_ = false;
+  head_size_ = 0;
   rate_in_ = MinimumRate();
   held_.set(0);
   set_deadline(first_byte_within);
@@ -176,6 +178,7 @@ void HttpSession::parse() {
     std::size_t used = 0;
     const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
+    if (state_ == State::kHead) head_size_ += used;
     switch (step) {
       case HttpParser::Step::kMore:
         want_more();
@@ -214,13 +217,13 @@ void HttpSession::parse_when_room() {
 }
 
 void HttpSession::want_more() {
-  if (state_ != State::kBody) return;
-  deadline_ = SocketTime::max();  // from here on the rate counts
-  held_.set(parser().body_size());
+  held_.set(incoming_.size() + head_size_ + parser().body_size());
   if (held_.refused()) {
     share_.note_drop(DropReason::kMemory);
     return refuse(busy_response());
   }
+  if (state_ != State::kBody) return;
+  deadline_ = SocketTime::max();  // from here on the rate counts
   if (parser().expects_continue() && incoming_.empty() && !continued_) {
     continued_ = true;
     stream_->append("HTTP/1.1 100 Continue\r\n\r\n");  // read() sends it
@@ -386,6 +389,7 @@ void HttpSession::refuse(const HttpResponse& response) {
   is_head_ = false;
   HttpResponse copy = response;  // may be the parser's
   parser_.emplace(share_.options);
+  incoming_ = {};  // not clear(): its memory goes, too
   held_.set(0);
   answer(std::move(copy));
 }

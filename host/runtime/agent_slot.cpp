@@ -307,7 +307,7 @@ void AgentSlot::connected(const Completion& completion) {
   Connection* client = parts_.services.connections().find(completion.connection);
   if (client == nullptr) return;
   client->connect_in_progress = false;
-  client->headers = {};
+  client->forget_headers();
   if (completion.error) {
     parts_.services.logger().write_limited(
         LogLevel::kWarn, "agent.connect_failed",

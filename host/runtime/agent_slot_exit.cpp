@@ -138,11 +138,9 @@ void AgentSlot::end_instance(Rest rest) {
   live->shut(ending.reason, why);
   settling_ = false;
   inbox_.put_back(live->take_interrupted(), ending.reason, why);
-  // What it tells of was perhaps never committed; the next instance has what the file holds.
-  if (live->broken()) {
-    (void)inbox_.queue().take_if(
-        [](const OwnedEvent& event) { return event.kind == EventKind::kStateChanged; });
-  }
+  // A MIGRATE or a turn that failed leaves writes that no commit followed. The file has not got
+  // them.
+  states_undone(live->committed_state_writes());
   // The next instance counts its writes anew, and undoes none of these.
   inbox_.queue().forget_state_writes();
   // Events that come meanwhile wait, as during any eviction.

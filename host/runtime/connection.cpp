@@ -10,4 +10,9 @@ bool Connection::end(std::uint16_t code, std::string_view why) {
   return true;
 }
 
+void Connection::forget_headers() {
+  headers = {};
+  if (held) held->set(client_id.size() + target.size());
+}
+
 }  // namespace hearth::runtime

@@ -1,6 +1,7 @@
 #pragma once
 // One client of an agent, with its socket.
 
+#include "base/client_memory.hpp"
 #include "extensions/client.hpp"
 #include "runtime/connection_port.hpp"
 #include "runtime/types.hpp"
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,9 +30,12 @@ using extensions::ConnectionState;
 struct Connection : extensions::Client {
   // Has the port close the socket, unless that was done before. True if it did.
   bool end(std::uint16_t code, std::string_view why);
+  // The agent asks for them no more.
+  void forget_headers();
 
   AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection
   std::unique_ptr<ConnectionPort> port;  // never null
+  std::optional<HeldBytes> held;  // of its id, target and headers, from Connections::add() on
   // CONNECT was delivered and is not completed: other events wait.
   bool connect_in_progress = false;
   bool reading_paused = false;     // set_reading(false) was called

@@ -1,23 +1,32 @@
 #pragma once
 // The clients of one shard, by id.
 
+#include "base/client_memory.hpp"
+#include "base/logger.hpp"
 #include "base/slot_map.hpp"
 #include "runtime/connection.hpp"
 #include "telemetry/metrics.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 namespace hearth::runtime {
 
 // Promises   An id is used once: find() of a client that was removed gives null. A Connection does
-//            not move.
+//            not move. What a client has said when it connected is on the account of client
+//            memory: the headers until they are forgotten, the rest as long as the client stays.
 // Threads    The shard's.
-// Lifetime   The gauge outlives it.
+// Lifetime   The parts outlive it.
 class Connections {
  public:
-  // `count` always says how many there are.
-  explicit Connections(Gauge& count) : count_(count) {}
+  struct Parts {
+    Gauge& count;      // always says how many there are
+    Counter& dropped;  // by drop_for_memory()
+    Logger& logger;
+    ClientMemory& memory;
+  };
+  explicit Connections(const Parts& parts) : parts_(parts) {}
 
   // A new client of `agent`, which outlives it; in state kWaiting.
   Connection& add(AgentSlot* agent, ConnectRequest request, std::unique_ptr<ConnectionPort> port);
@@ -28,10 +37,13 @@ class Connections {
   // Does nothing if there is none. Its port is destroyed.
   void remove(ConnectionId id);
 
+  // Ends the client with 1013, counts that and tells the log; once.
+  void drop_for_memory(Connection& client, std::string_view why);
+
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
 
  private:
-  Gauge& count_;
+  const Parts parts_;
   SlotMap<Connection> clients_;
 };
 

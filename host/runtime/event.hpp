@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "runtime/types.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -87,6 +88,11 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
 // Bytes of its texts: what an event that waits counts for.
 [[nodiscard]] inline std::size_t text_bytes(const OwnedEvent& event) {
   return event.name.size() + event.body.size();
+}
+[[nodiscard]] inline std::size_t text_bytes(const Headers& headers) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
+  return bytes;
 }
 
 }  // namespace hearth::runtime

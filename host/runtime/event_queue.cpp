@@ -17,8 +17,9 @@ constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
 void EventQueue::push(Event event) {
   const std::size_t bytes = event.name.size() + event.body.size();
-  const bool may_refuse = rule_of(event.kind).sender == EventSender::kClient;
-  if (may_refuse && refuses_memory(event.connection, bytes)) return refuse_for_memory(event);
+  const bool is_clients =
+      rule_of(event.kind).sender == EventSender::kClient || event.kind == EventKind::kConnect;
+  if (is_clients && refuses_memory(event, bytes)) return refuse_for_memory(event);
   const bool is_full = !has_room_for(bytes);
   if (is_full && event.sink != nullptr) {
     event.sink->finish(ResponseHead{503, {}},
@@ -63,9 +64,12 @@ bool EventQueue::has_room_for(std::size_t bytes) const {
   return events_.size() < limits_.max_waiting && held_.bytes() + bytes <= limits_.max_waiting_bytes;
 }
 
-bool EventQueue::refuses_memory(ConnectionId client, std::size_t bytes) const {
-  const Connection* found = clients_.find(client);
-  return memory_.refuses((found == nullptr ? 0 : found->waiting_bytes) + bytes);
+// Heads count beside the texts: they wait with them.
+bool EventQueue::refuses_memory(const Event& event, std::size_t bytes) const {
+  if (event.request != nullptr && event.request->held) bytes += event.request->held->bytes();
+  if (const Connection* client = clients_.find(event.connection))
+    bytes += client->waiting_bytes + client->held->bytes();
+  return memory_.refuses(bytes);
 }
 
 void EventQueue::refuse_for_memory(const Event& event) {
@@ -73,7 +77,7 @@ void EventQueue::refuse_for_memory(const Event& event) {
   if (event.sink != nullptr) return event.sink->finish(ResponseHead{503, {}}, error);
   // To a frame that asks nothing, only the end of the connection is an answer.
   if (Connection* client = clients_.find(event.connection))
-    client->end(kCloseTryAgainLater, error.message);
+    clients_.drop_for_memory(*client, error.message);
 }
 
 void EventQueue::add(std::list<OwnedEvent>::iterator before, OwnedEvent event, bool is_full) {

@@ -25,8 +25,9 @@ namespace hearth::runtime {
 //               refused.
 //  P3 Pause     A client with much waiting is not read from until little of it waits.
 //  P4 Account   The bytes are on the account of client memory. While that is overdrawn, large
-//               events of clients are refused: a call is answered, the client of a frame is ended
-//               with 1013.
+//               events of clients are refused: a call is answered, the client of a frame or of a
+//               CONNECT is ended with 1013. What counts as large is the event with the head of its
+//               request, and what the queue and Connections hold of its client.
 //
 // Threads    The shard's.
 // Lifetime   The clients, the memory and the limits outlive it.
@@ -73,7 +74,7 @@ class EventQueue {
 
  private:
   [[nodiscard]] bool has_room_for(std::size_t bytes) const;
-  [[nodiscard]] bool refuses_memory(ConnectionId client, std::size_t bytes) const;
+  [[nodiscard]] bool refuses_memory(const Event& event, std::size_t bytes) const;
   void refuse_for_memory(const Event& event);
   void add(std::list<OwnedEvent>::iterator before, OwnedEvent event, bool is_full);
   OwnedEvent take(std::list<OwnedEvent>::iterator at);

@@ -9,9 +9,10 @@ InterruptibleEvents::Place InterruptibleEvents::keep(OwnedEvent event) {
   // The others have no bytes, and no more than the clients that wait for them.
   if (event.kind == EventKind::kCall) {
     const std::size_t bytes = text_bytes(event);
-    if (calls_ >= max_events_ || bytes > max_bytes_ - bytes_) return 0;
+    if (calls_ >= max_events_ || bytes > max_bytes_ - held_.bytes()) return 0;
+    if (memory_.refuses(held_.bytes() + bytes)) return 0;
     ++calls_;
-    bytes_ += bytes;
+    held_.set(held_.bytes() + bytes);
   }
   kept_.try_emplace(++last_, Kept{std::move(event)});
   return last_;
@@ -24,7 +25,7 @@ void InterruptibleEvents::drop(Place place) {
   const OwnedEvent& event = found->second.event;
   if (event.kind == EventKind::kCall) {
     --calls_;
-    bytes_ -= text_bytes(event);
+    held_.set(held_.bytes() - text_bytes(event));
   }
   kept_.erase(found);
 }
@@ -42,7 +43,7 @@ std::vector<OwnedEvent> InterruptibleEvents::take_interrupted() {
     if (kept.interrupted) taken.push_back(std::move(kept.event));
   }
   calls_ = 0;
-  bytes_ = 0;
+  held_.set(0);
   return taken;
 }
 

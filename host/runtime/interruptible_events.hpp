@@ -2,6 +2,7 @@
 // What is in progress and is delivered again if the agent is evicted in its middle, so that whoever
 // waits for it notices nothing but the wait.
 
+#include "base/client_memory.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/event.hpp"
 
@@ -17,15 +18,17 @@ namespace hearth::runtime {
 //
 // Promises   P1 Order     take_interrupted() gives them in the order in which keep() was called.
 //            P2 Bounded   At most max_events calls, with at most max_bytes in their names and
-//                         bodies. One that has no place is not kept, which costs it nothing but the
-//                         second delivery.
+//                         bodies, which are on the account of client memory. One that has no place,
+//                         or comes while that account is overdrawn, is not kept, which costs it
+//                         nothing but the second delivery.
 // Threads    None of its own.
 class InterruptibleEvents {
  public:
   using Place = std::uint64_t;  // 0: none
 
-  InterruptibleEvents(std::size_t max_events, std::size_t max_bytes)
-      : max_events_(max_events), max_bytes_(max_bytes) {}
+  // The memory outlives it.
+  InterruptibleEvents(ClientMemory& memory, std::size_t max_events, std::size_t max_bytes)
+      : max_events_(max_events), max_bytes_(max_bytes), memory_(memory), held_(memory) {}
 
   // It has begun. 0: there was no room.
   Place keep(OwnedEvent event);
@@ -43,9 +46,10 @@ class InterruptibleEvents {
   };
   const std::size_t max_events_;
   const std::size_t max_bytes_;
+  ClientMemory& memory_;
   std::map<Place, Kept> kept_;
   std::size_t calls_ = 0;  // in kept_
-  std::size_t bytes_ = 0;  // in them
+  HeldBytes held_;         // in them
   Place last_ = 0;
 };
 

@@ -65,7 +65,8 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
       clients_(owner, services, outbox_),
-      interruptible_(services.limits().max_waiting, services.limits().max_waiting_bytes),
+      interruptible_(services.client_memory(), services.limits().max_waiting,
+                     services.limits().max_waiting_bytes),
       recorded_(database_.exists()),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
@@ -340,6 +341,7 @@ void LiveAgent::commit() {
     stop_point("commit.index_written");
   }
   database_.commit();
+  committed_state_writes_ = database_.state_writes();
   figures_.commits.add();
   stops_at_commit_.committed();
   note_kept(storage::Kept::kInThisBoot);

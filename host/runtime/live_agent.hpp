@@ -152,6 +152,8 @@ class LiveAgent final : public extensions::AgentContext,
   // The instance is being destroyed: nothing of it counts any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
+  // The last write of the state that is committed (AgentDatabase::state_writes()), 0: none.
+  [[nodiscard]] std::uint64_t committed_state_writes() const { return committed_state_writes_; }
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
   // So much is held back that no more events should be delivered before some of it has left.
@@ -323,6 +325,7 @@ class LiveAgent final : public extensions::AgentContext,
   bool directory_dirty_ =
       false;               // with a gate: it was written to, and nothing asked for a sync since
   bool recorded_ = false;  // the directory knows this agent
+  std::uint64_t committed_state_writes_ = 0;
   std::optional<std::string> broken_;
   std::string refusal_text_;  // what create or a synchronous event says of the error it returns
   bool flush_scheduled_ = false;

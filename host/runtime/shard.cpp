@@ -32,7 +32,8 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       environment_(environment),
       metrics_(environment.metrics),
       durable_events_(environment.logger, environment.metrics),
-      connections_(metrics_.connections),
+      connections_({metrics_.connections, metrics_.dropped_for_memory, environment.logger,
+                    environment.client_memory}),
       directory_(environment.data.directory_path(), environment.data.directory_vfs()),
       files_(environment.data, directory_, loop.clock(), environment.logger),
       wakes_(directory_),
@@ -136,9 +137,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
   client_came();
-  std::size_t bytes = head->target.size();
-  for (const auto& [name, value] : head->headers) bytes += name.size() + value.size();
-  head->held.emplace(environment_.client_memory, bytes);
+  head->held.emplace(environment_.client_memory, head->target.size() + text_bytes(head->headers));
   Event incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;

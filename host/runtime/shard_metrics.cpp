@@ -77,6 +77,9 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
                           "Agents that the server keeps a place for: live ones and those whose "
                           "clients are connected.")),
       connections(metrics.gauge("hearth_connections", "WebSockets of agents that are open.")),
+      dropped_for_memory(metrics.counter("hearth_clients_dropped_total",
+                                         "Clients that the server gave up.",
+                                         {{"reason", "memory"}})),
       recovering(metrics.gauge("hearth_recoveries_in_progress",
                                "Agents that recover interrupted work now.")),
       waiting_for_recovery(

@@ -62,6 +62,7 @@ class ShardMetrics {
 
   Gauge& slots;
   Gauge& connections;
+  Counter& dropped_for_memory;  // net counts the other clients that are dropped
   Gauge& recovering;
   Gauge& waiting_for_recovery;
   Gauge& waiting_for_wake;

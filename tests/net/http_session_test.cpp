@@ -564,5 +564,26 @@ TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeBodiesGet503AndSmallOnesAreSe
   loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U); });
 }
 
+TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeHeadsGet503AndSmallOnesAreServed) {
+  memory_limit_ = 100'000;
+  hold_requests();
+  start();
+  RawClient first(port());
+  first.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 90000\r\n\r\n" +
+             std::string(90'000, 'x'));
+  auto held = exchanges_.wait();
+  RawClient large(port());
+  const Reply refused = large.request(get("/", "X-Large: " + std::string(30'000, 'x')));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(dropped("memory"), 1);
+  RawClient small(port());
+  small.send(get("/", "X-Small: " + std::string(5'000, 'x') + "\r\n"));
+  exchanges_.wait()->respond({});
+  EXPECT_EQ(small.read_reply().status, 200);
+  held->respond({});
+  EXPECT_EQ(first.read_reply().status, 200);
+  loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U); });
+}
+
 }  // namespace
 }  // namespace hearth::net

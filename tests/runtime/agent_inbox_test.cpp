@@ -66,9 +66,10 @@ class AgentInboxTest : public ::testing::Test {
   RuntimeLimits limits_;
   ClientMemory memory_{std::size_t{1} << 20};
   Metrics metrics_;
-  Connections clients_{metrics_.gauge("connections", "Clients.", {})};
-  testing::ManualLoop loop_;
   hearth::testing::RecordingLogger logger_;
+  Counter& dropped_ = metrics_.counter("dropped_total", "Clients.", {});
+  Connections clients_{{metrics_.gauge("connections", "Clients.", {}), dropped_, logger_, memory_}};
+  testing::ManualLoop loop_;
   int expired_ = 0;
   AgentInbox inbox_{
       kUsualAgent, {clients_, memory_, limits_, loop_, logger_}, [this] { ++expired_; }};

@@ -305,6 +305,7 @@ TEST_F(AgentSlotTest, P3_WhileClientMemoryIsOverdrawnLargeEventsDoNotWait) {
   EXPECT_GT(memory.used(), large.size());
   complete_kept();
   EXPECT_TRUE(small->end && afterwards->end);
+  shard_.shard().disconnected(client.id, 1013, "", true);
   EXPECT_EQ(memory.used(), 0U);
 }
 

@@ -20,7 +20,10 @@ class ConnectionsTest : public ::testing::Test {
   std::shared_ptr<testing::Sight> sight_ = std::make_shared<testing::Sight>();
   Metrics metrics_;
   Gauge& count_ = metrics_.gauge("connections", "Clients.", {});
-  Connections clients_{count_};
+  Counter& dropped_ = metrics_.counter("dropped_total", "Clients.", {});
+  hearth::testing::RecordingLogger logger_;
+  ClientMemory memory_{std::size_t{64} << 10};
+  Connections clients_{{count_, dropped_, logger_, memory_}};
 };
 
 TEST_F(ConnectionsTest, ANewClientIsFoundByItsIdAndWaits) {
@@ -56,6 +59,25 @@ TEST_F(ConnectionsTest, AClientIsEndedOnce) {
   EXPECT_TRUE(client.end(1013, "later"));
   EXPECT_FALSE(client.end(1011, "again"));
   EXPECT_EQ(*sight_, testing::Sight{"close 1013 later"});
+}
+
+TEST_F(ConnectionsTest, WhatAClientSaysWhenItConnectsIsOnTheAccount) {
+  Connection& client = add("me");
+  EXPECT_EQ(memory_.used(), 26U);
+  client.forget_headers();
+  EXPECT_TRUE(client.headers.empty());
+  EXPECT_EQ(memory_.used(), 19U);
+  clients_.remove(client.id);
+  EXPECT_EQ(memory_.used(), 0U);
+}
+
+TEST_F(ConnectionsTest, AClientThatIsDroppedForMemoryIsCountedOnceAndTold) {
+  Connection& client = add();
+  clients_.drop_for_memory(client, "no memory");
+  clients_.drop_for_memory(client, "no memory");
+  EXPECT_EQ(*sight_, testing::Sight{"close 1013 no memory"});
+  EXPECT_EQ(dropped_.value(), 1U);
+  EXPECT_TRUE(logger_.contains("agent.client_dropped"));
 }
 
 TEST_F(ConnectionsTest, TheIdOfAClientIsItsFirstTag) {

@@ -57,7 +57,9 @@ class EventQueueTest : public ::testing::Test {
   RuntimeLimits limits_;
   ClientMemory memory_{std::size_t{64} << 10};
   Metrics metrics_;
-  Connections clients_{metrics_.gauge("connections", "Clients.", {})};
+  hearth::testing::RecordingLogger logger_;
+  Counter& dropped_ = metrics_.counter("dropped_total", "Clients.", {});
+  Connections clients_{{metrics_.gauge("connections", "Clients.", {}), dropped_, logger_, memory_}};
   std::shared_ptr<Sight> sight_ = std::make_shared<Sight>();
   EventQueue queue_{clients_, memory_, limits_};
 };
@@ -180,6 +182,38 @@ TEST_F(EventQueueTest, P4_WhileTheAccountIsOverdrawnLargeEventsOfClientsAreRefus
   EXPECT_EQ(*sight_, Sight{"close 1013 the server is short of memory: try again later"});
   queue_.push(event_of(EventKind::kStateChanged, client, large));
   EXPECT_EQ(queue_.size(), 2U) << "the host's own word waits";
+  EXPECT_EQ(dropped_.value(), 1U) << "who was answered is not dropped";
+}
+
+TEST_F(EventQueueTest, P4_TheHeadOfARequestCounts) {
+  const HeldBytes others(memory_, std::size_t{65} << 10);
+  const auto request = [this](std::size_t head_bytes) {
+    auto answer = std::make_shared<Answer>();
+    Event event = event_of(EventKind::kRequest, 0, "small");
+    event.request = std::make_unique<RequestHead>();
+    event.request->held.emplace(memory_, head_bytes);
+    event.sink = std::make_shared<FakeSink>(answer);
+    queue_.push(std::move(event));
+    return answer;
+  };
+  EXPECT_FALSE(request(ClientMemory::kFree - 100)->end);
+  const auto refused = request(ClientMemory::kFree);
+  EXPECT_EQ(refused->end, "error unavailable: the server is short of memory: try again later");
+  EXPECT_EQ(refused->status, 503U);
+}
+
+TEST_F(EventQueueTest, P4_SoDoesWhatAClientHasSaidWhenItConnected) {
+  const HeldBytes others(memory_, std::size_t{65} << 10);
+  ConnectRequest large;
+  large.headers = {{"X-Large", std::string(ClientMemory::kFree, 'x')}};
+  const ConnectionId client =
+      clients_.add(nullptr, std::move(large), std::make_unique<testing::FakePort>(sight_)).id;
+  queue_.push(event_of(EventKind::kConnect, connect(), ""));
+  EXPECT_EQ(*sight_, Sight{});
+  queue_.push(event_of(EventKind::kConnect, client, ""));
+  EXPECT_EQ(*sight_, Sight{"close 1013 the server is short of memory: try again later"});
+  EXPECT_EQ(queue_.size(), 1U);
+  EXPECT_EQ(dropped_.value(), 1U);
 }
 
 TEST_F(EventQueueTest, TheTimeOfWhatComesAgainIsKnown) {

@@ -219,6 +219,66 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
   EXPECT_EQ(call("read"), "ok [1]");
 }
 
+// A version on trial sets the state in MIGRATE, and is taken back.
+class MigrationOnTrialTest : public LiveAgentSchemaTest {
+ protected:
+  MigrationOnTrialTest() {
+    leave_data_of(1);
+    stays_ = shard_.runtime().classes().find("counter");
+    shard_.script.watches_state = true;
+    next_script_.schema_version = 2;
+    next_script_.watches_state = true;
+    next_script_.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      EXPECT_TRUE(host.set_state(0, "[5]"));
+      if (hangs_) return {};
+      return host.complete(event.call, Error{Errc::kPlugin, "no such column"});
+    };
+    tried_ = std::make_shared<const ServedClass>(
+        ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings()});
+    tried_->starts->undecided_until = shard_.loop.clock().steady_now() + milliseconds(1'000);
+    shard_.runtime().classes().put(tried_);
+  }
+  ~MigrationOnTrialTest() override { shard_.restart(); }  // its agents run next_script_
+
+  bool reaches(AgentState state) {
+    return shard_.loop.settle_until(
+        [&] { return shard_.shard().standing(kUsualAgent).state == state; });
+  }
+  // The version that stays answers, and is told of no state that it does not have.
+  void expect_no_news(const std::shared_ptr<Answer>& answer) {
+    EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
+    shard_.settle();
+    EXPECT_EQ(answer->end, "ok [1]");
+    EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |[5]"), 0);
+  }
+
+  bool hangs_ = false;
+  Script next_script_;
+  std::shared_ptr<const ServedClass> stays_;
+  std::shared_ptr<const ServedClass> tried_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, MigrationOnTrialTest,
+                         ::testing::Values(Durability::kProcess, Durability::kPower));
+
+TEST_P(MigrationOnTrialTest, WhatFailedIsNoNewsToTheVersionThatStays) {
+  const auto answer = shard_.call(shard_.connect(), "read");
+  ASSERT_TRUE(reaches(AgentState::kAwaitingVersion));
+  shard_.runtime().classes().put(stays_);
+  shard_.loop.advance(milliseconds(1'000));
+  expect_no_news(answer);
+}
+
+TEST_P(MigrationOnTrialTest, WhatWasCutOffIsNoNewsToTheVersionThatStays) {
+  hangs_ = true;
+  const auto answer = shard_.call(shard_.connect(), "read");
+  shard_.settle();
+  ASSERT_EQ(next_script_.history.size(), 1U);
+  shard_.runtime().classes().put(stays_);
+  shard_.shard().migration().expel_version(*tried_, EvictReason::kCodeUpdate);
+  expect_no_news(answer);
+}
+
 TEST_P(LiveAgentSchemaTest, UnsupportedCountsOnlyForDataWithoutAVersion) {
   on_migrate_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, "no"};

@@ -163,5 +163,32 @@ TEST_F(StateChangesTest, WhatATurnThatFailedHasSetIsNoNewsToTheNextInstance) {
   EXPECT_EQ(shard_.script.host->state(), std::nullopt);
 }
 
+TEST_F(StateChangesTest, WhatWasCommittedBeforeATurnThatFailedIsNewsToTheNextInstance) {
+  ClassSettings settings;
+  settings.max_events = 1;
+  shard_.restart({}, settings);
+  bool hangs = true;
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest && std::exchange(hangs, false)) {
+      EXPECT_FALSE(host.set_state(0, "1").has_error());
+      return {};
+    }
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
+    EXPECT_FALSE(host.set_state(0, "2").has_error());
+    host.storage_failed("the test says so");
+  };
+  const auto failed = shard_.request("POST");
+  shard_.settle();
+  ASSERT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 0) << "it has to wait";
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  ASSERT_EQ(std::ranges::count(shard_.script.history, "start |"), 2);
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 1);
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |2"), 0);
+  EXPECT_EQ(shard_.script.host->state(), "1");
+}
+
 }  // namespace
 }  // namespace hearth::runtime
