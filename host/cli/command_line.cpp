@@ -1,6 +1,7 @@
 #include "cli/command_line.hpp"
 
 #include "cli/admin_options.hpp"
+#include "cli/project_build.hpp"
 #include "cli/version.hpp"
 #include "config/server_file.hpp"
 #include "config/units.hpp"
@@ -65,11 +66,13 @@ constexpr const char* kServeNotes =
 constexpr const char* kDevNotes =
     "In a project such as `hearth new` writes: builds its libraries with cmake (the preset `dev`, "
     "in ./build), serves\n"
-    "./build/plugins as `hearth serve --supervised` does, and builds again whenever a source or a "
-    "CMakeLists.txt\n"
-    "is saved. The server replaces the library while its clients stay connected. What does not "
-    "compile is told, and the\n"
-    "version before goes on. Class files (./classes) and flags are those of `hearth serve`.\n"
+    "them as `hearth serve --supervised` does, and builds again whenever a source, a "
+    "CMakeLists.txt or a\n"
+    "CMakePresets.json is saved. A good build is copied from ./build/plugins to ./build/served, "
+    "and the server replaces\n"
+    "its libraries while their clients stay connected. What does not compile or link is told, and "
+    "the version before\n"
+    "goes on. Class files (./classes) and flags are those of `hearth serve`.\n"
     "\n"
     "Examples:\n"
     "  hearth new greeter && cd greeter && hearth dev\n"
@@ -355,7 +358,7 @@ void add_repair(CLI::App& app, RepairCommand& repair) {
 std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   *std::ranges::find(arguments, "dev") = "serve";
-  arguments.insert(arguments.end(), {"--plugins", "build/plugins"});
+  arguments.insert(arguments.end(), {"--plugins", ProjectBuild::kServed});
   return arguments;
 }
 

@@ -52,7 +52,7 @@ std::string names_of(const std::vector<fs::path>& files) {
   return text;
 }
 
-std::vector<WatchedDirectory> watched(const fs::path& project) {
+DirectoryImage look_at_sources(const fs::path& project) {
   std::vector<WatchedDirectory> directories;
   for (fs::path& each : source_directories(project)) {
     directories.push_back({.path = std::move(each),
@@ -60,7 +60,9 @@ std::vector<WatchedDirectory> watched(const fs::path& project) {
                                           ".ipp", ".inc", ".txt", ".cmake"},
                            .follows_links = true});
   }
-  return directories;
+  DirectoryImage image = look_at(directories);
+  image.merge(look_at_presets(project));
+  return image;
 }
 
 // Builds a project, and says how that went.
@@ -121,12 +123,12 @@ class Rebuilder {
     Clock::duration look_took{};
     while (wait(std::max<Clock::duration>(kPause, 20 * look_took))) {
       const Clock::time_point begin = Clock::now();
-      DirectoryImage now = look_at(watched(project_));
+      DirectoryImage now = look_at_sources(project_);
       look_took = Clock::now() - begin;
       if (now == known_) continue;
       // Editors write in steps.
       while (wait(kQuietTime)) {
-        DirectoryImage next = look_at(watched(project_));
+        DirectoryImage next = look_at_sources(project_);
         if (next == now) break;
         now = std::move(next);
       }
@@ -179,12 +181,13 @@ int develop(const DevCommand& command) {
     return kExitBadUsage;
   }
   offer_package();
-  const DirectoryImage known = look_at(watched(project));
+  const DirectoryImage known = look_at_sources(project);
   SpokenBuild build(project);
   if (!fs::exists(project / "build")) say("the first build compiles the headers of Hearth, too");
   build.run();
   std::error_code failure;
-  fs::create_directories(project / "build/plugins", failure);  // else the server says what is amiss
+  // If this fails, the server says what is amiss.
+  fs::create_directories(project / ProjectBuild::kServed, failure);
 
   const auto logger =
       make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);

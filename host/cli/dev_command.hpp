@@ -8,10 +8,10 @@ namespace hearth::cli {
 // In the current directory, until SIGTERM or SIGINT. Returns the status to end with: that of the
 // server, or kExitBadUsage if this is no project.
 //
-//   Promises  A project that does not compile is told with what the compiler says, and what was
-//             built before goes on being served; without any, the server waits for the first
-//             library. A server that its library crashes is started again (supervisor.hpp).
-//             A source that is saved during a build is built after it.
+//   Promises  A project that does not compile or link is told with what the tools say, and what
+//             was built before goes on being served (project_build.hpp); without any, the server
+//             waits for the first library. A server that its library crashes is started again
+//             (supervisor.hpp). A source that is saved during a build is built after it.
 [[nodiscard]] int develop(const DevCommand& command);
 
 }  // namespace hearth::cli

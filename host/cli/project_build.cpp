@@ -1,5 +1,7 @@
 #include "cli/project_build.hpp"
 
+#include "base/files.hpp"
+
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxDirectories = 1'000;
+constexpr std::size_t kMaxLibraryBytes = std::size_t{1} << 30U;  // far above any debug build
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -107,9 +110,40 @@ std::vector<fs::path> source_directories(const fs::path& project) {
   return found;
 }
 
+plugins::DirectoryImage look_at_presets(const fs::path& project) {
+  plugins::DirectoryImage image =
+      plugins::look_at({{.path = project, .extensions = {".json"}, .follows_links = true}});
+  std::erase_if(
+      image, [](const auto& file) { return !file.first.filename().native().starts_with("CMake"); });
+  return image;
+}
+
+Result<void> bring_over(const fs::path& built, const fs::path& served) {
+  std::error_code failure;
+  fs::create_directories(served, failure);
+  if (failure) return Error{Errc::kInternal, served.native() + ": " + failure.message()};
+  const plugins::DirectoryImage wanted = plugins::look_at({{.path = built}});
+  for (const auto& [path, stamp] : wanted) {
+    const Result<std::string> content = read_file(path, kMaxLibraryBytes);
+    if (!content) return content.error();
+    const fs::path place = served / path.filename();
+    const Result<std::string> before = read_file(place, kMaxLibraryBytes);
+    if (before && *before == *content) continue;
+    if (const auto written = write_file_atomically(place, *content); !written)
+      return written.error();
+  }
+  for (const auto& [path, stamp] : plugins::look_at({{.path = served}})) {
+    if (wanted.contains(built / path.filename())) continue;
+    fs::remove(path, failure);
+    if (failure) return Error{Errc::kInternal, path.native() + ": " + failure.message()};
+  }
+  return {};
+}
+
 CommandEnd ProjectBuild::run() {
   const Clock::time_point begin = Clock::now();
-  if (!is_configured_) {
+  plugins::DirectoryImage presets = look_at_presets(project_);
+  if (!is_configured_ || presets != presets_) {
     std::vector<std::string> configure{"cmake", "-B", "build"};
     if (fs::exists(project_ / "CMakePresets.json")) {
       configure.insert(configure.end(), {"--preset", "dev"});
@@ -119,11 +153,18 @@ CommandEnd ProjectBuild::run() {
     CommandEnd configured = run_quietly(configure, project_);
     if (!configured.is_good) return configured;
     is_configured_ = true;
+    presets_ = std::move(presets);
   }
   const unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   CommandEnd built = run_quietly(
       {"cmake", "--build", "build", "--target", "hearth_dev", "--parallel", std::to_string(jobs)},
       project_);
+  if (built.is_good) {
+    if (const auto brought = bring_over(libraries(), served()); !brought) {
+      built.is_good = false;
+      built.output += brought.error().message + "\n";
+    }
+  }
   built.took = Clock::now() - begin;
   return built;
 }

@@ -8,14 +8,14 @@
  *   tick_next()          queues one: "queue" among the ticks, soon
  *   hold()               takes a keep-alive reference, for ever
  *
- * A run is a fiber: a row that the host keeps while the work is under way. Each step is a row in
- * this agent's own table and a new checkpoint in the fiber's row. After a kill the host offers the
- * fiber (recover() below), and the run goes on from its checkpoint. Nothing of it has to be in
- * memory.
+ * A run is a fiber: a record that the host keeps while the work is under way, with a name, an input
+ * and a checkpoint. Each step is a row in this agent's own table and a new checkpoint. After a kill
+ * the host offers the fiber (recover() below), and the run goes on from its checkpoint. Nothing of
+ * it has to be in memory.
  */
 #include <hearth/abi.h>
 #include <hearth/ext/agent.h>
-#include <hearth/ext/fibers.h>
+#include <hearth/ext/fibers_2.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/queue.h>
@@ -29,7 +29,7 @@
 
 /* The host's tables, looked up once in init and constant from then on. */
 static const hearth_agent_v1* life;
-static const hearth_fibers_v1* fibers;
+static const hearth_fibers_v2* fibers;
 static const hearth_keep_alive_v1* keep_alive;
 static const hearth_log_v1* log_lines;
 static const hearth_queue_v1* queue;
@@ -44,7 +44,7 @@ typedef struct work {
   hearth_fiber fiber;
 } work;
 
-enum { MAX_RUNS = 64 };
+enum { MAX_RUNS = 64, MAX_JSON = 160 };
 
 typedef struct worker {
   const hearth_host* host;
@@ -92,7 +92,7 @@ static hearth_status execute(const worker* self, const char* statement_text, uin
 
 /* Waits for the next step, or ends the run: its mark and the end of its fiber share the running
  * turn, so both are on disk or neither. Work that cannot go on is not lost: the agent leaves
- * memory, the fiber's row stays, and the host comes back with it. */
+ * memory, the fiber's record stays, and the host comes back with it. */
 static void go_on(worker* self, work* run, hearth_status status) {
   const hearth_sleep_request sleep = {(uint64_t)run->step_ms};
   uint64_t id = 0;
@@ -105,11 +105,19 @@ static void go_on(worker* self, work* run, hearth_status status) {
     life->evict(AGENT(self));
   } else if (run->done >= run->total) {
     char line[48];
+    hearth_bytes record = {NULL, 0};
     snprintf(line, sizeof line, "run-%ld is finished", run->number);
     log_lines->write(AGENT(self), HEARTH_LOG_INFO, text(line));
-    fibers->finish(AGENT(self), run->fiber);
+    fibers->settle(AGENT(self), run->fiber, HEARTH_FIBER_COMPLETED, text(""), &record);
     run->number = 0;
   }
+}
+
+/* What an input and a checkpoint say of a run. */
+static const char* write_run(const work* run, char* json) {
+  snprintf(json, MAX_JSON, "{\"run\":\"run-%ld\",\"done\":%ld,\"total\":%ld,\"step_ms\":%ld}",
+           run->number, run->done, run->total, run->step_ms);
+  return json;
 }
 
 /* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on
@@ -121,30 +129,32 @@ static void on_result(void* instance, const hearth_result* result) {
       "INSERT INTO steps(run, step, at) VALUES('run-' || ?, ?, "
       "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))";
   worker* self = instance;
-  char json[160];
+  char json[MAX_JSON];
   if (result->operation != HEARTH_OP_SLEEP || result->token >= MAX_RUNS) return;
   work* run = &self->runs[result->token];
   ++run->done;
   hearth_status status = execute(self, insert, 2, run->number, run->done);
-  snprintf(json, sizeof json, "{\"run\":\"run-%ld\",\"done\":%ld,\"total\":%ld,\"step_ms\":%ld}",
-           run->number, run->done, run->total, run->step_ms);
-  if (status >= 0) status = fibers->stash(AGENT(self), run->fiber, text(json));
+  if (status >= 0) status = fibers->stash(AGENT(self), run->fiber, text(write_run(run, json)));
   go_on(self, run, status);
 }
 
-/* Begins the fiber of a run, or the one that continues it. The name says all that recovery needs if
- * it comes before the first checkpoint. The fiber's row is on disk when start returns, and with it
- * what this turn wrote before. */
-static hearth_status begin(worker* self, work plan, const char* replaces) {
-  char name[96];
-  hearth_bytes id = {NULL, 0};
+/* A place for one more run that is under way; NULL: there is none. */
+static work* free_place(worker* self) {
   work* run = self->runs;
   while (run < self->runs + MAX_RUNS && run->number != 0) ++run;
-  if (run == self->runs + MAX_RUNS) return HEARTH_E_LIMIT;
-  snprintf(name, sizeof name, "run-%ld: %ld steps of %ld ms", plan.number, plan.total,
-           plan.step_ms);
-  const hearth_status status =
-      fibers->start(AGENT(self), text(name), text(replaces), &plan.fiber, &id);
+  return run < self->runs + MAX_RUNS ? run : NULL;
+}
+
+/* Begins the fiber of a run. Its input says all that recovery needs if it comes before the first
+ * checkpoint. The record is on disk when start returns, and with it what this turn wrote before. */
+static hearth_status begin(worker* self, work plan) {
+  char json[MAX_JSON];
+  hearth_bytes record = {NULL, 0};
+  work* run = free_place(self);
+  if (run == NULL) return HEARTH_E_LIMIT;
+  const hearth_fiber_start request = {
+      .struct_size = sizeof request, .name = text("run"), .input = text(write_run(&plan, json))};
+  const hearth_status status = fibers->start(AGENT(self), &request, &plan.fiber, &record);
   if (status < 0) return status;
   *run = plan;
   go_on(self, run, HEARTH_OK);
@@ -162,27 +172,46 @@ static hearth_status on_run(worker* self, const hearth_event* event) {
     return answer(self, event, HEARTH_E_INVALID, "run takes two numbers: steps, step_ms");
   hearth_status status = execute(self, "INSERT INTO runs VALUES(NULL, 0, 0)", 0, 0, 0);
   if (status >= 0) status = sql->last_insert_rowid(AGENT(self), &plan.number);
-  if (status >= 0) status = begin(self, plan, "");
+  if (status >= 0) status = begin(self, plan);
   snprintf(json, sizeof json, "\"run-%ld\"", plan.number);
   answer(self, event, status, status < 0 ? "" : json);
   if (status < 0) execute(self, "DELETE FROM runs WHERE id = ?", 1, plan.number, 0);
   return HEARTH_OK;
 }
 
-/* The host offers an interrupted fiber. name: as in begin(); body: {"id":"...","snapshot":...,...}.
- * An error keeps its row: it is offered again after a while. */
+/* The number behind a name in JSON; -1: there is none. The names of a run are the same in its
+ * checkpoint and in its input; the checkpoint comes first in what the host offers. */
+static long number_of(const char* json, const char* name) {
+  long number = -1;
+  const char* found = strstr(json, name);
+  if (found != NULL) sscanf(found + strlen(name), "%18ld", &number);
+  return number;
+}
+
+/* The host offers an interrupted fiber. name: as in begin(); body: JSON with "id", "snapshot" (the
+ * last checkpoint, or null) and "managed", the record with the input. resume makes it run in this
+ * instance. A name that this version does not know is NOT_FOUND: the fiber waits for a version that
+ * knows it. Any other error keeps the fiber too: it is offered again after a while. */
 static hearth_status recover(worker* self, const hearth_event* event) {
   static const char count[] = "UPDATE runs SET recoveries = recoveries + 1 WHERE id = ?";
-  char body[512], name[96], id[37];
-  work plan = {0};
-  if (sscanf(copy_text(event->name, name, sizeof name), "run-%18ld: %9ld steps of %9ld ms",
-             &plan.number, &plan.total, &plan.step_ms) != 3 ||
-      sscanf(copy_text(event->body, body, sizeof body), "{\"id\":\"%36[^\"]", id) != 1)
-    return answer(self, event, HEARTH_E_INVALID, "not a fiber of this class");
-  const char* done = strstr(body, "\"done\":"); /* none before the first checkpoint: null */
-  if (done != NULL) sscanf(done, "\"done\":%9ld", &plan.done);
+  char body[2048], name[8], id[37];
+  if (strcmp(copy_text(event->name, name, sizeof name), "run") != 0)
+    return answer(self, event, HEARTH_E_NOT_FOUND, "the only fiber is run");
+  copy_text(event->body, body, sizeof body);
+  work plan = {.number = number_of(body, "\"run\":\"run-"),
+               .total = number_of(body, "\"total\":"),
+               .step_ms = number_of(body, "\"step_ms\":"),
+               .done = number_of(body, "\"done\":")}; /* before the first checkpoint: the input's */
+  if (sscanf(body, "{\"id\":\"%36[^\"]", id) != 1 || plan.number < 1 || plan.done < 0)
+    return answer(self, event, HEARTH_E_INVALID, "not a run of this class");
+  work* run = free_place(self);
+  if (run == NULL) return answer(self, event, HEARTH_E_LIMIT, "too many runs are under way");
   hearth_status status = execute(self, count, 1, plan.number, 0);
-  if (status >= 0) status = begin(self, plan, id);
+  if (status >= 0) status = fibers->resume(AGENT(self), text(id), &plan.fiber);
+  if (status >= 0) {
+    *run = plan;
+    go_on(self, run, HEARTH_OK);
+  }
   return answer(self, event, status, "");
 }
 
@@ -316,7 +345,7 @@ static const hearth_class worker_class = {.struct_size = sizeof(hearth_class),
 static hearth_status init(const hearth_host* host, hearth_bytes config) {
   (void)config;
   life = host->get_extension(host, HEARTH_EXT_AGENT);
-  fibers = host->get_extension(host, HEARTH_EXT_FIBERS);
+  fibers = host->get_extension(host, HEARTH_EXT_FIBERS_2);
   keep_alive = host->get_extension(host, HEARTH_EXT_KEEP_ALIVE);
   log_lines = host->get_extension(host, HEARTH_EXT_LOG);
   queue = host->get_extension(host, HEARTH_EXT_QUEUE);
@@ -345,6 +374,6 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
 
 HEARTH_PLUGIN_NOTE(
     "{\"plugin\":\"worker-c\",\"version\":\"1.0.0\",\"classes\":[\"WorkerC\"],"
-    "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/1\","
+    "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/2\","
     "\"hearth.keep_alive/1\",\"hearth.log/1\",\"hearth.queue/1\",\"hearth.schedule/1\","
     "\"hearth.sql/1\"]}");

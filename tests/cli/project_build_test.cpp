@@ -1,10 +1,12 @@
 #include "cli/project_build.hpp"
 
+#include "base/files.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -45,6 +47,66 @@ TEST(SourceDirectoriesTest, LeavesOutWhatIsBuiltOrInstalledOrHidden) {
 
 TEST(SourceDirectoriesTest, AProjectThatIsGoneHasOnlyItself) {
   EXPECT_EQ(source_directories("/no/such/project").size(), 1U);
+}
+
+TEST(LookAtPresetsTest, SeesThePresetsAndNoOtherJson) {
+  const testing::TempDirectory temporary;
+  for (const char* const each : {"CMakePresets.json", "CMakeUserPresets.json", "package.json"})
+    std::ofstream(temporary.path() / each) << "{}";
+  const auto found = look_at_presets(temporary.path());
+  EXPECT_EQ(found.size(), 2U);
+  EXPECT_FALSE(found.contains(temporary.path() / "package.json"));
+}
+
+class BringOverTest : public ::testing::Test {
+ protected:
+  static void put(const fs::path& path, const std::string& text) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  void bring() const {
+    const auto brought = bring_over(built_, served_);
+    ASSERT_TRUE(brought) << brought.error().message;
+  }
+  [[nodiscard]] std::string served(const std::string& name) const {
+    const auto text = read_file(served_ / name, 100);
+    return text ? *text : "nothing";
+  }
+
+  const testing::TempDirectory temporary_;
+  const fs::path built_ = temporary_.path() / "plugins";
+  const fs::path served_ = temporary_.path() / "served";
+};
+
+TEST_F(BringOverTest, ReplacesWhatDiffersAndRemovesWhatIsNotBuilt) {
+  put(built_ / "a.so", "one");
+  put(built_ / "b.so", "one");
+  put(built_ / "notes.txt", "no library");
+  bring();
+  EXPECT_EQ(served("a.so"), "one");
+  EXPECT_EQ(served("notes.txt"), "nothing");
+  put(built_ / "a.so", "two");
+  fs::remove(built_ / "b.so");
+  bring();
+  EXPECT_EQ(served("a.so"), "two");
+  EXPECT_EQ(served("b.so"), "nothing");
+}
+
+TEST_F(BringOverTest, LeavesAloneWhatIsTheSame) {
+  put(built_ / "a.so", "one");
+  bring();
+  const auto written = fs::last_write_time(served_ / "a.so");
+  fs::last_write_time(built_ / "a.so", written + std::chrono::hours(1));
+  bring();
+  EXPECT_EQ(fs::last_write_time(served_ / "a.so"), written);
+}
+
+TEST_F(BringOverTest, SaysWhatCannotBeWritten) {
+  put(built_ / "a.so", "one");
+  put(served_, "a file in the place of the directory");
+  const auto brought = bring_over(built_, served_);
+  ASSERT_FALSE(brought);
+  EXPECT_NE(brought.error().message.find("served"), std::string::npos) << brought.error().message;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The clients that the documents print, as they are printed, but for the address: they must run, say what the documents say they
-// do, and end by themselves. With the Node that runs this, or the one that HEARTH_NODE names.
+// do, and end by themselves, with each version of Node.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -9,18 +9,20 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+import { nodes } from "./nodes.mjs";
 import { startServer } from "./server.mjs";
 
 const run = promisify(execFile);
 const here = path.dirname(fileURLToPath(import.meta.url));
 const printed = process.env.HEARTH_PRINTED_CLIENTS;
-const node = process.env.HEARTH_NODE ?? process.execPath;
 const PRINTED_ADDRESS = "127.0.0.1:8787";
 const PATIENCE_MS = 20_000;
+const programs = await nodes();
 
+// What they say the first time; each run counts one further.
 const clients = [
-  { file: "readme-client.mjs", says: ["state: { count: 2 }", "count: 2"] },
-  { file: "east-gate.mjs", says: ["state: { reports: 1 }", "reports: 1"] },
+  { file: "readme-client.mjs", first: 2, says: (count) => [`state: { count: ${count} }`, `count: ${count}`] },
+  { file: "east-gate.mjs", first: 1, says: (count) => [`state: { reports: ${count} }`, `reports: ${count}`] },
 ];
 
 describe("what the documents print", () => {
@@ -46,13 +48,15 @@ describe("what the documents print", () => {
     assert.equal(stdout, '{"count":1}');
   });
 
-  for (const { file, says } of clients) {
-    test(`${file} runs`, async () => {
-      const text = await readFile(path.join(printed, file), "utf8");
-      assert.ok(text.includes(PRINTED_ADDRESS));
-      await writeFile(path.join(directory, file), text.replaceAll(PRINTED_ADDRESS, server.host));
-      const { stdout } = await run(node, [file], { cwd: directory, timeout: PATIENCE_MS });
-      for (const line of says) assert.ok(stdout.split("\n").includes(line), stdout);
-    });
+  for (const { file, first, says } of clients) {
+    for (const [index, { name, program }] of programs.entries()) {
+      test(`${file} runs with ${name}`, async () => {
+        const text = await readFile(path.join(printed, file), "utf8");
+        assert.ok(text.includes(PRINTED_ADDRESS));
+        await writeFile(path.join(directory, file), text.replaceAll(PRINTED_ADDRESS, server.host));
+        const { stdout } = await run(program, [file], { cwd: directory, timeout: PATIENCE_MS });
+        for (const line of says(first + index)) assert.ok(stdout.split("\n").includes(line), stdout);
+      });
+    }
   }
 });

@@ -32,4 +32,16 @@ if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
   npm ci --ignore-scripts --omit=optional --no-audit --no-fund
   cp package-lock.json node_modules/.installed-lock.json
 fi
+# The versions of Node that the printed clients are for, as npm packages. A server with sanitizers
+# runs the clients with one Node only.
+if [ -z "${HEARTH_SANITIZED:-}" ]; then
+  mkdir -p nodes
+  cp "$source/nodes/package.json" "$source/nodes/package-lock.json" "$source/.npmrc" nodes/
+  if ! cmp -s nodes/package-lock.json nodes/node_modules/.installed-lock.json; then
+    (cd nodes && npm ci --ignore-scripts --no-audit --no-fund)
+    rm -rf nodes/node_modules/node-*/include nodes/node_modules/node-*/share  # two thirds of it
+    cp nodes/package-lock.json nodes/node_modules/.installed-lock.json
+  fi
+  export HEARTH_NODES="$work/nodes/node_modules"
+fi
 exec node --test --test-reporter=spec ./*.test.mjs

@@ -2,7 +2,7 @@
 // typed there, the others must come, "..." stands for any lines. Times, the port, and how the packages came there may differ.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -10,6 +10,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+
+import { nodes } from "./nodes.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const hearth = path.resolve(process.env.HEARTH_BIN);
@@ -134,7 +136,36 @@ test("the transcript of the guide for authors", async () => {
     }
   }
   assert.ok(!terminals.get("client").text.includes("disconnected"), "the client has stayed connected");
+  for (const { name, program } of await nodes()) {
+    assert.equal(await firstLine(program, "greet.mjs", project), "well, hello, Ann", `greet.mjs with ${name}`);
+    await writeFile(path.join(project, "client.mjs"), (await clientOfTheProject(project)).replaceAll(PRINTED_ADDRESS, address));
+    assert.equal(await firstLine(program, "client.mjs", project), "well, hello, Ann", `client.mjs with ${name}`);
+  }
 });
+
+// The client that the README of a new project prints.
+async function clientOfTheProject(project) {
+  const readme = await readFile(path.join(project, "README.md"), "utf8");
+  const [block] = /^ {4}import (?:.*\n+)*? {4}client\.close\(\);$/m.exec(readme);
+  assert.ok(block.includes(PRINTED_ADDRESS));
+  return block.replace(/^ {4}/gm, "");
+}
+
+// What a program says first; it is ended then.
+async function firstLine(program, file, directory) {
+  const client = execFile(program, [file], { cwd: directory, timeout: PATIENCE_MS });
+  const closed = once(client, "close");
+  let text = "";
+  let mistakes = "";
+  client.stderr.on("data", (more) => (mistakes += more));
+  await new Promise((resolve) => {
+    client.stdout.on("data", (more) => (text += more).includes("\n") && resolve());
+    client.on("close", resolve);
+  });
+  client.kill();
+  await closed;
+  return text.split("\n")[0] || mistakes;
+}
 
 // As the text before the command says, with the packages of these tests.
 async function bringClient(project, address) {

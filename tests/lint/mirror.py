@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
-"""Fails when a source has no test beside it in the mirror tree, or a file is too long to be read in one go."""
+"""Fails when a source has no test beside it in the mirror tree, when a test of the SDK is not built, or when a file is too long to
+be read in one go. `--self-test` checks the lint itself.
+"""
 import pathlib
+import re
 import sys
+import tempfile
 
 # Sources without a test file of their name, and where they are tested instead.
 TESTED_ELSEWHERE = {
@@ -112,8 +116,33 @@ def check_length(root: pathlib.Path) -> list[str]:
     return problems
 
 
+def check_listed(root: pathlib.Path) -> list[str]:
+    """The tests of the SDK stand in a list, and what is not in it is never run."""
+    folder = root / "tests/plugin-api"
+    listed = set(re.findall(r"[^\s()]+", re.sub(r"#.*", "", (folder / "CMakeLists.txt").read_text())))
+    return [f"{path.relative_to(root)}: tests/plugin-api/CMakeLists.txt does not list it, so that it is never run"
+            for path in sorted(folder.glob("*_test.cpp")) if path.name not in listed]
+
+
+def self_test() -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch) / "tests/plugin-api"
+        folder.mkdir(parents=True)
+        for name in ("kv_test.cpp", "sql_test.cpp", "old_test.cpp", "fixture.hpp"):
+            (folder / name).touch()
+        (folder / "CMakeLists.txt").write_text("tests(all kv_test.cpp\n      plain_sql_test.cpp)  # old_test.cpp\n")
+        found = [problem.split(":")[0] for problem in check_listed(pathlib.Path(scratch))]
+    if found != ["tests/plugin-api/old_test.cpp", "tests/plugin-api/sql_test.cpp"]:
+        print(f"mirror: the self-test found {found}")
+        return 1
+    print("mirror: the self-test is ok")
+    return 0
+
+
 if __name__ == "__main__":
+    if "--self-test" in sys.argv:
+        sys.exit(self_test())
     base = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    found = check_mirror(base) + check_length(base)
+    found = check_mirror(base) + check_listed(base) + check_length(base)
     print("\n".join(found) or "mirror: ok")
     sys.exit(bool(found))

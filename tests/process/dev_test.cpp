@@ -10,15 +10,22 @@ class DevTest : public ProcessTest {
     put("CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.25)\n"
         "project(dev_test LANGUAGES NONE)\n"
+        "set(linked source)\n"
         "include(source.cmake)\n"
         "add_custom_command(OUTPUT plugins/versioned.so DEPENDS ${source} source.cmake\n"
         "  COMMAND ${CMAKE_COMMAND} -E make_directory plugins\n"
-        "  COMMAND ${CMAKE_COMMAND} -E copy ${source} plugins/versioned.so)\n"
+        "  COMMAND ${CMAKE_COMMAND} -E rm -f plugins/versioned.so\n"
+        "  COMMAND ${CMAKE_COMMAND} -E copy ${${linked}} plugins/versioned.so)\n"
         "add_custom_target(hearth_dev DEPENDS plugins/versioned.so)\n");
   }
   // As an author saves another text.
   void save(const std::string& library) {
     put("source.cmake", "set(source " + built::agent(library).string() + ")\n");
+  }
+  // What compiles and does not link: the linker has removed its output by then.
+  void save_what_does_not_link() {
+    put("source.cmake",
+        "set(source " + built::agent("versioned-2").string() + ")\nset(linked nothing)\n");
   }
   [[nodiscard]] std::unique_ptr<ServerProcess> develop() const {
     auto dev = run({"dev", "--listen", "127.0.0.1:0", "--log-format", "human"});
@@ -52,6 +59,46 @@ TEST_F(DevTest, WhatDoesNotBuildIsToldAndTheVersionBeforeGoesOn) {
     EXPECT_NE(dev->log().find("no-such-library"), std::string::npos) << "what the tool said";
     EXPECT_EQ(client.call("version"), "1.0.0");
     save("versioned-2");
+    dev->wait_for_log("reload.done");
+    EXPECT_EQ(client.call("version"), "2.0.0");
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, WhatDoesNotLinkTakesNothingAway) {
+  save("versioned-1");
+  auto dev = develop();
+  {
+    VersionedClient client(*dev, "a");
+    EXPECT_EQ(client.call("version"), "1.0.0");
+    save_what_does_not_link();
+    dev->wait_for_log("hearth dev: not built");
+    EXPECT_FALSE(std::filesystem::exists(root_ / "build/plugins/versioned.so"));
+    EXPECT_TRUE(std::filesystem::exists(root_ / "build/served/versioned.so"));
+    EXPECT_EQ(client.call("version"), "1.0.0");
+    save("versioned-2");
+    dev->wait_for_log("reload.done");
+    EXPECT_EQ(client.call("version"), "2.0.0");
+    EXPECT_EQ(dev->log().find("reload.removed"), std::string::npos) << dev->log();
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, AChangedPresetIsConfiguredAgain) {
+  const auto preset = [](const std::string& version) {
+    return R"({"version": 6, "configurePresets": [{"name": "dev", "cacheVariables": {"VERSION": ")" +
+           version + R"("}}]})";
+  };
+  put("CMakePresets.json", preset("1"));
+  std::string library = built::agent("versioned-1").string();
+  put("source.cmake",
+      "set(source " + library.replace(library.rfind("-1"), 2, "-${VERSION}") + ")\n");
+  auto dev = develop();
+  {
+    VersionedClient client(*dev, "a");
+    EXPECT_EQ(client.call("version"), "1.0.0");
+    put("CMakePresets.json", preset("2"));
+    dev->wait_for_log("hearth dev: CMakePresets.json changed");
     dev->wait_for_log("reload.done");
     EXPECT_EQ(client.call("version"), "2.0.0");
   }

@@ -96,12 +96,24 @@ class FiberKillTest : public ProcessTest {
     return "agent=" + agent + " text=\"" + run + " is finished\"";
   }
 
+  [[nodiscard]] std::filesystem::path file_of(const std::string& agent) const {
+    const std::string hash = sha256_hex(agent).substr(0, 32);
+    return root_ / "data/agents/WorkerC" / hash.substr(0, 2) / (hash + ".db");
+  }
+  // While no server runs.
+  void change(const std::string& agent, const std::string& statement) const {
+    sqlite3* database = nullptr;
+    sqlite3_open_v2(file_of(agent).c_str(), &database, SQLITE_OPEN_READWRITE, nullptr);
+    const int outcome = sqlite3_exec(database, statement.c_str(), nullptr, nullptr, nullptr);
+    const int changes = sqlite3_changes(database);
+    sqlite3_close(database);
+    if (outcome != SQLITE_OK || changes != 1) throw std::runtime_error(statement);
+  }
+
   // The first column of what a server that has closed its files has left of an agent.
   [[nodiscard]] std::vector<std::string> rows(const std::string& agent,
                                               const std::string& query) const {
-    const std::string hash = sha256_hex(agent).substr(0, 32);
-    const std::filesystem::path file =
-        root_ / "data/agents/WorkerC" / hash.substr(0, 2) / (hash + ".db");
+    const std::filesystem::path file = file_of(agent);
     sqlite3* database = nullptr;
     // Immutable: this look leaves no trace beside the file.
     sqlite3_open_v2(("file:" + file.string() + "?immutable=1").c_str(), &database,
@@ -288,7 +300,30 @@ TEST_F(FiberKillTest, WorkThatNeverGetsAnywhereIsGivenUpAndKeptAndTheLogSaysSo) 
   server->wait_for_log("agent.evicted class=WorkerC agent=a reason=idle");
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_EQ(count(server->log(), "fiber:recovery:attempt"), 0U) << server->log();
-  EXPECT_EQ(rows("a", "SELECT dead FROM cf_agents_runs"), std::vector<std::string>{"1"});
+  EXPECT_EQ(rows("a", "SELECT dead FROM cf_agents_fibers"), std::vector<std::string>{"1"});
+}
+
+TEST_F(FiberKillTest, AFiberWhoseNameIsUnknownWaitsAndGoesOnUnderANameThatIsKnown) {
+  auto server = serve_workers();
+  {
+    Worker worker(*server, "a");
+    worker.call("run", "[8,100]");
+    worker.wait_for_steps(2);
+  }
+  EXPECT_EQ(server->stop(), kClean);
+  change("a", "UPDATE cf_agents_jobs SET name = 'walk' WHERE name = 'run'");
+  server = serve_workers();
+  server->wait_for_log("fiber:unknown");
+  server->wait_for_log("agent.evicted class=WorkerC agent=a reason=idle");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(recoveries("a"), 0);
+  change("a", "UPDATE cf_agents_jobs SET name = 'run' WHERE name = 'walk'");
+  server = serve_workers();
+  Worker(*server, "a").status();  // nothing else wakes it
+  server->wait_for_log(finished("a", "run-1"));
+  EXPECT_EQ(server->stop(), kClean);
+  expect_done_once("a", "run-1", 8);
+  expect_no_fibers("a");
 }
 
 TEST_F(FiberKillTest, AStopInTheMiddleIsNoEndEither) {

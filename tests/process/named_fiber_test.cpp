@@ -98,6 +98,82 @@ TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAg
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(NamedFiberProcessTest, ChatsAreRecoveredFirstAndInParallelAfterAKill) {
+  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  give("chat-first-agent", "options:\n  step_ms: 60000\n");  // nothing ends before the kill
+  const std::string path = "/agents/chat-first-agent/a";
+  {
+    auto server = serve_agents();
+    AgentClient agent(*server, path);
+    for (const char* const each : {R"(["summarize","work 1"])", R"(["summarize","work 2"])",
+                                   R"(["handleChat","chat 1"])", R"(["handleChat","chat 2"])"})
+      agent.call("begin", each);
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  give("chat-first-agent", "options:\n  step_ms: 20\n");
+  auto server = serve_agents();
+  Json notes;
+  {
+    AgentClient agent(*server, path);
+    notes = ask_until(agent, "notes", "[]", [](const Json& now) { return now.size() == 12; });
+  }
+  std::vector<std::string> begun;
+  for (const Json& note : notes) {
+    const auto text = note.get<std::string>();
+    if (text.starts_with("recovering ")) begun.push_back(text.substr(11));
+  }
+  EXPECT_EQ(begun, (std::vector<std::string>{"chat 1", "chat 2", "work 1", "work 2"}));
+  EXPECT_EQ(notes.at(1), "recovering chat 2") << "both at once: " << dump_json(notes);
+  EXPECT_TRUE(notes.at(2).get<std::string>().starts_with("recovered chat")) << dump_json(notes);
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(NamedFiberProcessTest, WhatWasInterruptedMoreThanTwiceIsGivenUpByItsHook) {
+  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  const std::string path = "/agents/patient-agent/a";
+  auto server = serve_agents();
+  const auto id = AgentClient(*server, path).call("begin").get<std::string>();
+  for (int recoveries = 1; recoveries <= 2; ++recoveries) {
+    EXPECT_EQ(server->kill(), kKilled);
+    server = serve_agents();
+    server->wait_for_log("fiber:recovery:handled");
+    EXPECT_EQ(AgentClient(*server, path).call("status", "[\"" + id + "\"]"), "open");
+  }
+  EXPECT_EQ(server->kill(), kKilled);
+  server = serve_agents();
+  server->wait_for_log("Giving up on fiber " + id);
+  {
+    AgentClient agent(*server, path);
+    ask_until(agent, "status", "[\"" + id + "\"]",
+              [](const Json& status) { return status == "interrupted"; });
+  }
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(NamedFiberProcessTest, AnOrchestratorReadsWhatItsSandboxLoggedWhileNoServerRan) {
+  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  give("orchestrator-agent", "options:\n  step_ms: 5\n");
+  const std::string path = "/agents/orchestrator-agent/a";
+  put("session", "one\ntwo\n");
+  {
+    auto server = serve_agents();
+    AgentClient agent(*server, path);
+    agent.call("begin", dump_json(Json::array({{{"session_id", (root_ / "session").string()}}})));
+    ask_until(agent, "logs", "[]", [](const Json& logs) { return logs.size() == 2; });
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  put("session", "one\ntwo\nthree\nfour\n");
+  auto server = serve_agents();
+  {
+    AgentClient agent(*server, path);
+    ask_until(agent, "logs", "[]", [](const Json& logs) { return logs.size() == 4; });
+    put("session", "one\ntwo\nthree\nfour\nfive\nexit\n");
+    EXPECT_EQ(ask_until(agent, "logs", "[]", [](const Json& logs) { return logs.size() == 6; }),
+              Json({"1 one", "2 two", "3 three, missed", "4 four, missed", "5 five", "6 exit"}));
+  }
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 // ---- fibers that end the server -----------------------------------------------------------------
 
 // One agent begins the fiber when it is asked to, and checkpoints on the way; the other begins it,

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Takes the code out of the comments of the SDK's headers, so that the build compiles it and a test runs what uses the mock host.
+
+    header_snippets.py SOURCES OUTPUT_DIRECTORY
+
+Code in a comment is a block of lines that are indented by five spaces or more and follow an empty line of the comment: text,
+pictures and the lines below a label ("Failure   ...") do not look so. Each block has an entry in WRAPPERS with what it leaves out:
+"@" stands for the block. Where its parts need different places, "@1", "@2" ... are the parts: one begins after an empty line, and
+with a line that begins with "...". In code, "..." is an empty statement.
+"""
+import pathlib
+import re
+import sys
+
+WRAPPERS = {
+    ("agent.hpp", "class Counter"): "@",
+    ("callback.hpp", "m.callback"): """
+class Reminder : public hearth::Agent {
+  void remind_me(std::string text);
+  void remind(const std::string& text);
+@};""",
+    ("fiber.hpp", "m.fiber"): """
+class Importer : public hearth::Agent {
+  struct Order {
+    int pages = 10;
+    HEARTH_FIELDS(pages)
+  };
+  hearth::Task<std::string> fetch(int page);
+@1
+  hearth::Task<void> begin(Order order) {
+@2@3  }
+};""",
+    ("fiber_calls.hpp", 'start_fiber("charge"'): """
+class Till : public hearth::Agent {
+  struct Order {
+    std::string id;
+    HEARTH_FIELDS(id)
+  };
+  struct Receipt {
+    std::string number;
+    HEARTH_FIELDS(number)
+  };
+  hearth::Task<Receipt> charge(Order order) {
+@  }
+};""",
+    ("fiber_record.hpp", "settle_fiber"): """
+using hearth::FiberOutcome;
+class Settler : public hearth::Agent {
+  hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
+@    return {};
+  }
+};""",
+    ("fields.hpp", "struct Options"): "@",
+    ("fields.hpp", "HEARTH_REQUIRED"): """
+struct Input {
+  std::string topic;
+  int steps = 5;
+@};""",
+    ("http.hpp", "hearth::ResponseStream out"): """
+class Lines : public hearth::Agent {
+  std::vector<std::string> lines;
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+@  }
+};""",
+    ("kv.hpp", "kv().put"): """
+using hearth::KvEntry;
+class Drafts : public hearth::Agent {
+  struct Draft {
+    std::string text;
+    HEARTH_FIELDS(text)
+  };
+  void edit() {
+@  }
+};""",
+    ("method.hpp", "m.stream"): """
+class Counter : public hearth::Agent {
+  int increment(int by);
+  int get();
+  hearth::Task<void> count_to(hearth::Stream& out, int last);
+  void tick();
+  hearth::Task<void> import(hearth::Json order, hearth::FiberContext& fiber);
+@};""",
+    ("queue.hpp", 'queue("send_mail"'): """
+class Mailer : public hearth::Agent {
+  void order() {
+@  }
+};""",
+    ("schedule.hpp", "m.callback"): """
+class Reminder : public hearth::Agent {
+@1
+  void plan() {
+@2  }
+};""",
+    ("sql.hpp", "INSERT INTO notes"): """
+using hearth::Json;
+class Notes : public hearth::Agent {
+  void look(std::string text) {
+@  }
+};""",
+    ("sse.hpp", "hearth::EventStream events"): """
+using namespace std::chrono_literals;
+class Talker : public hearth::Agent {
+  std::string next_token();
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+@  }
+};""",
+    ("task.hpp", "slow_add"): """
+class Adder : public hearth::Agent {
+@};""",
+}
+
+# Run by a test, with an agent as the code expects it.
+TESTS = {
+    ("testing/host.hpp", "host.create<Counter>"): """
+class Counter : public hearth::Agent {
+ public:
+  struct Options {
+    int start = 0;
+    HEARTH_FIELDS(start)
+  };
+  explicit Counter(Options options) : options_(options) {}
+  static void methods(hearth::Methods<Counter>& m) {
+    m.add("increment", &Counter::increment);
+    m.add("get", &Counter::get);
+    m.add("slow", &Counter::slow);
+  }
+  hearth::Json initial_state() override { return options_.start; }
+  void on_connecting(hearth::Connecting& client) override { client.set_no_protocol(); }
+  hearth::Task<void> on_message(hearth::Connection from, hearth::Message message) override {
+    from.send(message);
+    return {};
+  }
+  int increment(int by) {
+    set_state(get() + by);
+    return get();
+  }
+  int get() { return state().get<int>(); }
+  hearth::Task<std::string> slow(int ms) {
+    co_await sleep(std::chrono::milliseconds(ms));
+    co_return "done";
+  }
+
+ private:
+  Options options_;
+};
+
+TEST(HeaderSnippetTest, TheMockHostDoesWhatItsHeaderShows) {
+@}""",
+}
+
+LINE = re.compile(r"^ *//(?P<text>.*)$")
+
+
+def blocks(text):
+    """The blocks of code in the comments of a header."""
+    found, block, is_after_empty = [], [], False
+    for line in [*text.splitlines(), ""]:
+        comment = LINE.match(line)
+        inside = comment.group("text") if comment else None
+        is_empty = inside is not None and not inside.strip()
+        is_indented = inside is not None and re.match(r" {5,}\S", inside)
+        if is_indented and (block or is_after_empty):
+            block.append(inside[5:])
+        elif block and is_empty:
+            block.append("")
+        elif block:
+            found.append("\n".join(block).strip("\n") + "\n")
+            block = []
+        is_after_empty = is_empty
+    return found
+
+
+def parts(code):
+    found = [[]]
+    for line in code.splitlines():
+        if not line or line.startswith("..."):
+            found.append([])
+        if line:
+            found[-1].append(line)
+    return ["\n".join(part) + "\n" for part in found if part]
+
+
+def without_dots(code):
+    return re.sub(r"(?<!\w)\.\.\.(?!\w)", "{}", code)
+
+
+def wrapped(wrapper, code, where):
+    if "@1" not in wrapper:
+        return wrapper.replace("@", without_dots(code))
+    pieces = parts(code)
+    if len(pieces) != len(re.findall(r"@\d", wrapper)):
+        sys.exit(f"header_snippets.py: {where} has {len(pieces)} parts")
+    return re.sub(r"@(\d)", lambda match: without_dots(pieces[int(match.group(1)) - 1]), wrapper)
+
+
+def extract(sources, output):
+    output.mkdir(parents=True, exist_ok=True)
+    include = sources / "plugin-api/include/hearth"
+    fragments = ["// Written by header_snippets.py.\n#include <hearth/agent.hpp>\n"]
+    tests = ["// Written by header_snippets.py.\n#include <hearth/testing/host.hpp>\n#include <gtest/gtest.h>\n"]
+    used = set()
+    for header in sorted(include.rglob("*.hpp")):
+        name = str(header.relative_to(include))
+        for code in blocks(header.read_text()):
+            entries = [key for key in {**WRAPPERS, **TESTS} if key[0] == name and key[1] in code]
+            if len(entries) != 1:
+                line = code.split("\n", 1)[0]
+                sys.exit(f"header_snippets.py: {len(entries)} entries for this code of {name}: {line}")
+            entry = entries[0]
+            target, table = (fragments, WRAPPERS) if entry in WRAPPERS else (tests, TESTS)
+            target.append(f"namespace header_{len(used)} {{  // {name}\n{wrapped(table[entry], code, name).strip()}\n}}\n")
+            used.add(entry)
+    if missing := (WRAPPERS.keys() | TESTS.keys()) - used:
+        sys.exit(f"header_snippets.py: code that is in no header any more: {sorted(missing)}")
+    (output / "header_fragments.cpp").write_text("\n".join(fragments))
+    (output / "header_snippet_test.cpp").write_text("\n".join(tests))
+
+
+if __name__ == "__main__":
+    extract(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
