@@ -95,7 +95,7 @@ bool AgentSlot::deliver_next() {
 void AgentSlot::go_on_later() {
   Live* live = life_.as<Live>();
   if (live == nullptr || inbox_.empty() || std::exchange(live->goes_on_later, true)) return;
-  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::go_on));
+  parts_.services.loop().post(parts_.slots.task(key_, [](AgentSlot& slot) { slot.go_on(); }));
 }
 
 void AgentSlot::go_on() {

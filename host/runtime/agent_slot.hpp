@@ -40,7 +40,7 @@ class AgentSlots {
 
   // A task for the loop: does `what` to the slot of that key, if there is one by then.
   [[nodiscard]] virtual std::function<void()> task(const storage::AgentKey& key,
-                                                   void (AgentSlot::*what)()) = 0;
+                                                   void (*what)(AgentSlot& slot)) = 0;
   // The server stops: nobody is woken.
   [[nodiscard]] virtual bool stopping() const = 0;
   // It may be of no use any more, and is removed soon if it still is none then.
@@ -152,7 +152,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // It is its turn to recover. It takes the permit if it can use it.
   void let_recover();
   // It is not in memory, and there is a permit of that kind: the slot takes it if the agent wakes.
-  void wake_for_work(bool HeldPermits::* kind);
+  void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
   [[nodiscard]] bool may_leave_for_room() const override;

@@ -67,7 +67,8 @@ void AgentSlot::begin_ending(Ending how) {
 
 void AgentSlot::post_end() {
   life_.as<Ending>()->pace = Ending::Pace::kPosted;
-  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::end_if_posted));
+  parts_.services.loop().post(
+      parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_posted(); }));
 }
 
 void AgentSlot::end_if_posted() {
@@ -77,7 +78,7 @@ void AgentSlot::end_if_posted() {
 
 void AgentSlot::end_in_turn(PacedSteps& steps) {
   life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  steps.add(parts_.slots.task(key_, &AgentSlot::end_if_waiting));
+  steps.add(parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_waiting(); }));
 }
 
 void AgentSlot::end_if_waiting() {

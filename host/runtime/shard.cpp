@@ -167,10 +167,10 @@ AgentSlot* Shard::find_slot(const storage::AgentKey& key) const {
   return found == slots_.end() ? nullptr : found->second.get();
 }
 
-std::function<void()> Shard::task(const storage::AgentKey& key, void (AgentSlot::*what)()) {
+std::function<void()> Shard::task(const storage::AgentKey& key, void (*what)(AgentSlot& slot)) {
   return [alive = alive_, this, key, what] {
     if (!*alive) return;
-    if (AgentSlot* slot = find_slot(key)) (slot->*what)();
+    if (AgentSlot* slot = find_slot(key)) what(*slot);
   };
 }
 
