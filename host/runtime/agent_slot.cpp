@@ -36,7 +36,7 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(!in_memory(), "slot destroyed with a live agent");
-  HEARTH_ASSERT(!room.waiting, "slot destroyed while it waits for room");
+  HEARTH_ASSERT(!waits(), "slot destroyed while it waits for room");
 }
 
 LiveAgent* AgentSlot::live() {

@@ -121,7 +121,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   [[nodiscard]] LiveAgent* live();
   // Not in memory nor in the line for room, without clients and without events that wait.
   [[nodiscard]] bool is_unused() const {
-    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !room.waiting;
+    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits();
   }
 
   // ---- events in ----

@@ -165,12 +165,13 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   if (ending.start_failure) starts.count_failure(key_.name);
   starts.count_leave();
   parts_.handles.remove(ending.handle);
-  parts_.admission.left(*this);
   ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
   figures.live_agents.add(-1);
   ending.lost_descriptors = ending.lost_descriptors && !rest.destroyed && !parts_.slots.stopping();
-  if (!ending.lost_descriptors) {
-    room.lacks_since.reset();
+  if (ending.lost_descriptors) {
+    parts_.admission.left_without_files(*this);
+  } else {
+    parts_.admission.left(*this);
     if (!ending.start_failure) figures.evicted(ending.reason);
     if (permits_.any()) give_back_permits();
   }

@@ -193,8 +193,8 @@ LiveAgent* Shard::find_agent(AgentHandle handle) {
 std::vector<AgentSlot*> Shard::residents() const {
   std::vector<AgentSlot*> slots;
   slots.reserve(admission_.residents().size());
-  for (Admission::Applicant* agent : admission_.residents())
-    slots.push_back(static_cast<AgentSlot*>(agent));  // only slots ask for room here
+  for (const Admission::Applicant* agent : admission_.residents())
+    slots.push_back(find_slot(agent->key()));
   return slots;
 }
 
