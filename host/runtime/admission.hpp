@@ -92,8 +92,8 @@ class Admission {
   };
   // It would come in. kWait: it stands in the line now, or did already.
   Verdict ask(Applicant& agent);
-  // It had its turn, and another taker got the descriptors (left_without_files()): it is first again.
-  // False: it has waited too long, counted from its first question.
+  // It had its turn, and another taker got the descriptors (left_without_files()): it is first
+  // again. False: it has waited too long, counted from its first question.
   [[nodiscard]] bool ask_again(Applicant& agent);
   // It waits no longer, for whatever reason. True if it stood in the line.
   bool drop_out(Applicant& agent);

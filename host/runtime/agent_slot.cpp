@@ -6,6 +6,7 @@
 #include "runtime/agent_handles.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/database_threads.hpp"
+#include "runtime/destructions.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -194,6 +195,7 @@ void AgentSlot::wake() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
+  if (parts_.destructions.under_way(key_)) return await_removal();
   if (parts_.condemned.contains(key_)) {  // files that could not be removed must not come back
     refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
                    kCloseTryAgainLater);

@@ -226,6 +226,21 @@ void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
 
 void AgentSlot::was_condemned() {
   inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
+  await_removal();
+  parts_.slots.look_at_unused(*this);
+}
+
+void AgentSlot::await_removal() {
+  if (state() == AgentState::kCondemned) return;
+  leave_room_line();
+  forget_failed_start();
+  life_.enter(AgentInput::kRemoval, Condemned{});
+}
+
+void AgentSlot::removal_is_over() {
+  if (state() != AgentState::kCondemned) return;
+  life_.enter(AgentInput::kStopsWaiting, Cold{});
+  if (!inbox_.empty()) wake();
   parts_.slots.look_at_unused(*this);
 }
 

@@ -34,6 +34,7 @@ void AgentSlot::let_recover() {
 
 void AgentSlot::wake_for_work(PermitKind kind) {
   if (state() == AgentState::kAwaitingRoom) return;  // it looks at what is due once it is awake
+  if (state() == AgentState::kCondemned) return;     // its work goes with its files
   const ShardServices& services = parts_.services;
   services.alarms().take(permits_, kind);
   services.metrics().woken_by_alarm.add();

@@ -46,9 +46,13 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
-      destructions_({loop, condemned_, alarms_, environment.closers, environment.sync,
-                     environment.directory_wal, alive_},
-                    [this](const storage::AgentKey& key) { return !is_cold(key); }),
+      destructions_(
+          {loop, condemned_, alarms_, environment.closers, environment.sync,
+           environment.directory_wal, alive_},
+          [this](const storage::AgentKey& key) { return !is_cold(key); },
+          [this](const storage::AgentKey& key) {
+            if (AgentSlot* slot = find_slot(key)) slot->removal_is_over();
+          }),
       threads_(loop, environment.closers, environment.checkpointers),
       handles_(index),
       services_({loop, environment.logger, environment.random, environment.client_memory,
