@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "runtime/shard_loop.hpp"
+#include "storage/agent_key.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -40,14 +41,6 @@ class Admission {
   class Applicant;
   using Line = std::list<Applicant*>;
 
-  // Where an agent stands. Only Admission changes it.
-  struct Place {
-    std::optional<Line::iterator> resident;  // in the order of use
-    std::optional<Line::iterator> waiting;   // in the line
-    std::optional<SteadyTime> lacks_since;   // until it has come in for good, or is refused
-    bool has_room = false;                   // found for it; it comes in just now
-  };
-
   // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
   // ask().
   class Applicant {
@@ -56,6 +49,11 @@ class Admission {
     Applicant(const Applicant&) = delete;
     Applicant& operator=(const Applicant&) = delete;
 
+    [[nodiscard]] bool is_resident() const { return room_.resident.has_value(); }
+    // It stands in the line.
+    [[nodiscard]] bool waits() const { return room_.waiting.has_value(); }
+
+    [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
     // A resident: it is idle, and would leave for another one.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
     // It goes, from the loop.
@@ -68,10 +66,19 @@ class Admission {
     // line.
     virtual void turn_away(RoomLack lack) = 0;
 
-    Place room;
-
    protected:
     ~Applicant() = default;
+
+   private:
+    friend class Admission;  // which alone says where an agent stands
+
+    struct Place {
+      std::optional<Line::iterator> resident;  // in the order of use
+      std::optional<Line::iterator> waiting;   // in the line
+      std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
+      bool has_room = false;                   // found for it; it comes in just now
+    };
+    Place room_;
   };
 
   // `has_files`: whether so many descriptors could be had.
@@ -85,8 +92,8 @@ class Admission {
   };
   // It would come in. kWait: it stands in the line now, or did already.
   Verdict ask(Applicant& agent);
-  // It had its turn, and another taker got the descriptors: it is first again. False: it has waited
-  // too long.
+  // It had its turn, and another taker got the descriptors (left_without_files()): it is first
+  // again. False: it has waited too long, counted from its first question.
   [[nodiscard]] bool ask_again(Applicant& agent);
   // It waits no longer, for whatever reason. True if it stood in the line.
   bool drop_out(Applicant& agent);
@@ -94,13 +101,15 @@ class Admission {
   // ---- residents ----
   void enter(Applicant& agent);
   void used(Applicant& agent) {
-    HEARTH_ASSERT(agent.room.resident.has_value(), "an agent is used that did not come in");
-    residents_.splice(residents_.end(), residents_, *agent.room.resident);
+    HEARTH_ASSERT(agent.room_.resident.has_value(), "an agent is used that did not come in");
+    residents_.splice(residents_.end(), residents_, *agent.room_.resident);
   }
   // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
   void leaving() { ++leaving_; }
   void ending() { ++ending_; }
   void left(Applicant& agent);
+  // It has left because another taker got its descriptors: its wait for room goes on.
+  void left_without_files(Applicant& agent);
   // This one may have become idle.
   void may_be_idle(const Applicant& agent) {
     if (none_idle_until_ != SteadyTime{} && agent.may_leave_for_room()) none_idle_until_ = {};

@@ -6,6 +6,7 @@
 #include "runtime/agent_handles.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/database_threads.hpp"
+#include "runtime/destructions.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
 
 AgentSlot::~AgentSlot() {
   HEARTH_ASSERT(!in_memory(), "slot destroyed with a live agent");
-  HEARTH_ASSERT(!room.waiting, "slot destroyed while it waits for room");
+  HEARTH_ASSERT(!waits(), "slot destroyed while it waits for room");
 }
 
 LiveAgent* AgentSlot::live() {
@@ -95,7 +96,7 @@ bool AgentSlot::deliver_next() {
 void AgentSlot::go_on_later() {
   Live* live = life_.as<Live>();
   if (live == nullptr || inbox_.empty() || std::exchange(live->goes_on_later, true)) return;
-  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::go_on));
+  parts_.services.loop().post(parts_.slots.task(key_, [](AgentSlot& slot) { slot.go_on(); }));
 }
 
 void AgentSlot::go_on() {
@@ -194,6 +195,7 @@ void AgentSlot::wake() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
+  if (parts_.destructions.under_way(key_)) return await_removal();
   if (parts_.condemned.contains(key_)) {  // files that could not be removed must not come back
     refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
                    kCloseTryAgainLater);

@@ -40,7 +40,7 @@ class AgentSlots {
 
   // A task for the loop: does `what` to the slot of that key, if there is one by then.
   [[nodiscard]] virtual std::function<void()> task(const storage::AgentKey& key,
-                                                   void (AgentSlot::*what)()) = 0;
+                                                   void (*what)(AgentSlot& slot)) = 0;
   // The server stops: nobody is woken.
   [[nodiscard]] virtual bool stopping() const = 0;
   // It may be of no use any more, and is removed soon if it still is none then.
@@ -67,7 +67,8 @@ class AgentSlots {
 //                gets it; if that is the same one, what waits is answered with the error.
 //  P5 Destroyed  After an agent has asked to be destroyed it gets no event; its earlier answers are
 //                still sent, its clients are closed with 4410, and requests and clients that it
-//                never knew meet a new, empty agent of its name.
+//                never knew wait until its files are removed, and meet a new, empty agent of its
+//                name. If the files cannot be removed, they are refused.
 //  P6 Again      What an eviction cuts off is delivered again to the next instance, if it is a
 //                CONNECT, or a call of a method that the evicted code had exported as idempotent
 //                and of whose answer no part was emitted. It comes before what waits, in the order
@@ -121,7 +122,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   [[nodiscard]] LiveAgent* live();
   // Not in memory nor in the line for room, without clients and without events that wait.
   [[nodiscard]] bool is_unused() const {
-    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !room.waiting;
+    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits();
   }
 
   // ---- events in ----
@@ -142,8 +143,11 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void end(EvictReason reason);
   // The server stops: refuses what waits; evicts the agent at once unless it is busy.
   void begin_shutdown();
-  // It is not in memory, and was condemned: its clients and what they have sent are ended.
+  // It is not in memory, and was condemned: its clients and what they have sent are ended. Its
+  // files are removed next.
   void was_condemned();
+  // What waits meets a new agent, or is told that the files could not be removed.
+  void removal_is_over();
 
   // ---- durable work (agent_slot_work.cpp) ----
   // Work of one that is in memory is due. If it waits for its turn to end, it ends soon, so that it
@@ -152,7 +156,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // It is its turn to recover. It takes the permit if it can use it.
   void let_recover();
   // It is not in memory, and there is a permit of that kind: the slot takes it if the agent wakes.
-  void wake_for_work(bool HeldPermits::* kind);
+  void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
   [[nodiscard]] bool may_leave_for_room() const override;
@@ -239,6 +243,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void gone(const Rest& rest, const std::string& trouble);
   void go_on_after(Ending ending, bool destroyed);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
+  void await_removal();
   // What a call in progress is told. Nobody should try again by himself after a destruction: he
   // would meet a new agent.
   [[nodiscard]] static Error why_it_ended(EvictReason reason);

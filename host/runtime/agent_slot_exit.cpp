@@ -67,7 +67,8 @@ void AgentSlot::begin_ending(Ending how) {
 
 void AgentSlot::post_end() {
   life_.as<Ending>()->pace = Ending::Pace::kPosted;
-  parts_.services.loop().post(parts_.slots.task(key_, &AgentSlot::end_if_posted));
+  parts_.services.loop().post(
+      parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_posted(); }));
 }
 
 void AgentSlot::end_if_posted() {
@@ -77,7 +78,7 @@ void AgentSlot::end_if_posted() {
 
 void AgentSlot::end_in_turn(PacedSteps& steps) {
   life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  steps.add(parts_.slots.task(key_, &AgentSlot::end_if_waiting));
+  steps.add(parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_waiting(); }));
 }
 
 void AgentSlot::end_if_waiting() {
@@ -162,12 +163,13 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   if (ending.start_failure) starts.count_failure(key_.name);
   starts.count_leave();
   parts_.handles.remove(ending.handle);
-  parts_.admission.left(*this);
   ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
   figures.live_agents.add(-1);
   ending.lost_descriptors = ending.lost_descriptors && !rest.destroyed && !parts_.slots.stopping();
-  if (!ending.lost_descriptors) {
-    room.lacks_since.reset();
+  if (ending.lost_descriptors) {
+    parts_.admission.left_without_files(*this);
+  } else {
+    parts_.admission.left(*this);
     if (!ending.start_failure) figures.evicted(ending.reason);
     if (permits_.any()) give_back_permits();
   }
@@ -222,6 +224,21 @@ void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
 
 void AgentSlot::was_condemned() {
   inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
+  await_removal();
+  parts_.slots.look_at_unused(*this);
+}
+
+void AgentSlot::await_removal() {
+  if (state() == AgentState::kCondemned) return;
+  leave_room_line();
+  forget_failed_start();
+  life_.enter(AgentInput::kRemoval, Condemned{});
+}
+
+void AgentSlot::removal_is_over() {
+  if (state() != AgentState::kCondemned) return;
+  life_.enter(AgentInput::kStopsWaiting, Cold{});
+  if (!inbox_.empty()) wake();
   parts_.slots.look_at_unused(*this);
 }
 

@@ -12,7 +12,7 @@ void AgentSlot::look() {
   if (live == nullptr || std::exchange(live->looks_soon, true)) return;
   // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its
   // own.
-  std::function<void()> task = parts_.slots.task(key_, &AgentSlot::pump);
+  std::function<void()> task = parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); });
   if (permits_.any()) {
     (permits_.recovery ? parts_.recoveries : parts_.steps).add(std::move(task));
   } else {
@@ -28,12 +28,13 @@ void AgentSlot::come_for_work() {
 
 void AgentSlot::let_recover() {
   if (state() != AgentState::kLive || permits_.recovery) return;  // it asks once it has started
-  parts_.services.alarms().take(permits_, &HeldPermits::recovery);
+  parts_.services.alarms().take(permits_, PermitKind::kRecovery);
   look();
 }
 
-void AgentSlot::wake_for_work(bool HeldPermits::* kind) {
+void AgentSlot::wake_for_work(PermitKind kind) {
   if (state() == AgentState::kAwaitingRoom) return;  // it looks at what is due once it is awake
+  if (state() == AgentState::kCondemned) return;     // its work goes with its files
   const ShardServices& services = parts_.services;
   services.alarms().take(permits_, kind);
   services.metrics().woken_by_alarm.add();

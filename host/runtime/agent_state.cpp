@@ -20,10 +20,12 @@ constexpr auto kEdges = [] {
   return std::to_array<Edge>({
       {kCold, kNoRoom, kAwaitingRoom},
       {kCold, kUndecided, kAwaitingVersion},
+      {kCold, kRemoval, kCondemned},
       {kCold, kAdmitted, kWaking},
       {kAwaitingRoom, kStopsWaiting, kCold},
       {kAwaitingRoom, kAdmitted, kWaking},
       {kAwaitingVersion, kStopsWaiting, kCold},
+      {kCondemned, kStopsWaiting, kCold},
       {kWaking, kStarted, kLive},
       {kWaking, kEnd, kEnding},
       {kLive, kLeave, kLeaving},

@@ -17,11 +17,12 @@
 namespace hearth::runtime {
 
 // state              what is true
-// kCold              no instance; events wait only for a class that is away, or for the files of a
-//                    destroyed agent of the name to go
+// kCold              no instance; events wait only for a class that is away
 // kAwaitingRoom      no instance; it stands in the line of Admission
 // kAwaitingVersion   no instance; it failed to start on a version that is on trial, and what waits
 //                    stays until that is decided
+// kCondemned         no instance; the files of a destroyed agent of the name are being removed, and
+//                    what waits meets a new agent afterwards
 // kWaking            an instance is made, and MIGRATE or START is in progress
 // kLive              events are delivered
 // kLeaving           no event but EVICT is delivered; that is in progress
@@ -37,25 +38,27 @@ enum class AgentState : std::uint8_t {
   kCold,
   kAwaitingRoom,
   kAwaitingVersion,
+  kCondemned,
   kWaking,
   kLive,
   kLeaving,
   kEnding,
 };
-inline constexpr std::size_t kAgentStates = 7;
+inline constexpr std::size_t kAgentStates = 8;
 
 // What happens to an agent.
 enum class AgentInput : std::uint8_t {
   kStopsWaiting,  // its wait is over: what waited was refused, or wakes it now
   kNoRoom,        // it was put in the line
   kUndecided,     // it has failed to start on a version that is on trial
+  kRemoval,       // it was destroyed, and its files are being removed
   kAdmitted,      // there is room, and an instance is being made
   kStarted,       // START has succeeded
   kLeave,         // it is asked to leave, and has time for EVICT
   kEnd,           // its end is certain
   kGone,          // the instance is destroyed and its database closed
 };
-inline constexpr std::size_t kAgentInputs = 8;
+inline constexpr std::size_t kAgentInputs = 9;
 
 // The transition table. nullopt: this cannot happen, and would be a bug of the shard.
 [[nodiscard]] std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept;
@@ -111,6 +114,7 @@ struct AwaitingVersion {
   Error failure;
   LoopTimer timer;  // nobody has decided
 };
+struct Condemned {};
 struct Waking : Resident {
   std::optional<Intent> intent = std::nullopt;
 };
@@ -170,7 +174,8 @@ class AgentLife {
 
  private:
   // In the order of AgentState.
-  using Data = std::variant<Cold, AwaitingRoom, AwaitingVersion, Waking, Live, Leaving, Ending>;
+  using Data =
+      std::variant<Cold, AwaitingRoom, AwaitingVersion, Condemned, Waking, Live, Leaving, Ending>;
   static_assert(std::variant_size_v<Data> == kAgentStates);
 
   void check(AgentState from, AgentInput input) const;

@@ -105,7 +105,7 @@ void AlarmClock::admit_to_wake() {
     const std::optional<storage::AgentKey> key = waking_.next();
     if (!key) return;  // comes back with the next permit
     if (parts_.agents.is_cold(*key)) {
-      wake_cold(*key, &HeldPermits::waking);
+      wake_cold(*key, PermitKind::kWaking);
     } else {
       parts_.agents.look(*key);
     }
@@ -121,7 +121,7 @@ void AlarmClock::admit_to_recover() {
     const std::optional<storage::AgentKey> key = recovery_.next();
     if (!key) return;
     if (parts_.agents.is_cold(*key)) {
-      wake_cold(*key, &HeldPermits::recovery);
+      wake_cold(*key, PermitKind::kRecovery);
     } else {
       parts_.agents.let_recover(*key);
     }
@@ -129,7 +129,7 @@ void AlarmClock::admit_to_recover() {
   });
 }
 
-void AlarmClock::wake_cold(const storage::AgentKey& key, bool HeldPermits::* kind) {
+void AlarmClock::wake_cold(const storage::AgentKey& key, PermitKind kind) {
   if (known(key).none()) return;                         // it was awake meanwhile, and is done
   if (parts_.loop.clock().steady_now() < room_again_) {  // for thousands of them that is asked once
     look_at(key, now_ms() + kNoRoomWait.count());
@@ -178,8 +178,8 @@ milliseconds AlarmClock::wait_after_failure(const storage::AgentKey& key) {
   return durable::back_off(++failures_[key], kFailureBase, kFailureCap, parts_.random);
 }
 
-void AlarmClock::take(HeldPermits& held, bool HeldPermits::* kind) {
-  held.*kind = line_of(kind).take();
+void AlarmClock::take(HeldPermits& held, PermitKind kind) {
+  held.of(kind) = line_of(kind).take();
 }
 
 void AlarmClock::ask_to_recover(const storage::AgentKey& key, HeldPermits& held) {

@@ -16,11 +16,17 @@
 
 namespace hearth::runtime {
 
-// What an agent may hold: permits.hpp says what each is for.
+// permits.hpp says what each is for.
+enum class PermitKind : std::uint8_t { kRecovery, kWaking };
+
+// What an agent may hold.
 struct HeldPermits {
   bool recovery = false;
   bool waking = false;
 
+  [[nodiscard]] bool& of(PermitKind kind) {
+    return kind == PermitKind::kWaking ? waking : recovery;
+  }
   [[nodiscard]] bool any() const { return recovery || waking; }
 };
 
@@ -37,7 +43,7 @@ class AlarmedAgents {
   // It is not cold, and it is its turn to recover. It takes the permit if it can use it.
   virtual void let_recover(const storage::AgentKey& key) = 0;
   // It is cold, and there is a permit of that kind for it. It takes the permit if it wakes.
-  virtual void wake(const storage::AgentKey& key, bool HeldPermits::* kind) = 0;
+  virtual void wake(const storage::AgentKey& key, PermitKind kind) = 0;
 
  protected:
   ~AlarmedAgents() = default;
@@ -98,7 +104,7 @@ class AlarmClock {
   void no_room_until(SteadyTime until) { room_again_ = until; }
 
   // ---- permits ----
-  void take(HeldPermits& held, bool HeldPermits::* kind);
+  void take(HeldPermits& held, PermitKind kind);
   // For an agent that must recover; else it waits in line for let_recover().
   void ask_to_recover(const storage::AgentKey& key, HeldPermits& held);
   // The one for recovery stays with an agent that still recovers.
@@ -110,12 +116,12 @@ class AlarmClock {
   void admit_waiting();
   void admit_to_wake();
   void admit_to_recover();
-  void wake_cold(const storage::AgentKey& key, bool HeldPermits::* kind);
+  void wake_cold(const storage::AgentKey& key, PermitKind kind);
   void notice_clock();
   void arm();
   void publish();  // to the metrics
-  [[nodiscard]] Permits& line_of(bool HeldPermits::* kind) {
-    return kind == &HeldPermits::waking ? waking_ : recovery_;
+  [[nodiscard]] Permits& line_of(PermitKind kind) {
+    return kind == PermitKind::kWaking ? waking_ : recovery_;
   }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(parts_.loop.clock().wall_now()); }
 

@@ -10,8 +10,15 @@ constexpr std::chrono::minutes kNextAttempt{1};
 
 }  // namespace
 
-Destructions::Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory)
-    : parts_(std::move(parts)), is_in_memory_(std::move(is_in_memory)) {}
+Destructions::Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory,
+                           std::function<void(const storage::AgentKey&)> is_over)
+    : parts_(std::move(parts)),
+      is_in_memory_(std::move(is_in_memory)),
+      is_over_(std::move(is_over)) {}
+
+void Destructions::finish(const storage::AgentKey& key) {
+  finish(key, [this, key] { is_over_(key); });
+}
 
 void Destructions::finish(const storage::AgentKey& key, const std::function<void()>& done) {
   if (!under_way_.insert(key).second) return;
@@ -41,8 +48,7 @@ void Destructions::finish_later() {
   if (stopped_ || std::exchange(waits_, true)) return;
   timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + kNextAttempt, [this] {
     waits_ = false;
-    for (const storage::AgentKey& key : parts_.condemned.unfinished(is_in_memory_))
-      finish(key, [] {});
+    for (const storage::AgentKey& key : parts_.condemned.unfinished(is_in_memory_)) finish(key);
     if (!parts_.condemned.empty()) finish_later();
   });
 }

@@ -37,12 +37,21 @@ class Destructions {
     std::shared_ptr<storage::SyncTarget> directory_wal;
     std::shared_ptr<const bool> alive;  // false: the shard is gone
   };
-  // `is_in_memory`: its file may be open.
-  Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory);
+  // `is_in_memory`: its file may be open. `is_over`: an attempt of finish(key), or a retry, has
+  // worked or failed.
+  Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory,
+               std::function<void(const storage::AgentKey&)> is_over);
 
-  // Of a condemned agent that is not in memory. Then `done`, on the shard, whether that has worked
-  // or not; never if it is being removed already.
+  // Removes what is left of a condemned agent that is not in memory. Does nothing while an attempt
+  // is under way.
+  void finish(const storage::AgentKey& key);
+  // That of an agent whose end is under way, and whose database is closed. Then `done`, on the
+  // shard, whether that has worked or not.
   void finish(const storage::AgentKey& key, const std::function<void()>& done);
+  // Its files are being removed now.
+  [[nodiscard]] bool under_way(const storage::AgentKey& key) const {
+    return under_way_.contains(key);
+  }
   // Those that an earlier process or attempt has left, in a while.
   void finish_later();
   // No attempt begins after this.
@@ -53,6 +62,7 @@ class Destructions {
 
   const Parts parts_;
   const std::function<bool(const storage::AgentKey&)> is_in_memory_;
+  const std::function<void(const storage::AgentKey&)> is_over_;
   std::set<storage::AgentKey> under_way_;
   bool waits_ = false;  // timer_ runs
   bool stopped_ = false;

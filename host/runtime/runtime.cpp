@@ -79,19 +79,20 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
 }
 
 void Runtime::publish_syncs(Metrics& metrics) {
-  const auto publish = [&](std::string_view name, std::string_view help,
-                           std::uint64_t storage::SyncService::Counts::* count) {
-    watches_.push_back(metrics.watch_counter(
-        name, help, [this, count] { return static_cast<double>(sync_.counts().*count); }));
-  };
   using Counts = storage::SyncService::Counts;
+  const auto publish = [&](std::string_view name, std::string_view help,
+                           std::uint64_t (*count)(const Counts&)) {
+    watches_.push_back(metrics.watch_counter(
+        name, help, [this, count] { return static_cast<double>(count(sync_.counts())); }));
+  };
   publish("hearth_sync_requests_total", "Commits that waited for the device (durability power).",
-          &Counts::requests);
+          [](const Counts& counts) { return counts.requests; });
   publish("hearth_sync_batches_total", "Groups of such commits that shared a wait.",
-          &Counts::batches);
-  publish("hearth_sync_calls_total", "Calls to the system that sync.", &Counts::calls);
+          [](const Counts& counts) { return counts.batches; });
+  publish("hearth_sync_calls_total", "Calls to the system that sync.",
+          [](const Counts& counts) { return counts.calls; });
   publish("hearth_sync_failures_total", "Commits that could not be made durable.",
-          &Counts::failures);
+          [](const Counts& counts) { return counts.failures; });
 }
 
 Runtime::~Runtime() {

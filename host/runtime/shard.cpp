@@ -47,9 +47,13 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
-      destructions_({loop, condemned_, alarms_, environment.closers, environment.sync,
-                     environment.directory_wal, alive_},
-                    [this](const storage::AgentKey& key) { return !is_cold(key); }),
+      destructions_(
+          {loop, condemned_, alarms_, environment.closers, environment.sync,
+           environment.directory_wal, alive_},
+          [this](const storage::AgentKey& key) { return !is_cold(key); },
+          [this](const storage::AgentKey& key) {
+            if (AgentSlot* slot = find_slot(key)) slot->removal_is_over();
+          }),
       threads_(loop, environment.closers, environment.checkpointers),
       handles_(index),
       services_({loop, environment.logger, environment.random, environment.client_memory,
@@ -166,10 +170,10 @@ AgentSlot* Shard::find_slot(const storage::AgentKey& key) const {
   return found == slots_.end() ? nullptr : found->second.get();
 }
 
-std::function<void()> Shard::task(const storage::AgentKey& key, void (AgentSlot::*what)()) {
+std::function<void()> Shard::task(const storage::AgentKey& key, void (*what)(AgentSlot& slot)) {
   return [alive = alive_, this, key, what] {
     if (!*alive) return;
-    if (AgentSlot* slot = find_slot(key)) (slot->*what)();
+    if (AgentSlot* slot = find_slot(key)) what(*slot);
   };
 }
 
@@ -192,8 +196,8 @@ LiveAgent* Shard::find_agent(AgentHandle handle) {
 std::vector<AgentSlot*> Shard::residents() const {
   std::vector<AgentSlot*> slots;
   slots.reserve(admission_.residents().size());
-  for (Admission::Applicant* agent : admission_.residents())
-    slots.push_back(static_cast<AgentSlot*>(agent));  // only slots ask for room here
+  for (const Admission::Applicant* agent : admission_.residents())
+    slots.push_back(find_slot(agent->key()));
   return slots;
 }
 

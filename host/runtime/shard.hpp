@@ -156,13 +156,13 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   [[nodiscard]] bool is_cold(const storage::AgentKey& key) const override;
   void look(const storage::AgentKey& key) override;
   void let_recover(const storage::AgentKey& key) override;
-  void wake(const storage::AgentKey& key, bool HeldPermits::* kind) override;
+  void wake(const storage::AgentKey& key, PermitKind kind) override;
   // ---- MovingAgents ----
   [[nodiscard]] std::vector<MovingAgent*> in_memory() const override;
   [[nodiscard]] MovingAgent* find(const storage::AgentKey& key) const override;
   // ---- AgentSlots ----
   [[nodiscard]] std::function<void()> task(const storage::AgentKey& key,
-                                           void (AgentSlot::*what)()) override;
+                                           void (*what)(AgentSlot& slot)) override;
   [[nodiscard]] bool stopping() const override { return stopping_; }
   void look_at_unused(const AgentSlot& slot) override;
   void one_left() override;

@@ -66,7 +66,7 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   if (slot != nullptr) slot->was_condemned();
-  destructions_.finish(key, [] {});
+  destructions_.finish(key);
   return {};
 }
 

@@ -27,7 +27,7 @@ void Shard::let_recover(const storage::AgentKey& key) {
   slots_.at(key)->let_recover();
 }
 
-void Shard::wake(const storage::AgentKey& key, bool HeldPermits::* kind) {
+void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
   const auto served = environment_.classes.find_by_name(key.agent_class);
   if (!served || !served->refusal.empty()) {
     alarms_.look_again(key, kUnknownClassRetry);

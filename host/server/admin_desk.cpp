@@ -70,7 +70,8 @@ std::string word(runtime::AgentState state) {
   switch (state) {
     case runtime::AgentState::kCold:
     case runtime::AgentState::kAwaitingRoom:
-    case runtime::AgentState::kAwaitingVersion: return "cold";
+    case runtime::AgentState::kAwaitingVersion:
+    case runtime::AgentState::kCondemned: return "cold";
     case runtime::AgentState::kWaking: return "waking";
     case runtime::AgentState::kLive: return "live";
     case runtime::AgentState::kLeaving:

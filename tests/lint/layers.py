@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a file includes something its layer may not know. The tables below are the architecture."""
+"""Fails when a file includes something its layer may not know, or hands out pointers to members. The tables below are the architecture."""
 import pathlib
 import re
 import sys
@@ -54,9 +54,15 @@ THIRD_PARTY = [
     (r"CLI/.*", ["cli"], False),
 ]
 
+# Layers whose classes hand no pointer to a member to another class: the other class would reach what
+# is private.
+NO_MEMBER_POINTERS = ["runtime"]
+
 # umbrella headers that nobody may use
 BANNED = [r"boost/asio\.hpp", r"boost/beast\.hpp", r"iostream", r"regex"]
 
+# Its type (`void (Slot::*what)()`), or one that is taken (`&Slot::go_on`).
+MEMBER_POINTER = re.compile(r"\w::\s*\*|&(?:\w+::)*[A-Z]\w*::[a-z_]")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -66,6 +72,16 @@ def includes(path: pathlib.Path) -> list[tuple[str, str]]:
 
 def banned(name: str) -> bool:
     return any(re.fullmatch(pattern, name) for pattern in BANNED)
+
+
+def check_member_pointers(root: pathlib.Path) -> list[str]:
+    problems = []
+    for layer in NO_MEMBER_POINTERS:
+        for path in sorted((root / "host" / layer).glob("*.[chi]pp")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if MEMBER_POINTER.search(line.partition("//")[0]):
+                    problems.append(f"{path.relative_to(root)}:{number}: a pointer to a member: pass a lambda or an enum")
+    return problems
 
 
 def check_third_party(layer: str, is_header: bool, name: str) -> list[str]:
@@ -134,7 +150,7 @@ def check_plugins(root: pathlib.Path) -> list[str]:
 
 
 def check(root: pathlib.Path) -> list[str]:
-    return check_host(root) + check_plugin_api(root) + check_plugins(root)
+    return check_host(root) + check_member_pointers(root) + check_plugin_api(root) + check_plugins(root)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using Said = Admission::Answer;
+using testing::kUsualAgent;
 
 class AdmissionTest : public ::testing::Test {
  protected:
@@ -30,7 +31,7 @@ class AdmissionTest : public ::testing::Test {
       refused = lack;
       test.admission_.drop_out(*this);
     }
-    [[nodiscard]] bool is_in() const { return room.resident.has_value(); }
+    [[nodiscard]] const storage::AgentKey& key() const override { return kUsualAgent; }
 
     AdmissionTest& test;
     bool idle = false;
@@ -86,7 +87,7 @@ TEST_F(AdmissionTest, P1_WithoutDescriptorsAnIdleOneLeavesAndOneWaitsForThem) {
   EXPECT_TRUE(idle.leaving);
   has_files_ = true;
   has_left(idle);
-  EXPECT_TRUE(comes.is_in());
+  EXPECT_TRUE(comes.is_resident());
 }
 
 TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
@@ -112,8 +113,8 @@ TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {
   EXPECT_EQ(admission_.ask(first).answer, Said::kWait) << "its place is kept";
   busy.idle = false;
   has_left(leaves);
-  EXPECT_TRUE(first.is_in());
-  EXPECT_FALSE(second.is_in());
+  EXPECT_TRUE(first.is_resident());
+  EXPECT_FALSE(second.is_resident());
 }
 
 TEST_F(AdmissionTest, P4_ItWaitsWhileOneIsLeavingAndNotForEver) {
@@ -139,7 +140,7 @@ TEST_F(AdmissionTest, WhatIsNotWantedAnyMoreLeavesTheLine) {
   comes.wanted = false;
   has_left(leaves);
   EXPECT_EQ(comes.refused, RoomLack::kNothing);
-  EXPECT_TRUE(next.is_in());
+  EXPECT_TRUE(next.is_resident());
 }
 
 TEST_F(AdmissionTest, OneWhoseDescriptorsWereTakenIsFirstAgain) {
@@ -151,8 +152,39 @@ TEST_F(AdmissionTest, OneWhoseDescriptorsWereTakenIsFirstAgain) {
   Agent& unlucky = agent();
   EXPECT_TRUE(admission_.ask_again(unlucky));
   has_left(leaves);
-  EXPECT_TRUE(unlucky.is_in());
-  EXPECT_FALSE(waits.is_in());
+  EXPECT_TRUE(unlucky.is_resident());
+  EXPECT_FALSE(waits.is_resident());
+}
+
+TEST_F(AdmissionTest, P4_TheWaitOfOneWhoseDescriptorsWereTakenGoesOn) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& unlucky = agent();
+  (void)admission_.ask(unlucky);
+  loop_.advance(milliseconds(3'000));
+  has_left(leaves);
+  ASSERT_TRUE(unlucky.is_resident());
+  loop_.advance(milliseconds(3'000));
+  unlucky.leave_for_room();
+  admission_.left_without_files(unlucky);
+  EXPECT_FALSE(admission_.ask_again(unlucky)) << "five seconds are over";
+}
+
+TEST_F(AdmissionTest, TheWaitOfOneThatHasLeftIsForgotten) {
+  Agent& leaves = resident();
+  (void)resident();
+  leaves.leave_for_room();
+  Agent& comes = agent();
+  (void)admission_.ask(comes);
+  loop_.advance(milliseconds(3'000));
+  has_left(leaves);
+  ASSERT_TRUE(comes.is_resident());
+  loop_.advance(milliseconds(3'000));
+  comes.leave_for_room();
+  has_left(comes);
+  EXPECT_TRUE(admission_.ask_again(comes)) << "this wait begins now";
+  EXPECT_TRUE(comes.waits());
 }
 
 TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
@@ -165,7 +197,7 @@ TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
   EXPECT_TRUE(admission_.drop_out(comes));
   EXPECT_FALSE(admission_.drop_out(comes));
   has_left(leaves);
-  EXPECT_FALSE(comes.is_in());
+  EXPECT_FALSE(comes.is_resident());
 }
 
 TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {

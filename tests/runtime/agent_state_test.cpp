@@ -3,6 +3,7 @@
 #include "runtime/agent_state.hpp"
 
 #include "fakes.hpp"
+#include "support/fake_sync_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,11 +30,13 @@ using testing::kUsualAgent;
 using testing::ShardFixture;
 
 constexpr std::array kEveryState = {
-    AgentState::kCold, AgentState::kAwaitingRoom, AgentState::kAwaitingVersion, AgentState::kWaking,
-    AgentState::kLive, AgentState::kLeaving,      AgentState::kEnding};
+    AgentState::kCold,      AgentState::kAwaitingRoom, AgentState::kAwaitingVersion,
+    AgentState::kCondemned, AgentState::kWaking,       AgentState::kLive,
+    AgentState::kLeaving,   AgentState::kEnding};
 constexpr std::array kEveryInput = {
-    AgentInput::kStopsWaiting, AgentInput::kNoRoom, AgentInput::kUndecided, AgentInput::kAdmitted,
-    AgentInput::kStarted,      AgentInput::kLeave,  AgentInput::kEnd,       AgentInput::kGone};
+    AgentInput::kStopsWaiting, AgentInput::kNoRoom,   AgentInput::kUndecided,
+    AgentInput::kRemoval,      AgentInput::kAdmitted, AgentInput::kStarted,
+    AgentInput::kLeave,        AgentInput::kEnd,      AgentInput::kGone};
 static_assert(kEveryState.size() == kAgentStates && kEveryInput.size() == kAgentInputs);
 
 std::string_view to_string(AgentState state) {
@@ -41,6 +44,7 @@ std::string_view to_string(AgentState state) {
     case AgentState::kCold: return "cold";
     case AgentState::kAwaitingRoom: return "awaiting room";
     case AgentState::kAwaitingVersion: return "awaiting version";
+    case AgentState::kCondemned: return "condemned";
     case AgentState::kWaking: return "waking";
     case AgentState::kLive: return "live";
     case AgentState::kLeaving: return "leaving";
@@ -54,6 +58,7 @@ std::string_view to_string(AgentInput input) {
     case AgentInput::kStopsWaiting: return "stops waiting";
     case AgentInput::kNoRoom: return "no room";
     case AgentInput::kUndecided: return "undecided";
+    case AgentInput::kRemoval: return "removal";
     case AgentInput::kAdmitted: return "admitted";
     case AgentInput::kStarted: return "started";
     case AgentInput::kLeave: return "leave";
@@ -73,10 +78,12 @@ bool is_in_memory(AgentState state) {
 const std::set<std::string> kEdges = {
     "cold + no room = awaiting room",
     "cold + undecided = awaiting version",
+    "cold + removal = condemned",
     "cold + admitted = waking",
     "awaiting room + stops waiting = cold",
     "awaiting room + admitted = waking",
     "awaiting version + stops waiting = cold",
+    "condemned + stops waiting = cold",
     "waking + started = live",
     "waking + end = ending",
     "live + leave = leaving",
@@ -156,7 +163,8 @@ TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
 // An agent "a" that is brought into a state, and then meets one thing. A client is connected to it.
 class Walk {
  public:
-  explicit Walk(AgentState state) {
+  explicit Walk(AgentState state)
+      : shard_({}, {}, &syncs_, state == AgentState::kCondemned ? 1 : 0) {
     RuntimeLimits limits;
     limits.max_live_agents = state == AgentState::kAwaitingRoom ? 1 : 10;
     ClassSettings settings;
@@ -174,6 +182,7 @@ class Walk {
   }
   // Whatever it was: everybody was told once, and nothing is left.
   ~Walk() {
+    syncs_.let_go();
     shard_.restart();
     EXPECT_EQ(shard_.script.alive, 0);
     for (const auto& answer : answers_) EXPECT_TRUE(answer->end) << "nobody was told";
@@ -192,6 +201,10 @@ class Walk {
   }
   void settle() { shard_.settle(); }
   void let_pass(milliseconds time) { shard_.loop.advance(time); }
+  void let_files_go() {
+    syncs_.let_go();
+    shard_.loop.settle_until([this] { return state() != AgentState::kCondemned; });
+  }
 
  private:
   void bring_into(AgentState state) {
@@ -216,6 +229,15 @@ class Walk {
         shard_.connect();
         settle();
         start_fails_ = false;
+        break;
+      }
+      case AgentState::kCondemned: {  // its files go on another thread, which waits for the device
+        be_live();
+        shard().evict(kUsualAgent);
+        shard_.loop.settle_until([this] { return this->state() == AgentState::kCold; });
+        syncs_.hold();
+        EXPECT_TRUE(shard().destroy(kUsualAgent));
+        ask();
         break;
       }
       case AgentState::kWaking: {
@@ -249,6 +271,7 @@ class Walk {
   bool start_fails_ = false;
   std::vector<std::shared_ptr<Answer>> answers_;
   std::shared_ptr<const ServedClass> served_;
+  hearth::testing::FakeSyncCalls syncs_;
   ShardFixture shard_;
 };
 
@@ -267,81 +290,84 @@ std::ostream& operator<<(std::ostream& out, const Meeting& meeting) {
 std::vector<Meeting> meetings() {
   using enum AgentState;
   return {
-      // cold, awaiting room, awaiting version, waking, live, leaving, ending
+      // cold, awaiting room, awaiting version, condemned, waking, live, leaving, ending
       {"nothing",
        [](Walk&) {},
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a request",
        [](Walk& walk) { walk.ask(); },
-       {kLive, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kLive}},
+       {kLive, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kLive}},
       {"an eviction",
        [](Walk& walk) { walk.shard().evict(kUsualAgent); },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"a destruction",
        [](Walk& walk) { (void)walk.shard().destroy(kUsualAgent); },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kLive, kCondemned, kWaking, kCold, kLeaving, kCold}},
+      {"the end of the removal of its files",
+       [](Walk& walk) { walk.let_files_go(); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kLive, kWaking, kLive, kLeaving, kCold}},
       {"another version that replaces its own",
        [](Walk& walk) {
          walk.replace_version();
          walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, false);
        },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"another version that it goes to when it is idle",
        [](Walk& walk) {
          walk.replace_version();
          walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, true);
        },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"a version on trial that it may try",
        [](Walk& walk) {
          walk.replace_version();
          walk.shard().migration().try_version(*walk.served(),
                                               std::make_shared<VersionTrial>(1U, 1U, false));
        },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"an expulsion",
        [](Walk& walk) {
          walk.shard().migration().expel_version(*walk.served(), EvictReason::kHung);
        },
-       {kCold, kLive, kAwaitingVersion, kWaking, kCold, kCold, kCold}},
+       {kCold, kLive, kAwaitingVersion, kCondemned, kWaking, kCold, kCold, kCold}},
       {"a trial that ends for another version",
        [](Walk& walk) {
          walk.replace_version();
          walk.served()->starts->undecided_until = SteadyTime{};
          walk.shard().trial_is_over("counter");
        },
-       {kCold, kAwaitingRoom, kLive, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kLive, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a trial that ends for its version",
        [](Walk& walk) {
          walk.served()->starts->undecided_until = SteadyTime{};
          walk.shard().trial_is_over("counter");
        },
-       {kCold, kAwaitingRoom, kCold, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kCold, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that goes away, and a request",
        [](Walk& walk) {
          walk.classes().remove("counter");
          walk.ask();
        },
-       {kCold, kCold, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kCold, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that comes back",
        [](Walk& walk) { walk.shard().class_is_back("counter"); },
-       {kCold, kAwaitingRoom, kAwaitingVersion, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that is given up",
        [](Walk& walk) {
          walk.classes().remove("counter");
          walk.classes().give_up("counter");
          walk.shard().class_is_gone("counter");
        },
-       {kCold, kCold, kCold, kWaking, kLive, kLeaving, kCold}},
+       {kCold, kCold, kCold, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"time without events",
        [](Walk& walk) { walk.let_pass(milliseconds(5'500)); },
-       {kCold, kCold, kAwaitingVersion, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kCold, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"much time",
        [](Walk& walk) { walk.let_pass(milliseconds(70'000)); },
-       {kCold, kCold, kCold, kCold, kCold, kCold, kCold}},
+       {kCold, kCold, kCold, kCondemned, kCold, kCold, kCold, kCold}},
       {"the end of the server",
        [](Walk& walk) { walk.shard().stop(SteadyTime::max(), [] {}); },
-       {kCold, kCold, kCold, kWaking, kCold, kLeaving, kCold}},
+       {kCold, kCold, kCold, kCondemned, kWaking, kCold, kLeaving, kCold}},
   };
 }
 

@@ -24,13 +24,13 @@ class AlarmClockTest : public ::testing::Test, public AlarmedAgents {
   }
   void look(const storage::AgentKey& key) override { seen_.push_back("look " + key.name); }
   void let_recover(const storage::AgentKey& key) override {
-    alarms_.take(held_[key], &HeldPermits::recovery);
+    alarms_.take(held_[key], PermitKind::kRecovery);
     seen_.push_back("let recover " + key.name);
   }
-  void wake(const storage::AgentKey& key, bool HeldPermits::* kind) override {
+  void wake(const storage::AgentKey& key, PermitKind kind) override {
     alarms_.take(held_[key], kind);
     awake_.insert(key);
-    seen_.push_back((kind == &HeldPermits::waking ? "wake " : "recover ") + key.name);
+    seen_.push_back((kind == PermitKind::kWaking ? "wake " : "recover ") + key.name);
   }
   // Its wake is over, and the agent is cold again.
   void is_done(const storage::AgentKey& key) {

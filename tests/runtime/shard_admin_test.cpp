@@ -2,10 +2,13 @@
 #include "fakes.hpp"
 #include "runtime/shard.hpp"
 #include "storage/directory.hpp"
+#include "support/fake_sync_calls.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <string>
 
 namespace hearth::runtime {
 namespace {
@@ -93,8 +96,10 @@ TEST(ShardAdminTest, NamesWhoIsInMemoryInOrder) {
 
 class ShardDestroyTest : public ::testing::Test {
  protected:
-  ShardDestroyTest() {
-    shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+  explicit ShardDestroyTest(std::size_t closing_threads = 0)
+      : shard_({}, {}, &syncs_, closing_threads) {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kStart) found_state_ = host.state().has_value();
       // An agent that has stored nothing has no file.
       if (event.kind == EventKind::kRequest || event.kind == EventKind::kConnect)
         EXPECT_TRUE(host.set_state(0, "1"));
@@ -111,6 +116,8 @@ class ShardDestroyTest : public ::testing::Test {
     return std::filesystem::exists(shard_.data().agent_path(kUsualAgent));
   }
 
+  bool found_state_ = false;  // when it last started
+  hearth::testing::FakeSyncCalls syncs_;
   ShardFixture shard_;
 };
 
@@ -162,6 +169,82 @@ TEST_F(ShardDestroyTest, OneThatIsLeavingIsToBeAskedForAgain) {
   EXPECT_TRUE(has_file());
   EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
   EXPECT_FALSE(has_file());
+}
+
+// The files of a cold agent go on another thread, which waits for the device.
+class SlowRemovalTest : public ShardDestroyTest {
+ protected:
+  SlowRemovalTest() : ShardDestroyTest(1) {}
+  ~SlowRemovalTest() override { syncs_.let_go(); }
+
+  void make_and_evict() {
+    shard_.request("GET");
+    shard_.settle();
+    shard_.shard().evict(kUsualAgent);
+    EXPECT_TRUE(shard_.loop.settle_until([&] { return is_in(AgentState::kCold); }));
+    ASSERT_TRUE(has_file());
+  }
+  [[nodiscard]] bool is_in(AgentState state) {
+    return shard_.shard().standing(kUsualAgent).state == state;
+  }
+};
+
+TEST_F(SlowRemovalTest, WhoComesMeanwhileWaitsAndMeetsANewAgent) {
+  make_and_evict();
+  syncs_.hold();
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  const auto client = shard_.connect();
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_TRUE(is_in(AgentState::kCondemned));
+  EXPECT_TRUE(client.sight->empty());
+  EXPECT_FALSE(answer->end);
+
+  syncs_.let_go();
+  EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(client.sight->front(), "handshake counter/a -") << "nothing is left of its state";
+  EXPECT_FALSE(found_state_);
+  EXPECT_TRUE(has_file()) << "of the new one";
+}
+
+TEST_F(SlowRemovalTest, WhoWaitsIsToldIfTheFilesCannotGoAndWaitsForTheNextAttempt) {
+  make_and_evict();
+  const std::string obstacle = shard_.data().agent_path(kUsualAgent).string() + "-journal";
+  std::filesystem::create_directory(obstacle);
+  syncs_.hold();
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  const auto client = shard_.connect();
+  const auto waits = shard_.request("GET");
+  syncs_.let_go();
+  EXPECT_TRUE(shard_.loop.settle_until([&] { return waits->end.has_value(); }));
+  const std::string why = "the agent is being destroyed; try again later";
+  EXPECT_EQ(waits->end, "error unavailable: " + why);
+  EXPECT_EQ(client.sight->back(), "close 1013 " + why);
+  const auto refused = shard_.request("GET");
+  EXPECT_EQ(refused->end, "error unavailable: " + why) << "no attempt is under way";
+
+  std::filesystem::remove(obstacle);
+  syncs_.hold();
+  shard_.loop.advance(std::chrono::minutes(1));
+  const auto answer = shard_.request("GET");
+  EXPECT_FALSE(answer->end);
+  syncs_.let_go();
+  EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_FALSE(found_state_);
+}
+
+TEST_F(SlowRemovalTest, AStopOfTheServerTellsWhoWaits) {
+  make_and_evict();
+  syncs_.hold();
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  const auto answer = shard_.request("GET");
+  shard_.shard().stop(SteadyTime::max(), [] {});
+  EXPECT_EQ(answer->end, "error closing: the server is shutting down");
+  syncs_.let_go();
+  shard_.restart();
+  EXPECT_FALSE(is_recorded());
 }
 
 }  // namespace
