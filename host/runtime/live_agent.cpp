@@ -61,7 +61,7 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                 database_options(*class_, settings, kept_, services)),
       work_(database_, owner.key(), services.loop().clock(), services.random(), settings,
             services.durable_events(), stops_at_commit_),
-      known_wake_(services.alarms().known(owner.key())),
+      wake_keeper_(services.alarms(), services.logger(), owner.key()),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get()),
       clients_(owner, services, outbox_),
@@ -323,7 +323,7 @@ bool LiveAgent::is_crowded() const {
 bool LiveAgent::dirty() const {
   // What a nearer wake is about must not leave before it either, though it may be about no row.
   return database_.dirty() || directory_dirty_ ||
-         (gate_ != nullptr && wake().earlier_than(known_wake_));
+         (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
 }
 
 void LiveAgent::commit() {
@@ -333,10 +333,7 @@ void LiveAgent::commit() {
     recorded_ = true;
   }
   directory_dirty_ = false;
-  // The wake index errs to the safe side: it hears of a nearer wake before the rows that need it
-  // are committed, and of a later one after.
-  if (wake().earlier_than(known_wake_)) {
-    persist_wake(durable::either(wake(), known_wake_));
+  if (wake_keeper_.before_commit(wake())) {
     if (gate_ != nullptr) gate_->directory_written();
     stop_point("commit.index_written");
   }
@@ -345,7 +342,7 @@ void LiveAgent::commit() {
   figures_.commits.add();
   stops_at_commit_.committed();
   note_kept(storage::Kept::kInThisBoot);
-  if (gate_ == nullptr) settle_wake();  // else all_durable() does
+  if (gate_ == nullptr) wake_keeper_.after_commit(wake());  // else all_durable() does
 }
 
 void LiveAgent::note_kept(storage::Kept kept) {
@@ -356,23 +353,8 @@ void LiveAgent::note_kept(storage::Kept kept) {
 
 void LiveAgent::all_durable() {
   note_kept(storage::Kept::kOnDevice);
-  if (!dirty()) settle_wake();
+  if (!dirty()) wake_keeper_.after_commit(wake());
   owner_.after_turn();
-}
-
-// The index hears of a later wake once the rows that allow it are as durable as the class asks.
-void LiveAgent::settle_wake() {
-  if (wake() != known_wake_) {
-    stop_point("commit.index_late");
-    try {
-      persist_wake(wake());
-    } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
-      services_.logger().write_limited(LogLevel::kWarn, "agent.wake_not_cleared", {class_->name()},
-                                       {{"class", class_->name()},
-                                        {"agent", owner_.key().name},
-                                        {"error", std::string_view(failure.what())}});
-    }
-  }
 }
 
 void LiveAgent::leave() {
@@ -386,9 +368,9 @@ void LiveAgent::leave() {
     } else {
       schedule_flush();
     }
-  } else if (!broken_ && !awaits_durability() && wake() != known_wake_) {
+  } else if (!broken_ && !awaits_durability()) {
     try {
-      persist_wake(wake());                  // a keep-alive reference alone writes nothing else
+      wake_keeper_.keep(wake());             // a keep-alive reference alone writes nothing else
     } catch (const StorageError& failure) {  // agent boundary
       storage_failed(failure.what());
     }

@@ -15,6 +15,7 @@
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
+#include "runtime/wake_keeper.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/kept.hpp"
 
@@ -254,8 +255,6 @@ class LiveAgent final : public extensions::AgentContext,
   void deliver_start();
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
-  void persist_wake(const durable::Wake& wake);
-  void settle_wake();
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
@@ -301,7 +300,7 @@ class LiveAgent final : public extensions::AgentContext,
   bool kept_at_end_ = false;
   storage::AgentDatabase database_;
   extensions::DurableWork work_;
-  durable::Wake known_wake_;  // as the wake index has it
+  WakeKeeper wake_keeper_;
   StopPointsAtCommit stops_at_commit_;
   std::unique_ptr<DurabilityGate> gate_;  // null: durability `process`
   Outbox outbox_;

@@ -1,4 +1,4 @@
-// When a live agent must be awake, and what the wake index knows of it.
+// When a live agent must be awake, and what it finds of its durable work.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -8,11 +8,6 @@ durable::Wake LiveAgent::wake() const {
   durable::Wake wake = work_.wake();
   wake.working = wake.working || extensions().keeps_alive();
   return wake;
-}
-
-void LiveAgent::persist_wake(const durable::Wake& wake) {
-  services_.alarms().set_wake(owner_.key(), wake);
-  known_wake_ = wake;
 }
 
 void LiveAgent::commit_now() {

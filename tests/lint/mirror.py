@@ -67,7 +67,6 @@ TESTED_ELSEWHERE = {
     "runtime/agent_slot_work": "tests/runtime/live_agent_work_test.cpp",
     "runtime/database_threads": "tests/runtime/live_agent_checkpoint_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",
-    "runtime/destructions": "tests/runtime/destroy_test.cpp",
     "runtime/live_agent_effects": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_host": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_interrupted": "tests/runtime/agent_slot_interrupted_test.cpp",

@@ -10,6 +10,7 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -160,13 +161,21 @@ TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
 
 // ---- the walk -----------------------------------------------------------------------------------
 
+// What a walk needs beside the state.
+enum class Ground : std::uint8_t {
+  kUsual,
+  kFull,  // there is room for no other agent
+  kWork,  // the agent has a callback that is due in two seconds
+};
+
 // An agent "a" that is brought into a state, and then meets one thing. A client is connected to it.
 class Walk {
  public:
-  explicit Walk(AgentState state)
+  explicit Walk(AgentState state, Ground ground = Ground::kUsual)
       : shard_({}, {}, &syncs_, state == AgentState::kCondemned ? 1 : 0) {
     RuntimeLimits limits;
-    limits.max_live_agents = state == AgentState::kAwaitingRoom ? 1 : 10;
+    const bool is_full = state == AgentState::kAwaitingRoom || ground == Ground::kFull;
+    limits.max_live_agents = is_full ? 1 : 10;
     ClassSettings settings;
     settings.evict_grace = seconds(10);
     settings.idle_timeout = seconds(5);
@@ -174,10 +183,24 @@ class Walk {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStart && start_fails_)
         return host.complete(event.call, Error{Errc::kPlugin, "no"});
+      if (event.kind == EventKind::kRequest && event.name == "evict") EXPECT_TRUE(host.evict());
+      if (event.kind == EventKind::kRequest && event.name == "destroy") EXPECT_TRUE(host.destroy());
+      if (event.kind == EventKind::kRequest && event.name == "break")
+        host.storage_failed("the disk is gone");
+      if (event.kind == EventKind::kRequest && event.name == "plan") plan(host);
+      if (event.call != 0 && event.kind == held_) held_call_ = event.call;
       if (event.call == 0 || event.kind == held_) return {};
       return host.complete(event.call, std::string_view());
     };
+    shard_.script.on_create = [this](HostCalls&) -> Result<void> {
+      if (std::exchange(loses_descriptors_, false)) throw OutOfDescriptors("taken");
+      return {};
+    };
+    shard_.script.on_result = [this](HostCalls& host, const OperationResult&) {
+      EXPECT_TRUE(host.complete(std::exchange(held_call_, 0), held_outcome_));
+    };
     served_ = shard_.runtime().classes().find("counter");
+    if (ground == Ground::kWork) have_work();
     bring_into(state);
   }
   // Whatever it was: everybody was told once, and nothing is left.
@@ -194,7 +217,19 @@ class Walk {
   [[nodiscard]] Shard& shard() { return shard_.shard(); }
   [[nodiscard]] ClassRegistry& classes() { return shard_.runtime().classes(); }
   [[nodiscard]] const std::shared_ptr<const ServedClass>& served() const { return served_; }
-  void ask() { answers_.push_back(shard_.request("GET")); }
+  void ask(const std::string& what = "GET", const std::string& name = "a") {
+    answers_.push_back(shard_.request(what, "", name));
+  }
+  // The START or EVICT that was brought into progress, of "a" or of the one that it waits for.
+  void complete_held(const Result<std::string_view>& outcome) {
+    if (held_call_ == 0) return;
+    held_ = {};
+    held_outcome_ = outcome;
+    shard_.runtime().post(shard_.script.host->handle(), 1);
+  }
+  void lose_descriptors() { loses_descriptors_ = true; }
+  [[nodiscard]] ConnectionId client() const { return client_; }
+  void connect() { client_ = shard_.connect().id; }
   void replace_version() {
     classes().put(std::make_shared<const ServedClass>(
         ServedClass{"counter", served_->agent_class, served_->settings}));
@@ -220,13 +255,13 @@ class Walk {
         settle();
         held_ = EventKind::kEvict;
         shard().evict({"Counter", "b"});
-        shard_.connect();
+        connect();
         break;
       }
       case AgentState::kAwaitingVersion: {
         served_->starts->undecided_until = shard_.loop.clock().steady_now() + seconds(60);
         start_fails_ = true;
-        shard_.connect();
+        connect();
         settle();
         start_fails_ = false;
         break;
@@ -242,7 +277,7 @@ class Walk {
       }
       case AgentState::kWaking: {
         held_ = EventKind::kStart;
-        shard_.connect();
+        connect();
         settle();
         break;
       }
@@ -263,12 +298,29 @@ class Walk {
     ASSERT_EQ(this->state(), state);
   }
   void be_live() {
-    shard_.connect();
+    connect();
     settle();
+  }
+  void have_work() {
+    ask("plan");
+    settle();
+    shard().evict(kUsualAgent);
+    shard_.loop.settle_until([this] { return state() == AgentState::kCold; });
+  }
+  static void plan(HostCalls& host) {
+    durable::ScheduleRequest request;
+    request.type = durable::ScheduleType::kDelay;
+    request.callback = "tick";
+    request.when_ms = 2'000;
+    EXPECT_TRUE(host.create_schedule(request));
   }
 
   std::optional<EventKind> held_;  // events of this kind are not completed
   bool start_fails_ = false;
+  bool loses_descriptors_ = false;  // the next instance finds none
+  CallId held_call_ = 0;
+  Result<std::string_view> held_outcome_ = std::string_view();
+  ConnectionId client_ = 0;
   std::vector<std::shared_ptr<Answer>> answers_;
   std::shared_ptr<const ServedClass> served_;
   hearth::testing::FakeSyncCalls syncs_;
@@ -281,6 +333,7 @@ struct Meeting {
   const char* what;
   std::function<void(Walk&)> act;
   std::array<AgentState, kAgentStates> then;
+  Ground ground = Ground::kUsual;
 };
 
 std::ostream& operator<<(std::ostream& out, const Meeting& meeting) {
@@ -297,6 +350,45 @@ std::vector<Meeting> meetings() {
       {"a request",
        [](Walk& walk) { walk.ask(); },
        {kLive, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kLive}},
+      {"START or EVICT that completes",
+       [](Walk& walk) { walk.complete_held(std::string_view()); },
+       {kCold, kLive, kAwaitingVersion, kCondemned, kLive, kLive, kCold, kCold}},
+      {"START or EVICT that fails",
+       [](Walk& walk) { walk.complete_held(Error{Errc::kPlugin, "no"}); },
+       {kCold, kLive, kAwaitingVersion, kCondemned, kCold, kLive, kCold, kCold}},
+      {"a client that comes",
+       [](Walk& walk) { walk.connect(); },
+       {kLive, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kLive}},
+      {"a client that leaves",
+       [](Walk& walk) { walk.shard().disconnected(walk.client(), 1001, "", true); },
+       {kLive, kAwaitingRoom, kCold, kCondemned, kWaking, kLive, kLeaving, kLive}},
+      {"a frame",
+       [](Walk& walk) { walk.shard().message(walk.client(), "hi", FrameKind::kText); },
+       {kLive, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kLive}},
+      {"an alarm",
+       [](Walk& walk) { walk.let_pass(seconds(3)); },
+       {kLive, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kLive},
+       Ground::kWork},
+      {"another agent that needs its room",
+       [](Walk& walk) { walk.ask("GET", "c"); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold},
+       Ground::kFull},
+      {"descriptors that are lost as it wakes, and a request",
+       [](Walk& walk) {
+         walk.lose_descriptors();
+         walk.ask();
+       },
+       {kAwaitingRoom, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving,
+        kAwaitingRoom}},
+      {"a request in which it evicts itself",
+       [](Walk& walk) { walk.ask("evict"); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
+      {"a request in which it destroys itself",
+       [](Walk& walk) { walk.ask("destroy"); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
+      {"a request in which its storage breaks",
+       [](Walk& walk) { walk.ask("break"); },
+       {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"an eviction",
        [](Walk& walk) { walk.shard().evict(kUsualAgent); },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
@@ -375,7 +467,7 @@ class AgentWalkTest : public ::testing::TestWithParam<Meeting> {};
 
 TEST_P(AgentWalkTest, InEachStateAnAgentGoesOnAsTheTableSays) {
   for (std::size_t i = 0; i < kAgentStates; ++i) {
-    Walk walk(kEveryState.at(i));
+    Walk walk(kEveryState.at(i), GetParam().ground);
     GetParam().act(walk);
     walk.settle();
     EXPECT_EQ(to_string(walk.state()), to_string(GetParam().then.at(i)))

@@ -1,0 +1,38 @@
+#include "runtime/wake_keeper.hpp"
+
+#include "base/error.hpp"
+#include "base/stop_point.hpp"
+
+#include <string_view>
+
+namespace hearth::runtime {
+
+bool WakeKeeper::before_commit(const durable::Wake& wake) {
+  if (!is_late_for(wake)) return false;
+  tell(durable::either(wake, known_));
+  return true;
+}
+
+void WakeKeeper::after_commit(const durable::Wake& wake) {
+  if (wake == known_) return;
+  stop_point("commit.index_late");
+  try {
+    tell(wake);
+  } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
+    logger_.write_limited(LogLevel::kWarn, "agent.wake_not_cleared", {key_.agent_class},
+                          {{"class", key_.agent_class},
+                           {"agent", key_.name},
+                           {"error", std::string_view(failure.what())}});
+  }
+}
+
+void WakeKeeper::keep(const durable::Wake& wake) {
+  if (wake != known_) tell(wake);
+}
+
+void WakeKeeper::tell(const durable::Wake& wake) {
+  alarms_.set_wake(key_, wake);
+  known_ = wake;
+}
+
+}  // namespace hearth::runtime
