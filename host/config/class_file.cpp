@@ -89,7 +89,7 @@ Settings<ClassSettings> make_class_settings() {
            {1U << 10U, 16U << 20U}, "one SQL statement"),
       count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
             "variables of one SQL statement"),
-      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::max_step_time),
+      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
                {milliseconds(10), minutes(10)},
                "one SQL statement; looked at between its instructions. A function is one "
                "instruction, and each takes time in proportion to its arguments: `LIKE` and "

@@ -74,7 +74,7 @@ options:
   EXPECT_EQ(config.queue.max_payload_bytes, 4096U);
   EXPECT_EQ(config.sql.max_sql_bytes, 5120U);
   EXPECT_EQ(config.sql.max_variables, 6);
-  EXPECT_EQ(config.sql.max_step_time, seconds(7));
+  EXPECT_EQ(config.sql.sql_time, seconds(7));
   EXPECT_EQ(config.max_events, 8U);
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4);
@@ -172,7 +172,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.queue.max_payload_bytes, 2U << 20U);
   EXPECT_EQ(config.sql.max_sql_bytes, 256U << 10U);
   EXPECT_EQ(config.sql.max_variables, 1000);
-  EXPECT_EQ(config.sql.max_step_time, seconds(5));
+  EXPECT_EQ(config.sql.sql_time, seconds(5));
   EXPECT_EQ(config.max_events, 1000U);
   EXPECT_EQ(config.managed.keep_completed, hours(24));
   EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));

@@ -41,7 +41,7 @@ struct ReloadSettings {
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
   // How long a version must have run, once all agents have moved to it, until there is no way back
-  // from a crash (TrialJournal::prove).
+  // from a crash (VersionLedger::prove).
   std::chrono::milliseconds probation{60'000};
   // What the class files say; from now on it is the reloader's thread's.
   ClassConfiguration* configuration = nullptr;
