@@ -35,11 +35,19 @@ struct RefusedFile {
   std::string reason;
 };
 
+// Settings of a class that are not proven.
+struct UnprovenSettings {
+  std::string agent_class;  // as URLs spell it
+  std::string state;        // "on_trial" or "taken_back"
+  std::string reason;       // why they were taken back
+};
+
 struct PluginList {
   std::vector<PluginVersion> versions;  // oldest first
   std::vector<RefusedFile> refused;
   std::vector<std::string> moving =
       {};  // classes whose agents are on their way to another version, or to other settings
+  std::vector<UnprovenSettings> settings = {};
 };
 
 // What came of one file when the directories were looked at.

@@ -106,6 +106,12 @@ Json to_json(const ReloadedFile& file) {
   return json;
 }
 
+Json to_json(const UnprovenSettings& settings) {
+  return {{"class", settings.agent_class},
+          {"state", settings.state},
+          {"reason", text_or_null(settings.reason)}};
+}
+
 Json to_json(const QuarantinedView& view) {
   return {{"class", view.agent_class}, {"library", view.library}, {"sha256", view.sha256},
           {"reason", view.reason},     {"call", view.call},       {"since_ms", view.since_ms}};
@@ -148,7 +154,8 @@ Json current_versions(const PluginList& list) {
   }
   return {{"plugins", std::move(plugins)},
           {"refused", all_to_json(list.refused)},
-          {"moving", list.moving}};
+          {"moving", list.moving},
+          {"settings", all_to_json(list.settings)}};
 }
 
 Json page_to_json(const AgentPage& page) {

@@ -93,6 +93,9 @@ std::string plugins_text(const Json& answer) {
   }
   std::string text = versions.empty() ? "no library is served\n" : table.text();
   for (const Json& each : list_in(answer, "refused")) text += refused_file(each);
+  for (const Json& each : list_in(answer, "settings"))
+    text += "settings of " + escaped(text_in(each, "class")) + ": " +
+            escaped(text_in(each, "state")) + "\n";
   return text;
 }
 

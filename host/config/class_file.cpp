@@ -18,6 +18,8 @@ using std::chrono::seconds;
 
 using runtime::ClassSettings;
 
+constexpr std::string_view kAliases = "aliases";
+
 // An object; null stands for an empty one. An error does not show the value, which may be secret.
 void read_options(const Reading& in, std::string& out) {
   const YamlNode* const node = in.reader.find(in.key);
@@ -66,7 +68,7 @@ Settings<ClassSettings> make_class_settings() {
   using runtime::Durability;
   using storage::PluginSqlLimits;
   return {
-      texts("aliases", at(&Class::aliases),
+      texts(std::string(kAliases), at(&Class::aliases),
             "URL segments such as [\"my-chat\"] (lower-case letters, digits and -)", is_class_alias,
             "further URL segments of the class: clients reach the same agents at "
             "`/agents/SEGMENT/NAME`, see [below](#aliases)"),
@@ -87,7 +89,7 @@ Settings<ClassSettings> make_class_settings() {
            {1U << 10U, 16U << 20U}, "one SQL statement"),
       count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
             "variables of one SQL statement"),
-      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::max_step_time),
+      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
                {milliseconds(10), minutes(10)},
                "one SQL statement; looked at between its instructions. A function is one "
                "instruction, and each takes time in proportion to its arguments: `LIKE` and "
@@ -183,6 +185,34 @@ std::string class_reference() {
 
 std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConfig& after) {
   return changed_settings(class_settings(), before.settings, after.settings);
+}
+
+std::string settings_text(const ClassSettings& settings) {
+  Json text = Json::object();
+  const ClassSettings defaults;
+  for (const Setting<ClassSettings>& setting : class_settings()) {
+    Json value = setting.value(settings);
+    if (setting.path == kAliases || dump_json(value) == dump_json(setting.value(defaults)))
+      continue;
+    const SplitPath split = split_path(setting.path);
+    Json& section =
+        split.section.empty() ? text : text[split.section.substr(0, split.section.size() - 1)];
+    section[split.key] = std::move(value);
+  }
+  return dump_json(text);
+}
+
+Result<ClassSettings> read_settings_text(std::string_view text) {
+  Report report{std::string()};
+  ClassSettings settings;
+  if (const auto root = parse_yaml(text, report)) {
+    MappingReader reader(*root, "", report);
+    Sources unused;
+    read_settings(class_settings(), reader, {}, report, settings, unused);
+    reader.finish();
+  }
+  if (report.empty()) return settings;
+  return Error{Errc::kInvalidArgument, report.take().front().message};
 }
 
 Position alias_at(const ClassConfig& config, std::string_view alias) {

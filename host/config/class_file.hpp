@@ -1,6 +1,7 @@
 #pragma once
 // config/classes/*.yaml: which keys they have and what their values may be.
 
+#include "base/error.hpp"
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
 #include "config/setting.hpp"
@@ -33,6 +34,14 @@ struct ClassFile {
 // options the topmost ones. Which file the values are from is no difference.
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
+
+// The values that differ from the defaults, without the aliases, on one line: settings with equal
+// texts are the same to an agent. Options stand there as they are, and may be secret.
+[[nodiscard]] std::string settings_text(const runtime::ClassSettings& settings);
+
+// The settings of such a text.
+//   Failure   kInvalidArgument: it is no such text, or one of a version with other settings.
+[[nodiscard]] Result<runtime::ClassSettings> read_settings_text(std::string_view text);
 
 // Where an alias of the class stands in its file, and what is wrong with one that leads to a class
 // already.

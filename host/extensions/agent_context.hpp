@@ -72,8 +72,8 @@ class StateWatchers {
 
 // Where an agent is in its life.
 enum class AgentPhase {
-  kStarting,  // until START has succeeded
-  kMigrating,  // its data are being brought to another schema: nothing is committed before it is over
+  kStarting,   // until START has succeeded
+  kMigrating,  // its data are brought to another schema; nothing is committed before the end
   kRunning,
   kClosing,  // its instance is being destroyed
 };

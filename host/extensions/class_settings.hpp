@@ -1,7 +1,8 @@
 #pragma once
 // What the operator may set for one class of agents.
 //
-// The defaults are those of configuration files (config/class_file.cpp has a row for each).
+// The defaults are those of configuration files: config/class_file.cpp has a row for each setting
+// that a file can change.
 
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"

@@ -53,18 +53,23 @@ class SeededRandom final : public Random {
 };
 
 // What agents and their libraries write, as lines "info text"; and nothing of the host's own.
-// Threads  All; lines() only while no other one writes.
+// Threads  All; lines() is for the thread of the test, and holds until that calls it again.
 class Lines final : public Logger {
  public:
   using Logger::write;
   [[nodiscard]] bool enabled(LogLevel) const override { return true; }
   void write(LogLevel level, std::string_view event, std::span<const LogField> fields) override;
   void add(LogLevel level, std::string_view text);
-  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  [[nodiscard]] const std::vector<std::string>& lines() const {
+    const MutexLock lock(mutex_);
+    read_ = lines_;
+    return read_;
+  }
 
  private:
-  Mutex mutex_;
-  std::vector<std::string> lines_;  // written under the mutex
+  mutable Mutex mutex_;
+  std::vector<std::string> lines_ GUARDED_BY(mutex_);
+  mutable std::vector<std::string> read_;  // by the last lines(): the thread of the test alone
 };
 
 class LiveInstance;

@@ -1,7 +1,9 @@
 #pragma once
 // What the operator may set: for every shard, and (extensions/class_settings.hpp) for one class.
 //
-// The defaults are those of configuration files (config/server_file.cpp has a row for each).
+// The defaults are those of configuration files: config/server_file.cpp has a row for each limit,
+// but for max_waiting_bytes, max_operations, max_answer_bytes, max_recovering and max_waking: no
+// file can change those.
 
 #include "extensions/call_rules.hpp"
 #include "extensions/class_settings.hpp"

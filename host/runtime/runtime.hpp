@@ -71,7 +71,6 @@ class Runtime final : public extensions::AgentDirectory {
   // On which everything that is held for clients is entered, the network's part too. Any thread.
   [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
   // How well agents share the wait for the device. Any thread.
-  [[nodiscard]] storage::SyncService::Counts sync_counts() const { return sync_.counts(); }
 
   // ---- another version of a class: see Shard. Any thread, while the loops run. Each shard does it
   // when it comes to it; nobody waits ---- When all have answered, and something else serves the

@@ -119,6 +119,21 @@ std::string word(const plugins::GenerationInfo& version, const plugins::VersionL
   return place && place->on_trial == version.sha256 ? "on_trial" : "current";
 }
 
+// The ledger's words for settings.
+std::vector<api::UnprovenSettings> unproven(const std::vector<plugins::SettingsFacts>& facts) {
+  std::vector<api::UnprovenSettings> list;
+  for (const plugins::SettingsFacts& each : facts) {
+    if (!each.on_trial.empty())
+      list.push_back({.agent_class = each.agent_class, .state = "on_trial", .reason = {}});
+    if (each.taken_back) {
+      list.push_back({.agent_class = each.agent_class,
+                      .state = "taken_back",
+                      .reason = each.taken_back->reason});
+    }
+  }
+  return list;
+}
+
 void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing) {
   view.state = word(standing.state);
   view.connections = standing.connections;
@@ -193,6 +208,7 @@ Result<api::PluginList> AdminDesk::list_plugins() {
                              .pinned_because = each.pinned_because,
                              .classes = each.classes});
   }
+  list.settings = unproven(ledger_.facts().settings);
   const MutexLock lock(mutex_);
   if (reloader_ == nullptr) return list;
   for (const plugins::Refusal& each : reloader_->refusals())

@@ -63,10 +63,7 @@ std::string how_to_listen(const Error& error) {
 // Fields in the order in which they are made; each stands on those before it and is destroyed
 // before them.
 struct Server::Parts {
-  Parts(config::Config given, Logger& log)
-      : config(std::move(given)),
-        configuration(config.server.classes, config.classes),
-        logger(log) {}
+  Parts(config::Config given, Logger& log) : config(std::move(given)), logger(log) {}
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
@@ -95,7 +92,6 @@ struct Server::Parts {
   void unload_plugins();
 
   const config::Config config;
-  plugins::ClassConfiguration configuration;  // the reloader's, once there is one
   Logger& logger;
   SystemClock clock;
   SystemRandom random;
@@ -104,6 +100,8 @@ struct Server::Parts {
   std::unique_ptr<storage::DataDirectory> data;
   std::unique_ptr<plugins::VersionLedger> ledger;
   std::unique_ptr<Containment> containment;
+  // The reloader's, once there is one. After what has counted the last crash.
+  std::unique_ptr<plugins::ClassConfiguration> configuration;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
@@ -159,6 +157,8 @@ Result<void> Server::Parts::open_data() {
   }
   open_ledger();
   containment = std::make_unique<Containment>(data->path(), *ledger, logger);
+  configuration =
+      std::make_unique<plugins::ClassConfiguration>(config.server.classes, config.classes, *ledger);
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(
@@ -236,7 +236,7 @@ void Server::Parts::expect_classes() {
     runtime->classes().expect(protocol::kebab_case(name));
   for (const auto& [name, settings] : config.classes)
     runtime->classes().expect(protocol::kebab_case(name));
-  runtime->classes().set_aliases(configuration.aliases());
+  runtime->classes().set_aliases(configuration->aliases());
 }
 
 Result<void> Server::Parts::load_plugins() {
@@ -284,7 +284,7 @@ runtime::ServedClass Server::Parts::describe(
               " is in quarantine: its code ended the server";
   return {.segment = protocol::kebab_case(agent_class->name()),
           .agent_class = agent_class,
-          .settings = configuration.of(agent_class->name())->settings,
+          .settings = configuration->of(agent_class->name())->settings,
           .refusal = std::move(refusal)};
 }
 
@@ -308,7 +308,7 @@ void Server::Parts::watch_plugins() {
   settings.rollout.max_failed_percent = reload.max_failed_percent;
   settings.rollout.trial_time = reload.trial_time;
   settings.probation = reload.probation;
-  settings.configuration = &configuration;
+  settings.configuration = configuration.get();
   settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
   reloader = std::make_unique<plugins::PluginReloader>(
       std::exchange(loaded, {}), *plugins, *runtime, clock, logger, metrics, std::move(settings));
@@ -316,7 +316,7 @@ void Server::Parts::watch_plugins() {
 }
 
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
-  const std::string file = configuration.of(agent_class->name())->file;
+  const std::string file = configuration->of(agent_class->name())->file;
   used_settings.insert(file);
   const runtime::ServedClass served = describe(agent_class);
   const bool added = runtime->classes().add(served);
@@ -334,7 +334,7 @@ void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>
                {{"class", agent_class->name()},
                 {"version", agent_class->version()},
                 {"library", agent_class->origin()},
-                {"path", configuration.paths(served.segment)},
+                {"path", configuration->paths(served.segment)},
                 {"settings", file.empty() ? "defaults" : file}});
 }
 

@@ -107,7 +107,7 @@ class PluginSql::PluginScope {
   explicit PluginScope(PluginSql& sql) : sql_(sql) {
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
-    sql.deadline_ = sql.clock_.steady_now() + sql.limits_.max_step_time;
+    sql.deadline_ = sql.clock_.steady_now() + sql.limits_.sql_time;
     sql.authorizer_->enter();
   }
   ~PluginScope() {
@@ -179,7 +179,7 @@ Error PluginSql::to_error(int code) {
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
   if ((code & 0xff) == SQLITE_INTERRUPT) {
     return Error{Errc::kTimeout, "the statement ran for more than " +
-                                     std::to_string(limits_.max_step_time.count()) + " ms"};
+                                     std::to_string(limits_.sql_time.count()) + " ms"};
   }
   return Error{errc_of(code), sqlite3_errmsg(connection_)};
 }

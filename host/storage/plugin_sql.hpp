@@ -39,7 +39,7 @@ struct PluginSqlLimits {
   int max_variables = 1'000;                // ?N in one statement
   std::size_t max_value_bytes = std::size_t{2} << 20;  // of one text or blob, and of one row
   int max_expression_depth = 100;                      // SQLite's parser recurses
-  std::chrono::milliseconds max_step_time{5'000};      // of one step(); it holds up the whole shard
+  std::chrono::milliseconds sql_time{5'000};           // of one step(); it holds up the whole shard
   std::size_t max_open_handles = 64;                   // prepared and not finalized
   std::size_t cached_statements = 16;                  // finalized, kept for the next prepare()
   std::int64_t max_database_bytes = 0;  // past it growing statements fail; 0: no bound
@@ -57,7 +57,7 @@ struct PluginSqlLimits {
 //          kForbidden        what the authorizer refuses, with the reason
 //          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has
 //                            given its largest rowid
-//          kTimeout          max_step_time
+//          kTimeout          sql_time
 //          kConflict         a constraint; a table locked by an open cursor of the plugin itself
 //          kCancelled        step() on a cursor whose turn has ended, see end_turn()
 //          StorageError is thrown for I/O, corruption and a full disk: the agent is to be evicted.
@@ -144,8 +144,6 @@ class PluginSql {
     return database_.dirty() && !savepoints_.empty() &&
            savepoints_.back().transaction == database_.transactions();
   }
-
-  [[nodiscard]] std::size_t open_handles() const noexcept { return open_.size(); }
 
  private:
   struct Finalize {

@@ -155,11 +155,15 @@ TEST_F(AdminApiTest, ListsTheCurrentVersionsAndWhatIsRefused) {
   current.state = "current";
   current.classes = {"A", "B"};
   actions_.list = {.versions = {old, current},
-                   .refused = {{.file = "/p/b.so", .rule = "E6", .reason = "no"}}};
+                   .refused = {{.file = "/p/b.so", .rule = "E6", .reason = "no"}},
+                   .settings = {{.agent_class = "a", .state = "on_trial", .reason = {}},
+                                {.agent_class = "b", .state = "taken_back", .reason = "no"}}};
   EXPECT_EQ(as_admin("GET", "/admin/plugins").body,
             R"({"moving":[],"plugins":[{"classes":["A","B"],"file":"/p/a.so","generation":2,)"
             R"("pinned_because":null,"plugin":"a","sha256":"00ff","state":"current",)"
-            R"("version":"2.0.0"}],"refused":[{"file":"/p/b.so","reason":"no","rule":"E6"}]})");
+            R"("version":"2.0.0"}],"refused":[{"file":"/p/b.so","reason":"no","rule":"E6"}],)"
+            R"("settings":[{"class":"a","reason":null,"state":"on_trial"},)"
+            R"({"class":"b","reason":"no","state":"taken_back"}]})");
   const std::string all = as_admin("GET", "/admin/generations").body;
   EXPECT_TRUE(all.starts_with(R"({"generations":[{)")) << all;
   EXPECT_NE(all.find(R"("generation":1,"pinned_because":"a thread")"), std::string::npos) << all;

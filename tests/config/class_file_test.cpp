@@ -74,7 +74,7 @@ options:
   EXPECT_EQ(config.queue.max_payload_bytes, 4096U);
   EXPECT_EQ(config.sql.max_sql_bytes, 5120U);
   EXPECT_EQ(config.sql.max_variables, 6);
-  EXPECT_EQ(config.sql.max_step_time, seconds(7));
+  EXPECT_EQ(config.sql.sql_time, seconds(7));
   EXPECT_EQ(config.max_events, 8U);
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4);
@@ -172,7 +172,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.queue.max_payload_bytes, 2U << 20U);
   EXPECT_EQ(config.sql.max_sql_bytes, 256U << 10U);
   EXPECT_EQ(config.sql.max_variables, 1000);
-  EXPECT_EQ(config.sql.max_step_time, seconds(5));
+  EXPECT_EQ(config.sql.sql_time, seconds(5));
   EXPECT_EQ(config.max_events, 1000U);
   EXPECT_EQ(config.managed.keep_completed, hours(24));
   EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));
@@ -279,6 +279,41 @@ TEST_F(ClassFileTest, NoMistakeRepeatsWhatStandsInOptions) {
     for (const char* secret : {"unter2", "9999", "fff", "98765"})
       EXPECT_EQ(mistake.find(secret), std::string::npos) << mistake;
   }
+}
+
+// ---- as a text ----------------------------------------------------------------------------------
+
+TEST_F(ClassFileTest, SettingsComeBackFromTheirText) {
+  for (const std::string text :
+       {"", "idle_timeout: 10s", "evict_grace: 0s\ndurability: power\nsend_identity: false",
+        "limits: {max_value: 4KiB, max_variables: 6, sql_time: 1234ms}\nkv: {max_total: 5KiB}",
+        "fibers: {keep_failed: 8h, max_recoveries: 0}\nschedules: {max_running: 3}",
+        R"(options: {a: 1, b: "1", c: -2.5e-7, d: [true, null, "", {e: "true"}], "f: g": 1e300})",
+        R"(options: {text: "a \" \\ \n \t \u0001 \u00e9 \U0001F600 # -"})"}) {
+    const ClassConfig config = class_c(text);
+    const auto read = read_settings_text(settings_text(config.settings));
+    ASSERT_TRUE(read) << text << ": " << read.error().message;
+    EXPECT_EQ(changed_keys(config, ClassConfig{.settings = *read, .file = {}, .sources = {}}),
+              std::vector<std::string>{})
+        << text;
+  }
+}
+
+TEST_F(ClassFileTest, TheTextIsThatOfTheValuesAlone) {
+  const auto text = [this](const std::string& file) {
+    return settings_text(class_c(file).settings);
+  };
+  EXPECT_EQ(text(""), "{}");
+  EXPECT_EQ(text("idle_timeout: 60s\naliases: [tally]"), "{}");
+  EXPECT_EQ(text("# a remark\nlimits: {max_sql: 2KiB}\nidle_timeout: 1s"),
+            text("idle_timeout: 1000ms\nlimits:\n  max_sql: 2048"));
+  EXPECT_NE(text("options: {a: 1}"), text("options: {a: 2}"));
+}
+
+TEST_F(ClassFileTest, ATextWithOtherSettingsThanThisVersionHasIsRefused) {
+  EXPECT_FALSE(read_settings_text(R"({"future": 1})"));
+  EXPECT_FALSE(read_settings_text(R"({"idle_timeout": "1 fortnight"})"));
+  EXPECT_FALSE(read_settings_text("["));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "plugins/generation": ["base", "telemetry", "json", "extensions", "runtime", "diagnosis", "plugins/admission"],
     "plugins/versions": ["base", "telemetry", "json", "config", "extensions", "runtime", "protocol", "diagnosis",
                          "plugins/admission", "plugins/generation"],
-    "plugins/check": ["base", "telemetry", "json", "storage", "extensions", "plugins/admission", "plugins/generation"],
+    "plugins/check": ["base", "telemetry", "json", "storage", "extensions", "plugins/admission"],
     "net": ["base", "telemetry"],
     "api": ["base", "telemetry", "json", "storage", "protocol", "net", "runtime"],
     "server": [*PLUGINS, "plugins/admission", "plugins/generation", "plugins/versions", "net", "api"],

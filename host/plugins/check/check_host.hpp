@@ -79,8 +79,7 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
   void inject(HostFault fault);
   // Calls that a fault could have hit, since inject().
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
-  [[nodiscard]] bool fault_came() const { return fault_came_; }
-  // The function that failed.
+  // The function that the fault has hit; empty: none yet.
   [[nodiscard]] const std::string& faulted() const { return faulted_; }
   void close() { closed_ = true; }  // deinit() has returned
   void blame(std::string what);
@@ -123,7 +122,6 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
   extensions::AgentHandle last_handle_ = 1000;
   HostFault fault_;
   std::uint64_t calls_ = 0;
-  bool fault_came_ = false;
   std::string faulted_;
   std::string failure_;
   std::atomic<bool> closed_ = false;

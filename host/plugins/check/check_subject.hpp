@@ -3,12 +3,12 @@
 // case is made here.
 
 #include "base/error.hpp"
+#include "plugins/admission/plugin_library.hpp"
 #include "plugins/admission/plugin_note.hpp"
 #include "plugins/check/check_agent.hpp"
 #include "plugins/check/check_host.hpp"
 #include "plugins/check/check_voice.hpp"
 #include "plugins/check/guarded_memory.hpp"
-#include "plugins/generation/plugin_library.hpp"
 
 #include <hearth/abi.h>
 #include <hearth/ext/offload.h>

@@ -4,9 +4,9 @@
 #include "base/forgive_leak.hpp"
 #include "diagnosis/call_records.hpp"
 #include "diagnosis/code_ranges.hpp"
+#include "plugins/admission/plugin_library.hpp"
 #include "plugins/generation/abi_class.hpp"
 #include "plugins/generation/class_methods.hpp"
-#include "plugins/generation/plugin_library.hpp"
 
 #include <optional>
 #include <utility>

@@ -1,5 +1,6 @@
 #include "plugins/versions/class_configuration.hpp"
 
+#include "base/sha256.hpp"
 #include "config/class_file.hpp"
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
@@ -31,25 +32,69 @@ config::Diagnostics taken_aliases(const config::ClassConfigs& files,
   return mistakes;
 }
 
+std::string hash_of(const ClassConfiguration::Settings& settings) {
+  return sha256_hex(config::settings_text(settings->settings));
+}
+
+// As the ledger keeps them. A text that does not say all is as good as none.
+SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
+  std::string text = config::settings_text(settings->settings);
+  std::string hash = sha256_hex(text);
+  const auto read = config::read_settings_text(text);
+  if (!read || config::settings_text(*read) != text || text.size() > kMaxSettingsText) text.clear();
+  return {.hash = std::move(hash), .file = settings->file, .text = std::move(text)};
+}
+
 }  // namespace
 
 ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
-                                       const config::ClassConfigs& read)
+                                       const config::ClassConfigs& read, VersionLedger& ledger)
     : directory_(std::move(directory)),
       defaults_(std::make_shared<const config::ClassConfig>()),
       must_exist_(is_a_directory(directory_)),
-      had_files_(!read.empty()) {
+      had_files_(!read.empty()),
+      ledger_(ledger) {
   for (const auto& [name, config] : read) {
     const std::string segment = protocol::kebab_case(name);
-    held_[segment] = {.name = name,
+    said_[segment] = {.name = name,
                       .settings = std::make_shared<const config::ClassConfig>(config)};
     use_aliases(segment, config.settings.aliases);
   }
+  held_ = said_;
+  for (const SettingsFacts& each : ledger_.facts().settings) {
+    const std::string& segment = each.agent_class;
+    (void)ledger_.note(SettingsMet{.agent_class = segment, .hash = hash_of(held(segment))});
+    const auto known = ledger_.find_settings(segment);
+    if (known && known->taken_back) go_back(segment, known->proven);
+  }
+}
+
+void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts::Proven& proven) {
+  const Settings said = held(segment);
+  auto before = config::read_settings_text(proven.text);
+  if (!before || proven.text.empty()) {
+    without_way_back_.push_back("the settings of " + segment +
+                                " before these are not kept, or cannot be read");
+    (void)ledger_.note(SettingsSettled{segment});
+    return;
+  }
+  before->aliases = said->settings.aliases;
+  held_[segment] = {.name = name_of(segment),
+                    .settings = std::make_shared<const config::ClassConfig>(config::ClassConfig{
+                        .settings = *std::move(before), .file = proven.file, .sources = {}})};
 }
 
 ClassConfiguration::Settings ClassConfiguration::held(const std::string& segment) const {
   const auto found = held_.find(segment);
   return found == held_.end() ? defaults_ : found->second.settings;
+}
+
+std::string ClassConfiguration::name_of(const std::string& segment) const {
+  for (const auto* const names : {&said_, &held_}) {
+    const auto found = names->find(segment);
+    if (found != names->end()) return found->second.name;
+  }
+  return segment;
 }
 
 ClassConfiguration::Settings ClassConfiguration::of(std::string_view class_name) const {
@@ -97,7 +142,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   had_files_ = !files->empty() || (had_files_ && !segment.empty());
   std::map<std::string, Held> next;
   for (const auto& [each, entry] : held_) next.try_emplace(each);
-  for (const auto& [each, entry] : bad_) next.try_emplace(each);
+  for (const auto& [each, entry] : said_) next.try_emplace(each);
   for (auto& [name, settings] : *files) {
     next[protocol::kebab_case(name)] = {
         .name = name, .settings = std::make_shared<const config::ClassConfig>(std::move(settings))};
@@ -115,21 +160,26 @@ void ClassConfiguration::consider(const std::string& segment, Held next, bool by
                                   Reading& reading) {
   const Settings now = held(segment);
   const Settings then = next.settings ? next.settings : defaults_;
-  const auto bad = bad_.find(segment);
-  std::string name = next.name;
-  if (name.empty()) name = bad != bad_.end() ? bad->second.name : held_.at(segment).name;
-  std::vector<std::string> keys = config::changed_keys(*now, *then);
-  if (keys.empty()) {
-    if (bad != bad_.end()) {
-      reading.segments.insert(segment);
-      bad_.erase(bad);
-    }
-    if (now->file == then->file) return;
+  std::string name = next.name.empty() ? name_of(segment) : next.name;
+  if (next.settings) {
+    said_[segment] = next;
   } else {
-    if (bad != bad_.end()) {
-      if (!by_person && config::changed_keys(*bad->second.settings, *then).empty()) return;
-      bad_.erase(bad);
+    said_.erase(segment);
+  }
+  std::vector<std::string> keys = config::changed_keys(*now, *then);
+  const auto known = ledger_.find_settings(segment);
+  if (known && known->taken_back) {
+    const std::string hash = hash_of(then);
+    if (!keys.empty() && !by_person && hash == known->taken_back->hash) return;
+    if (hash == hash_of(now)) {
+      (void)ledger_.note(SettingsSettled{segment});
+    } else {
+      (void)ledger_.note(SettingsAllowed{segment});
     }
+    reading.segments.insert(segment);
+  }
+  if (keys.empty() && now->file == then->file) return;
+  if (!keys.empty()) {
     reading.segments.insert(segment);
     reading.changes.push_back({.agent_class = std::move(name),
                                .file = next.settings || now->file.empty() ? then->file : now->file,
@@ -142,6 +192,23 @@ void ClassConfiguration::consider(const std::string& segment, Held next, bool by
   }
 }
 
+Result<void> ClassConfiguration::begin_trial(std::string_view class_name, const Settings& next,
+                                             const Settings& before) {
+  return ledger_.note(SettingsBegun{.agent_class = protocol::kebab_case(class_name),
+                                    .next = hash_of(next),
+                                    .served = kept(before)});
+}
+
+bool ClassConfiguration::is_on_trial(std::string_view class_name) const {
+  const auto known = ledger_.find_settings(protocol::kebab_case(class_name));
+  return known && !known->on_trial.empty();
+}
+
+Result<void> ClassConfiguration::prove(std::string_view class_name, const Settings& settings) {
+  return ledger_.note(
+      SettingsPassed{.agent_class = protocol::kebab_case(class_name), .settings = kept(settings)});
+}
+
 void ClassConfiguration::take_back(std::string_view class_name, const Settings& failed,
                                    const Settings& before, std::string reason) {
   const std::string segment = protocol::kebab_case(class_name);
@@ -149,25 +216,32 @@ void ClassConfiguration::take_back(std::string_view class_name, const Settings& 
   Held& entry = held_[segment];
   if (entry.name.empty()) entry.name = class_name;  // defaults
   entry.settings = before;
-  bad_[segment] = Bad{.name = entry.name,
-                      .settings = failed,
-                      .file = failed->file.empty() ? before->file : failed->file,
-                      .reason = std::move(reason)};
+  (void)ledger_.note(SettingsLost{.agent_class = segment,
+                                  .goes_on = kept(before),
+                                  .what = {.hash = hash_of(failed), .reason = std::move(reason)}});
 }
 
 bool ClassConfiguration::try_again(std::string_view class_name) {
-  const auto bad = bad_.find(protocol::kebab_case(class_name));
-  if (bad == bad_.end()) return false;
-  held_[bad->first].settings = std::move(bad->second.settings);
-  bad_.erase(bad);
+  const std::string segment = protocol::kebab_case(class_name);
+  const auto known = ledger_.find_settings(segment);
+  if (!known || !known->taken_back) return false;
+  (void)ledger_.note(SettingsAllowed{segment});
+  const auto said = said_.find(segment);
+  held_[segment] = {.name = name_of(segment),
+                    .settings = said == said_.end() ? defaults_ : said->second.settings};
   return true;
 }
 
 std::vector<ClassConfiguration::TakenBack> ClassConfiguration::taken_back() const {
   std::vector<TakenBack> list;
-  list.reserve(bad_.size());
-  for (const auto& [segment, bad] : bad_)
-    list.push_back({.agent_class = bad.name, .file = bad.file, .reason = bad.reason});
+  for (const SettingsFacts& each : ledger_.facts().settings) {
+    if (!each.taken_back) continue;
+    const auto said = said_.find(each.agent_class);
+    list.push_back(
+        {.agent_class = name_of(each.agent_class),
+         .file = said == said_.end() ? held(each.agent_class)->file : said->second.settings->file,
+         .reason = each.taken_back->reason});
+  }
   return list;
 }
 

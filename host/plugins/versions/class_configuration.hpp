@@ -3,6 +3,7 @@
 
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
+#include "plugins/versions/version_ledger.hpp"
 
 #include <filesystem>
 #include <map>
@@ -15,28 +16,32 @@
 namespace hearth::plugins {
 
 // What holds for each class, and what is different when the files are read anew. It serves nobody:
-// what it holds is brought to the agents by others, who tell it when that has failed.
+// what it holds is brought to the agents by others, who tell it when that has failed. What is known
+// about settings, it asks the ledger and tells the ledger.
 //
 // Promises
 //  P1 All or none  A mistake in any class file, or a directory that is gone, leaves what holds as
 //                  it is, for every class. So does one that has no class file any more (a volume
 //                  that is not mounted), unless a person asks.
 //  P2 Only changes A class gets another Settings object only when a value or the file of it has
-//  changed.
+//                  changed.
 //  P3 Not twice    Settings that were taken back do not hold again because something else has
-//                  changed: only when they are other ones, when try_again() is called, or when
-//                  read_again() is told to.
+//                  changed, or because the server starts again: only when they are other ones, when
+//                  try_again() is called, or when read_again() is told to.
 //  P4 Aliases      They are those that were read last, whatever is taken back: no agent can fail
 //                  because of one.
 //
 // Threads    One at a time. What it gives may be used on any.
+// Lifetime   The ledger outlives it.
 class ClassConfiguration {
  public:
   // Immutable; whoever uses it holds it.
   using Settings = std::shared_ptr<const config::ClassConfig>;
 
-  // `directory`: of class files. `read`: what they have said already.
-  ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read);
+  // `directory`: of class files. `read`: what they have said already. Of settings that the ledger
+  // knows as taken back those before hold.
+  ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read,
+                     VersionLedger& ledger);
 
   // What holds for a class: its file's values, or the defaults. Never null. A file may name its
   // class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
@@ -70,6 +75,15 @@ class ClassConfiguration {
   // Where clients find a class, for people: "/agents/chat-room, /agents/my-chat".
   [[nodiscard]] std::string paths(std::string_view segment) const;
 
+  // `next` is about to hold for agents in place of `before`: a process that `next` ends is followed
+  // by one that knows it.
+  //   Failure   The ledger could not write it down. It knows for as long as this process runs.
+  Result<void> begin_trial(std::string_view class_name, const Settings& next,
+                           const Settings& before);
+  [[nodiscard]] bool is_on_trial(std::string_view class_name) const;
+  // These have held long enough. Only if they are on trial.
+  Result<void> prove(std::string_view class_name, const Settings& settings);
+
   // Agents of the class failed with `failed`: `before` holds again, unless something else does
   // already.
   void take_back(std::string_view class_name, const Settings& failed, const Settings& before,
@@ -86,21 +100,22 @@ class ClassConfiguration {
   };
   [[nodiscard]] std::vector<TakenBack> taken_back() const;
 
+  // Why settings that were taken back hold since the start all the same, a sentence for each class.
+  [[nodiscard]] const std::vector<std::string>& without_way_back() const {
+    return without_way_back_;
+  }
+
  private:
   struct Held {
     std::string name;  // of the class, as the file has it
     Settings settings;
   };
-  struct Bad {
-    std::string name;
-    Settings settings;
-    std::string file;
-    std::string reason;
-  };
-
   [[nodiscard]] Settings held(const std::string& segment) const;
   [[nodiscard]] config::Diagnostics none_is_left() const;
   void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
+  void go_back(const std::string& segment, const SettingsFacts::Proven& proven);
+  // The name of a class as a file has it, or had it.
+  [[nodiscard]] std::string name_of(const std::string& segment) const;
   void consider(const std::string& segment, Held next, bool by_person, Reading& reading);
 
   const std::filesystem::path directory_;
@@ -109,7 +124,9 @@ class ClassConfiguration {
   bool had_files_;   // when it was read last
   // By segment: however files spell a class, it is one.
   std::map<std::string, Held> held_;
-  std::map<std::string, Bad> bad_;
+  std::map<std::string, Held> said_;  // by the files, when they were read last
+  VersionLedger& ledger_;
+  std::vector<std::string> without_way_back_;
   Aliases aliases_;
 };
 

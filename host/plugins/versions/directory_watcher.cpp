@@ -18,9 +18,6 @@
 namespace hearth::plugins {
 namespace {
 
-constexpr std::uint64_t kLook = 1;
-constexpr std::uint64_t kStop = std::uint64_t{1} << 32;
-
 // A removal is news as well: linkers remove the old file before they write the new one.
 constexpr std::uint32_t kInteresting = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
                                        IN_ATTRIB | IN_MODIFY | IN_CREATE | IN_DELETE_SELF |
@@ -109,7 +106,7 @@ DirectoryWatcher::DirectoryWatcher(WatchOptions options, DirectoryImage known, O
       on_change_(std::move(on_change)),
       logger_(logger),
       news_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
-      orders_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      stop_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       known_(std::move(known)) {
   if (!news_.is_open()) {
     logger_.write(
@@ -121,18 +118,10 @@ DirectoryWatcher::DirectoryWatcher(WatchOptions options, DirectoryImage known, O
 }
 
 DirectoryWatcher::~DirectoryWatcher() {
-  give_order(kStop);
+  HEARTH_ASSERT(stop_.is_open(), "a process without descriptors cannot start a server");
+  const std::uint64_t once = 1;
+  (void)!::write(stop_.get(), &once, sizeof once);
   thread_.join();
-}
-
-void DirectoryWatcher::look_now() {
-  give_order(kLook);
-}
-
-void DirectoryWatcher::give_order(std::uint64_t order) const {
-  HEARTH_ASSERT(orders_.is_open(), "a process without descriptors cannot start a server");
-  // The counter holds more orders than anybody can give.
-  (void)!::write(orders_.get(), &order, sizeof order);
 }
 
 void DirectoryWatcher::serve() {
@@ -140,7 +129,6 @@ void DirectoryWatcher::serve() {
     // What happened in a directory before it was watched made no news.
     if (!watch_directories()) wait(options_.poll_time);
     if (!stopping_) compare();
-    hurry_ = false;
   }
 }
 
@@ -160,14 +148,10 @@ bool DirectoryWatcher::watch_directories() {
 }
 
 bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
-  std::array<pollfd, 2> sources{pollfd{orders_.get(), POLLIN, 0}, pollfd{news_.get(), POLLIN, 0}};
+  std::array<pollfd, 2> sources{pollfd{stop_.get(), POLLIN, 0}, pollfd{news_.get(), POLLIN, 0}};
   const nfds_t count = news_.is_open() ? 2 : 1;
   if (::poll(sources.data(), count, static_cast<int>(limit.count())) <= 0) return false;
-  std::uint64_t order = 0;
-  if (::read(orders_.get(), &order, sizeof order) == sizeof order) {
-    stopping_ = order >= kStop;
-    hurry_ = true;
-  }
+  stopping_ = sources[0].revents != 0;
   // What they say does not matter: each means "look again".
   alignas(inotify_event) std::array<char, 4096> news{};
   while (news_.is_open() && ::read(news_.get(), news.data(), news.size()) > 0) {
@@ -181,7 +165,7 @@ void DirectoryWatcher::compare() {
   // Once something moves, until all is quiet: without news, as what a link leads to makes none, and
   // to look at.
   const Moment latest = std::chrono::steady_clock::now() + options_.longest_wait;
-  for (bool quiet = false; !quiet && !hurry_ && std::chrono::steady_clock::now() < latest;) {
+  for (bool quiet = false; !quiet && std::chrono::steady_clock::now() < latest;) {
     const bool heard = wait(options_.quiet_time);
     if (stopping_) return;
     DirectoryImage next = look_at(options_.directories, known_);

@@ -100,30 +100,25 @@ class DirectoryWatcher {
   DirectoryWatcher(const DirectoryWatcher&) = delete;
   DirectoryWatcher& operator=(const DirectoryWatcher&) = delete;
 
-  // Tells what has changed up to now, at once. Any thread.
-  void look_now();
-
  private:
   using Moment = std::chrono::steady_clock::time_point;
 
   void serve();
   // True if one is watched that was not.
   bool watch_directories();
-  // Waits for news, an order or `limit`. True: something was heard.
+  // Waits for news, the destructor or `limit`. True: something was heard.
   bool wait(std::chrono::milliseconds limit);
   // Tells what is different, once it is quiet.
   void compare();
-  void give_order(std::uint64_t order) const;
 
   const WatchOptions options_;
   const OnChange on_change_;
   Logger& logger_;
   FileDescriptor news_;                           // inotify; none: polling
-  FileDescriptor orders_;                         // eventfd
+  FileDescriptor stop_;                           // eventfd
   std::map<std::filesystem::path, int> watched_;  // the watch of each directory; the thread's
   DirectoryImage known_;                          // the thread's
   bool stopping_ = false;                         // the thread's
-  bool hurry_ = false;                            // the thread's: look_now() was called
   std::thread thread_;                            // last: it uses the fields above
 };
 

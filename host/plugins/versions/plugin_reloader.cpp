@@ -65,6 +65,7 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
     adopt_trial(plugin, report.refusals);
   }
   for (const Refusal& refusal : report.refusals) board_.refuse(refusal);
+  adopt_settings();
   runtime_.classes().news()->listen([this] { errands_.stir(); });
   thread_ = std::thread([this] { serve(); });
   if (!settings_.watch) return;
@@ -133,6 +134,7 @@ std::optional<SteadyTime> PluginReloader::next_deadline() const {
   const auto add = [&next](std::optional<SteadyTime> other) {
     if (other && (!next || *other < *next)) next = other;
   };
+  add(settings_probation_.next());
   for (const auto& [file, library] : libraries_) {
     for (const auto& rollout : library.rollouts) add(rollout->next_deadline());
   }
@@ -401,6 +403,7 @@ void PluginReloader::begin(const std::filesystem::path& file, Library& library,
     left_out.erase(segment);
     library.classes[segment] = next;
     const auto old = library.classes_before.find(segment);
+    if (old != library.classes_before.end()) note_trial(next, old->second);
     runtime::RolloutSettings rollout = rollout_settings();
     rollout.awaited = awaited_of(library, segment);
     library.rollouts.push_back(std::make_unique<runtime::ClassRollout>(
@@ -440,6 +443,7 @@ void PluginReloader::remove(const std::filesystem::path& file, const Versions& c
     runtime_.classes().remove(segment);
     runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
     removed.segments.push_back(segment);
+    settings_probation_.end(segment);
     earlier_[file].push_back(version.served);
     logger_.write(LogLevel::kWarn, "reload.removed",
                   {{"class", version.served->agent_class->name()},
@@ -456,6 +460,7 @@ void PluginReloader::drive() {
   drive_moves();
   const SteadyTime now = clock_.steady_now();
   end_probations();
+  end_settings_probations();
   std::erase_if(removed_, [&](const auto& each) {
     if (now < each.second.give_up_at) return false;
     for (const std::string& segment : each.second.segments) {
@@ -501,6 +506,7 @@ void PluginReloader::drive(const std::filesystem::path& file, Library& library) 
   for (const auto& rollout : library.rollouts)
     settings_.configuration->try_again(rollout->next().agent_class->name());
   watch_first_wakes(file, library);
+  for (const auto& [segment, version] : library.classes) begin_settings_probation(segment, version);
   library.rollouts.clear();
   library.classes_before.clear();
   retiring_ = true;

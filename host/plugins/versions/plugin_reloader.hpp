@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct ReloadSettings {
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
   // How long a version must have run, once all agents have moved to it, until there is no way back
-  // from a crash (TrialJournal::prove).
+  // from a crash (VersionLedger::prove).
   std::chrono::milliseconds probation{60'000};
   // What the class files say; from now on it is the reloader's thread's.
   ClassConfiguration* configuration = nullptr;
@@ -90,7 +91,8 @@ struct ReloadSettings {
 //                  well. What is served in place of what a file holds is told as if it had been
 //                  taken back now, and is tried again as such. One with a newer schema of a class
 //                  is proven once it is judged: when agents have migrated, those before it could
-//                  not serve them.
+//                  not serve them. So it is with settings: those that an agent ends the server on
+//                  before their probation is over are taken back by the next start.
 //
 // Threads    The constructor starts one of its own, which sleeps until something happens: an order,
 //            a change of files, news of agents (runtime/version_news.hpp), or a deadline. The rest
@@ -245,6 +247,16 @@ class PluginReloader {
   void take_back(const std::string& segment, const Move& move);
   // Nobody is waited for any more: something newer comes, or the library goes.
   void end_moves(const std::filesystem::path& library);
+  // `next` is about to hold in place of `before`: the ledger knows it first.
+  void note_trial(const Version& next, const Version& before);
+  // All agents have the settings that are on trial, if any are.
+  void begin_settings_probation(const std::string& segment, const Version& version);
+  void end_settings_probations();
+  // What a start found of settings that are on trial, or were taken back.
+  void adopt_settings();
+  void tell_settings_taken_back(std::string_view agent_class, const std::string& file,
+                                const std::string& reason, const std::string& advice);
+  void noted(const Result<void>& outcome);
   // A version of the library comes in: settings that are still on trial are not proven by that. The
   // way back leads behind them.
   void put_off_trials(const std::filesystem::path& file, Library& library);
@@ -270,7 +282,8 @@ class PluginReloader {
   std::map<std::filesystem::path, Removed> removed_;
   // What is served no more and may have agents that nobody waits for, by library.
   std::map<std::filesystem::path, std::vector<Served>> earlier_;
-  Probation probation_;
+  Probation<std::filesystem::path> probation_;
+  Probation<std::string> settings_probation_;  // of classes, by segment
   std::string silence_;  // of which shards the errand's rollouts have no answer; empty: all answer
   bool retiring_ = false;  // a version may be left to unload
 

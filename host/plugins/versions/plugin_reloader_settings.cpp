@@ -107,6 +107,7 @@ void PluginReloader::begin_move(const std::filesystem::path& file, const std::st
   move.before = version;
   move.before.served = served_now(version);
   move.next = version_of(agent_class);
+  note_trial(move.next, move.before);
   libraries_[file].untried.clear();  // agents that fail may do so because of the settings
   runtime::RolloutSettings rollout = rollout_settings();
   rollout.awaited = awaited_of(libraries_[file], segment);
@@ -143,6 +144,7 @@ void PluginReloader::drive_moves() {
       take_back(segment, move);
     } else if (state == runtime::RolloutState::kDone) {
       tell_done(move.next);
+      begin_settings_probation(segment, move.next);
     } else {
       return false;
     }
@@ -174,11 +176,67 @@ void PluginReloader::take_back(const std::string& segment, const Move& move) {
   const auto library = libraries_.find(move.library);
   if (library != libraries_.end()) library->second.classes[segment] = move.before;
   earlier_[move.library].push_back(move.next.served);
+  begin_settings_probation(segment, move.before);
+  tell_settings_taken_back(agent_class.name(), file, reason,
+                           "the settings before go on; agent.start_failed tells more");
+}
+
+// ---- the way back, after the process has ended --------------------------------------------------
+
+void PluginReloader::noted(const Result<void>& outcome) {
+  if (outcome) return;
+  logger_.write(LogLevel::kWarn, "config.trial_not_noted",
+                {{"reason", outcome.error().message},
+                 {"advice",
+                  "if the settings of a class end the server, the settings before do not hold "
+                  "after the restart"}});
+}
+
+void PluginReloader::note_trial(const Version& next, const Version& before) {
+  settings_probation_.end(next.served->segment);
+  if (config::changed_keys(*before.settings, *next.settings).empty()) return;
+  noted(settings_.configuration->begin_trial(next.served->agent_class->name(), next.settings,
+                                             before.settings));
+}
+
+void PluginReloader::begin_settings_probation(const std::string& segment, const Version& version) {
+  if (settings_.configuration->is_on_trial(version.served->agent_class->name()))
+    settings_probation_.begin(segment, clock_.steady_now() + settings_.probation);
+}
+
+void PluginReloader::end_settings_probations() {
+  for (const std::string& segment : settings_probation_.over(clock_.steady_now())) {
+    for (const auto& [file, library] : libraries_) {
+      const auto found = library.classes.find(segment);
+      if (found == library.classes.end()) continue;
+      const auto& [served, settings] = found->second;
+      noted(settings_.configuration->prove(served->agent_class->name(), settings));
+    }
+  }
+}
+
+void PluginReloader::adopt_settings() {
+  for (const auto& [file, library] : libraries_) {
+    for (const auto& [segment, version] : library.classes)
+      begin_settings_probation(segment, version);
+  }
+  for (const std::string& reason : settings_.configuration->without_way_back())
+    logger_.write(LogLevel::kError, "config.no_settings_before", {{"reason", reason}});
+  for (const auto& each : settings_.configuration->taken_back()) {
+    tell_settings_taken_back(each.agent_class, each.file, each.reason,
+                             "the settings before hold: change the file, or run `hearth reload` "
+                             "to try what it says again");
+  }
+}
+
+void PluginReloader::tell_settings_taken_back(std::string_view agent_class, const std::string& file,
+                                              const std::string& reason,
+                                              const std::string& advice) {
   logger_.write(LogLevel::kError, "config.taken_back",
-                {{"class", agent_class.name()},
+                {{"class", agent_class},
                  {"file", file.empty() ? "defaults" : file},
                  {"reason", reason},
-                 {"advice", "the settings before go on; agent.start_failed tells more"}});
+                 {"advice", advice}});
   settings_rollbacks_.add();
 }
 
@@ -210,6 +268,7 @@ void PluginReloader::end_moves(const std::filesystem::path& library) {
     move.rollout->hurry();
     earlier_[library].push_back(move.before.served);
     settings_changes_.add();
+    begin_settings_probation(each.first, move.next);
     return true;
   });
 }

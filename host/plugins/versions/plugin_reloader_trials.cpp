@@ -137,6 +137,7 @@ void PluginReloader::take_back(const std::filesystem::path& file, Library& libra
     runtime_.class_is_back(segment);
     return false;
   });
+  for (const auto& [segment, version] : library.classes) begin_settings_probation(segment, version);
   if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
   errands_.stir();

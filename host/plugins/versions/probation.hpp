@@ -1,22 +1,22 @@
 #pragma once
-// Which libraries are to run for a while before their versions count as proven, and until when.
+// What is to run for a while before it counts as proven, and until when.
 
 #include "base/clock.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <vector>
 
 namespace hearth::plugins {
 
-// Told by their files. The time of a library that is put on probation again begins anew.
+// `Key`: what names a library or a class. The time of what is put on probation again begins anew.
 // Threads   One.
+template <class Key>
 class Probation {
  public:
-  void begin(const std::filesystem::path& file, SteadyTime ends) { ends_[file] = ends; }
-  void end(const std::filesystem::path& file) { ends_.erase(file); }
+  void begin(const Key& key, SteadyTime ends) { ends_[key] = ends; }
+  void end(const Key& key) { ends_.erase(key); }
 
   // When the next one is over. Absent: there is none.
   [[nodiscard]] std::optional<SteadyTime> next() const {
@@ -26,18 +26,18 @@ class Probation {
   }
 
   // Ends those that are over at `now`.
-  [[nodiscard]] std::vector<std::filesystem::path> over(SteadyTime now) {
-    std::vector<std::filesystem::path> files;
+  [[nodiscard]] std::vector<Key> over(SteadyTime now) {
+    std::vector<Key> keys;
     std::erase_if(ends_, [&](const auto& each) {
       if (each.second > now) return false;
-      files.push_back(each.first);
+      keys.push_back(each.first);
       return true;
     });
-    return files;
+    return keys;
   }
 
  private:
-  std::map<std::filesystem::path, SteadyTime> ends_;
+  std::map<Key, SteadyTime> ends_;
 };
 
 }  // namespace hearth::plugins

@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "plugins/generation/plugin_generation.hpp"
+#include "protocol/class_segment.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -96,7 +97,17 @@ void count_class(VersionFacts& facts, const diagnosis::CrashRecord& crash, std::
   }
 }
 
-// A record that names several classes, with commas between them, counts for each.
+// Those that a record names, with commas between them.
+std::vector<std::string> classes_in(const diagnosis::CrashRecord& crash) {
+  std::vector<std::string> names;
+  for (std::size_t from = 0; from <= crash.agent_class.size();) {
+    const std::size_t end = std::min(crash.agent_class.find(',', from), crash.agent_class.size());
+    names.push_back(crash.agent_class.substr(from, end - from));
+    from = end + 1;
+  }
+  return names;
+}
+
 void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
   for (ClassFacts& each : facts.classes) {
     // A crash that lies ahead was written while the clock was wrong: it would never become old.
@@ -104,11 +115,7 @@ void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
       return time_ms > crash.time_ms || time_ms < crash.time_ms - kCrashWindowMs;
     });
   }
-  for (std::size_t from = 0; from <= crash.agent_class.size();) {
-    const std::size_t end = std::min(crash.agent_class.find(',', from), crash.agent_class.size());
-    count_class(facts, crash, crash.agent_class.substr(from, end - from));
-    from = end + 1;
-  }
+  for (std::string& name : classes_in(crash)) count_class(facts, crash, std::move(name));
 }
 
 // ---- place --------------------------------------------------------------------------------------
@@ -150,6 +157,50 @@ void allow(VersionFacts& facts, const std::string& sha256) {
   }
 }
 
+// ---- settings -----------------------------------------------------------------------------------
+
+// As `change` leaves it; absent: the entry goes. The latest change comes last.
+void change_settings(VersionFacts& facts, std::string_view agent_class,
+                     const std::function<void(std::optional<SettingsFacts>&)>& change) {
+  const auto found = std::ranges::find(facts.settings, agent_class, &SettingsFacts::agent_class);
+  std::optional<SettingsFacts> known;
+  if (found != facts.settings.end()) {
+    known = std::move(*found);
+    facts.settings.erase(found);
+  }
+  change(known);
+  if (!known) return;
+  if (facts.settings.size() >= kMaxSettings) facts.settings.erase(facts.settings.begin());
+  facts.settings.push_back(*std::move(known));
+}
+
+// The entry that goes on from what is served.
+SettingsFacts settings_of(std::optional<SettingsFacts>& known, const std::string& agent_class,
+                          const SettingsFacts::Proven& served) {
+  if (known && (known->proven.hash == served.hash || known->on_trial == served.hash))
+    return *std::move(known);
+  SettingsFacts settings;
+  settings.agent_class = agent_class;
+  settings.proven = served;
+  return settings;
+}
+
+// True if some were on trial.
+bool take_settings_back(VersionFacts& facts, const diagnosis::CrashRecord& crash,
+                        const std::string& reason) {
+  if (is_of_library(crash.call)) return false;
+  bool were_tried = false;
+  for (const std::string& name : classes_in(crash)) {
+    const SettingsFacts* const known = facts.find_settings(protocol::kebab_case(name));
+    if (known == nullptr || known->on_trial.empty()) continue;
+    were_tried = true;
+    change_settings(facts, std::string(known->agent_class), [&](auto& settings) {
+      settings->taken_back = {.hash = std::exchange(settings->on_trial, {}), .reason = reason};
+    });
+  }
+  return were_tried;
+}
+
 // ---- one function for each event ----------------------------------------------------------------
 
 void apply(VersionFacts& facts, const HostStarted& event) {
@@ -170,13 +221,18 @@ void apply(VersionFacts& facts, const ProcessCrashed& event) {
   const diagnosis::CrashRecord& crash = event.crash;
   if (crash.sha256.empty()) return;
   ++content_of(facts, crash.sha256).crashes;
-  if (!crash.agent_class.empty()) count_classes(facts, crash);
-  trim_classes(facts);
   const std::string where = crash.call.empty() ? std::string() : " in " + crash.call;
-  const Place::NotServed what{
-      .sha256 = crash.sha256,
-      .reason = cut_reason("it ended the server (" + crash.reason + where + ") when it was tried"),
-      .may_retry = false};
+  const std::string how = "ended the server (" + crash.reason + where + ")";
+  const bool is_new_code =
+      std::ranges::find(facts.places, crash.sha256, &Place::on_trial) != facts.places.end();
+  const bool are_settings =
+      !is_new_code &&
+      take_settings_back(facts, crash, cut_reason("an agent " + how + " when they were tried"));
+  if (!crash.agent_class.empty() && !are_settings) count_classes(facts, crash);
+  trim_classes(facts);
+  const Place::NotServed what{.sha256 = crash.sha256,
+                              .reason = cut_reason("it " + how + " when it was tried"),
+                              .may_retry = false};
   for (Place& place : facts.places) {
     if (place.on_trial != crash.sha256) continue;
     place.on_trial.clear();
@@ -275,6 +331,60 @@ void apply(VersionFacts& facts, const FileMet& event) {
   });
 }
 
+void apply(VersionFacts& facts, const SettingsBegun& event) {
+  change_settings(facts, event.agent_class, [&event](auto& settings) {
+    settings = settings_of(settings, event.agent_class, event.served);
+    settings->on_trial = event.next;
+    settings->taken_back.reset();
+    if (settings->proven.hash == event.next) settings.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const SettingsLost& event) {
+  change_settings(facts, event.agent_class, [&event](auto& settings) {
+    settings = settings_of(settings, event.agent_class, event.goes_on);
+    const bool is_proven = settings->proven.hash == event.goes_on.hash;
+    settings->on_trial = is_proven ? std::string() : event.goes_on.hash;
+    settings->taken_back = {.hash = event.what.hash, .reason = cut_reason(event.what.reason)};
+  });
+}
+
+void apply(VersionFacts& facts, const SettingsPassed& event) {
+  const SettingsFacts* const known = facts.find_settings(event.agent_class);
+  if (known == nullptr || known->on_trial != event.settings.hash) return;
+  change_settings(facts, event.agent_class, [&event](auto& settings) {
+    settings->on_trial.clear();
+    settings->proven = event.settings;
+    if (!settings->taken_back) settings.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const SettingsSettled& event) {
+  if (facts.find_settings(event.agent_class) == nullptr) return;
+  change_settings(facts, event.agent_class, [](auto& settings) {
+    settings->taken_back.reset();
+    if (settings->on_trial.empty()) settings.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const SettingsAllowed& event) {
+  const SettingsFacts* const known = facts.find_settings(event.agent_class);
+  if (known == nullptr || !known->taken_back) return;
+  change_settings(facts, event.agent_class, [](auto& settings) { settings->taken_back.reset(); });
+}
+
+void apply(VersionFacts& facts, const SettingsMet& event) {
+  const SettingsFacts* const known = facts.find_settings(event.agent_class);
+  if (known == nullptr) return;
+  if (known->taken_back && known->taken_back->hash == event.hash) return;
+  if (known->on_trial == event.hash && !known->taken_back) return;
+  change_settings(facts, event.agent_class, [&event](auto& settings) {
+    settings->on_trial = event.hash;
+    settings->taken_back.reset();
+    if (settings->proven.hash == event.hash) settings.reset();
+  });
+}
+
 }  // namespace
 
 const ContentFacts* VersionFacts::find_content(std::string_view sha256) const {
@@ -293,6 +403,11 @@ const ClassFacts* VersionFacts::find_class(std::string_view agent_class,
 const Place* VersionFacts::find_place(std::string_view file) const {
   const auto found = std::ranges::find(places, file, &Place::file);
   return found == places.end() ? nullptr : &*found;
+}
+
+const SettingsFacts* VersionFacts::find_settings(std::string_view agent_class) const {
+  const auto found = std::ranges::find(settings, agent_class, &SettingsFacts::agent_class);
+  return found == settings.end() ? nullptr : &*found;
 }
 
 const Place::NotServed* VersionFacts::find_condemned(std::string_view file,

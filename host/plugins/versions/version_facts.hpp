@@ -62,16 +62,43 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+// About the settings of one class whose last change is on trial, or was taken back. Other classes
+// need no entry: what their files say holds.
+struct SettingsFacts {
+  // Settings to go back to.
+  struct Proven {
+    std::string hash;
+    std::string file;  // that they are from; empty: the defaults
+    std::string text;  // config::settings_text(); empty: they could not be kept
+
+    friend bool operator==(const Proven&, const Proven&) = default;
+  };
+  struct TakenBack {
+    std::string hash;
+    std::string reason;  // a sentence's end, for an operator
+
+    friend bool operator==(const TakenBack&, const TakenBack&) = default;
+  };
+  std::string agent_class;  // as URLs spell it
+  Proven proven;
+  std::string on_trial;                 // a hash; empty: the proven settings hold
+  std::optional<TakenBack> taken_back;  // what the class file says and does not hold
+
+  friend bool operator==(const SettingsFacts&, const SettingsFacts&) = default;
+};
+
 // Oldest first, each list.
 struct VersionFacts {
   std::vector<ContentFacts> contents;
   std::vector<ClassFacts> classes;
   std::vector<Place> places;
+  std::vector<SettingsFacts> settings;
 
   [[nodiscard]] const ContentFacts* find_content(std::string_view sha256) const;
   [[nodiscard]] const ClassFacts* find_class(std::string_view agent_class,
                                              std::string_view sha256) const;
   [[nodiscard]] const Place* find_place(std::string_view file) const;
+  [[nodiscard]] const SettingsFacts* find_settings(std::string_view agent_class) const;
   // Why the content is not tried in this place. What is condemned in one place is condemned in all
   // of them, except where it is the proven version.
   [[nodiscard]] const Place::NotServed* find_condemned(std::string_view file,
@@ -140,26 +167,64 @@ struct FileMet {
   std::string file;
   std::string sha256;
 };
+// The settings `next` are about to hold for the class in place of `served`.
+struct SettingsBegun {
+  std::string agent_class;
+  std::string next;  // hash
+  SettingsFacts::Proven served;
+};
+// Agents failed on the settings `what`: `goes_on` holds again.
+struct SettingsLost {
+  std::string agent_class;
+  SettingsFacts::Proven goes_on;
+  SettingsFacts::TakenBack what;
+};
+// The settings held long enough.
+struct SettingsPassed {
+  std::string agent_class;
+  SettingsFacts::Proven settings;
+};
+// The class file says what holds.
+struct SettingsSettled {
+  std::string agent_class;
+};
+// The class file says something else now, or a person or new code tries what was taken back.
+struct SettingsAllowed {
+  std::string agent_class;
+};
+// The class file says this at the start of a server.
+struct SettingsMet {
+  std::string agent_class;
+  std::string hash;
+};
+using SettingsEvent = std::variant<SettingsBegun, SettingsLost, SettingsPassed, SettingsSettled,
+                                   SettingsAllowed, SettingsMet>;
+
 using VersionEvent =
     std::variant<HostStarted, ContentRefused, ProcessCrashed, ClassReleased, ContentAllowed,
-                 TrialBegun, TrialLost, TrialPassed, FileLost, FileSettled, FileMet>;
+                 TrialBegun, TrialLost, TrialPassed, FileLost, FileSettled, FileMet, SettingsBegun,
+                 SettingsLost, SettingsPassed, SettingsSettled, SettingsAllowed, SettingsMet>;
 
 inline constexpr std::size_t kMaxCrashes = 3;
 inline constexpr std::int64_t kCrashWindowMs = 5 * 60'000;
 inline constexpr std::size_t kMaxQuarantined = 100;
 inline constexpr std::size_t kMaxContents = 256;
 inline constexpr std::size_t kMaxCondemned = 8;
+// With kMaxSettingsText: 4 MiB, half of what the file of the facts may hold.
+inline constexpr std::size_t kMaxSettings = 64;
+inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 
 // The one transition function.
 //
 // content    ContentRefused: refused. ContentAllowed: not refused. HostStarted: not refused if
 //            another version of Hearth did it, or if only time had run out (P2). ProcessCrashed:
 //            counts.
-// class      ProcessCrashed: counts for each class that it names. More than kMaxCrashes within
-//            kCrashWindowMs, or one call that did not return: quarantined. If that happened while
-//            the library was loaded or unloaded, or on a thread of its own although the class is in
-//            quarantine: barred. ClassReleased: neither, its crashes are forgotten, and its content
-//            may be tried again; classes that are barred with it go with it.
+// class      ProcessCrashed: counts for each class that it names, unless it takes settings back.
+//            More than kMaxCrashes within kCrashWindowMs, or one call that did not return:
+//            quarantined. If that happened while the library was loaded or unloaded, or on a thread
+//            of its own although the class is in quarantine: barred. ClassReleased: neither, its
+//            crashes are forgotten, and its content may be tried again; classes that are barred
+//            with it go with it.
 // place      event         on_trial                     not_served        proven
 //            TrialBegun    next                         none              what was served; as
 //                                                                         before, if that is on
@@ -176,8 +241,24 @@ inline constexpr std::size_t kMaxCondemned = 8;
 //            nor by FileMet to condemned content.
 // Content that is lost in a place that is not there is refused by rule R1.
 //
+// settings   event            on_trial                   taken_back       proven
+//            SettingsBegun    next                       none             what was served; as
+//                                                                         before, if that is on
+//                                                                         trial itself
+//            SettingsLost     goes_on, unless proven     what was tried   as before
+//            SettingsPassed   none                       as before        it
+//            SettingsSettled  as before                  none             as before
+//            SettingsAllowed  as before                  none             as before
+//            SettingsMet      what the file says         none             as before
+//            ProcessCrashed   none, if it was a call of  what was on      as before
+//                             the class                  trial
+//            An entry goes once the proven settings hold and the file says just that. Only
+//            SettingsBegun and SettingsLost make an entry. SettingsMet does nothing with settings
+//            that were taken back. A crash is not the settings' fault if the content is on trial,
+//            nor while a library is loaded or unloaded: settings play no part in that.
+//
 // Bounded    kMaxContents, kMaxQuarantined and as many that were released, kMaxCondemned of a
-//            place.
+//            place, kMaxSettings. Whoever makes events bounds their texts by kMaxSettingsText.
 [[nodiscard]] VersionFacts after(VersionFacts facts, const VersionEvent& event);
 
 }  // namespace hearth::plugins

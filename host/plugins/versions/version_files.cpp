@@ -131,6 +131,33 @@ Json written(const ContentFacts& facts) {
           {"crashes", facts.crashes}};
 }
 
+SettingsFacts read_settings_facts(const Json& each) {
+  SettingsFacts facts;
+  facts.agent_class = text_member(each, "class");
+  facts.on_trial = text_member(each, "on_trial");
+  if (const auto found = each.find("proven"); found != each.end() && found->is_object()) {
+    facts.proven = {.hash = text_member(*found, "hash"),
+                    .file = text_member(*found, "file"),
+                    .text = text_member(*found, "text")};
+  }
+  if (const auto found = each.find("taken_back"); found != each.end() && found->is_object()) {
+    facts.taken_back = {.hash = text_member(*found, "hash"),
+                        .reason = text_member(*found, "reason")};
+  }
+  return facts;
+}
+
+Json written(const SettingsFacts& facts) {
+  const SettingsFacts::Proven& proven = facts.proven;
+  Json each = {{"class", facts.agent_class},
+               {"proven", {{"hash", proven.hash}, {"file", proven.file}, {"text", proven.text}}},
+               {"on_trial", facts.on_trial}};
+  if (facts.taken_back) {
+    each["taken_back"] = {{"hash", facts.taken_back->hash}, {"reason", facts.taken_back->reason}};
+  }
+  return each;
+}
+
 template <class T>
 Json all_written(const std::vector<T>& entries) {
   Json list = Json::array();
@@ -211,6 +238,11 @@ StoredVersions read_versions(const fs::path& data) {
     for (const Json& each : objects_in(*file, "classes"))
       stored.facts.classes.push_back(read_class_of_ours(each));
     add_places(*file, "places", data, stored.facts);
+    for (const Json& each : objects_in(*file, "settings")) {
+      SettingsFacts settings = read_settings_facts(each);
+      if (!settings.agent_class.empty() && !settings.proven.hash.empty())
+        stored.facts.settings.push_back(std::move(settings));
+    }
     return stored;
   }
   const auto earlier = earlier_version_files(data);
@@ -225,7 +257,8 @@ StoredVersions read_versions(const fs::path& data) {
 std::string versions_text(const VersionFacts& facts) {
   const Json file = {{"contents", all_written(facts.contents)},
                      {"classes", all_written(facts.classes)},
-                     {"places", all_written(facts.places)}};
+                     {"places", all_written(facts.places)},
+                     {"settings", all_written(facts.settings)}};
   return dump_json(file) + "\n";
 }
 

@@ -13,6 +13,8 @@ namespace hearth::plugins {
 // <data>/versions.json         the facts
 // <data>/trials/<sha256>.so    the bytes of the versions to go back to
 //
+// A list that the file lacks is empty: an earlier server did not keep it. Members with other names
+// are left alone.
 // Servers before this file had <data>/trials/trials.json and <data>/quarantine.json: they are read
 // where there is no versions.json that can be read.
 

@@ -157,6 +157,12 @@ std::optional<Place> VersionLedger::find(const fs::path& file) const {
   return known == nullptr ? std::nullopt : std::optional(*known);
 }
 
+std::optional<SettingsFacts> VersionLedger::find_settings(std::string_view agent_class) const {
+  const MutexLock lock(mutex_);
+  const SettingsFacts* const known = facts_.find_settings(agent_class);
+  return known == nullptr ? std::nullopt : std::optional(*known);
+}
+
 Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& clock,
                                          uid_t user) const {
   const auto known = find(file);
@@ -259,6 +265,11 @@ Result<void> VersionLedger::refuse(const std::string& sha256, const std::string&
 
 Result<void> VersionLedger::allow(const std::string& sha256) {
   return change(ContentAllowed{sha256}, Unwritten::kHoldsAnyway);
+}
+
+Result<void> VersionLedger::note(const SettingsEvent& event) {
+  const auto any = [](const auto& each) { return VersionEvent(each); };
+  return change(std::visit(any, event), Unwritten::kHoldsAnyway);
 }
 
 bool VersionLedger::catch_up() {

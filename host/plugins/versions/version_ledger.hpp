@@ -1,5 +1,6 @@
 #pragma once
-// The one record of what is known about versions of libraries, in memory and on the disk.
+// The one record of what is known about versions of libraries and settings of classes, in memory
+// and on the disk.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -67,6 +68,9 @@ class VersionLedger {
   [[nodiscard]] std::vector<ClassFacts> quarantined() const;
   [[nodiscard]] std::optional<Place> find(const std::filesystem::path& file) const;
 
+  // Of a class as URLs spell it.
+  [[nodiscard]] std::optional<SettingsFacts> find_settings(std::string_view agent_class) const;
+
   // Writes what could not be written before. True: nothing is missing.
   bool catch_up();
 
@@ -113,6 +117,9 @@ class VersionLedger {
                                     const std::string& reason);
   // Content may be tried again, whatever was wrong with it.
   [[nodiscard]] Result<void> allow(const std::string& sha256);
+
+  // What happens to the settings of a class. A failure: this holds as long as this process runs.
+  Result<void> note(const SettingsEvent& event);
 
   // The version to go back to, as if the file held it.
   //   Failure   kNotFound: none is kept. kInternal: its bytes are not what they were, or cannot be

@@ -2,12 +2,14 @@
 // ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang, where "thread" is a job on another
 // thread, "loop" an agent that crashes whenever it starts, and is woken again, and "hang" never
 // returns. Anything else answers "ok". With MENDED it does none of this.
+// The option at_start is such a word, for each start of an agent.
 #include <hearth/agent.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -47,12 +49,20 @@ class Crashes : public hearth::Agent {
     HEARTH_FIELDS(loops)
   };
 
+  struct Options {
+    std::string at_start;
+    HEARTH_FIELDS(at_start)
+  };
+
+  explicit Crashes(Options options) : at_start_(std::move(options.at_start)) {}
+
   static void methods(hearth::Methods<Crashes>& m) { m.callback("again", &Crashes::again); }
 
   hearth::Json initial_state() override { return State{}; }
 
   hearth::Task<void> on_start() override {
     if (state<State>().loops) crash("segv");
+    crash(at_start_);
     return {};
   }
 
@@ -69,6 +79,8 @@ class Crashes : public hearth::Agent {
 
  private:
   void again(const std::string&) { crash("segv"); }
+
+  std::string at_start_;
 };
 
 #ifdef MENDED

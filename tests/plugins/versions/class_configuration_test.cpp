@@ -1,7 +1,9 @@
 // Class files, edited as people do it.
 #include "plugins/versions/class_configuration.hpp"
 
+#include "config/class_file.hpp"
 #include "config/parse.hpp"
+#include "plugins/versions/version_ledger.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +28,13 @@ class ClassConfigurationTest : public ::testing::Test {
   ClassConfigurationTest() {
     std::filesystem::create_directory(classes());
     put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
-    configuration_.emplace(classes(), config::load_class_files(classes(), true).value());
+    start();
+  }
+
+  // As a server does. What the one before has said of classes is in its ledger.
+  void start() {
+    ledger_.emplace(directory_.path(), "1.0.0");
+    configuration_.emplace(classes(), config::load_class_files(classes(), true).value(), *ledger_);
   }
 
   [[nodiscard]] std::filesystem::path classes() const { return directory_.path() / "classes"; }
@@ -42,6 +50,7 @@ class ClassConfigurationTest : public ::testing::Test {
   }
 
   hearth::testing::TempDirectory directory_;
+  std::optional<VersionLedger> ledger_;
   std::optional<ClassConfiguration> configuration_;
 };
 
@@ -152,7 +161,7 @@ TEST_F(ClassConfigurationTest, AnotherSpellingOfAClassIsTheSameClass) {
 
 TEST_F(ClassConfigurationTest, ADirectoryThatNeverWasMayComeLater) {
   const std::filesystem::path later = directory_.path() / "later";
-  ClassConfiguration configuration(later, {});
+  ClassConfiguration configuration(later, {}, *ledger_);
   EXPECT_TRUE(configuration.read_again("", false).mistakes.empty());
   std::filesystem::create_directory(later);
   std::ofstream(later / "a.yaml") << "class: a\nidle_timeout: 1s\n";
@@ -235,6 +244,116 @@ TEST_F(TakenBackTest, NewerSettingsAreNotTakenBackForOlderOnes) {
   EXPECT_TRUE(configuration_->taken_back().empty());
 }
 
+TEST_F(TakenBackTest, P3_WhatWasBeforeHoldsAfterARestartToo) {
+  for (int i = 0; i < 2; ++i) {
+    start();
+    EXPECT_EQ(config::changed_keys(*configuration_->of("counter"), *before_), Keys{});
+    ASSERT_EQ(configuration_->taken_back().size(), 1U);
+    EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
+    EXPECT_EQ(configuration_->taken_back()[0].reason, "agents failed");
+    EXPECT_TRUE(read().changes.empty());
+  }
+  EXPECT_EQ(read("", true).changes.size(), 1U) << "a person tries it again";
+  EXPECT_EQ(config::changed_keys(*configuration_->of("counter"), *failed_), Keys{});
+}
+
+TEST_F(TakenBackTest, AfterARestartNewCodeTriesItAgain) {
+  start();
+  EXPECT_TRUE(configuration_->try_again("counter"));
+  EXPECT_EQ(config::changed_keys(*configuration_->of("counter"), *failed_), Keys{});
+}
+
+TEST_F(TakenBackTest, OtherSettingsThatARestartFindsAreOnTrial) {
+  put("counter.yaml", "class: counter\noptions: {start: 1}\n");
+  start();
+  EXPECT_TRUE(configuration_->taken_back().empty());
+  EXPECT_TRUE(configuration_->is_on_trial("counter"));
+  EXPECT_EQ(configuration_->of("counter")->settings.options, R"({"start":1})");
+}
+
+TEST_F(TakenBackTest, AFileThatARestartFindsMendedIsAllThereIs) {
+  put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
+  start();
+  EXPECT_TRUE(ledger_->facts().settings.empty());
+  EXPECT_EQ(idle_timeout(), seconds(10));
+}
+
+TEST_F(TakenBackTest, WhatCannotBeKeptIsNoWayBackAndThatIsSaid) {
+  const std::string large(kMaxSettingsText, 'x');
+  put("counter.yaml", "class: counter\noptions: {text: " + large + "}\n");
+  read();
+  const auto before = configuration_->of("counter");
+  put("counter.yaml", "class: counter\noptions: {strat: 1}\n");
+  read();
+  configuration_->take_back("counter", configuration_->of("counter"), before, "agents failed");
+  EXPECT_EQ(configuration_->of("counter"), before) << "this process has them";
+  EXPECT_TRUE(configuration_->without_way_back().empty());
+  start();
+  EXPECT_EQ(configuration_->without_way_back().size(), 1U);
+  EXPECT_EQ(configuration_->of("counter")->settings.options, R"({"strat":1})");
+  EXPECT_TRUE(configuration_->taken_back().empty());
+}
+
+class OnTrialTest : public ClassConfigurationTest {
+ protected:
+  OnTrialTest() {
+    before_ = configuration_->of("counter");
+    put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+    read();
+    next_ = configuration_->of("counter");
+    EXPECT_TRUE(configuration_->begin_trial("Counter", next_, before_));
+  }
+  // As the next server counts it before it reads any class file.
+  void crash() {
+    diagnosis::CrashRecord crash;
+    crash.reason = "SIGSEGV";
+    crash.call = "start";
+    crash.agent_class = "Counter";
+    crash.sha256 = "01";
+    EXPECT_TRUE(ledger_->crashed(crash).written);
+  }
+  ClassConfiguration::Settings before_;
+  ClassConfiguration::Settings next_;
+};
+
+TEST_F(OnTrialTest, WhatEndsTheProcessDoesNotHoldInTheNextOne) {
+  EXPECT_TRUE(configuration_->is_on_trial("Counter"));
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  ASSERT_EQ(configuration_->taken_back().size(), 1U);
+  EXPECT_EQ(configuration_->taken_back()[0].reason,
+            "an agent ended the server (SIGSEGV in start) when they were tried");
+}
+
+TEST_F(OnTrialTest, ARestartWithoutACrashGoesOnWithTheTrial) {
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(20));
+  EXPECT_TRUE(configuration_->is_on_trial("Counter"));
+}
+
+TEST_F(OnTrialTest, WhatIsProvenStays) {
+  EXPECT_TRUE(configuration_->prove("Counter", before_));
+  EXPECT_TRUE(configuration_->is_on_trial("Counter")) << "those are not on trial";
+  EXPECT_TRUE(configuration_->prove("Counter", next_));
+  EXPECT_FALSE(configuration_->is_on_trial("Counter"));
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(20));
+}
+
+TEST_F(OnTrialTest, AliasesHoldWhateverIsTakenBack) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
+  read();
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"tally", "counter"}}));
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [adder]\n");
+  EXPECT_TRUE(read().changes.empty()) << "the settings are the same";
+  EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}}));
+}
+
 TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
   const auto before = configuration_->of("counter");
   put("room.yaml", "class: room\n");
@@ -255,7 +374,8 @@ TEST_F(ClassConfigurationTest, AliasesComeAndGoWithTheFileThatHasThem) {
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}, {"tally", "counter"}}));
   EXPECT_EQ(configuration_->paths("counter"), "/agents/counter, /agents/adder, /agents/tally");
   EXPECT_EQ(configuration_->paths("room"), "/agents/room");
-  const ClassConfiguration again(classes(), config::load_class_files(classes(), true).value());
+  const ClassConfiguration again(classes(), config::load_class_files(classes(), true).value(),
+                                 *ledger_);
   EXPECT_EQ(again.aliases(), configuration_->aliases()) << "as at a start";
   std::filesystem::remove(classes() / "counter.yaml");
   read("", true);

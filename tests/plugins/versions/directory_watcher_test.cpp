@@ -147,15 +147,6 @@ TEST_F(DirectoryWatcherTest, TellsWhatChangedBeforeItBeganSinceTheImageItWasGive
   EXPECT_TRUE(wait_for_change("a.so"));
 }
 
-TEST_F(DirectoryWatcherTest, LooksAtOnceWhenAsked) {
-  options_.quiet_time = 1h;
-  options_.longest_wait = 1h;
-  watch();
-  write(plugin("a.so"), "1");
-  watcher_->look_now();
-  EXPECT_TRUE(wait_for_change("a.so"));
-}
-
 TEST_F(DirectoryWatcherTest, ACopyThatStallsIsToldWhileItStallsAndAgainWhenItIsWhole) {
   keep_contents_of("a.so");
   write(plugin("a.so"), "the version before");

@@ -73,7 +73,7 @@ class PluginReloaderSettingsTest : public server::OneLoopTest {
     EXPECT_TRUE(reloader_->moving().empty());
   }
 
-  ClassConfiguration configuration_{classes(), {}};
+  ClassConfiguration configuration_{classes(), {}, ledger_};
   std::optional<PluginReloader> reloader_;
 };
 

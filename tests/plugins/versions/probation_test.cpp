@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr SteadyTime kStart{seconds(100)};
 
 TEST(ProbationTest, SaysWhenTheNextOneIsOver) {
-  Probation probation;
+  Probation<std::filesystem::path> probation;
   EXPECT_EQ(probation.next(), std::nullopt);
   probation.begin("b.so", kStart + seconds(2));
   probation.begin("a.so", kStart + seconds(3));
@@ -20,7 +20,7 @@ TEST(ProbationTest, SaysWhenTheNextOneIsOver) {
 }
 
 TEST(ProbationTest, EndsEachOnce) {
-  Probation probation;
+  Probation<std::filesystem::path> probation;
   probation.begin("b.so", kStart + seconds(2));
   probation.begin("a.so", kStart + seconds(3));
   EXPECT_TRUE(probation.over(kStart + seconds(1)).empty());
@@ -30,7 +30,7 @@ TEST(ProbationTest, EndsEachOnce) {
 }
 
 TEST(ProbationTest, WhoBeginsAgainHasAllOfItsTime) {
-  Probation probation;
+  Probation<std::filesystem::path> probation;
   probation.begin("a.so", kStart);
   probation.begin("a.so", kStart + seconds(1));
   EXPECT_TRUE(probation.over(kStart).empty());
@@ -38,7 +38,7 @@ TEST(ProbationTest, WhoBeginsAgainHasAllOfItsTime) {
 }
 
 TEST(ProbationTest, OneThatEndsEarlyIsNotToldOf) {
-  Probation probation;
+  Probation<std::filesystem::path> probation;
   probation.begin("a.so", kStart);
   probation.end("a.so");
   EXPECT_TRUE(probation.over(kStart + seconds(1)).empty());

@@ -349,6 +349,164 @@ TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
   EXPECT_NE(facts.find_condemned("f", "b"), nullptr);
 }
 
+// ---- settings -----------------------------------------------------------------------------------
+
+// Those of one class in a few letters: the proven ones, those on trial, those taken back. "" is no
+// entry.
+std::string shown_settings(const VersionFacts& facts) {
+  const SettingsFacts* const known = facts.find_settings("chat-room");
+  if (known == nullptr) return "";
+  return known->proven.hash + " " + (known->on_trial.empty() ? "-" : known->on_trial) + " " +
+         (known->taken_back ? known->taken_back->hash : "-");
+}
+
+VersionFacts parsed_settings(const std::string& text) {
+  VersionFacts facts;
+  if (text.empty()) return facts;
+  SettingsFacts settings;
+  settings.agent_class = "chat-room";
+  settings.proven.hash = text.substr(0, 1);
+  if (text[2] != '-') settings.on_trial = text.substr(2, 1);
+  if (text[4] != '-') {
+    settings.taken_back =
+        SettingsFacts::TakenBack{.hash = text.substr(4, 1), .reason = "of before"};
+  }
+  facts.settings.push_back(std::move(settings));
+  return facts;
+}
+
+SettingsFacts::Proven settings(const std::string& hash) {
+  return {.hash = hash, .file = "c.yaml", .text = "the text of " + hash};
+}
+VersionEvent begin_settings(const std::string& next, const std::string& served) {
+  return SettingsBegun{.agent_class = "chat-room", .next = next, .served = settings(served)};
+}
+VersionEvent lose_settings(const std::string& goes_on, const std::string& what) {
+  return SettingsLost{.agent_class = "chat-room",
+                      .goes_on = settings(goes_on),
+                      .what = {.hash = what, .reason = "they are bad"}};
+}
+VersionEvent pass_settings(const std::string& hash) {
+  return SettingsPassed{.agent_class = "chat-room", .settings = settings(hash)};
+}
+VersionEvent settle_settings() {
+  return SettingsSettled{"chat-room"};
+}
+VersionEvent allow_settings() {
+  return SettingsAllowed{"chat-room"};
+}
+VersionEvent meet_settings(const std::string& hash) {
+  return SettingsMet{.agent_class = "chat-room", .hash = hash};
+}
+VersionEvent crash_of_class(const std::string& classes, const std::string& call = "message") {
+  diagnosis::CrashRecord crash = crash_of(classes, "01", kFirstCrashMs);
+  crash.call = call;
+  return ProcessCrashed{crash};
+}
+
+class SettingsFactsTest : public ::testing::TestWithParam<PlaceRow> {};
+
+TEST_P(SettingsFactsTest, FollowsTheTable) {
+  const VersionFacts before = parsed_settings(GetParam().before);
+  ASSERT_EQ(shown_settings(before), GetParam().before) << "the test's own reading";
+  EXPECT_EQ(shown_settings(after(before, GetParam().event)), GetParam().after);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Edges, SettingsFactsTest,
+    ::testing::Values(
+        // no entry
+        PlaceRow{"NoneBegin", "", begin_settings("b", "a"), "a b -"},
+        PlaceRow{"NoneBeginSame", "", begin_settings("a", "a"), ""},
+        PlaceRow{"NoneLose", "", lose_settings("a", "b"), "a - b"},
+        PlaceRow{"NonePass", "", pass_settings("a"), ""},
+        PlaceRow{"NoneSettle", "", settle_settings(), ""},
+        PlaceRow{"NoneAllow", "", allow_settings(), ""},
+        PlaceRow{"NoneMeet", "", meet_settings("a"), ""},
+        PlaceRow{"NoneCrash", "", crash_of_class("ChatRoom"), ""},
+        // on trial
+        PlaceRow{"TrialBegin", "a b -", begin_settings("c", "b"), "a c -"},
+        PlaceRow{"TrialBeginSame", "a b -", begin_settings("b", "a"), "a b -"},
+        PlaceRow{"TrialBeginBack", "a b -", begin_settings("a", "b"), ""},
+        PlaceRow{"TrialBeginFromAnother", "a b -", begin_settings("d", "c"), "c d -"},
+        PlaceRow{"TrialLose", "a b -", lose_settings("a", "b"), "a - b"},
+        PlaceRow{"TrialLoseToTrial", "a b -", lose_settings("b", "c"), "a b c"},
+        PlaceRow{"TrialPass", "a b -", pass_settings("b"), ""},
+        PlaceRow{"TrialPassOther", "a b -", pass_settings("a"), "a b -"},
+        PlaceRow{"TrialSettle", "a b -", settle_settings(), "a b -"},
+        PlaceRow{"TrialAllow", "a b -", allow_settings(), "a b -"},
+        PlaceRow{"TrialMeetSame", "a b -", meet_settings("b"), "a b -"},
+        PlaceRow{"TrialMeetOther", "a b -", meet_settings("c"), "a c -"},
+        PlaceRow{"TrialMeetProven", "a b -", meet_settings("a"), ""},
+        PlaceRow{"TrialCrash", "a b -", crash_of_class("ChatRoom"), "a - b"},
+        PlaceRow{"TrialCrashOfSeveral", "a b -", crash_of_class("Lobby,ChatRoom"), "a - b"},
+        PlaceRow{"TrialCrashOfAnother", "a b -", crash_of_class("Lobby"), "a b -"},
+        PlaceRow{"TrialCrashInLoad", "a b -", crash_of_class("ChatRoom", "init"), "a b -"},
+        // taken back: the proven ones hold
+        PlaceRow{"BackBegin", "a - b", begin_settings("c", "a"), "a c -"},
+        PlaceRow{"BackLose", "a - b", lose_settings("a", "c"), "a - c"},
+        PlaceRow{"BackPass", "a - b", pass_settings("a"), "a - b"},
+        PlaceRow{"BackSettle", "a - b", settle_settings(), ""},
+        PlaceRow{"BackAllow", "a - b", allow_settings(), "a - -"},
+        PlaceRow{"BackMeetSame", "a - b", meet_settings("b"), "a - b"},
+        PlaceRow{"BackMeetOther", "a - b", meet_settings("c"), "a c -"},
+        PlaceRow{"BackMeetProven", "a - b", meet_settings("a"), ""},
+        PlaceRow{"BackCrash", "a - b", crash_of_class("ChatRoom"), "a - b"},
+        // allowed, and not begun yet
+        PlaceRow{"AllowedBegin", "a - -", begin_settings("b", "a"), "a b -"},
+        PlaceRow{"AllowedLose", "a - -", lose_settings("a", "b"), "a - b"},
+        PlaceRow{"AllowedSettle", "a - -", settle_settings(), ""},
+        PlaceRow{"AllowedMeet", "a - -", meet_settings("b"), "a b -"},
+        PlaceRow{"AllowedMeetProven", "a - -", meet_settings("a"), ""},
+        PlaceRow{"AllowedCrash", "a - -", crash_of_class("ChatRoom"), "a - -"},
+        // settings on trial hold while the file says others
+        PlaceRow{"BesideBegin", "a b c", begin_settings("d", "b"), "a d -"},
+        PlaceRow{"BesideLose", "a b c", lose_settings("a", "b"), "a - b"},
+        PlaceRow{"BesidePass", "a b c", pass_settings("b"), "b - c"},
+        PlaceRow{"BesideSettle", "a b c", settle_settings(), "a b -"},
+        PlaceRow{"BesideAllow", "a b c", allow_settings(), "a b -"},
+        PlaceRow{"BesideMeetTrial", "a b c", meet_settings("b"), "a b -"},
+        PlaceRow{"BesideMeetBack", "a b c", meet_settings("c"), "a b c"},
+        PlaceRow{"BesideCrash", "a b c", crash_of_class("ChatRoom"), "a - b"}),
+    [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
+
+TEST(SettingsRulesTest, ACrashThatTakesSettingsBackDoesNotCountForTheClass) {
+  VersionFacts facts = parsed_settings("a b -");
+  facts = after(std::move(facts), crash_of_class("ChatRoom"));
+  EXPECT_EQ(facts.find_class("ChatRoom", "01"), nullptr);
+  facts = after(std::move(facts), crash_of_class("ChatRoom"));
+  EXPECT_NE(facts.find_class("ChatRoom", "01"), nullptr) << "they did not hold any more";
+}
+
+TEST(SettingsRulesTest, NewCodeIsAtFaultBeforeNewSettingsAre) {
+  VersionFacts facts = parsed_settings("a b -");
+  facts = after(std::move(facts), TrialBegun{.file = "f", .next = "01", .served = "00"});
+  facts = after(std::move(facts), crash_of_class("ChatRoom"));
+  EXPECT_EQ(shown_settings(facts), "a b -");
+  EXPECT_EQ(shown(facts), "00 - 01! 01");
+  facts = after(std::move(facts), ProcessCrashed{crash_of("ChatRoom", "00", kFirstCrashMs)});
+  EXPECT_EQ(shown_settings(facts), "a - b") << "alone";
+}
+
+TEST(SettingsRulesTest, TheWayBackKeepsItsText) {
+  VersionFacts facts = after({}, begin_settings("b", "a"));
+  EXPECT_EQ(facts.find_settings("chat-room")->proven, settings("a"));
+  facts = after(std::move(facts), lose_settings("b", "c"));
+  facts = after(std::move(facts), pass_settings("b"));
+  EXPECT_EQ(facts.find_settings("chat-room")->proven, settings("b"));
+}
+
+TEST(SettingsRulesTest, TheListIsBounded) {
+  VersionFacts facts;
+  for (std::size_t i = 0; i <= kMaxSettings; ++i) {
+    facts = after(
+        std::move(facts),
+        SettingsBegun{.agent_class = std::to_string(i), .next = "b", .served = settings("a")});
+  }
+  EXPECT_EQ(facts.settings.size(), kMaxSettings);
+  EXPECT_EQ(facts.find_settings("0"), nullptr);
+}
+
 // ---- content ------------------------------------------------------------------------------------
 
 TEST(ContentRulesTest, WhatIsRefusedIsRefusedUntilAnotherHostOrAPersonComes) {

@@ -82,6 +82,38 @@ class VersionLedgerTest : public ::testing::Test {
   const fs::path file_ = root_.path() / "a.so";
 };
 
+TEST_F(VersionLedgerTest, WhatIsKnownAboutSettingsIsOnTheDisk) {
+  const SettingsFacts::Proven before{.hash = "a", .file = "c.yaml", .text = R"({"kv":"1"})"};
+  {
+    VersionLedger ledger = open();
+    EXPECT_TRUE(
+        ledger.note(SettingsBegun{.agent_class = "chat-room", .next = "b", .served = before}));
+    EXPECT_EQ(open().find_settings("chat-room")->on_trial, "b");
+    EXPECT_TRUE(ledger.note(SettingsLost{.agent_class = "chat-room",
+                                         .goes_on = before,
+                                         .what = {.hash = "b", .reason = "they are bad"}}));
+  }
+  const auto known = open().find_settings("chat-room");
+  ASSERT_TRUE(known && known->taken_back);
+  EXPECT_EQ(known->proven, before);
+  EXPECT_EQ(known->on_trial, "");
+  EXPECT_EQ(known->taken_back->reason, "they are bad");
+  EXPECT_FALSE(open().find_settings("lobby"));
+}
+
+TEST_F(VersionLedgerTest, AFileWithoutSettingsOrWithMembersOfANewerServerIsRead) {
+  write(root_.path() / "versions.json", R"({"places": [], "contents": [], "classes": []})");
+  EXPECT_TRUE(open().problems().empty());
+  EXPECT_TRUE(open().facts().settings.empty());
+  write(root_.path() / "versions.json",
+        R"({"places": [], "future": 1, "settings": [3, {"class": ""}, {"class": "lobby"},
+            {"class": "chat-room", "future": [], "proven": {"hash": "a", "future": 1},
+             "on_trial": "b", "taken_back": 7}]})");
+  EXPECT_TRUE(open().problems().empty());
+  ASSERT_EQ(open().facts().settings.size(), 1U);
+  EXPECT_EQ(open().find_settings("chat-room")->on_trial, "b");
+}
+
 TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
   VersionLedger ledger = open();
   ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));

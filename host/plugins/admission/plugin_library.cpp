@@ -1,4 +1,4 @@
-#include "plugins/generation/plugin_library.hpp"
+#include "plugins/admission/plugin_library.hpp"
 
 #include "base/assert.hpp"
 
