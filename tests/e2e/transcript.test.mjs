@@ -136,10 +136,17 @@ test("the transcript of the guide for authors", async () => {
     }
   }
   assert.ok(!terminals.get("client").text.includes("disconnected"), "the client has stayed connected");
+  // The project's settings are used, and a change of them comes to the same client.
+  const settings = path.join(project, "classes/greeter.yaml");
+  const text = await readFile(settings, "utf8");
+  assert.ok(text.includes("greeting: hello"));
+  await writeFile(settings, text.replace("greeting: hello", "greeting: welcome"));
+  await terminals.get("client").expect("well, welcome, Ann", true);
+  assert.ok(!terminals.get("client").text.includes("disconnected"), "the client has stayed connected");
   for (const { name, program } of await nodes()) {
-    assert.equal(await firstLine(program, "greet.mjs", project), "well, hello, Ann", `greet.mjs with ${name}`);
+    assert.equal(await firstLine(program, "greet.mjs", project), "well, welcome, Ann", `greet.mjs with ${name}`);
     await writeFile(path.join(project, "client.mjs"), (await clientOfTheProject(project)).replaceAll(PRINTED_ADDRESS, address));
-    assert.equal(await firstLine(program, "client.mjs", project), "well, hello, Ann", `client.mjs with ${name}`);
+    assert.equal(await firstLine(program, "client.mjs", project), "well, welcome, Ann", `client.mjs with ${name}`);
   }
 });
 

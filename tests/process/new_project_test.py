@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `hearth new` writes: builds outside this tree, against the installed package and, by the commands of README.md, against a
-build directory; passes its tests, exports what a library may, is served.
+build directory; passes its tests, also with AddressSanitizer (the preset debug), exports what a library may, is served with its
+settings.
 
     new_project_test.py BUILD_DIRECTORY HEARTH CHECK_EXPORTS C_COMPILER CXX_COMPILER
 """
@@ -14,7 +15,7 @@ import tempfile
 import urllib.request
 
 NAME = "night-porter"
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -39,9 +40,14 @@ def answer_of(command, project, scratch, name, environment=None):
                 sys.exit(f"the server did not start:\n{log.read()}")
             address = ready.split()[-1]
             with urllib.request.urlopen(f"http://{address}/agents/{name}/first", timeout=30) as answer:
-                return json.load(answer)
+                state = json.load(answer)
         finally:
             server.terminate()
+    log.seek(0)
+    told = log.read()
+    if not re.search(rf"class\.served.*classes/{name}\.yaml", told):
+        sys.exit(f"the settings of the project are not used:\n{told}")
+    return state
 
 
 def printed_steps():
@@ -71,6 +77,17 @@ def follow_the_readme(build, scratch):
         sys.exit(f"the new agent answered {state}")
 
 
+def test_with_sanitizers(project, scratch, c_compiler, cxx_compiler):
+    """The commands of the project's README with the preset debug; of the build, what ctest needs."""
+    tests = f"{NAME.replace('-', '_')}_tests"
+    run("cmake", "--preset", "debug", f"-DCMAKE_PREFIX_PATH={scratch / 'installed'}", f"-DCMAKE_C_COMPILER={c_compiler}",
+        f"-DCMAKE_CXX_COMPILER={cxx_compiler}", cwd=project)
+    run("cmake", "--build", "--preset", "debug", "--target", tests, cwd=project)
+    if b"__asan_init" not in (project / "build-debug" / tests).read_bytes():
+        sys.exit("the preset debug builds tests without AddressSanitizer")
+    print(run("ctest", "--preset", "debug", cwd=project))
+
+
 def build_against_the_package(build, hearth, check_exports, c_compiler, cxx_compiler, scratch):
     project = scratch / "project"
     run("cmake", "--install", build, "--prefix", scratch / "installed", "--component", "sdk")
@@ -84,6 +101,9 @@ def build_against_the_package(build, hearth, check_exports, c_compiler, cxx_comp
     for made in (".gitignore", "build/compile_commands.json", f"build/CMakeFiles/{NAME}.dir/cmake_pch.hxx.pch"):
         if not (project / made).is_file():
             sys.exit(f"the project lacks {made}")
+    if "/node_modules/" not in (project / ".gitignore").read_text().splitlines():
+        sys.exit("git would take what `npm install` writes")  # README.md of the project says to
+    test_with_sanitizers(project, scratch, c_compiler, cxx_compiler)
     print(run(sys.executable, check_exports, project / f"build/plugins/{NAME}.so"))
     state = answer_of([hearth, "serve", "--plugins", project / "build/plugins"], project, scratch, NAME)
     if state != {"greetings": 0}:
