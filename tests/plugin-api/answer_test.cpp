@@ -109,12 +109,12 @@ class Narrator : public hearth::Agent {
     co_return out.end();
   }
   Task<hearth::Response> fails(const hearth::Request& request) {
-    hearth::ResponseStream out = request.stream(hearth::Response::text("half"));
+    static_cast<void>(request.stream(hearth::Response::text("half")));
     co_await sleep(seconds(1));
     throw std::runtime_error("no more");
   }
   Task<hearth::Response> twice(const hearth::Request& request) {
-    hearth::ResponseStream out = request.stream(hearth::Response::text("half"));
+    static_cast<void>(request.stream(hearth::Response::text("half")));
     co_await sleep(seconds(1));
     co_return hearth::Response::text("another head");
   }
