@@ -490,9 +490,9 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
   return settle_as(std::move(*record), std::move(*outcome), false);
 }
 
-bool ManagedFibers::unknown(std::string_view id) {
+bool ManagedFibers::unknown(std::string_view id, bool refused) {
   const auto job = jobs_.find(JobKind::kManaged, id);
-  if (!job || keeping_of(*job) == FiberKeeping::kManaged) return false;
+  if (!job || (refused && keeping_of(*job) == FiberKeeping::kManaged)) return false;
   fibers_.unknown(id);
   return true;
 }

@@ -163,9 +163,10 @@ class ManagedFibers {
   // kNotFound: it was resumed or settled in the meantime, all is well. Anything else: this is no
   // outcome; treat it as a failed hook.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
-  // What is being recovered waits for another version of the code, if hearth.fibers/2 began it.
-  // False: it did not, and still is being recovered.
-  bool unknown(std::string_view id);
+  // What is being recovered waits for another version of the code. `refused`: the code said no more
+  // than that it recovers nothing. That is enough for what hearth.fibers/2 began; for what
+  // hearth.managed_fibers/1 did it means that nobody goes on. False: it still is being recovered.
+  bool unknown(std::string_view id, bool refused);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
 

@@ -262,7 +262,7 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   crash();
   for (int life = 0; life < 30; ++life) {
     ASSERT_TRUE(recover()) << life;
-    EXPECT_TRUE(managed_->unknown("x"));
+    EXPECT_TRUE(managed_->unknown("x", life % 2 == 0));
     database_->commit();
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     EXPECT_EQ(inspect("x").at("attempts"), 0);
@@ -275,11 +275,15 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   }
 }
 
-TEST_F(BriefFibersTest, OneOfTheFirstVersionIsNotKeptForAnotherOne) {
+TEST_F(BriefFibersTest, OneOfTheFirstVersionWaitsTooUnlessItsCodeRecoversNothing) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_FALSE(managed_->unknown("x"));
+  EXPECT_FALSE(managed_->unknown("x", true));
+  EXPECT_TRUE(managed_->unknown("x", false));
+  database_->commit();
+  EXPECT_TRUE(inspect("x").at("waits_for_code"));
+  EXPECT_EQ(inspect("x").at("attempts"), 0);
 }
 
 // ---- poison -------------------------------------------------------------------------------------

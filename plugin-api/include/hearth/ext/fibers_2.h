@@ -21,7 +21,8 @@
  *           members "managed" and "reason" for all of them. The plugin resumes it inside the event
  *           and works on, or completes the event with an outcome, or with nothing: then the fiber
  *           is let go (a kept one is "interrupted", a brief one goes).
- * Unknown   Refused with NOT_FOUND or UNSUPPORTED: this version of the code does not know the name.
+ * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not
+ *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
  *           listed ("waits_for_code": true in its record) and offered again by each instance, and
  *           when the class's version changes.
@@ -30,7 +31,8 @@
  * Plan      HEARTH_EVENT_FIBERS_RECOVERED comes for a single fiber too. Its answer has one more
  *           member, "skip": ids that are not to be offered; they are let go as by a hook.
  * Earlier   What hearth.fibers/1 began is offered without "managed"; resume makes it a brief fiber
- *           under its id. What hearth.managed_fibers/1 began is a kept fiber in every respect.
+ *           under its id. What hearth.managed_fibers/1 began is a kept fiber in every respect but
+ *           one: only NOT_FOUND has it wait, after UNSUPPORTED it is "interrupted".
  */
 #ifndef HEARTH_EXT_FIBERS_2_H
 #define HEARTH_EXT_FIBERS_2_H
