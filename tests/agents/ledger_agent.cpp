@@ -15,10 +15,10 @@
 //             POST ?queue=RUN                         take_note("RUN") from the queue
 //             POST ?hold=1                            holds a reference that is never given back
 //             GET                                     the number of steps in the ledger
-//   hook      what on_fiber_recovered does: continue, drop: it lets it go, throw: it fails, slow: it
-//             waits M ms and continues, twice: it fails at the first attempt and continues at the
-//             next, hurry: it continues without waits from then on, settle: the managed fiber is
-//             completed
+//   hook      what on_fiber_recovered does: continue, drop: it lets it go, throw: it fails, slow:
+//             it waits M ms and continues, twice: it fails at the first attempt and continues at
+//             the next, hurry: it continues without waits from then on, settle: the managed fiber
+//             is completed
 //   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint;
 //                                                     the last step has none, its row goes with the
 //                                                     end of the fiber. A note is one step

@@ -4,8 +4,8 @@
 //
 //   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps
 //             of `ms`, with a checkpoint after each. The first `failures` attempts of it throw
-//             after their first step. hook: what on_fiber_recovered does: continue, nothing (it lets
-//             it go), throw, settle, slow (nothing, after 50 ms)
+//             after their first step. hook: what on_fiber_recovered does: continue, nothing (it
+//             lets it go), throw, settle, slow (nothing, after 50 ms)
 //   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) ->
 //             {"accepted", "record"}: a managed one wait(id), inspect(id), records(), cancel(id,
 //             reason), resolve(id, result), retry(id), dead() -> names clear_after(ms): removes all
