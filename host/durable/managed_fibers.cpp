@@ -203,7 +203,6 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (auto checked = check_request(request, settings_.max_json_bytes); checked.has_error()) {
     return checked.error();
   }
-  if (!request.parent.empty()) parents_.emplace(request.parent);
   auto named = find_named(request);
   if (named.has_error()) return named.error();
   std::optional<FiberRecord>& record = *named;
@@ -240,8 +239,9 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
   if (begin) {
     record.status = FiberStatus::kRunning;
     record.next_at_ms = 0;
-    jobs_.run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
+    jobs_.run("UPDATE cf_agents_jobs SET status = 'running', missing = NULL WHERE seq = ?",
               std::array{Param(record.seq)});
+    parents_.insert(record.id);  // an earlier instance may have left values for it
   }
   ManagedChange found = change_of(std::move(record));
   Started started{.id = std::move(found.id), .record = std::move(found.record)};
@@ -308,6 +308,9 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
   record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
   store(*record, JobState::kClaimed);
+  jobs_.run("UPDATE cf_agents_jobs SET missing = NULL WHERE seq = ? AND missing IS NOT NULL",
+            std::array{Param(record->seq)});
+  parents_.insert(record->id);  // an earlier instance may have left values for it
   return handle;
 }
 
@@ -374,10 +377,13 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
     jobs_.put(record.seq, JobPart::kMetadata, record.metadata);
   }
   const bool goes = record.keeping == FiberKeeping::kBrief && !dead;
-  if (goes && !has_open_parent(record)) {
+  parents_.erase(record.id);
+  const bool is_needed = has_open_parent(record);
+  if (goes && !is_needed) {
     erase_record(record.seq, record.id);
     return change_of(std::move(record));
   }
+  if (is_needed) parents_.insert(*record.parent);  // it may have stashed while this one ran
   // What may be revived needs their values.
   if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
   store(record, goes ? JobState::kSettled : JobState::kUntold);
@@ -390,13 +396,19 @@ bool ManagedFibers::has_open_parent(const FiberRecord& record) {
   return parent && !parent->ended_at_ms;
 }
 
-// The values that were kept for a fiber, which needs them no more. What is open goes on by itself.
+// The values that were kept for a fiber, which needs them no more. What is open goes on by itself,
+// and what keeps its record gives back the key that only this fiber knows: the same key may stand
+// for another place in its run.
 void ManagedFibers::remove_children(std::string_view parent) {
   const std::int64_t removed = jobs_.run(
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",
       std::array{Param(parent)});
   if (removed > 0) size_is_exact_ = false;
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND kind = 2 AND type = 'kept' "
+      "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
+      std::array{Param(parent)});
 }
 
 void ManagedFibers::checkpointed(std::string_view id) {
@@ -450,7 +462,8 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   for (const JobPart part : {JobPart::kResult, JobPart::kError, JobPart::kLastError})
     jobs_.put(record->seq, part, std::nullopt);
   jobs_.run(
-      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 WHERE seq = ?",
+      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0, missing = NULL "
+      "WHERE seq = ?",
       std::array{Param(record->seq)});
   store(*record, JobState::kWaiting);
   return {};
@@ -490,9 +503,9 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
   return settle_as(std::move(*record), std::move(*outcome), false);
 }
 
-bool ManagedFibers::unknown(std::string_view id) {
+bool ManagedFibers::unknown(std::string_view id, bool refused) {
   const auto job = jobs_.find(JobKind::kManaged, id);
-  if (!job || keeping_of(*job) == FiberKeeping::kManaged) return false;
+  if (!job || (refused && keeping_of(*job) == FiberKeeping::kManaged)) return false;
   fibers_.unknown(id);
   return true;
 }

@@ -90,13 +90,16 @@ struct ManagedChange {
 //                  dead is told, and kept for keep_failed.
 //  P6 Parents      A brief record with a parent is kept until the parent has another checkpoint or
 //                  is settled, and not told: a parent that is run again finds its value. One that
-//                  may be revived keeps it.
+//                  may be revived keeps it. A kept record outlives that, and gives back a key that
+//                  begins with its parent's id and a slash.
+//  P7 Code         What has waited for code for keep_failed, an hour at least, is dead.
 //
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that
 //                 rolls back is in memory here.
 // Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only
 //                             when they were committed.
-// Bounded         In memory: what is being told. A list ends at 4 MiB.
+// Bounded         In memory: what is being told, and the ids of parents that run. A list ends at 4
+//                 MiB.
 class ManagedFibers {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
@@ -163,9 +166,10 @@ class ManagedFibers {
   // kNotFound: it was resumed or settled in the meantime, all is well. Anything else: this is no
   // outcome; treat it as a failed hook.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
-  // What is being recovered waits for another version of the code, if hearth.fibers/2 began it.
-  // False: it did not, and still is being recovered.
-  bool unknown(std::string_view id);
+  // What is being recovered waits for another version of the code. `refused`: the code said no more
+  // than that it recovers nothing. That is enough for what hearth.fibers/2 began; for what
+  // hearth.managed_fibers/1 did it means that nobody goes on. False: it still is being recovered.
+  bool unknown(std::string_view id, bool refused);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
 
@@ -184,12 +188,19 @@ class ManagedFibers {
   // Removes what retention says, a few at a time. True if something went. Cheap when nothing is
   // due.
   bool sweep();
+  // The dead ones that sweep() has removed since the last call.
+  std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
+  // Those that have waited for code for too long, a few at a time: dead from now on. Cheap when
+  // none waits.
+  std::vector<PassedOver> give_up_waiting();
 
   // True if next_untold() would find something now.
   [[nodiscard]] bool due() const;
   // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in
   // Fibers::wake().
   [[nodiscard]] Wake wake() const;
+  // How many fibers it remembers because values may be kept for them.
+  [[nodiscard]] std::size_t remembered_parents() const { return parents_.size(); }
 
  private:
   struct Telling {
@@ -231,7 +242,9 @@ class ManagedFibers {
   ClockJump jump_;
   std::map<std::string, Telling, std::less<>> telling_;  // by id
   std::vector<std::string> never_told_;                  // ids
-  std::set<std::string, std::less<>> parents_;  // that have begun others since their checkpoint
+  std::vector<std::string> expired_;                     // ids
+  // Those that run, and for which values may be kept since their last checkpoint.
+  std::set<std::string, std::less<>> parents_;
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;
   // How many records there are, or an upper bound of it; not known before the first start().

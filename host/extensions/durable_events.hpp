@@ -34,7 +34,7 @@ enum class DurableEvent : std::uint8_t {
   kFiberRecoverySkipped,
   kFiberRecoveryFailed,
   kFiberRecoveryDead,
-  kFiberUnknown,  // this version of the class does not know its name: it waits for another one
+  kFiberUnknown,  // this version of the class does not go on with it: it waits for another one
   kFiberStash,
   kFiberCancelled,
   kFiberExpired,    // dead for as long as such ones are kept: its row has gone

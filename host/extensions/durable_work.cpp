@@ -14,6 +14,7 @@ constexpr std::size_t kMaxTelling = 8;  // settled fibers that one agent is told
 constexpr std::size_t kMaxWarned = 100;
 constexpr int kSweepsAtOnce = 10;
 constexpr std::chrono::minutes kSweepEvery{1};
+constexpr std::string_view kWasDead = "dead, and kept as long as fibers.keep_failed says";
 constexpr std::chrono::milliseconds kLookAgain{1'000};  // at work that is due and cannot begin
 
 // By value: error() gives a copy.
@@ -180,12 +181,19 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
+  if (managed_) {
+    for (const durable::PassedOver& dead : managed_->give_up_waiting())
+      report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
+  }
   for (int portion = 0; managed_ && portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
+  }
+  if (managed_) {
+    for (const std::string& id : managed_->take_expired())
+      report(DurableEvent::kFiberExpired, id, kWasDead);
   }
   for (int portion = 0; portion < kSweepsAtOnce; ++portion) {
     const std::vector<std::string> expired = fibers_.sweep();
-    for (const std::string& id : expired)
-      report(DurableEvent::kFiberExpired, id, "dead, and kept as long as fibers.keep_failed says");
+    for (const std::string& id : expired) report(DurableEvent::kFiberExpired, id, kWasDead);
     if (expired.empty()) break;
   }
 }

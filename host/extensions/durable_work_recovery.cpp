@@ -157,9 +157,10 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   const bool refused = outcome.has_error() && outcome.error().code == Errc::kUnsupported;
   const bool is_unknown =
       refused || (outcome.has_error() && outcome.error().code == Errc::kNotFound);
-  if (is_unknown && managed_ && managed_->unknown(id)) {
+  if (is_unknown && managed_ && managed_->unknown(id, refused)) {
+    next_sweep_ = {};  // it may have waited long enough
     return report(DurableEvent::kFiberUnknown, id,
-                  "this version of the class does not know its name: it waits for one that does");
+                  "this version of the class does not go on with it: it waits for one that does");
   }
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);
   if (is_managed(id)) {

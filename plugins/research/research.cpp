@@ -75,7 +75,8 @@ class Research : public hearth::Agent {
   // With this turn, for good: no crash brings the run back.
   bool cancel(const std::string& run) {
     Progress progress = progress_of(run);
-    if (!cancel_fiber(run, "cancelled by a client")) return false;
+    // The run of an earlier version has an id of its own: its work looks at the status.
+    if (!cancel_fiber(run, "cancelled by a client") && progress.status != "running") return false;
     progress.status = "cancelled";
     show(run, progress);
     return true;
@@ -112,6 +113,14 @@ class Research : public hearth::Agent {
     int step_ms = 1000;
     HEARTH_FIELDS(topic, steps, step_ms)
   };
+  // The checkpoint. Versions before this one had no input: their checkpoint is all there is.
+  struct Plan {
+    std::string run;
+    Progress progress;
+    int step_ms = 0;
+    HEARTH_FIELDS(run, progress, step_ms)
+    HEARTH_REQUIRED(run, progress)
+  };
   // Everything that comes from outside is checked once, here.
   static Order checked(Order order) {
     check(!order.topic.empty() && order.topic.size() <= 200, "topic: 1 to 200 bytes");
@@ -129,21 +138,27 @@ class Research : public hearth::Agent {
   // checkpoint. stash() commits what was written before it in this turn: a step's row, the state
   // and the checkpoint are on disk together or not at all. So a crash repeats at most the step that
   // had no row yet.
-  hearth::Task<Progress> work(Order order, hearth::FiberContext& fiber) {
-    const std::string& run = fiber.id();
-    Progress progress = fiber.snapshot<Progress>().value_or(Progress{order.topic, 0, order.steps});
-    if (state().at("runs").contains(run)) progress.recoveries = progress_of(run).recoveries + 1;
+  hearth::Task<Progress> work(std::optional<Order> order, hearth::FiberContext& fiber) {
+    Plan plan = plan_of(order, fiber);
+    const std::string& run = plan.run;
+    Progress& progress = plan.progress;
+    if (state().at("runs").contains(run)) {
+      const Progress shown = progress_of(run);
+      if (shown.status != "running") co_return shown;
+      progress.recoveries = shown.recoveries + 1;
+    }
     try {
       show(run, progress);
       while (progress.completed < progress.total) {
-        co_await sleep(std::chrono::milliseconds(order.step_ms));  // the research of this example
-        if (fiber.stop_token().stop_requested()) co_return progress_of(run);
+        co_await sleep(std::chrono::milliseconds(plan.step_ms));  // the research of this example
+        if (fiber.stop_token().stop_requested() || progress_of(run).status != "running")
+          co_return progress_of(run);
         ++progress.completed;
         if (progress.completed == progress.total) progress.status = "completed";
         sql("INSERT INTO steps VALUES (?, ?, ?)", run, progress.completed,
             now().time_since_epoch().count());
         show(run, progress);
-        fiber.stash(progress);
+        fiber.stash(plan);
       }
     } catch (const std::exception& error) {
       log.error("run ", run, " failed: ", error.what());
@@ -151,6 +166,12 @@ class Research : public hearth::Agent {
       show(run, progress);
     }
     co_return progress;
+  }
+  static Plan plan_of(const std::optional<Order>& order, const hearth::FiberContext& fiber) {
+    if (const auto plan = fiber.snapshot<Plan>()) return *plan;
+    check(order.has_value(), "this run was begun without an order, and has no checkpoint");
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): looked at above
+    return {fiber.id(), {order->topic, 0, order->steps}, order->step_ms};
   }
 
   void show(const std::string& run, const Progress& progress) {

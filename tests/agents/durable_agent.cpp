@@ -7,8 +7,8 @@
 //             reason), resolve(id, result), retry(id), forget() push(callback, payload),
 //             later(callback, ms, payload), items(), schedules(), again(id) journal() -> what has
 //             happened, in order
-//   hook      of the fiber's input: continue, nothing, throw, settle: what on_fiber_recovered does
-//             with it
+//   hook      of the fiber's input: continue, nothing (it lets it go), throw, settle: what
+//             on_fiber_recovered does with it
 //   callbacks note(payload); flaky(payload) throws at the first two attempts; `hopeless` throws
 //   always
 //   table     journal(entry): each line in the turn of what it is about
@@ -90,6 +90,7 @@ class DurableAgent : public hearth::Agent {
     note("offered " + fiber.name + " " + fiber.reason + " " + std::to_string(fiber.attempt));
     co_await sleep(std::chrono::milliseconds(1));
     if (work.hook == "throw") throw std::runtime_error("the hook failed as asked");
+    if (work.hook == "nothing") settle_fiber(fiber, hearth::FiberOutcome::interrupted());
     if (work.hook == "settle") settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
     if (work.hook == "continue")
       continue_fiber(fiber, [this, work](hearth::FiberContext& next) { return steps(next, work); });

@@ -15,10 +15,10 @@
 //             POST ?queue=RUN                         take_note("RUN") from the queue
 //             POST ?hold=1                            holds a reference that is never given back
 //             GET                                     the number of steps in the ledger
-//   hook      what on_fiber_recovered does: continue, drop: nothing, throw: it fails, slow: it
-//             waits M ms and continues, twice: it fails at the first attempt and continues at the
-//             next, hurry: it continues without waits from then on, settle: the managed fiber is
-//             completed
+//   hook      what on_fiber_recovered does: continue, drop: it lets it go, throw: it fails, slow:
+//             it waits M ms and continues, twice: it fails at the first attempt and continues at
+//             the next, hurry: it continues without waits from then on, settle: the managed fiber
+//             is completed
 //   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint;
 //                                                     the last step has none, its row goes with the
 //                                                     end of the fiber. A note is one step
@@ -95,7 +95,10 @@ class LedgerAgent : public hearth::Agent {
     sql("INSERT INTO hooks VALUES (?, ?, ?, CAST((julianday('now') - 2440587.5) * 86400000 AS "
         "INTEGER))",
         walk.run, fiber.attempt, hearth::to_text(fiber.snapshot));
-    if (walk.hook == "drop") co_return;
+    if (walk.hook == "drop") {
+      settle_fiber(fiber, hearth::FiberOutcome::interrupted());
+      co_return;
+    }
     if (walk.hook == "settle") {
       settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
       co_return;

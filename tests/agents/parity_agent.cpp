@@ -4,8 +4,8 @@
 //
 //   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps
 //             of `ms`, with a checkpoint after each. The first `failures` attempts of it throw
-//             after their first step. hook: what on_fiber_recovered does: continue, nothing, throw,
-//             settle, slow (nothing, after 50 ms)
+//             after their first step. hook: what on_fiber_recovered does: continue, nothing (it
+//             lets it go), throw, settle, slow (nothing, after 50 ms)
 //   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) ->
 //             {"accepted", "record"}: a managed one wait(id), inspect(id), records(), cancel(id,
 //             reason), resolve(id, result), retry(id), dead() -> names clear_after(ms): removes all
@@ -155,6 +155,8 @@ class ParityAgent : public hearth::Agent {
          " at " + hearth::to_text(fiber.snapshot));
     if (work.hook == "slow") co_await sleep(std::chrono::milliseconds(50));
     if (work.hook == "throw") throw std::runtime_error("the hook failed as asked");
+    if (work.hook == "nothing" || work.hook == "slow")
+      settle_fiber(fiber, hearth::FiberOutcome::interrupted());
     if (work.hook == "settle") settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
     if (work.hook == "continue")
       continue_fiber(fiber, [this, work](hearth::FiberContext& next) { return steps(next, work); });

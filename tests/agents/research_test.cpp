@@ -19,6 +19,27 @@ namespace {
 using hearth::Json;
 using hearth::testing::Host;
 
+// As a version before fibers had inputs: all that is known of a run is in its checkpoint.
+class EarlyResearch : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<EarlyResearch>& m) { m.add("start", &EarlyResearch::start); }
+  EarlyResearch() { sql("CREATE TABLE steps (run TEXT, step INTEGER, at INTEGER)"); }
+  void start(bool has_checkpoint) {
+    const Json progress = {{"topic", "moss"},
+                           {"completed", 2},
+                           {"total", 4},
+                           {"status", "running"},
+                           {"recoveries", 0}};
+    set_state({{"runs", {{"early", progress}}}});
+    const auto work = [this, progress,
+                       has_checkpoint](hearth::FiberContext& fiber) -> hearth::Task<void> {
+      if (has_checkpoint) fiber.stash({{"run", "early"}, {"progress", progress}, {"step_ms", 10}});
+      co_await sleep(seconds(9));
+    };
+    start_fiber("research", work, {.keep_record = true});
+  }
+};
+
 class ResearchTest : public ::testing::Test {
  protected:
   std::string start(const std::string& topic, int steps, int step_ms) {
@@ -50,6 +71,38 @@ TEST_F(ResearchTest, ARunGoesThroughItsStepsAtItsPace) {
   EXPECT_EQ(run(id).at("status"), "completed");
   EXPECT_EQ(agent_.call("steps", id), first(5));
   EXPECT_TRUE(agent_.fibers().empty());
+}
+
+TEST_F(ResearchTest, ARunOfAnEarlierVersionGoesOnFromItsCheckpoint) {
+  auto agent = host_.create<EarlyResearch>("early");
+  agent.call("start", true);
+  agent.become<Research>();
+  agent.wake();
+  host_.advance(milliseconds(20));
+  EXPECT_EQ(agent.call("steps", "early"), Json({3, 4}));
+  EXPECT_EQ(agent.call("status", "early").at("status"), "completed");
+  EXPECT_EQ(agent.fiber_records()[0].at("status"), "completed");
+}
+
+TEST_F(ResearchTest, ARunOfAnEarlierVersionIsCancelledByItsStatus) {
+  auto agent = host_.create<EarlyResearch>("early");
+  agent.call("start", true);
+  agent.become<Research>();
+  agent.wake();
+  EXPECT_EQ(agent.call("cancel", "early"), true);
+  host_.advance(seconds(1));
+  EXPECT_EQ(agent.call("steps", "early"), Json::array());
+  EXPECT_EQ(agent.call("status", "early").at("status"), "cancelled");
+}
+
+TEST_F(ResearchTest, ARunOfAnEarlierVersionThatHadNotBegunFailsAndSaysWhy) {
+  auto agent = host_.create<EarlyResearch>("early");
+  agent.call("start", false);
+  agent.become<Research>();
+  agent.wake();
+  EXPECT_EQ(agent.fiber_records()[0].at("status"), "error");
+  EXPECT_EQ(agent.fiber_records()[0].at("error"),
+            "this run was begun without an order, and has no checkpoint");
 }
 
 TEST_F(ResearchTest, TellsTheVersionOfItsLibrary) {

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::durable {
 namespace {
@@ -205,6 +206,48 @@ TEST_F(BriefFibersTest, P6_ADeadChildOutlivesItsParentAndAnInterruptedParentKeep
   EXPECT_EQ(status("value"), "completed");
 }
 
+TEST_F(BriefFibersTest, P6_ACheckpointFreesTheKeyThatOnlyTheParentKnows) {
+  const auto parent = begin("parent");
+  for (const std::string_view key : {"parent/child/1", "order 1", "parent 1"}) {
+    ManagedRequest child = brief(key, key, "parent");
+    child.keeping = FiberKeeping::kKept;
+    settle(start(child).fiber, FiberStatus::kCompleted, "7");
+  }
+  const auto open = begin("open", "parent/open/1", "parent");
+  EXPECT_TRUE(fibers_->stash(parent.fiber, "1"));
+  managed_->checkpointed("parent");
+  database_->commit();
+  EXPECT_TRUE(inspect("parent/child/1").at("key").is_null());
+  EXPECT_EQ(inspect("parent/child/1").at("result"), 7);
+  EXPECT_EQ(inspect("order 1").at("key"), "order 1");
+  EXPECT_EQ(inspect("open").at("key"), "parent/open/1");
+  settle(open.fiber, FiberStatus::kCompleted, "8");
+  EXPECT_TRUE(fibers_->stash(parent.fiber, "2"));
+  managed_->checkpointed("parent");
+  EXPECT_EQ(status("open"), "none") << "it ended after the checkpoint before";
+}
+
+TEST_F(BriefFibersTest, P6_TheNextInstanceFreesWhatAnEarlierOneHasKept) {
+  begin("parent");
+  settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
+  crash();
+  ASSERT_TRUE(recover());
+  const FiberHandle again = resume("parent");  // and asks for other work this time
+  EXPECT_TRUE(fibers_->stash(again, "1"));
+  managed_->checkpointed("parent");
+  EXPECT_EQ(status("child"), "none");
+}
+
+TEST_F(BriefFibersTest, P6_AParentIsRememberedUntilItsEnd) {
+  for (int i = 0; i < 10; ++i) {
+    const auto parent = begin("parent");
+    settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
+    EXPECT_EQ(managed_->remembered_parents(), 1U);
+    settle(parent.fiber, FiberStatus::kCompleted);
+    EXPECT_EQ(managed_->remembered_parents(), 0U);
+  }
+}
+
 // ---- taking up ----------------------------------------------------------------------------------
 
 TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
@@ -263,7 +306,7 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   crash();
   for (int life = 0; life < 30; ++life) {
     ASSERT_TRUE(recover()) << life;
-    EXPECT_TRUE(managed_->unknown("x"));
+    EXPECT_TRUE(managed_->unknown("x", life % 2 == 0));
     database_->commit();
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     EXPECT_EQ(inspect("x").at("attempts"), 0);
@@ -276,11 +319,71 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   }
 }
 
-TEST_F(BriefFibersTest, OneOfTheFirstVersionIsNotKeptForAnotherOne) {
+TEST_F(BriefFibersTest, OneOfTheFirstVersionWaitsTooUnlessItsCodeRecoversNothing) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_FALSE(managed_->unknown("x"));
+  EXPECT_FALSE(managed_->unknown("x", true));
+  EXPECT_TRUE(managed_->unknown("x", false));
+  database_->commit();
+  EXPECT_TRUE(inspect("x").at("waits_for_code"));
+  EXPECT_EQ(inspect("x").at("attempts"), 0);
+}
+
+TEST_F(BriefFibersTest, P7_WhatHasWaitedForCodeAsLongAsFailedOnesAreKeptIsDead) {
+  begin("x");
+  const auto wait_for_code = [&] {
+    crash();
+    ASSERT_TRUE(recover());
+    EXPECT_TRUE(managed_->unknown("x", false));
+    database_->commit();
+  };
+  wait_for_code();
+  clock_.advance(settings_.keep_failed - seconds(1));
+  wait_for_code();  // the time goes on counting
+  EXPECT_TRUE(managed_->give_up_waiting().empty());
+  clock_.advance(seconds(1));
+  const auto given_up = managed_->give_up_waiting();
+  database_->commit();
+  ASSERT_EQ(given_up.size(), 1U);
+  EXPECT_EQ(given_up[0].id, "x");
+  EXPECT_TRUE(inspect("x").at("dead"));
+  EXPECT_EQ(inspect("x").at("error"), given_up[0].why);
+  EXPECT_TRUE(managed_->give_up_waiting().empty());
+  ASSERT_TRUE(managed_->next_untold());
+  managed_->told("x", true);
+  clock_.advance(settings_.keep_failed);
+  EXPECT_TRUE(managed_->sweep());
+  EXPECT_EQ(managed_->take_expired(), std::vector<std::string>{"x"});
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(BriefFibersTest, P7_CodeThatGoesOnBeginsTheWaitAnewAndACancelEndsIt) {
+  settings_.keep_failed = seconds(0);  // an hour at least
+  begin("x", "k");
+  for (const bool is_taken_up : {false, true, false}) {
+    crash();
+    clock_.advance(hours(1));  // an attempt that took the process with it is followed by a wait
+    ASSERT_TRUE(recover());
+    EXPECT_TRUE(managed_->unknown("x", false));
+    clock_.advance(hours(1) - seconds(1));
+    EXPECT_TRUE(managed_->give_up_waiting().empty());
+    ManagedRequest again = brief("", "k");
+    again.take_up = true;
+    if (is_taken_up) {
+      EXPECT_NE(start(again).fiber, 0U);
+    } else {
+      crash();
+      ASSERT_TRUE(recover());
+      resume("x");
+    }
+  }
+  crash();
+  clock_.advance(hours(1));
+  ASSERT_TRUE(recover());
+  EXPECT_TRUE(managed_->unknown("x", false));
+  EXPECT_TRUE(managed_->cancel("x", "", "nobody can do it"));
+  EXPECT_EQ(rows(), 0);
 }
 
 // ---- poison -------------------------------------------------------------------------------------

@@ -43,8 +43,9 @@ class Failing : public hearth::Agent {
     co_await sleep(milliseconds(1));
     attempt("later");
   }
-  Task<void> on_fiber_recovered(const hearth::RecoveredFiber& /*fiber*/) override {
+  Task<void> on_fiber_recovered(const hearth::RecoveredFiber& fiber) override {
     attempt("recovered");
+    settle_fiber(fiber, hearth::FiberOutcome::interrupted());
     return {};
   }
   Task<void> on_fiber_complete(const hearth::FiberRecord& /*fiber*/) override {

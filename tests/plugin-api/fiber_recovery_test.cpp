@@ -43,7 +43,10 @@ class Recovers : public Fibers {
       });
       co_return;
     }
-    if (how == "drop") co_return;
+    if (how == "drop") {
+      settle_fiber(fiber, hearth::FiberOutcome::interrupted());
+      co_return;
+    }
     if (how == "late") co_await sleep(milliseconds(5));
     if (how == "other name") {
       start_fiber("another", [this](FiberContext& next) { return slow(next, 10); });
@@ -126,7 +129,7 @@ TEST_F(RecoveryTest, ACheckpointAsDeepAsAllowedComesBack) {
   EXPECT_EQ(offered[0].snapshot, deep);
 }
 
-TEST_F(RecoveryTest, ARecoveredFiberThatWasNotContinuedIsGoneForGood) {
+TEST_F(RecoveryTest, ARecoveredFiberThatIsLetGoIsGoneForGood) {
   Recovers::how = "drop";
   interrupt();
   agent_.wake();
@@ -182,9 +185,10 @@ TEST_F(RecoveryTest, AFiberOfAnotherNameReplacesNothing) {
   Recovers::how = "other name";
   interrupt();
   agent_.wake();
-  ASSERT_EQ(agent_.fibers().size(), 1U);
-  EXPECT_EQ(agent_.fibers()[0].name, "another");
-  EXPECT_EQ(agent_.fibers()[0].snapshot, std::nullopt);
+  ASSERT_EQ(agent_.fibers().size(), 2U) << "what nobody has decided about waits";
+  EXPECT_EQ(agent_.fibers()[0].name, "slow");
+  EXPECT_EQ(agent_.fibers()[1].name, "another");
+  EXPECT_EQ(agent_.fibers()[1].snapshot, std::nullopt);
 }
 
 TEST_F(RecoveryTest, RunningFibersAreNotOffered) {

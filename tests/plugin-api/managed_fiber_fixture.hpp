@@ -126,6 +126,7 @@ class Manager : public hearth::Agent {
     if (hook_failures-- > 0) throw std::runtime_error("not now");
     if (how.starts_with("slow")) co_await sleep(milliseconds(50));
     if (how == "slow outcome") settle_fiber(fiber, FiberOutcome::completed({{"by", "the hook"}}));
+    if (how.ends_with("let go")) settle_fiber(fiber, FiberOutcome::interrupted());
     if (how == "completed") settle_fiber(fiber, FiberOutcome::completed({{"by", "the hook"}}));
     if (how == "failed") {
       FiberOutcome outcome = FiberOutcome::failed("lost");

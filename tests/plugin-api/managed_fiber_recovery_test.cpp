@@ -54,7 +54,7 @@ TEST_F(ManagedFiberRecoveryTest, AKillInsideTheHookOffersItAgain) {
 }
 
 TEST_F(ManagedFiberRecoveryTest, NobodyGoesOnMeansInterruptedUntilItIsResolved) {
-  how = "nothing";
+  how = "let go";
   const std::string id = interrupt();
   agent_.wake();
   EXPECT_EQ(inspect(id)->status, FiberStatus::kInterrupted);
@@ -86,7 +86,7 @@ TEST_F(ManagedFiberRecoveryTest, OnlyContinueFiberContinuesAManagedOne) {
   how = "spawn";
   const std::string id = interrupt();
   agent_.wake();
-  EXPECT_EQ(inspect(id)->status, FiberStatus::kInterrupted);
+  EXPECT_TRUE(inspect(id)->waits_for_code);
 }
 
 TEST_F(ManagedFiberRecoveryTest, AHookThatFailsTooOftenLeavesADeadOneThatCanBeRetried) {
@@ -125,15 +125,51 @@ TEST_F(ManagedFiberRecoveryTest, AllDeadFibersAreListedWithARecordOrWithout) {
   EXPECT_EQ(dead.back().last_error, "not now");
 }
 
-TEST_F(ManagedFiberRecoveryTest, AHookThatDoesNothingKeepsARecordOnlyOfOneThatWantsIt) {
-  how = "nothing";
-  const auto forever = [](FiberContext&) -> Task<void> { co_await std::suspend_always(); };
-  const std::string kept = manager().start_fiber("kept", forever, {.keep_record = true}).id();
-  const std::string brief = manager().start_fiber("brief", forever).id();
+class UndecidedFiberTest : public ManagedFiberRecoveryTest {
+ protected:
+  // One with a record and one without, interrupted, and offered to a hook that does `what`.
+  void interrupt_both(const char* what) {
+    how = what;
+    const auto forever = [](FiberContext&) -> Task<void> { co_await std::suspend_always(); };
+    kept_ = manager().start_fiber("kept", forever, {.keep_record = true}).id();
+    brief_ = manager().start_fiber("brief", forever).id();
+    agent_.kill();
+    host_.advance(seconds(0));
+  }
+  std::size_t count(const std::string& step) {
+    std::size_t times = 0;
+    for (const std::string& each : agent_.steps()) times += each.starts_with(step) ? 1U : 0U;
+    return times;
+  }
+
+  std::string kept_;
+  std::string brief_;
+};
+
+TEST_F(UndecidedFiberTest, WaitsForAnotherInstanceAtNoCost) {
+  interrupt_both("nothing");
+  EXPECT_EQ(count("fiber:unknown"), 2U);
+  EXPECT_EQ(count("fiber:recovery:handled"), 0U);
+  for (int life = 0; life < 20; ++life) {  // more often than there are attempts
+    host_.advance(minutes(60));
+    EXPECT_TRUE(inspect(kept_)->waits_for_code);
+    EXPECT_TRUE(inspect(brief_)->waits_for_code);
+    agent_.kill();
+    agent_.wake();
+  }
+  how = "continue";
   agent_.kill();
-  host_.advance(seconds(0));
-  EXPECT_EQ(inspect(kept)->status, FiberStatus::kInterrupted);
-  EXPECT_FALSE(inspect(brief));
+  agent_.wake();
+  host_.advance(milliseconds(30));
+  EXPECT_EQ(inspect(kept_)->status, FiberStatus::kCompleted);
+  EXPECT_FALSE(inspect(brief_));
+}
+
+TEST_F(UndecidedFiberTest, IsLetGoIfTheHookSaysSo) {
+  interrupt_both("let go");
+  EXPECT_EQ(inspect(kept_)->status, FiberStatus::kInterrupted);
+  EXPECT_FALSE(inspect(brief_));
+  EXPECT_EQ(count("fiber:recovery:handled"), 2U);
 }
 
 TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheFiberOfTheHook) {

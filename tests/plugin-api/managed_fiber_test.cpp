@@ -180,7 +180,7 @@ TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
 // Between the end of a hook and the event that tells of it, whoever comes first may remove the
 // record.
 TEST_F(ManagedFiberTest, ARecordThatIsDeletedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
-  how = "slow and then nothing";
+  how = "slow, and let go";
   const std::string id = interrupt();
   auto wait = agent_.start("wait", id);
   auto clear = agent_.start("clear");
@@ -207,7 +207,7 @@ TEST_F(ManagedFiberTest, ARecordThatIsReplacedBeforeItsEndWasToldReleasesWhoWait
 }
 
 TEST_F(ManagedFiberTest, ARecordThatWentByAnotherHandIsAnErrorForWhoWaits) {
-  how = "slow and then nothing";
+  how = "slow, and let go";
   const std::string id = interrupt();
   auto wait = agent_.start("wait", id);
   auto clear = agent_.start("clear_behind_the_back");
@@ -218,7 +218,7 @@ TEST_F(ManagedFiberTest, ARecordThatWentByAnotherHandIsAnErrorForWhoWaits) {
 }
 
 TEST_F(ManagedFiberTest, ADeletionLeavesThoseWhoWaitForWorkThatRunsAlone) {
-  how = "slow and then nothing";
+  how = "slow, and let go";
   const std::string id = manager().begin().record.id;
   auto wait = agent_.start("wait", id);
   manager().delete_fibers();

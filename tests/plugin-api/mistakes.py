@@ -55,6 +55,31 @@ MISTAKES = {
         ("void f(Point, hearth::FiberContext&) {} FIBER", f"this type cannot be read from JSON: {FIELDS}"),
     "a listed fiber whose result has no fields":
         ("Point f(hearth::FiberContext&) { return {}; } FIBER", f"the result of a fiber becomes JSON: {FIELDS}"),
+    "a listed fiber that takes its context by value":
+        ("void f(hearth::FiberContext) {} FIBER",
+         "a fiber's function takes its input, if it has one, and then hearth::FiberContext& (a reference)"),
+    "an input without fields":
+        ('void f() { start_fiber("f", Point()); } METHOD', f"no JSON can be made of this type: {FIELDS}"),
+    "an input without fields that is waited for":
+        ('hearth::Task<void> f() { co_await run_fiber<int>("f", Point()); } METHOD',
+         f"no JSON can be made of this type: {FIELDS}"),
+    "a value that is awaited and cannot be kept":
+        ('hearth::Task<void> f() { co_await run_fiber("f", [](hearth::FiberContext&) { return Point(); }); } METHOD',
+         "what run_fiber() gives is kept as JSON and read back: give what JSON can hold, or "
+         "list its members with HEARTH_FIELDS(a, b)"),
+    "a value by key without fields":
+        ('void f() { kv().put("p", Point()); } METHOD', f"no JSON can be made of this type: {FIELDS}"),
+    "a payload of the queue without fields":
+        ('void f() { queue("f", Point()); } METHOD', f"no JSON can be made of this type: {FIELDS}"),
+    "a payload of the queue without fields, with a retry":
+        ('void f() { queue("f", Point(), hearth::RetryOptions{.max_attempts = 5}); } METHOD',
+         f"no JSON can be made of this type: {FIELDS}"),
+    "a payload of a schedule without fields":
+        ('void f() { schedule(std::chrono::hours(1), "f", Point()); } METHOD',
+         f"no JSON can be made of this type: {FIELDS}"),
+    "a payload of a repeated schedule without fields":
+        ('void f() { schedule_every(std::chrono::hours(1), "f", Point()); } METHOD',
+         f"no JSON can be made of this type: {FIELDS}"),
     "a result that is read as a type without fields":
         ('hearth::Task<void> f() { co_await run_fiber<Point>("f", 1); } METHOD',
          "run_fiber<T>(name, input): T is read from JSON"),

@@ -36,6 +36,7 @@ struct Trip {
   std::string to;
   int steps = 3;
   HEARTH_FIELDS(to, steps)
+  HEARTH_REQUIRED(to)
 };
 
 // Versions of it differ in what they list.
@@ -52,6 +53,7 @@ class Traveller : public hearth::Agent {
     m.add("travel", &Traveller::travel);
     m.add("unknown", &Traveller::unknown);
     m.add("wrong", &Traveller::wrong);
+    m.add("missing", &Traveller::missing);
     m.add("on_tour", &Traveller::on_tour);
     m.add("wait", &Traveller::wait);
     m.add("two", &Traveller::two);
@@ -67,7 +69,7 @@ class Traveller : public hearth::Agent {
     }
     co_return "in " + trip.to;
   }
-  void tick(FiberContext& fiber) { done.push_back("tick " + fiber.name()); }
+  void tick(FiberContext& fiber) const { done.push_back("tick " + fiber.name()); }
   Task<int> flaky(FiberContext& /*fiber*/) {
     co_await sleep(milliseconds(1));
     done.emplace_back("tried");
@@ -125,6 +127,7 @@ class Traveller : public hearth::Agent {
   Task<std::string> travel(Trip trip) { co_return co_await run_fiber<std::string>("trip", trip); }
   void unknown() { start_fiber("no such fiber", 1); }
   void wrong() { start_fiber("trip", {{"to", 5}}); }
+  void missing() { start_fiber("trip", {{"steps", 5}}); }
   std::string on_tour() { return start_fiber("tour", nullptr, {.keep_record = true}).id(); }
   Task<FiberRecord> wait(std::string id) { co_return co_await wait_fiber(id); }
   std::vector<std::string> two() {
@@ -146,6 +149,8 @@ class Decider : public Traveller {
     if (hook == "settle") settle_fiber(fiber, hearth::FiberOutcome::completed("by the hook"));
     if (hook == "continue") continue_fiber(fiber);
     if (hook == "cancel") cancel_fiber(fiber.id);
+    if (hook == "begin") start_fiber(fiber.name, Trip{"Oslo", 1});
+    if (hook == "begin it") start_fiber(fiber.name, fiber.input);
     if (hook == "other")
       continue_fiber(fiber, [](FiberContext& next) { done.push_back("other " + next.name()); });
     return {};
@@ -179,8 +184,16 @@ class Awaiter : public Traveller {
 // A version that has never heard of trips.
 class Homebody : public hearth::Agent {
  public:
-  static void methods(hearth::Methods<Homebody>& m) { m.add("list", &Homebody::list); }
+  static void methods(hearth::Methods<Homebody>& m) {
+    m.add("list", &Homebody::list);
+    m.add("dead", &Homebody::dead);
+    m.add("wait", &Homebody::wait);
+    m.add("cancel", &Homebody::cancel);
+  }
   std::vector<FiberRecord> list() { return list_fibers(); }
+  std::vector<FiberRecord> dead() { return list_fibers({.dead = true}); }
+  Task<FiberRecord> wait(std::string id) { co_return co_await wait_fiber(id); }
+  bool cancel(const std::string& key) { return cancel_fiber_by_key(key, "nobody can"); }
 };
 
 // Asks for its work whenever it starts.
@@ -252,6 +265,7 @@ TEST_F(NamedFiberTest, AnUnknownNameAndAWrongInputBeginNothing) {
             "the class AgentUnderTest lists no fiber no such fiber: m.fiber(\"...\", "
             "&Class::function)");
   EXPECT_EQ(agent_.start("wrong").error(), "input.to: expected string");
+  EXPECT_EQ(agent_.start("missing").error(), "input.to: missing, expected string");
   EXPECT_TRUE(agent_.fibers().empty());
 }
 
@@ -381,6 +395,31 @@ TEST_F(NamedFiberTest, AVersionThatDoesNotKnowTheNameLeavesItForOneThatDoes) {
   EXPECT_TRUE(agent_.fibers().empty());
 }
 
+TEST_F(NamedFiberTest, WhatWaitsForAVersionIsCancelledOrDeadAsLateAsAFailedOneGoes) {
+  const Json id = agent_.call("go", Trip{"Rome", 3}, "k");
+  agent_.call("go", Trip{"Oslo", 3}, "other");
+  agent_.become<Homebody>();
+  agent_.wake();
+  host_.advance(milliseconds(0));
+  EXPECT_EQ(agent_.call("cancel", "other"), true);
+  auto wait = agent_.start("wait", id);
+  host_.advance(std::chrono::hours(24 * 7) - minutes(1));
+  EXPECT_FALSE(wait.done());
+  EXPECT_EQ(agent_.call("list").size(), 1U);
+  host_.advance(minutes(10));
+  agent_.call("list");  // whatever it does, it is looked at
+  host_.advance(milliseconds(0));
+  EXPECT_EQ(wait.value().at("dead"), true);
+  EXPECT_EQ(agent_.call("dead").size(), 1U);
+  EXPECT_EQ(count("fiber:recovery:dead"), 1U);
+  agent_.wake();
+  host_.advance(std::chrono::hours(24 * 7 + 1));
+  agent_.wake();
+  host_.advance(minutes(2));
+  EXPECT_EQ(count("fiber:expired"), 1U);
+  EXPECT_EQ(agent_.call("list"), Json::array());
+}
+
 // ---- the hook -----------------------------------------------------------------------------------
 
 class DeciderTest : public NamedFiberTest {
@@ -419,6 +458,22 @@ TEST_F(DeciderTest, AHookMayContinueSettleCancelOrTakeAnotherFunction) {
     interrupt();
     EXPECT_EQ(done, each.done) << each.hook;
     EXPECT_EQ(record().at("status"), each.status) << each.hook;
+  }
+}
+
+TEST_F(DeciderTest, AListedFiberThatItsHookBeginsContinuesItIfTheInputIsTheSame) {
+  for (const auto& [what, is_another] : {std::pair("begin", true), std::pair("begin it", false)}) {
+    done.clear();
+    hook = what;
+    auto agent = host_.create<Decider>(what);
+    agent.call("go", Trip{"Rome", 2});
+    host_.advance(milliseconds(10));
+    agent.kill();
+    host_.advance(milliseconds(0));
+    EXPECT_EQ(agent.fibers().size(), is_another ? 2U : 1U) << what;
+    host_.advance(milliseconds(20));
+    EXPECT_EQ(std::count(done.begin(), done.end(), "Rome 2"), 1) << what;
+    EXPECT_EQ(std::count(done.begin(), done.end(), "Oslo 1"), is_another ? 1 : 0) << what;
   }
 }
 

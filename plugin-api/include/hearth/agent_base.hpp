@@ -114,13 +114,14 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // grace is over.
   virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
   // A fiber was interrupted by an eviction, a crash or an update, or has failed and begins again
-  // (`fiber.reason` "retry"): continue_fiber() or settle_fiber(). If this does neither, the
-  // function that is listed under its name is called again; if none is, the fiber is let go, with a
-  // warning in the log. Offered after on_start, the oldest first, one at a time; clients are served
-  // meanwhile. It has a deadline, fibers.recovery_timeout of the class, until it has continued the
-  // fiber. If it fails the fiber is offered again later. `fiber` stays valid until this has ended.
-  // Not overridden: the listed function is called again; a name that is not listed waits for a
-  // version of the class that lists it.
+  // (`fiber.reason` "retry"): continue_fiber() or settle_fiber(). If this does neither, or is not
+  // overridden, the function that is listed under its name is called again. If none is, the fiber
+  // waits for an instance that goes on with it: it is listed (`waits_for_code`) and offered again by
+  // each one, and when the class's version changes. To let it go, settle it as
+  // FiberOutcome::interrupted(). Offered after on_start, the oldest first, one at a time; clients
+  // are served meanwhile. It has a deadline, fibers.recovery_timeout of the class, until it has
+  // continued the fiber. If it fails the fiber is offered again later. `fiber` stays valid until
+  // this has ended.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
   // Before the first of them is recovered: in which order, how many at once, and which not. Once an
   // instance. Not overridden, or if it fails: the oldest first, one at a time. `fibers` stays valid

@@ -25,8 +25,8 @@
 //           and it is interrupted.
 // Recovery  After an eviction, a crash, or an update, and for another attempt, the function that is
 //           listed under the name is called again, with the input and the last checkpoint. A class
-//           that overrides on_fiber_recovered decides first. A name that a version of the class
-//           does not know waits for one that does.
+//           that overrides on_fiber_recovered decides first. What neither the hook nor the list of
+//           a version goes on with waits for a version that does.
 // Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was
 //           written.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.

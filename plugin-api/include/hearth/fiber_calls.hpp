@@ -65,10 +65,12 @@ class FiberCalls {
   //           not what its function takes.
   template <class What>
   StartedFiber start_fiber(std::string_view name, What&& what, const FiberOptions& options = {}) {
-    if constexpr (kIsFiberWork<What>)
+    if constexpr (kIsFiberWork<What>) {
       return start_function(name, std::decay_t<What>(std::forward<What>(what)), options);
-    else
+    } else {
+      need_json<std::decay_t<What>>();
       return start_named(name, Json(std::forward<What>(what)), options);
+    }
   }
   StartedFiber start_fiber(std::string_view name, const Json& input = nullptr,
                            const FiberOptions& options = {}) {
@@ -76,10 +78,11 @@ class FiberCalls {
   }
 
   // Begins a fiber as start_fiber() does, and waits for what it gives or throws, all its retries
-  // included. Only the wait belongs to the caller: if the caller's event is cancelled (its client's
-  // deadline) the fiber goes on. In a fiber the new one belongs to that one, and has a key that is
-  // the same in each run that begins with the same checkpoint: after a crash what has completed
-  // since then is not done again.
+  // included; a cancel_fiber() ends the wait with its reason, whatever the work does. Only the wait
+  // belongs to the caller: if that one's event is cancelled (its client's deadline) the fiber goes
+  // on. In a fiber the new one belongs to that one, and has a key that is the same in each run that
+  // begins with the same checkpoint: after a crash what has completed since then is not done again,
+  // and what goes on keeps the input that it was begun with.
   template <class Function>
     requires(kIsFiberWork<Function>)
   [[nodiscard]] auto run_fiber(std::string name, Function function, FiberOptions options)
@@ -112,7 +115,7 @@ class FiberCalls {
     leave_alone(live, bound->begin(live, fiber_context(live), resume_fiber(live, fiber)));
   }
   // The same with another function. So does the first fiber of the same name that is begun inside
-  // the hook without a key.
+  // the hook without a key; a listed one only with the same input.
   template <class Function>
   void continue_fiber(const RecoveredFiber& fiber, Function function) {
     if constexpr (check_fiber_function<Function>()) {
@@ -178,7 +181,7 @@ class FiberCalls {
   StartedFiber start_named(std::string_view name, const Json& input, const FiberOptions& options) {
     Activation& live = activation_of_self();
     const auto bound = need_named(live, name, input);
-    OpenedFiber opened = open_fiber(live, name, input, options);
+    OpenedFiber opened = open_fiber(live, name, input, options, {}, true);
     const bool accepted = opened.row.handle != 0;
     if (accepted) leave_alone(live, bound->begin(live, fiber_context(live), std::move(opened.row)));
     return {accepted, std::move(opened.record)};
@@ -212,19 +215,20 @@ auto FiberCalls<Self>::run_fiber(std::string name, Function function, FiberOptio
     -> Task<FiberValue<Function>> {
   static_assert(check_fiber_function<Function>());
   using Value = FiberValue<Function>;
+  static_assert(kIsKept<Value>,
+                "what run_fiber() gives is kept as JSON and read back: give what JSON can hold, or "
+                "list its members with HEARTH_FIELDS(a, b)");
   Activation& live = activation_of_self();
-  ChildFiber child;
-  if constexpr (kIsKept<Value>)
-    child = child_options(live, name, std::move(options));
-  else
-    child.options = std::move(options);
-  OpenedFiber opened = open_fiber(live, name, child.options.input, child.options, child.parent);
+  Json input = std::move(options.input);
+  const ChildFiber child = child_options(live, name, std::move(input), std::move(options));
+  OpenedFiber opened = open_fiber(live, name, child.input, child.options, child.parent);
   const std::string id = opened.row.id;
   if (opened.row.handle != 0) {
     auto& fiber =
         begin_fiber<false>(live, fiber_context(live), std::move(opened.row), std::move(function));
     EndAwaiter waiting(live, fiber);
     co_await waiting;
+    if (waiting.cancelled()) co_return value_of<Value>(*waiting.cancelled());
     if (!fiber.record() || fiber.record()->settled()) co_return fiber.take();
   } else if (opened.record.settled()) {
     co_return value_of<Value>(opened.record);
@@ -241,16 +245,18 @@ template <class Value, class Input>
   requires(!kIsFiberWork<Input>)
 Task<Value> FiberCalls<Self>::run_fiber(std::string name, Input input, FiberOptions options) {
   static_assert(kIsKept<Value>, "run_fiber<T>(name, input): T is read from JSON");
+  need_json<Input>();
   Activation& live = activation_of_self();
-  const Json json(input);
-  const auto bound = need_named(live, name, json);
-  const ChildFiber child = child_options(live, name, std::move(options));
-  OpenedFiber opened = open_fiber(live, name, json, child.options, child.parent);
+  Json json(input);
+  const ChildFiber child = child_options(live, name, std::move(json), std::move(options));
+  const auto bound = need_named(live, name, child.input);
+  OpenedFiber opened = open_fiber(live, name, child.input, child.options, child.parent, true);
   const std::string id = opened.row.id;
   if (opened.row.handle != 0) {
     FiberRoot& fiber = bound->begin(live, fiber_context(live), std::move(opened.row));
     EndAwaiter waiting(live, fiber);
     co_await waiting;
+    if (waiting.cancelled()) co_return value_of<Value>(*waiting.cancelled());
     if (!fiber.record()) fiber.rethrow();
     if (fiber.record() && fiber.record()->settled()) {
       fiber.rethrow();
@@ -283,7 +289,7 @@ bool FiberCalls<Self>::cancel_fiber(std::string_view id, std::string_view reason
                                                         {nullptr, 0}, slice(reason), &record);
   if (!found(live, status, "cancel fiber")) return false;
   const FiberRecord cancelled = read_fiber(parse_record(view(record)));
-  request_stop(live, cancelled.id);
+  stop_cancelled(live, cancelled);
   fiber_settled(live, cancelled);
   return true;
 }

@@ -78,6 +78,14 @@ template <class T>
 inline constexpr bool kReadsJson = requires(const Json& value) { value.template get<T>(); };
 template <class T>
 inline constexpr bool kMakesJson = std::is_constructible_v<Json, const T&>;
+// An overload for these, where a Json is taken, calls need_json().
+template <class T>
+concept MakesNoJson = std::is_class_v<T> && !kMakesJson<T>;
+template <class T>
+constexpr void need_json() {
+  static_assert(kMakesJson<T>,
+                "no JSON can be made of this type: list its members with HEARTH_FIELDS(a, b)");
+}
 
 // The first of the names in "start, greeting", which loses it.
 constexpr std::string_view next_name(std::string_view& names) {

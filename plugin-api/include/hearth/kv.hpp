@@ -65,6 +65,10 @@ class Kv {
                                   detail::slice(std::string_view(text))),
                       "put a value");
   }
+  template <detail::MakesNoJson T>
+  void put(std::string_view /*key*/, const T& /*value*/) {
+    detail::need_json<T>();
+  }
   // False: it was not there.
   bool remove(std::string_view key) {
     const hearth_status status =

@@ -368,6 +368,11 @@ class Methods {
     list_.fibers.push_back(
         detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
   }
+  template <class C, class Result, class... Parameters>
+  void fiber(const char* name, Result (C::*function)(Parameters...) const) {
+    list_.fibers.push_back(
+        detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
+  }
 
  private:
   template <bool Streams, class Pointer, class Result, class... Parameters>

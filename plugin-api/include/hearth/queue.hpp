@@ -121,6 +121,10 @@ class QueueCalls {
   QueueItem queue(std::string_view callback, const Json& payload, const RetryOptions& retry) {
     return queue(callback, payload, std::optional<RetryOptions>(retry));
   }
+  template <MakesNoJson Payload, class... Rest>
+  void queue(std::string_view /*callback*/, const Payload& /*payload*/, const Rest&... /*rest*/) {
+    need_json<Payload>();
+  }
 
   [[nodiscard]] std::optional<QueueItem> get_queue(std::string_view id) {
     return find_queue_item(activation_of_self(), id);

@@ -246,6 +246,16 @@ class ScheduleCalls {
     request.when_ms = to_milliseconds(interval, "interval");
     return create_schedule(request, callback, payload, options);
   }
+  template <class When, MakesNoJson Payload, class... Rest>
+  void schedule(const When& /*when*/, std::string_view /*callback*/, const Payload& /*payload*/,
+                const Rest&... /*rest*/) {
+    need_json<Payload>();
+  }
+  template <class When, MakesNoJson Payload, class... Rest>
+  void schedule_every(const When& /*interval*/, std::string_view /*callback*/,
+                      const Payload& /*payload*/, const Rest&... /*rest*/) {
+    need_json<Payload>();
+  }
 
   [[nodiscard]] std::optional<Schedule> get_schedule(std::string_view id) {
     return find_schedule(activation_of_self(), id);

@@ -111,12 +111,11 @@ inline bool has_recovery_hook(const Activation& activation) noexcept {
 }
 
 // This instance has the function: its work has failed here, or it was asked for here while it had
-// to wait. False if it has not.
+// to wait. Then there is nothing for a hook to decide. False if it has not.
 inline bool resume_kept(Activation& activation, const Context& context,
                         const RecoveredFiber& fiber) {
   auto kept = activation.kept_work().extract(fiber.id);
   if (kept.empty()) return false;
-  if (fiber.reason != "retry" && has_recovery_hook(activation)) return false;
   try {
     kept.mapped()->resume(activation, fiber);
   } catch (...) {
@@ -146,6 +145,13 @@ inline bool continue_named(Activation& activation, const Context& context,
   return true;
 }
 
+// This version has nothing to go on with: the host keeps the fiber for one that has. What
+// hearth.fibers/1 has begun it would offer again and again for this, so that one goes, with a
+// warning.
+inline hearth_status unknown_fiber(const RecoveredFiber& fiber) noexcept {
+  return fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
+}
+
 inline void DeliverRecovered::operator()(Activation& activation, const Context& context) const {
   Recovery& recovery = *recovery_;
   // The hook may have cancelled it, or somebody has begun to do its work.
@@ -156,11 +162,13 @@ inline void DeliverRecovered::operator()(Activation& activation, const Context& 
     return !record || record->settled() || record->status == FiberStatus::kRunning;
   }();
   if (is_over) return activation.complete(context.call, HEARTH_OK, {});
-  if (!recovery.outcome && continue_named(activation, context, recovery.fiber))
-    return activation.complete(context.call, HEARTH_OK, {});
-  const FiberOutcome outcome = recovery.outcome.value_or(FiberOutcome::interrupted());
-  activation.complete(context.call, HEARTH_OK,
-                      recovery.outcome ? outcome_text(outcome) : std::string());
+  if (!recovery.outcome) {
+    const bool goes_on = continue_named(activation, context, recovery.fiber);
+    return activation.complete(context.call, goes_on ? HEARTH_OK : unknown_fiber(recovery.fiber),
+                               {});
+  }
+  const FiberOutcome& outcome = *recovery.outcome;
+  activation.complete(context.call, HEARTH_OK, outcome_text(outcome));
   // The host tells of the records that it keeps; and it may not have accepted the outcome.
   if (!recovery.fiber.record || !recovery.fiber.record->brief) return;
   if (const auto record = find_record(activation, recovery.fiber.id, {});
@@ -182,7 +190,7 @@ inline hearth_status dispatch_recovery(Activation& activation, const Context& ou
   if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
   if (!has_recovery_hook(activation)) {
     if (!continue_named(activation, context, recovery->fiber))
-      return recovery->fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
+      return unknown_fiber(recovery->fiber);
     activation.complete(context.call, HEARTH_OK, {});
     return HEARTH_OK;
   }

@@ -60,21 +60,25 @@ inline FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber
 }
 
 // The interrupted fiber that one called `name` continues if it is begun now: that of the hook that
-// runs, once, if neither is told apart by more than the name.
+// runs, once, if neither is told apart by more than the name. What a listed function is begun with
+// must be the same; a function that is given has it in itself.
 inline const RecoveredFiber* continued_by(const Activation& activation, std::string_view name,
-                                          const FiberOptions& options) {
+                                          const Json& input, const FiberOptions& options,
+                                          bool is_listed) {
   const Recovery* const recovery = activation.context().recovery;
   if (!recovery || recovery->continued || recovery->fiber.name != name) return nullptr;
+  if (is_listed && recovery->fiber.input != input) return nullptr;
   const auto& record = recovery->fiber.record;
   const bool is_told_apart = options.key || options.id || (record && !record->brief);
   return is_told_apart ? nullptr : &recovery->fiber;
 }
 
 inline OpenedFiber open_fiber(Activation& activation, std::string_view name, const Json& input,
-                              const FiberOptions& options, std::string_view parent = {}) {
+                              const FiberOptions& options, std::string_view parent = {},
+                              bool is_listed = false) {
   check_fiber_options(options);
   OpenedFiber opened;
-  if (const RecoveredFiber* const continued = continued_by(activation, name, options)) {
+  if (const auto* const continued = continued_by(activation, name, input, options, is_listed)) {
     opened.row = resume_fiber(activation, *continued);
     opened.record = find_record(activation, opened.row.id, {}).value_or(FiberRecord());
     return opened;
@@ -125,18 +129,27 @@ void keep_for_later(Activation& activation, const OpenedFiber& opened, std::stri
 // checkpoint, so that it is not begun twice.
 struct ChildFiber {
   std::string parent;
+  Json input;
   FiberOptions options;
 };
-inline ChildFiber child_options(Activation& activation, const std::string& name,
+inline ChildFiber child_options(Activation& activation, const std::string& name, Json input,
                                 FiberOptions options) {
+  ChildFiber child = {{}, std::move(input), std::move(options)};
   FiberRoot* const parent = find_fiber(activation, activation.context().fiber);
-  if (!parent) return {{}, std::move(options)};
-  const std::string& id = parent->fiber().id();
-  if (!options.key && !options.id) {
-    options.key = parent->next_child_key(name);
-    options.policy = FiberPolicy::kReplaceFailed;
+  if (!parent) return child;
+  child.parent = parent->fiber().id();
+  if (!child.options.key && !child.options.id) {
+    child.options.key = parent->next_child_key(name);
+    child.options.policy = FiberPolicy::kReplaceFailed;
+    // Where it is in its parent's run says which it is, though its input may say the time.
+    const auto before = find_record(activation, {}, *child.options.key);
+    if (before && (!before->settled() || before->status == FiberStatus::kCompleted))
+      child.input = before->input;
+  } else if (!child.options.keep_record && child.options.policy == FiberPolicy::kJoin) {
+    // What has failed is there for its parent alone: a retry of that begins it anew.
+    child.options.policy = FiberPolicy::kReplaceFailed;
   }
-  return {id, std::move(options)};
+  return child;
 }
 
 // What a settled record says to who has waited for its value.
@@ -145,10 +158,7 @@ Value value_of(const FiberRecord& record) {
   if (record.status != FiberStatus::kCompleted)
     throw Error(HEARTH_E_PLUGIN,
                 record.error.value_or("fiber " + record.name + " did not complete"));
-  if constexpr (kIsKept<Value> && !std::is_void_v<Value>)
-    return hearth::read_json<Value>(record.result, "result");
-  else if constexpr (!std::is_void_v<Value>)
-    throw Error(HEARTH_E_CONFLICT, "what this fiber gave is no JSON, and was not kept");
+  if constexpr (!std::is_void_v<Value>) return hearth::read_json<Value>(record.result, "result");
 }
 
 }  // namespace hearth::detail

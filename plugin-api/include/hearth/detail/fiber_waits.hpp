@@ -61,29 +61,41 @@ class [[nodiscard]] SettledAwaiter final : public Waiter {
   bool gone_ = false;
 };
 
-// Waits for a fiber that was just begun. Lives in the frame of run_fiber(); destroyed while it
-// waits (the caller was cancelled) it leaves the fiber alone.
-class EndAwaiter final : public Waiter {
+// Waits for a fiber that was just begun, or for its cancel. Lives in the frame of run_fiber();
+// destroyed while the fiber runs (the caller was cancelled, or the fiber was) it leaves it alone.
+class EndAwaiter final : public EndWaiter {
  public:
   EndAwaiter(Activation& activation, FiberRoot& fiber) noexcept
       : activation_(activation), fiber_(fiber), number_(fiber.context().fiber) {}
   ~EndAwaiter() {
-    if (!waiting_)
+    activation_.withdraw(*this);
+    FiberRoot* const fiber = find_fiber(activation_, number_);
+    if (fiber && fiber->ended() && !waiting_)
       activation_.fibers().erase(number_);  // it ended at once
-    else if (FiberRoot* const fiber = find_fiber(activation_, number_))
+    else if (fiber)
       fiber->wait(nullptr);
   }
   EndAwaiter(const EndAwaiter&) = delete;
   EndAwaiter& operator=(const EndAwaiter&) = delete;
 
-  [[nodiscard]] bool await_ready() const noexcept { return fiber_.ended(); }
+  [[nodiscard]] bool await_ready() {
+    if (const auto& record = fiber_.record(); record && record->status == FiberStatus::kAborted)
+      cancelled_ = record;
+    return fiber_.ended() || cancelled_;
+  }
   void await_suspend(std::coroutine_handle<> waiting) noexcept {
     context_ = activation_.context();
     waiting_ = waiting;
     fiber_.wait(this);
   }
-  FiberRoot& await_resume() const { return fiber_; }
+  void await_resume() const noexcept {}
+  // After the wait: the record of a fiber that was cancelled, which may be gone. Else it has ended.
+  [[nodiscard]] const std::optional<FiberRecord>& cancelled() const noexcept { return cancelled_; }
 
+  void cancelled(const FiberRecord& record) override {
+    cancelled_ = record;
+    activation_.release(*this);
+  }
   void resume() override {
     const Activation::Scope scope(activation_, context_);
     waiting_.resume();  // may destroy this awaiter
@@ -95,6 +107,7 @@ class EndAwaiter final : public Waiter {
   std::uint64_t number_;
   Context context_;
   std::coroutine_handle<> waiting_;
+  std::optional<FiberRecord> cancelled_;
 };
 
 // Nothing changes `record` any more: whoever waits for it goes on, and its function is not needed.

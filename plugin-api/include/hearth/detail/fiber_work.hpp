@@ -45,6 +45,16 @@ inline Recovery read_recovery(std::string_view name, std::string_view body) {
   return recovery;
 }
 
+// Who waits for the end of a fiber.
+class EndWaiter : public Waiter {
+ public:
+  // It was cancelled: its work may go on, and nobody waits for that.
+  virtual void cancelled(const FiberRecord& record) = 0;
+
+ protected:
+  ~EndWaiter() = default;
+};
+
 // A fiber that runs in this instance, without what depends on its function.
 class FiberRoot : public Root {
  public:
@@ -55,17 +65,23 @@ class FiberRoot : public Root {
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   bool request_stop() { return !ended_ && fiber_.stop_.request_stop(); }
   // `waiter` is resumed when the fiber has ended; then the fiber goes.
-  void wait(Waiter* waiter) noexcept { waiter_ = waiter; }
+  void wait(EndWaiter* waiter) noexcept { waiter_ = waiter; }
+  void cancelled(const FiberRecord& record) {
+    record_ = record;
+    if (waiter_) std::exchange(waiter_, nullptr)->cancelled(record);
+  }
   // The key of the next of its fibers of this name: the same in each run that begins with the same
   // checkpoint.
   std::string next_child_key(const std::string& name) {
-    std::string whose = fiber_.id() + "/" + name;
     constexpr std::size_t kRoomForTheRest = 40;
-    if (whose.size() > kLongestKey - kRoomForTheRest) whose = std::to_string(hash_of(whose));
+    constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
+    std::string whose = fiber_.id() + "/" + name;  // the host knows such a key: ext/fibers_2.h
+    if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
+    if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
     return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +
            std::to_string(++fiber_.children_[name]);
   }
-  // After its end: the record, if the host has taken it.
+  // After its end, or a cancel: the record, if the host has taken it.
   [[nodiscard]] const std::optional<FiberRecord>& record() const noexcept { return record_; }
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
@@ -100,7 +116,7 @@ class FiberRoot : public Root {
   void settle() noexcept;  // in fiber_calls.hpp
 
   FiberContext fiber_;
-  Waiter* waiter_ = nullptr;
+  EndWaiter* waiter_ = nullptr;
   std::exception_ptr error_;
   std::optional<FiberRecord> record_;
   bool ended_ = false;
@@ -154,6 +170,20 @@ template <class Function>
 struct FiberFunction<Function> {
   using Result = std::invoke_result_t<Function&, FiberContext&>;
 };
+// A class with no operator() of any kind. (One of a class that is final is not looked for.)
+struct AnyCall {
+  void operator()();
+};
+template <class T>
+struct WithAnyCall : T, AnyCall {};
+template <class T>
+inline constexpr bool kIsData = [] {
+  if constexpr (std::is_class_v<T> && !std::is_final_v<T>)
+    return requires { &WithAnyCall<T>::operator(); };
+  else
+    return false;
+}();
+
 template <class Function>
 consteval bool check_fiber_function() {
   static_assert(std::is_invocable_v<Function&, FiberContext&>,
@@ -169,7 +199,8 @@ using FiberValue = TaskValue<FiberResult<Function>>;
 // Whether it is work to be done, and not the input of work that has a name.
 template <class What>
 inline constexpr bool kIsFiberWork =
-    std::is_invocable_v<std::decay_t<What>&, FiberContext&> || !kMakesJson<std::decay_t<What>>;
+    std::is_invocable_v<std::decay_t<What>&, FiberContext&> ||
+    (!kMakesJson<std::decay_t<What>> && !kIsData<std::decay_t<What>>);
 
 // What is kept as the result. Of a value that JSON cannot hold: null.
 template <class Value>
@@ -387,12 +418,15 @@ inline FiberContext& running_fiber(Activation& activation) {
   return fiber->fiber();
 }
 
-inline bool request_stop(Activation& activation, std::string_view id) {
+// If its work runs in this instance it is asked to stop, and who waits for it goes on.
+inline void stop_cancelled(Activation& activation, const FiberRecord& record) {
   for (const auto& [number, root] : activation.fibers()) {
     auto& fiber = static_cast<FiberRoot&>(*root);
-    if (fiber.fiber().id() == id) return fiber.request_stop();
+    if (fiber.fiber().id() != record.id || fiber.ended()) continue;
+    fiber.cancelled(record);
+    fiber.request_stop();
+    return;
   }
-  return false;
 }
 
 }  // namespace hearth::detail

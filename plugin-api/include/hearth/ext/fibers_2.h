@@ -15,22 +15,26 @@
  *           that is dead (recovery was given up) is told, listed and kept for fibers.keep_failed.
  *           A record has one more member then: "brief": true.
  * Parents   A brief fiber with a parent is kept until the parent stashes or is settled: a parent
- *           that is run again starts the same key again, and finds the value.
+ *           that is run again starts the same key again, and finds the value. A kept one that is
+ *           settled by then loses its key, if that begins with the parent's id and a slash.
  * Recovery  A fiber whose work does not run in this instance was interrupted, or has failed and is
  *           to begin again. It is offered with HEARTH_EVENT_FIBER_RECOVERED, whose body has the
  *           members "managed" and "reason" for all of them. The plugin resumes it inside the event
  *           and works on, or completes the event with an outcome, or with nothing: then the fiber
  *           is let go (a kept one is "interrupted", a brief one goes).
- * Unknown   Refused with NOT_FOUND or UNSUPPORTED: this version of the code does not know the name.
+ * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not
+ *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
  *           listed ("waits_for_code": true in its record) and offered again by each instance, and
- *           when the class's version changes.
+ *           when the class's version changes. After fibers.keep_failed, an hour at least, it is
+ *           dead.
  * Poison    A run that ended the process counts until the next checkpoint: after
  *           fibers.max_crashes of them the fiber is dead.
  * Plan      HEARTH_EVENT_FIBERS_RECOVERED comes for a single fiber too. Its answer has one more
  *           member, "skip": ids that are not to be offered; they are let go as by a hook.
  * Earlier   What hearth.fibers/1 began is offered without "managed"; resume makes it a brief fiber
- *           under its id. What hearth.managed_fibers/1 began is a kept fiber in every respect.
+ *           under its id. What hearth.managed_fibers/1 began is a kept fiber in every respect but
+ *           one: only NOT_FOUND has it wait, after UNSUPPORTED it is "interrupted".
  */
 #ifndef HEARTH_EXT_FIBERS_2_H
 #define HEARTH_EXT_FIBERS_2_H
