@@ -152,6 +152,7 @@ class Broken : public hearth::Agent {
     m.add("no", &Broken::no);
     m.add("begin", &Broken::begin);
     m.callback("tick", &Broken::now_failing);
+    m.callback("no", &Broken::no);
     m.fiber("work", &Broken::work);
   }
   void now_failing() { throw std::runtime_error("broken"); }
@@ -164,6 +165,8 @@ class Broken : public hearth::Agent {
     if (what == "fiber") start_fiber("work");
     if (what == "schedule")
       schedule(seconds(0), "tick", {}, {.retry = hearth::RetryOptions{.max_attempts = 1}});
+    if (what == "refused schedule")
+      schedule(seconds(0), "no", {}, {.retry = hearth::RetryOptions{.max_attempts = 1}});
     if (what == "after") after_turn([this] { now_failing(); });
   }
   Task<void> work(FiberContext& /*fiber*/) {
@@ -184,9 +187,18 @@ class Broken : public hearth::Agent {
     } catch (const std::exception& known) {
       told.push_back(std::string(where) + ": " + known.what());
     }
-    if (told.size() > 7) throw std::runtime_error("enough");
+    if (told.size() > 9) throw std::runtime_error("enough");
+  }
+  void on_connecting(hearth::Connecting& /*client*/) override {
+    if (refuses) no();
+    if (breaks) now_failing();
+  }
+  void validate_state(const Json& /*next*/, std::optional<hearth::Connection> source) override {
+    if (source) now_failing();
   }
   Lines told;
+  bool refuses = false;
+  bool breaks = false;
 };
 
 TEST(OnErrorTest, HearsOfWhatIsNoAnswerAndChangesNothing) {
@@ -209,9 +221,17 @@ TEST(OnErrorTest, HearsOfWhatIsNoAnswerAndChangesNothing) {
   host.advance(seconds(1));
   client.call("begin", "after");
   host.advance(milliseconds(0));
-  EXPECT_EQ(told,
-            Lines({"now: broken", "later: broken", "on_message: not you", "on_request: broken",
-                   "work: broken", "tick: broken", "after_turn(): broken"}));
+  client.call("begin", "refused schedule");
+  host.advance(seconds(1));
+  client.set_state(5);
+  agent.as<Broken>().refuses = true;
+  EXPECT_EQ(agent.connect().close_code(), 4403U);
+  agent.as<Broken>().refuses = false;
+  agent.as<Broken>().breaks = true;
+  EXPECT_EQ(agent.connect().close_code(), 1011U);
+  EXPECT_EQ(told, Lines({"now: broken", "later: broken", "on_message: not you",
+                         "on_request: broken", "work: broken", "tick: broken",
+                         "after_turn(): broken", "no: not you", "on_connecting: broken"}));
   EXPECT_EQ(fails("now"), "broken") << "though on_error throws";
   const auto said = std::ranges::find_if(host.log(), [](const std::string& line) {
     return line.find("on_error failed: enough") != std::string::npos;

@@ -61,6 +61,21 @@ class Forgetful : public hearth::Agent {
   }
 };
 
+// It forgets before its first event.
+class BornForgetful : public Forgetful {
+ public:
+  static void methods(hearth::Methods<BornForgetful>& /*m*/) {}
+  BornForgetful() { drops(); }
+};
+class FirstForgetful : public Forgetful {
+ public:
+  static void methods(hearth::Methods<FirstForgetful>& /*m*/) {}
+  hearth::Json initial_state() override {
+    drops();
+    return 1;
+  }
+};
+
 constexpr const char* kMisuse =
     "misuse: a Task was made and never awaited, so its code has not run: co_await it, or give the "
     "work to start_fiber()";
@@ -87,6 +102,11 @@ TEST_F(UnawaitedTest, FailsTheTestAtOnceAndIsInTheLog) {
     EXPECT_EQ(failure([&] { agent_.call(method); }), kMisuse) << method;
   EXPECT_EQ(host_.log().back(), std::string("error ") + kMisuse);
   EXPECT_TRUE(agent_.fibers().empty()) << "nothing was begun";
+}
+
+TEST_F(UnawaitedTest, FailsTheTestAlsoInAConstructorAndInTheInitialState) {
+  EXPECT_EQ(failure([&] { host_.create<BornForgetful>("b").wake(); }), kMisuse);
+  EXPECT_EQ(failure([&] { host_.create<FirstForgetful>("f").wake(); }), kMisuse);
 }
 
 TEST_F(UnawaitedTest, FailsTheTestAlsoAfterAWait) {

@@ -59,5 +59,14 @@ TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
       << server->log();
 }
 
+TEST_F(ThrowingPluginTest, OneThatDropsItsTasksIsNamedInTheLog) {
+  install(built::agent("drops-a-task"), "drops-a-task.so");
+  const auto server = serve_ready();
+  EXPECT_EQ(request(*server, "GET", "/agents/drops-a-task/a").body, "done");
+  server->wait_for_log("misuse: a Task was made and never awaited",
+                       2);  // when it is made, and then
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -116,8 +116,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // A fiber was interrupted by an eviction, a crash or an update, or has failed and begins again
   // (`fiber.reason` "retry"): continue_fiber() or settle_fiber(). If this does neither, or is not
   // overridden, the function that is listed under its name is called again. If none is, the fiber
-  // waits for an instance that goes on with it: it is listed (`waits_for_code`) and offered again by
-  // each one, and when the class's version changes. To let it go, settle it as
+  // waits for an instance that goes on with it: it is listed (`waits_for_code`) and offered again
+  // to each one, and when the class's version changes. To let it go, settle it as
   // FiberOutcome::interrupted(). Offered after on_start, the oldest first, one at a time; clients
   // are served meanwhile. It has a deadline, fibers.recovery_timeout of the class, until it has
   // continued the fiber. If it fails the fiber is offered again later. `fiber` stays valid until
@@ -134,9 +134,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
   // An exception has left a handler, a method, a callback or a fiber that nobody waits for; `where`
-  // is its name. For those that are an author's answer (hearth::Error with a code, where somebody
-  // hears it) it is not called. It changes nothing of what becomes of the event, and what it throws
-  // itself is only logged. The log has the failure in any case.
+  // is its name. It is not called for an author's answer: a hearth::Error with a code that a caller
+  // or a client hears, and what validate_state throws. It changes nothing of what becomes of the
+  // event, and what it throws itself is only logged. The log has the failure in any case.
   virtual void on_error(std::string_view /*where*/, const std::exception_ptr& /*error*/) {}
   // How schedule(), queue() and retry() try again when they are not told otherwise.
   virtual RetryOptions retry_defaults() { return {}; }

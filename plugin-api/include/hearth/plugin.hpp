@@ -106,6 +106,7 @@ hearth_status create(const hearth_class* self, const hearth_host* host, hearth_a
   try {
     activation =
         std::make_unique<Activation>(kTraits<T>, *self, host, id, view(name), view(options));
+    const Activation::Watch watch(*activation);
     constructing = activation.get();
     activation->adopt(make_agent<T>(*activation));
     if constexpr ((hooks_of<T>() & kInitialState) != 0) {

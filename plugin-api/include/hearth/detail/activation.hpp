@@ -248,6 +248,18 @@ class Activation final : private TaskWatch {
     TaskWatch* outer_;  // of an agent of a test that calls another one's
   };
 
+  // The agent is being made: a Task that its code drops is told.
+  class Watch {
+   public:
+    explicit Watch(Activation& activation) : outer_(task_watch) { task_watch = &activation; }
+    ~Watch() { task_watch = outer_; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    TaskWatch* outer_;
+  };
+
   // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one
   // that waits for it.
   class Scope {
@@ -430,7 +442,9 @@ inline void OwnWork::answer() noexcept {
 
 inline void Activation::complete_with_exception(const Context& context) noexcept {
   const Failure failure = current_failure();
-  if (context.unheard || failure.status == HEARTH_E_PLUGIN) tell_error(context.handler);
+  // An author's answer where somebody reads it. An event that is given again has nobody.
+  const bool is_answer = failure.status != HEARTH_E_PLUGIN && !context.unheard && !context.retried;
+  if (!is_answer) tell_error(context.handler);
   // For events that are given again these two say that the class has nothing to call. It had, and
   // that threw.
   const bool misleading =

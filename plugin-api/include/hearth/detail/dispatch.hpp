@@ -326,6 +326,9 @@ inline hearth_status dispatch_synchronous(Activation& activation,
     return HEARTH_OK;
   } catch (...) {
     const Failure failure = current_failure();
+    // validate_state throws to reject; a client is refused with Connecting::refuse().
+    if (event.kind == HEARTH_EVENT_CONNECTING && failure.status == HEARTH_E_PLUGIN)
+      activation.tell_error("on_connecting");
     activation.complete(0, failure.status, failure.text);  // the text of what is returned
     // UNSUPPORTED would mean that the class has no objection.
     return failure.status == HEARTH_E_UNSUPPORTED ? HEARTH_E_PLUGIN : failure.status;
