@@ -89,12 +89,15 @@ Settings<ClassSettings> make_class_settings() {
            {1U << 10U, 16U << 20U}, "one SQL statement"),
       count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
             "variables of one SQL statement"),
-      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
-               {milliseconds(10), minutes(10)},
-               "one SQL statement; looked at between its instructions. A function is one "
-               "instruction, and each takes time in proportion to its arguments: `LIKE` and "
-               "`GLOB` patterns have at most 200 bytes, and two documents of `json_patch` "
-               "together some 64 KiB each"),
+      duration(
+          "limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
+          {milliseconds(10), minutes(10)},
+          "one SQL statement; looked at between its instructions. A function is one "
+          "instruction, and each takes time in proportion to its arguments: `LIKE` and "
+          "`GLOB` patterns have at most 200 bytes, and two documents of `json_patch` "
+          "together some 64 KiB each; `highlight` and `snippet` refuse a row with more "
+          "than 1,048,576 matches. Not bounded are FTS5 queries of hundreds of phrases: `NEAR` "
+          "and `rank` compare each phrase with the matches of all in one instruction"),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},
             "events in progress at once in one agent"),
       duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),

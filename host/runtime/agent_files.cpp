@@ -23,10 +23,10 @@ void AgentFiles::note_kept(const storage::AgentKey& key, storage::Kept kept) {
   try {
     directory_.note_kept(key, kept);
   } catch (const StorageError& failure) {
-    logger_.write(LogLevel::kWarn, "agent.kept_not_noted",
-                  {{"class", key.agent_class},
-                   {"agent", key.name},
-                   {"error", std::string_view(failure.what())}});
+    logger_.write_limited(LogLevel::kWarn, "agent.kept_not_noted", {key.agent_class},
+                          {{"class", key.agent_class},
+                           {"agent", key.name},
+                           {"error", std::string_view(failure.what())}});
   }
 }
 

@@ -51,11 +51,11 @@ Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
   phase_ = AgentPhase::kStarting;
   flush();
   if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
-  services_.logger().write(LogLevel::kInfo, "agent.migrated",
-                           {{"class", class_->name()},
-                            {"agent", owner_.key().name},
-                            {"from", std::to_string(from)},
-                            {"to", std::to_string(to)}});
+  services_.logger().write_limited(LogLevel::kInfo, "agent.migrated", {class_->name()},
+                                   {{"class", class_->name()},
+                                    {"agent", owner_.key().name},
+                                    {"from", std::to_string(from)},
+                                    {"to", std::to_string(to)}});
   deliver_start();
   return {};
 }

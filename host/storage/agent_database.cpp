@@ -200,7 +200,12 @@ void AgentDatabase::open_file() {
     connection->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
   connection_ = std::move(connection);
   struct stat status{};
-  inode_ = own_vfs && ::stat(path_.c_str(), &status) == 0 ? status.st_ino : 0;
+  if (own_vfs && ::stat(path_.c_str(), &status) == 0) {
+    inode_ = status.st_ino;
+    device_ = status.st_dev;
+  } else {
+    inode_ = 0;
+  }
 }
 
 sqlite3& AgentDatabase::connection() {
@@ -287,7 +292,8 @@ void AgentDatabase::check_in_place() const {
   struct stat status{};
   const bool is_there = ::stat(path_.c_str(), &status) == 0;
   // A directory above it that cannot be passed now says nothing of the file.
-  const bool is_in_place = is_there ? status.st_ino == inode_ : errno != ENOENT;
+  const bool is_same = status.st_ino == inode_ && status.st_dev == device_;
+  const bool is_in_place = is_there ? is_same : errno != ENOENT;
   if (is_in_place) return;
   throw StorageError(path_.string() +
                      " was removed or replaced while the server had it open. Replace files of "

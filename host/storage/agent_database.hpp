@@ -221,7 +221,8 @@ class AgentDatabase {
   std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
   std::unique_ptr<SyncedFile> first_page_;  // until the target has it
   std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
-  std::uint64_t inode_ = 0;  // of the file that is open; 0: it is none of the system's
+  std::uint64_t inode_ = 0;   // of the file that is open; 0: it is none of the system's
+  std::uint64_t device_ = 0;  // ... which numbers its inodes
   std::uint64_t transactions_ = 0;
   int wal_pages_ = 0;      // as of the last commit
   int checkpoint_at_ = 0;  // pages

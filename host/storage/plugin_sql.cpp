@@ -1,6 +1,7 @@
 #include "storage/plugin_sql.hpp"
 
 #include "base/assert.hpp"
+#include "storage/full_text_functions.hpp"
 #include "storage/sql_functions.hpp"
 
 #include <sqlite3.h>
@@ -142,6 +143,7 @@ void PluginSql::attach() {
   connection_ = &connection;
   authorizer_ = std::make_unique<Authorizer>(connection);
   replace_slow_functions(connection);
+  replace_full_text_functions(connection);
   for (const auto& [limit, value] : kFixedLimits) sqlite3_limit(connection_, limit, value);
   sqlite3_limit(connection_, SQLITE_LIMIT_VARIABLE_NUMBER, limits_.max_variables);
   sqlite3_limit(connection_, SQLITE_LIMIT_EXPR_DEPTH, limits_.max_expression_depth);

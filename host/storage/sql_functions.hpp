@@ -15,6 +15,8 @@ namespace hearth::storage {
 //                                        together: the product of their lengths is bounded; beyond
 //                                        it an error, SQLITE_TOOBIG
 //
+// Those of FTS5 are in full_text_functions.hpp.
+//
 // LIKE and GLOB are bounded by SQLITE_LIMIT_LIKE_PATTERN_LENGTH.
 //
 // Failure   StorageError if SQLite refuses one.

@@ -103,6 +103,25 @@ TEST_P(LiveAgentSchemaTest, OlderDataAreMigratedOnceAndBeforeStart) {
   EXPECT_EQ(migrations(), std::vector<std::string>{});
 }
 
+TEST_P(LiveAgentSchemaTest, ALogIsNotFilledWithTheAgentsThatMigrate) {
+  constexpr std::size_t kMany = 50;
+  std::vector<std::shared_ptr<Answer>> answers;
+  const auto write_all = [&] {
+    answers.clear();
+    for (std::size_t i = 0; i < kMany; ++i)
+      answers.push_back(shard_.call(shard_.connect("a" + std::to_string(i)), "write", "[1]"));
+    const auto is_answered = [](const auto& each) { return each->end.has_value(); };
+    EXPECT_TRUE(
+        shard_.loop.settle_until([&] { return std::ranges::all_of(answers, is_answered); }));
+  };
+  wake_as(1);
+  write_all();
+  wake_as(2);
+  write_all();
+  EXPECT_EQ(migrations().size(), kMany);
+  EXPECT_LT(shard_.logger.count("agent.migrated"), kMany);
+}
+
 TEST_P(LiveAgentSchemaTest, WhatCreateWritesDoesNotHideThatDataAreOld) {
   leave_data_of(1);
   wake_as(2);

@@ -54,6 +54,13 @@ TEST_F(PluginSqlTest, EmptyTextsAndBlobsAreNoNulls) {
   EXPECT_EQ(*sql_->column_type(handle, 1), ColumnType::kBlob);
 }
 
+// SQLite 3.40's own function gives the whole text here.
+TEST_F(PluginSqlTest, SnippetsAreTheHostsOwn) {
+  for (const char* sql : {"CREATE VIRTUAL TABLE f USING fts5(x)", "INSERT INTO f VALUES('a b c')"})
+    EXPECT_TRUE(run(sql)) << sql;
+  EXPECT_EQ(ask("SELECT snippet(f, 0, '<', '>', '..', 1) = '<a>..' FROM f('a')"), 1);
+}
+
 TEST_F(PluginSqlTest, BoundTextIsCopied) {
   const StatementHandle handle = prepare("SELECT ?");
   std::string text = "before";
