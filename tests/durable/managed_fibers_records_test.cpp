@@ -1,5 +1,6 @@
 // How the records of managed fibers are listed, removed, kept, and told to the agent's code.
 #include "durable/managed_fibers_fixture.hpp"
+#include "support/counted_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -96,6 +97,17 @@ TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   clock_.advance(settings_.keep_failed);
   EXPECT_TRUE(managed_->sweep());
   EXPECT_EQ(ids(listed({})), "dead ");
+}
+
+TEST_F(ManagedFiberRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
+  start("a");
+  sql("INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, status) "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
+      "SELECT 2, 4, 's' || i, 'n', i, i, 'completed' FROM n");
+  start("b");
+  const hearth::testing::CountedSteps steps(*database_);
+  EXPECT_EQ(ids(listed({.statuses = 1 | 2 | 4})), "b a ");
+  EXPECT_LT(steps.count(), 1'000U);
 }
 
 TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
