@@ -99,6 +99,19 @@ TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   EXPECT_EQ(ids(listed({})), "dead ");
 }
 
+TEST_F(ManagedFiberRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("x", ""));
+  ASSERT_TRUE(managed_->next_untold());
+  managed_->told("x", true);
+  database_->commit();
+  clock_.advance(settings_.keep_completed + settings_.keep_failed);
+  EXPECT_FALSE(managed_->sweep());
+  EXPECT_EQ(status("x"), "interrupted");
+}
+
 TEST_F(ManagedFiberRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
   start("a");
   sql("INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, status) "
@@ -197,6 +210,27 @@ TEST_F(ManagedFiberRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
   EXPECT_FALSE(managed_->next_untold()) << "one after the other";
   managed_->told("a", true);
   EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kAborted);
+}
+
+TEST_F(ManagedFiberRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
+  start("a");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("a", ""));
+  ASSERT_EQ(managed_->next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(managed_->retry("a"));
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->resume("a"));
+  managed_->told("a", true);  // that it was interrupted
+  database_->commit();
+  EXPECT_EQ(status("a"), "running");
+  crash();
+  clock_.advance(hours(1));
+  ASSERT_TRUE(recover());
+  settle(*managed_->resume("a"), FiberStatus::kCompleted);
+  const auto told = managed_->next_untold();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->status, FiberStatus::kCompleted);
 }
 
 TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
