@@ -20,6 +20,7 @@
 //   G5      P3_AContinuationTakesItsPredecessorsPlaceInOneTransaction
 #include "durable/fibers.hpp"
 
+#include "json/json.hpp"
 #include "storage/statement.hpp"
 #include "support/counted_steps.hpp"
 #include "support/manual_clock.hpp"
@@ -301,6 +302,16 @@ TEST_F(FibersTest, OnlyAFiberThatIsBeingRecoveredCanBeReplaced) {
   EXPECT_EQ(fibers_->start("work", first.id).error().code, Errc::kNotFound) << "its hook has ended";
 }
 
+TEST_F(FibersTest, OnlyADeadFiberIsRetried) {
+  const auto fiber = start("work");
+  EXPECT_EQ(fibers_->retry(fiber.id).error().code, Errc::kNotFound) << "it runs";
+  crash();
+  EXPECT_EQ(fibers_->retry(fiber.id).error().code, Errc::kNotFound) << "it waits";
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(fibers_->retry(fiber.id).error().code, Errc::kNotFound) << "it is being offered";
+  EXPECT_FALSE(recover());
+}
+
 TEST_F(FibersTest, ProgressForgetsTheAttempts) {
   start("slow but steady");
   for (int round = 0; round < 20; ++round) {
@@ -457,6 +468,22 @@ TEST_F(FibersTest, DeadFibersAreListedInPagesOldestFirst) {
   EXPECT_EQ(*fibers_->list_dead(ids[2], 2), "[]");
   EXPECT_EQ(fibers_->list_dead("gone", 2).error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->list_dead("", 101).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(FibersTest, DeadFibersOfOneMomentAreEachListedOnce) {
+  settings_.max_attempts = 1;
+  for (const char* name : {"a", "b", "c"}) start(name);
+  crash();
+  for (int i = 0; i < 3; ++i) (void)fibers_->failed(recover()->id, "no");
+  database_->commit();
+  std::string names;
+  std::string after;
+  for (int pages = 0; pages < 3; ++pages) {
+    const Json page = *parse_json(*fibers_->list_dead(after, 2));
+    for (const Json& fiber : page) names += fiber.at("name").get<std::string>();
+    if (!page.empty()) after = page.back().at("id").get<std::string>();
+  }
+  EXPECT_EQ(names, "abc");
 }
 
 // What an agent does at each wake and in each turn, in instructions of the database.

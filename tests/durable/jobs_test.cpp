@@ -67,8 +67,12 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   in.started_at_ms = 11;
   in.retry = RetryPolicy{3, milliseconds(5), milliseconds(6)};
   in.status = "running";
+  in.fatal_attempts = 1;
+  in.parent = "p";
+  in.type = "kept";
   in.claim();
   jobs_.insert(in);
+  EXPECT_EQ(jobs_.find(in.seq)->fatal_attempts, 1) << "a continuation takes it over";
   in.state = JobState::kUntold;
   in.due_at_ms = 99;
   in.ended_at_ms = 12;
@@ -77,6 +81,7 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   in.claims = 7;
   in.failures = 2;
   in.interruptions = 1;
+  in.fatal_attempts = 3;
   in.dead = true;
   in.has_failed = true;
   in.status = "error";
@@ -99,12 +104,15 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   EXPECT_EQ(out->claims, 7);
   EXPECT_EQ(out->failures, 2);
   EXPECT_EQ(out->interruptions, 1);
+  EXPECT_EQ(out->fatal_attempts, 3);
   EXPECT_EQ(out->retry, in.retry);
   EXPECT_TRUE(out->dead);
   EXPECT_TRUE(out->has_failed);
   EXPECT_EQ(out->status, "error");
   EXPECT_EQ(out->tell_failures, 5);
   EXPECT_EQ(out->keep, "failed");
+  EXPECT_EQ(out->parent, "p");
+  EXPECT_EQ(out->type, "kept");
   EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
   jobs_.erase(in.seq);
   EXPECT_FALSE(jobs_.find(in.seq));
@@ -211,21 +219,6 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
   EXPECT_TRUE(jobs_.has_any(JobKind::kFiber, JobState::kDead));
   EXPECT_EQ(first_due(JobKind::kFiber), "alive");
   EXPECT_LT(steps.count(), 500U);
-}
-
-TEST_F(JobsTest, OpenRecordsAreSeenWithoutALookAtTheSettledOnes) {
-  insert("a", JobKind::kManaged);
-  storage::Statement(database_.connection(),
-                     "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at) "
-                     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
-                     "SELECT 2, 4, 's' || i, 'n', i, i FROM n")
-      .execute();
-  insert("b", JobKind::kManaged);
-  const hearth::testing::CountedSteps steps(database_);
-  EXPECT_EQ(seen("INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL "
-                 "ORDER BY seq DESC"),
-            "ba");
-  EXPECT_LT(steps.count(), 1'000U);
 }
 
 TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {

@@ -1,5 +1,6 @@
 // How the records of managed fibers are listed, removed, kept, and told to the agent's code.
 #include "durable/managed_fibers_fixture.hpp"
+#include "support/counted_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -98,6 +99,30 @@ TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   EXPECT_EQ(ids(listed({})), "dead ");
 }
 
+TEST_F(ManagedFiberRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
+  start("x");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("x", ""));
+  ASSERT_TRUE(managed_->next_untold());
+  managed_->told("x", true);
+  database_->commit();
+  clock_.advance(settings_.keep_completed + settings_.keep_failed);
+  EXPECT_FALSE(managed_->sweep());
+  EXPECT_EQ(status("x"), "interrupted");
+}
+
+TEST_F(ManagedFiberRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
+  start("a");
+  sql("INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, status) "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
+      "SELECT 2, 4, 's' || i, 'n', i, i, 'completed' FROM n");
+  start("b");
+  const hearth::testing::CountedSteps steps(*database_);
+  EXPECT_EQ(ids(listed({.statuses = 1 | 2 | 4})), "b a ");
+  EXPECT_LT(steps.count(), 1'000U);
+}
+
 TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
   const std::string large = "\"" + std::string(1'000'000, 'x') + "\"";
   for (int i = 0; i < 6; ++i) {
@@ -185,6 +210,27 @@ TEST_F(ManagedFiberRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
   EXPECT_FALSE(managed_->next_untold()) << "one after the other";
   managed_->told("a", true);
   EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kAborted);
+}
+
+TEST_F(ManagedFiberRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
+  start("a");
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->recovered("a", ""));
+  ASSERT_EQ(managed_->next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(managed_->retry("a"));
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(managed_->resume("a"));
+  managed_->told("a", true);  // that it was interrupted
+  database_->commit();
+  EXPECT_EQ(status("a"), "running");
+  crash();
+  clock_.advance(hours(1));
+  ASSERT_TRUE(recover());
+  settle(*managed_->resume("a"), FiberStatus::kCompleted);
+  const auto told = managed_->next_untold();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->status, FiberStatus::kCompleted);
 }
 
 TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {

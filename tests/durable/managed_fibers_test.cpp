@@ -3,7 +3,8 @@
 // The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
 // behaviours (section 4.3), and where each is tested. A waiter waits for the change that settle(),
 // cancel() and recovered() return, or for next_untold(); it lives above this layer. "records":
-// managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp.
+// managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp; "stored":
+// stored_work_test.cpp.
 //
 //   28      AStartIsAnsweredWithAReceiptAndEndsWithAResult
 //   29      TheSameKeyJoinsAndRunsNothing
@@ -17,9 +18,9 @@
 //   39      records: RecordsAreListedAndRemoved; OneIsNamedByItsIdOrByItsKey
 //   40      records: CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed
 //   41      recovery: TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot
-//   42, 43  recovery: P1_AnOpenRecordWithoutARowIsRecovered
+//   42, 43  stored: AnOpenRecordWithoutARowIsRecovered
 //   44      recovery: AJoinDuringRecoverySeesIt
-//   45      recovery: P1_ARowOfASettledRecordGoesWithoutAHook
+//   45      stored: ARowOfASettledRecordGoesWithoutAHook
 //   46, 50  recovery: TheHooksOutcomeIsApplied
 //   47      recovery: AnInterruptedOneIsResolvedByHand
 //   48      ours: tried again, then an error: recovery: AHookThatThrowsTooOftenMakesItDead;

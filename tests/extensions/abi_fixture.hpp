@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,6 +42,13 @@ inline std::string text_in(hearth_bytes json, std::string_view member) {
   if (at == std::string_view::npos) return {};
   const auto begin = at + wanted.size();
   return std::string(view(json).substr(begin, view(json).find('"', begin) - begin));
+}
+inline std::size_t count_in(hearth_bytes json, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = view(json).find(part); at != std::string_view::npos;
+       at = view(json).find(part, at + part.size()))
+    ++count;
+  return count;
 }
 inline constexpr hearth_bytes kNullWithLength = {nullptr, 3};
 inline constexpr hearth_bytes kNothing = {nullptr, 0};

@@ -1,6 +1,7 @@
 // hearth.fibers/1.
 
 #include "extensions/durable_calls.hpp"
+#include "storage/statement.hpp"
 
 #include <hearth/ext/fibers.h>
 
@@ -83,6 +84,8 @@ TEST_F(AbiFibersTest, ACheckpointIsOnDiskAndTheEndWaitsForTheTurn) {
   EXPECT_FALSE(agent_.database().dirty());
   EXPECT_EQ(fibers_.stash(host_, kAgent, fiber_, slice("{")), HEARTH_E_INVALID);
   EXPECT_EQ(fibers_.stash(host_, kAgent, fiber_, kNothing), HEARTH_E_INVALID);
+  const std::string large = '"' + std::string(ClassSettings::kMaxValue, 'x') + '"';
+  EXPECT_EQ(fibers_.stash(host_, kAgent, fiber_, slice(large)), HEARTH_E_LIMIT);
   EXPECT_EQ(fibers_.finish(host_, kAgent, fiber_), HEARTH_OK);
   EXPECT_TRUE(agent_.database().dirty());
   EXPECT_TRUE(agent_.work_log().contains("fiber:run:completed"));
@@ -113,6 +116,28 @@ TEST_F(AbiFibersTest, TheDeadAreListedInPages) {
   EXPECT_EQ(fibers_.list_dead(host_, kAgent, slice("x"), 7, &id_), HEARTH_E_NOT_FOUND);
   EXPECT_EQ(fibers_.list_dead(host_, kAgent, kNothing, 101, &id_), HEARTH_E_INVALID);
   EXPECT_EQ(fibers_.list_dead(host_, kAgent, kNothing, 7, nullptr), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiFibersTest, ADeadOneIsListedAndOfferedAgainWhenItIsRetried) {
+  ASSERT_EQ(start(), HEARTH_OK);
+  EXPECT_EQ(fibers_.retry(host_, kAgent, id_), HEARTH_E_NOT_FOUND) << "it runs";
+  agent_.database().begin_write();  // as an earlier instance has left it
+  storage::Statement(agent_.database().connection(),
+                     "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, attempts, "
+                     "dead, ended_at, keep) VALUES(1, 2, 'd', 'poison', 1, 10, 1, 2, 'dead')")
+      .execute();
+  ASSERT_EQ(fibers_.list_dead(host_, kAgent, kNothing, 0, &id_), HEARTH_OK) << last_error();
+  EXPECT_EQ(text_in(id_, "id"), "d");
+  EXPECT_EQ(text_in(id_, "name"), "poison");
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, slice("d"), 1, &id_), HEARTH_OK);
+  EXPECT_EQ(view(id_), "[]") << "none is behind it";
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, slice(kNotUtf8), 0, &id_), HEARTH_E_INVALID);
+  EXPECT_EQ(fibers_.retry(host_, kAgent, slice("d")), HEARTH_OK) << last_error();
+  EXPECT_EQ(fibers_.list_dead(host_, kAgent, kNothing, 0, &id_), HEARTH_OK);
+  EXPECT_EQ(view(id_), "[]");
+  const auto offered = agent_.work().next(true);
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->id, "d");
 }
 
 TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -246,6 +247,40 @@ TEST_F(AbiManagedFibersTest, RecordsAreFoundCancelledAndRemoved) {
   filter = good_filter();
   EXPECT_EQ(managed_.remove(host_, kAgent, &filter, &removed_), HEARTH_OK);
   EXPECT_EQ(removed_, 1U) << "one is over";
+}
+
+TEST_F(AbiManagedFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOfferedAgain) {
+  const auto offered = [this] {
+    agent_.clock.advance(std::chrono::minutes(10));  // longer than any wait
+    while (auto work = agent_.work().next(true)) {
+      if (work->kind == EventKind::kFiberRecovered) return *std::move(work);
+    }
+    ADD_FAILURE() << "nothing is offered";
+    return DueWork{};
+  };
+  hearth_fiber_request request = good_request();
+  request.id = slice("i");
+  request.max_retries = 1;
+  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(settle(HEARTH_FIBER_ERROR, "busy"), HEARTH_OK);
+  agent_.work().ended(offered(), std::string_view());  // nobody goes on with it
+  EXPECT_EQ(managed_.retry(host_, kAgent, slice("i")), HEARTH_OK) << last_error();
+  EXPECT_EQ(offered().id, "i");
+  ASSERT_EQ(managed_.resume(host_, kAgent, slice("i"), &fiber_), HEARTH_OK) << last_error();
+  EXPECT_EQ(settle(HEARTH_FIBER_COMPLETED, "1"), HEARTH_OK) << last_error();
+  EXPECT_TRUE(has(record_, R"("status":"completed")")) << view(record_);
+}
+
+TEST_F(AbiManagedFibersTest, WithoutALimitAPageHasFiftyAndAHundredAreRemoved) {
+  for (int i = 0; i < 101; ++i) {
+    ASSERT_EQ(start(good_request()), HEARTH_OK);
+    ASSERT_EQ(settle(HEARTH_FIBER_COMPLETED, "1"), HEARTH_OK);
+  }
+  const auto filter = good_filter();
+  ASSERT_EQ(managed_.list(host_, kAgent, &filter, &record_), HEARTH_OK);
+  EXPECT_EQ(count_in(record_, R"("id":)"), 50U);
+  ASSERT_EQ(managed_.remove(host_, kAgent, &filter, &removed_), HEARTH_OK);
+  EXPECT_EQ(removed_, 100U);
 }
 
 }  // namespace

@@ -93,10 +93,7 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
   push("drop", R"({"to":"me"})");
   const auto ids_listed = [this](const hearth_queue_filter& filter) {
     EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_OK) << last_error();
-    std::size_t count = 0;
-    for (std::size_t at = 0; (at = view(record_).find("\"id\":", at)) != std::string_view::npos;)
-      ++count, ++at;
-    return count;
+    return count_in(record_, R"("id":)");
   };
   hearth_queue_filter filter = good_filter();
   EXPECT_EQ(ids_listed(filter), 3U);
@@ -121,6 +118,15 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
   filter.callback = slice("drop");
   EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, nullptr), HEARTH_OK);
   EXPECT_EQ(ids_listed(good_filter()), 0U);
+}
+
+TEST_F(AbiQueueTest, WithoutALimitAPageHasAHundred) {
+  const auto request = good_request();
+  for (int i = 0; i < 101; ++i)
+    ASSERT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+  const auto filter = good_filter();
+  ASSERT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_OK);
+  EXPECT_EQ(count_in(record_, R"("id":)"), 100U);
 }
 
 TEST_F(AbiQueueTest, StructsOfOtherSizesAreReadAsFarAsBothKnowThem) {

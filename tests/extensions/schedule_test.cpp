@@ -251,5 +251,18 @@ TEST_F(AbiScheduleTest, OneThatIsMadeAtEachStartAnewIsToldOf) {
   EXPECT_TRUE(agent_.work_log().contains("schedule:duplicate_warning"));
 }
 
+TEST_F(AbiScheduleTest, WithoutALimitAPageHasAHundred) {
+  hearth_schedule_request request = good_request();
+  request.when_ms = 1000;
+  request.idempotent = HEARTH_IDEMPOTENT_NO;
+  for (int i = 0; i < 101; ++i) ASSERT_EQ(create(request), HEARTH_OK) << last_error();
+  hearth_schedule_filter filter = good_filter();
+  ASSERT_EQ(list(filter), HEARTH_OK);
+  EXPECT_EQ(count_in(record_, R"("id":)"), 100U);
+  filter.limit = 1000;
+  ASSERT_EQ(list(filter), HEARTH_OK) << last_error();
+  EXPECT_EQ(count_in(record_, R"("id":)"), 101U);
+}
+
 }  // namespace
 }  // namespace hearth::extensions

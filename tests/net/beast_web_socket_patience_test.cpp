@@ -253,6 +253,26 @@ TEST_F(WebSocketPatienceTest, APeerThatAnswersPingsStays) {
   EXPECT_EQ(closed_.count(), 0U);
 }
 
+TEST_F(WebSocketPatienceTest, WithoutPingsASilentPeerStays) {
+  options_.ping_interval = 0ms;
+  options_.ping_timeout = 10ms;
+  options_.http_idle_timeout = 20ms;
+  start();
+  RawClient silent(port());
+  silent.upgrade();
+  opened_.wait();
+
+  // Clients that are dropped for idling show that several sweeps have passed.
+  for (int i = 0; i < 3; ++i) {
+    RawClient idle(port());
+    EXPECT_EQ(idle.request("GET / HTTP/1.1\r\nHost: t\r\n\r\n").status, 200);
+    EXPECT_TRUE(idle.at_end());
+  }
+  silent.send(RawClient::text_frame("still here"));
+  EXPECT_EQ(silent.read_frame().payload, "still here") << "and no ping came before it";
+  EXPECT_EQ(closed_.count(), 0U);
+}
+
 TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
   options_.close_timeout = 20ms;  // so that the sweep is quick
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };

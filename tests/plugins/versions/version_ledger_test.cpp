@@ -430,6 +430,22 @@ TEST_F(VersionLedgerTest, PlacesThatLeadElsewhereAreLeftOut) {
   EXPECT_TRUE(ledger.facts().places.empty());
 }
 
+TEST_F(VersionLedgerTest, PartsOfAFileThatAreNotOursAreLeftOut) {
+  write(root_.path() / "versions.json",
+        R"({"contents":[1,{"sha256":"02","rule":"L4","host":"1.0.0","crashes":"x"}],"classes":[2,)"
+        R"({"class":"Room","sha256":"01","quarantined":true,"since_ms":"x","crashes_ms":[7,"x"]}],)"
+        R"("places":[]})");
+  const VersionLedger ledger = open();
+  EXPECT_TRUE(ledger.problems().empty());
+  ASSERT_EQ(ledger.facts().contents.size(), 1U);
+  EXPECT_EQ(ledger.facts().contents[0].rule, "L4");
+  EXPECT_EQ(ledger.facts().contents[0].crashes, 0U);
+  ASSERT_EQ(ledger.facts().classes.size(), 1U);
+  EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
+  EXPECT_EQ(ledger.facts().classes[0].since_ms, 0);
+  EXPECT_EQ(ledger.facts().classes[0].crashes_ms, std::vector<std::int64_t>{7});
+}
+
 TEST_F(VersionLedgerTest, ADirectoryOfOthersIsNotUsed) {
   fs::create_directory(root_.path() / "real");
   fs::create_directory_symlink(root_.path() / "real", directory_);
@@ -513,6 +529,16 @@ TEST_F(VersionLedgerTest, P6_FilesOfEarlierServersAreTakenOver) {
     EXPECT_FALSE(fs::exists(root_.path() / "quarantine.json"));
     EXPECT_EQ(bytes_before(), "one");
   }
+}
+
+TEST_F(VersionLedgerTest, PartsOfAnEarlierFileThatAreNotOursAreLeftOut) {
+  write(root_.path() / "quarantine.json",
+        R"({"crashes":7,"quarantined":[1,{"class":"Room","sha256":"01","since_ms":"x"}]})");
+  const VersionLedger ledger = open();
+  EXPECT_TRUE(ledger.problems().empty());
+  EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
+  ASSERT_EQ(ledger.quarantined().size(), 1U);
+  EXPECT_EQ(ledger.quarantined()[0].since_ms, 0);
 }
 
 TEST_F(VersionLedgerTest, P6_AServerThatEndedWhileItTookThemOverIsFollowed) {
