@@ -126,7 +126,8 @@ Settings<ClassSettings> make_class_settings() {
                {seconds(0), hours(24 * 365 * 10)},
                "the same for one that has failed; interrupted and dead ones with a record stay "
                "until they are removed. And how long a dead fiber without a record stays, from "
-               "its death; `0s`: it goes at once"),
+               "its death; `0s`: it goes at once. A fiber that has waited as long as this, and an "
+               "hour at least, for a version of its class that goes on with it is dead"),
       count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
             {1, 1'000'000}, "records of fibers of one agent"),
       duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),

@@ -15,7 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The last one is what the build tells a source; any value will do.
-FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/tests", "-DHEARTH_NO_ENTRY",
+FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/tests", f"-I{ROOT}/plugins", "-DHEARTH_NO_ENTRY",
          '-DVERSION="1"']
 # Their sources may be read as one, which is most of the time: what they include costs more than
 # they do.
