@@ -47,13 +47,17 @@ class ChatFirstAgent : public hearth::Agent {
       if (f.name == "handleChat") plan.order.push_back(f.id);
 
     // Recover chat fibers first, in parallel; then those that are not named, oldest first
-    plan.parallel = std::max(1, static_cast<int>(plan.order.size()));
+    chats_ = static_cast<int>(plan.order.size());
+    plan.parallel = std::max(1, chats_);
     co_return plan;
   }
 
   hearth::Task<void> on_fiber_recovered(const hearth::RecoveredFiber& ctx) override {
     note("recovering " + ctx.input.get<std::string>());
-    co_await sleep(std::chrono::milliseconds(options_.step_ms));
+    if (ctx.name == "handleChat") ++offered_chats_;
+    do {  // a chat: until all of them are here, so that a test can see them side by side
+      co_await sleep(std::chrono::milliseconds(options_.step_ms));
+    } while (ctx.name == "handleChat" && offered_chats_ < chats_);
     note("recovered " + ctx.input.get<std::string>());
     continue_fiber(ctx);
   }
@@ -71,6 +75,8 @@ class ChatFirstAgent : public hearth::Agent {
   void note(const std::string& text) { sql("INSERT INTO notes VALUES (?)", text); }
 
   Options options_;
+  int chats_ = 0;          // that are to be recovered
+  int offered_chats_ = 0;  // of them
 };
 
 class PatientAgent : public hearth::Agent {
