@@ -383,7 +383,8 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
     erase_record(record.seq, record.id);
     return change_of(std::move(record));
   }
-  if (is_needed) parents_.insert(*record.parent);  // it may have stashed while this one ran
+  if (is_needed && record.parent)
+    parents_.insert(*record.parent);  // it may have stashed while this one ran
   // What may be revived needs their values.
   if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
   store(record, goes ? JobState::kSettled : JobState::kUntold);

@@ -66,9 +66,12 @@ bool EventQueue::has_room_for(std::size_t bytes) const {
 
 // Heads count beside the texts: they wait with them.
 bool EventQueue::refuses_memory(const Event& event, std::size_t bytes) const {
-  if (event.request != nullptr && event.request->held) bytes += event.request->held->bytes();
+  const auto bytes_of = [](const std::optional<HeldBytes>& held) {
+    return held ? held->bytes() : std::size_t{0};
+  };
+  if (event.request != nullptr) bytes += bytes_of(event.request->held);
   if (const Connection* client = clients_.find(event.connection))
-    bytes += client->waiting_bytes + client->held->bytes();
+    bytes += client->waiting_bytes + bytes_of(client->held);
   return memory_.refuses(bytes);
 }
 

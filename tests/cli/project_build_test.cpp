@@ -33,7 +33,7 @@ TEST(RunQuietlyTest, AProgramThatIsNotThereIsNamed) {
 
 TEST(SourceDirectoriesTest, LeavesOutWhatIsBuiltOrInstalledOrHidden) {
   const testing::TempDirectory temporary;
-  const fs::path project = temporary.path();
+  const fs::path& project = temporary.path();
   for (const char* const each : {"src/deep", "test", "lib/build", "build/CMakeFiles",
                                  "build-release", "data/agents", "node_modules/ws", ".git/objects"})
     fs::create_directories(project / each);

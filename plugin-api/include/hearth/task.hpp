@@ -287,5 +287,6 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 template <class T, class Closure, class... Parameters>
   requires hearth::detail::kIsLambda<std::remove_const_t<Closure>>
 struct std::coroutine_traits<hearth::Task<T>, Closure&, Parameters...> {
+  // NOLINTNEXTLINE(readability-identifier-naming): the language's name
   using promise_type = hearth::detail::ClosurePromise<T, std::remove_const_t<Closure>>;
 };
