@@ -55,7 +55,7 @@ int start(const std::vector<std::string>& command, const fs::path& directory, in
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-  // Whoever builds has all signals blocked; Ctrl-C must end what it has started.
+  // The thread that builds blocks all signals; Ctrl-C must end the build tools all the same.
   sigset_t none{};
   ::sigemptyset(&none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);

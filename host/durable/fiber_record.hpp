@@ -32,7 +32,7 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept;
 // For how long there is a record.
 enum class FiberKeeping : std::uint8_t {
   kManaged,  // as kKept; begun by hearth.managed_fibers/1
-  kKept,     // until retention or somebody's hand removes it
+  kKept,     // until retention or delete_fibers() removes it
   kBrief,    // until it is settled; a dead one as long as a failed one is kept
 };
 
