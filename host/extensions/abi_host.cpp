@@ -92,6 +92,13 @@ hearth_status post(const hearth_host* host, hearth_agent agent, std::uint64_t to
   }
 }
 
+hearth_status credit(const hearth_host* host, hearth_agent agent, std::uint64_t id,
+                     std::uint64_t bytes) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    return status_of(it, it.calls().credit(id, bytes), HEARTH_E_GONE);
+  });
+}
+
 }  // namespace
 
 AbiHost::AbiHost(const AbiServices& services, std::string origin)
@@ -108,7 +115,8 @@ AbiHost::AbiHost(const AbiServices& services, std::string origin)
                       .submit = submit,
                       .cancel = cancel,
                       .last_error = last_error,
-                      .post = post},
+                      .post = post,
+                      .credit = credit},
              .owner = this} {}
 
 const AbiHost& AbiHost::of(const hearth_host* table) {

@@ -8,9 +8,11 @@
 #include "extensions/agent_extension.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/client.hpp"
+#include "extensions/remote_operation.hpp"
 #include "extensions/types.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +23,15 @@ class AgentDatabase;
 
 namespace hearth::extensions {
 
+class AgentRouter;
 class DurableWork;
+class HttpPort;
+
+// The ways out of an agent that are not its clients. Null: this host has none of that kind.
+struct OutwardPorts {
+  HttpPort* http = nullptr;
+  AgentRouter* agents = nullptr;
+};
 
 // An HTTP request that an agent is answering.
 struct RequestView {
@@ -46,7 +56,16 @@ class AgentCalls {
   virtual Result<void> emit(CallId call, std::string_view part) = 0;
   virtual Result<OperationId> submit(std::uint32_t operation, std::string_view request,
                                      std::uint64_t token) = 0;
+  // As submit() of a request: `remote` is started once what was written before is durable. It goes
+  // with the operation, whose end is its own.
+  //   Failure   kForbidden while the agent migrates: what it has written is not durable before the
+  //             end of that.
+  virtual Result<OperationId> submit(std::uint32_t operation,
+                                     std::unique_ptr<RemoteOperation> remote,
+                                     std::uint64_t token) = 0;
   virtual Result<void> cancel(OperationId operation) = 0;
+  // kNotFound: it has ended. kUnsupported: it has no parts.
+  virtual Result<void> credit(OperationId operation, std::uint64_t bytes) = 0;
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 };
@@ -95,6 +114,7 @@ class AgentContext {
     AgentCalls& calls;
     Clients& clients;
     StateWatchers& watchers;
+    OutwardPorts ports = {};
   };
   explicit AgentContext(const Parts& parts) : parts_(parts) {}
   virtual ~AgentContext() = default;
@@ -109,6 +129,7 @@ class AgentContext {
   [[nodiscard]] AgentCalls& calls() const { return parts_.calls; }
   [[nodiscard]] Clients& clients() const { return parts_.clients; }
   [[nodiscard]] StateWatchers& watchers() const { return parts_.watchers; }
+  [[nodiscard]] const OutwardPorts& ports() const { return parts_.ports; }
   [[nodiscard]] AgentExtensions& extensions() { return extensions_; }
   [[nodiscard]] const AgentExtensions& extensions() const { return extensions_; }
   template <class Extension>

@@ -13,6 +13,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,17 @@ struct KvSettings {
   std::size_t max_keys = 10'000;
   std::size_t max_value_bytes = std::size_t{1} << 20;   // of one value
   std::size_t max_total_bytes = std::size_t{50} << 20;  // of all keys and values of an agent
+};
+
+// Of hearth.fetch/1: where the agents of a class may send requests to.
+struct EgressSettings {
+  std::vector<std::string> allow;  // see base/egress_rules.hpp
+  std::vector<std::string> deny;
+  std::string proxy;                                     // a URL; empty: none
+  std::map<std::string, std::filesystem::path> secrets;  // by the name that the code knows
+  std::uint64_t max_requests_per_minute = 0;             // of the class; 0: no limit
+  std::size_t max_concurrent = 1000;                     // ... on one shard
+  std::uint64_t max_bytes_per_day = 0;                   // both ways; 0: no limit
 };
 
 // For one class of agents.
@@ -63,6 +77,10 @@ struct ClassSettings {
   durable::ScheduleSettings schedules{.max_payload_bytes = kMaxValue};
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
   KvSettings kv;
+  EgressSettings egress;
+
+  // An agent of the class handles one call at a time: the next one begins when it is answered.
+  bool serial_calls = false;
 
   // How soon an agent that kept itself alive is back at the latest when it was lost though the
   // process lives on: when its storage failed.

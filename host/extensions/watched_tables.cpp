@@ -302,12 +302,11 @@ constexpr hearth_host make_host() {
   return table;
 }
 
-constexpr hearth_host kHost =
-    make_host<Member<&hearth_host::complete, "complete">, Member<&hearth_host::emit, "emit">,
-              Member<&hearth_host::submit, "submit">,
-              Member<&hearth_host::cancel, "cancel", Tag::kClosing>,
-              Member<&hearth_host::last_error, "last_error", Tag::kClosing>,
-              Member<&hearth_host::post, "post", Tag::kAny>>();
+constexpr hearth_host kHost = make_host<
+    Member<&hearth_host::complete, "complete">, Member<&hearth_host::emit, "emit">,
+    Member<&hearth_host::submit, "submit">, Member<&hearth_host::cancel, "cancel", Tag::kClosing>,
+    Member<&hearth_host::last_error, "last_error", Tag::kClosing>,
+    Member<&hearth_host::post, "post", Tag::kAny>, Member<&hearth_host::credit, "credit">>();
 
 }  // namespace
 

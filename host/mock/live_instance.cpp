@@ -396,6 +396,68 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
   return last_operation_;
 }
 
+Result<extensions::OperationId> LiveInstance::submit(
+    std::uint32_t operation, std::unique_ptr<extensions::RemoteOperation> remote,
+    std::uint64_t token) {
+  if (instance_ == nullptr)
+    return Error{Errc::kForbidden, "operations begin after create, in START or later"};
+  if (migrating_)
+    return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
+  if (operations_.size() >= extensions::kMaxOperations)
+    return Error{Errc::kLimitExceeded, "too many operations in flight"};
+  Operation& added = operations_[++last_operation_];
+  added.operation = operation;
+  added.token = token;
+  added.due = SteadyTime::max();  // when it tells something
+  added.remote = std::make_shared<Remote>();
+  added.remote->operation = std::move(remote);
+  return last_operation_;
+}
+
+Result<void> LiveInstance::credit(extensions::OperationId id, std::uint64_t bytes) {
+  const auto found = operations_.find(id);
+  if (found == operations_.end()) return gone("operation");
+  if (!found->second.remote) return Error{Errc::kUnsupported, "the operation has no parts"};
+  found->second.remote->operation->credit(bytes);
+  return {};
+}
+
+void LiveInstance::Remote::part(std::string body, std::uint32_t flags) {
+  told.push_back({std::move(body), flags});
+}
+
+void LiveInstance::Remote::end(Result<std::string> outcome, std::uint32_t flags) {
+  told.push_back({std::move(outcome), flags | HEARTH_RESULT_FINAL});
+}
+
+// What its code wrote before is committed: none of it is on the stack.
+bool LiveInstance::start_remote() {
+  for (const auto& [id, operation] : operations_) {
+    if (!operation.remote || std::exchange(operation.remote->started, true)) continue;
+    operation.remote->operation->start(*operation.remote);
+    return true;
+  }
+  return false;
+}
+
+bool LiveInstance::deliver_remote() {
+  for (const auto& [id, each] : operations_) {
+    if (!each.remote || each.remote->told.empty()) continue;
+    const Operation operation = each;
+    const Remote::Told told = std::move(operation.remote->told.front());
+    operation.remote->told.pop_front();
+    if ((told.flags & HEARTH_RESULT_FINAL) != 0) operations_.erase(id);
+    const bool ok = told.body.has_value();
+    const std::string body = ok ? told.body.value() : told.body.error().message;
+    deliver_result(operation.operation, operation.token,
+                   ok ? hearth_status{HEARTH_OK}
+                      : extensions::to_status(told.body.error().code, HEARTH_E_GONE),
+                   body, told.flags);
+    return true;
+  }
+  return false;
+}
+
 Result<void> LiveInstance::cancel(extensions::OperationId id) {
   const auto found = operations_.find(id);
   if (found == operations_.end()) return gone("operation");
@@ -445,13 +507,16 @@ bool LiveInstance::deliver_result() {
 }
 
 void LiveInstance::deliver_result(std::uint32_t operation, std::uint64_t token,
-                                  hearth_status status) {
+                                  hearth_status status, std::string_view body,
+                                  std::uint32_t flags) {
   hearth_result result = {};
   result.struct_size = sizeof result;
-  result.flags = HEARTH_RESULT_FINAL;
+  result.flags = flags;
   result.status = status;
   result.operation = operation;
   result.token = token;
+  LentBytes lent;
+  result.body = lent.lend(body);
   parts_.definition.on_result(instance_, &result);
   leave();
 }
@@ -463,7 +528,7 @@ void LiveInstance::deliver_post(std::uint64_t token) {
 // ---- what is due --------------------------------------------------------------------------------
 
 bool LiveInstance::step() {
-  return run_job() || deliver_result() || deliver_work();
+  return start_remote() || run_job() || deliver_remote() || deliver_result() || deliver_work();
 }
 
 bool LiveInstance::deliver_work() {

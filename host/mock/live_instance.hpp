@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -128,6 +129,19 @@ class LiveInstance final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
+  // What goes on outside of the agent, and what it has told so far.
+  struct Remote final : extensions::RemoteListener {
+    struct Told {
+      Result<std::string> body;
+      std::uint32_t flags = 0;  // of hearth_result
+    };
+    void part(std::string body, std::uint32_t flags) override;
+    void end(Result<std::string> outcome, std::uint32_t flags) override;
+
+    std::deque<Told> told;
+    bool started = false;
+    std::unique_ptr<extensions::RemoteOperation> operation;
+  };
   struct Operation {
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
@@ -135,6 +149,7 @@ class LiveInstance final : public extensions::AgentContext,
     std::uint64_t job = 0;  // of an offload
     bool over = false;
     hearth_status status = HEARTH_OK;
+    std::shared_ptr<Remote> remote{};
   };
   struct Call {
     Incoming event;  // without its text
@@ -158,7 +173,11 @@ class LiveInstance final : public extensions::AgentContext,
   Result<void> emit(extensions::CallId call, std::string_view part) override;
   Result<extensions::OperationId> submit(std::uint32_t operation, std::string_view request,
                                          std::uint64_t token) override;
+  Result<extensions::OperationId> submit(std::uint32_t operation,
+                                         std::unique_ptr<extensions::RemoteOperation> remote,
+                                         std::uint64_t token) override;
   Result<void> cancel(extensions::OperationId operation) override;
+  Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers
@@ -181,8 +200,11 @@ class LiveInstance final : public extensions::AgentContext,
   void tell_changes();
   bool deliver_work();
   bool run_job();
+  bool start_remote();
+  bool deliver_remote();
   bool deliver_result();
-  void deliver_result(std::uint32_t operation, std::uint64_t token, hearth_status status);
+  void deliver_result(std::uint32_t operation, std::uint64_t token, hearth_status status,
+                      std::string_view body = {}, std::uint32_t flags = HEARTH_RESULT_FINAL);
   hearth_status call_job(std::uint64_t job, std::uint32_t cancelled);
 
   const InstanceParts parts_;

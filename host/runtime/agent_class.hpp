@@ -14,11 +14,13 @@
 
 namespace hearth::runtime {
 
-// The end of an operation that the agent submitted, or a post.
+// The end of an operation that the agent submitted, or a part of its answer; or a post.
 struct OperationResult {
   Result<std::string_view> outcome;  // a body, or why it failed
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
+  bool is_final = true;
+  std::uint32_t flags = 0;  // from bit 8 on (hearth_result.flags)
 };
 
 // The code of one live agent.

@@ -198,11 +198,24 @@ class LiveAgent final : public extensions::AgentContext,
     TimerId deadline = 0;
     SteadyTime began;  // if its kind is_timed
   };
+  // Brings what a remote operation tells to the agent.
+  class RemoteAnswer final : public extensions::RemoteListener {
+   public:
+    RemoteAnswer(LiveAgent& agent, OperationId id) : agent_(agent), id_(id) {}
+    void part(std::string body, std::uint32_t flags) override;
+    void end(Result<std::string> outcome, std::uint32_t flags) override;
+
+   private:
+    LiveAgent& agent_;  // it owns this
+    const OperationId id_;
+  };
   struct Operation {
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
     TimerId timer = 0;                             // sleep
     std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
+    std::unique_ptr<RemoteAnswer> answer;          // of a remote one
+    std::unique_ptr<extensions::RemoteOperation> remote;
   };
   // Marks the instance as being on the stack. Re-entry is the one thing that the plugin contract
   // excludes by construction: no function that a plugin can call comes back to deliver an event.
@@ -227,7 +240,11 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> emit(CallId call, std::string_view part) override;
   Result<OperationId> submit(std::uint32_t operation, std::string_view request,
                              std::uint64_t token) override;
+  Result<OperationId> submit(std::uint32_t operation,
+                             std::unique_ptr<extensions::RemoteOperation> remote,
+                             std::uint64_t token) override;
   Result<void> cancel(OperationId operation) override;
+  Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   Result<extensions::RequestView> request(CallId call) override;
 
   // StateWatchers
@@ -247,6 +264,7 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const FinishEffect& answer);
   void let_out(const JobEffect& job) { start_held_job(job); }
   void let_out(const DrainEffect& drain);
+  void let_out(const RemoteEffect& effect);
   void all_durable() override;
   void durability_lost() override;
 
@@ -280,7 +298,10 @@ class LiveAgent final : public extensions::AgentContext,
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);
+  [[nodiscard]] Result<void> may_submit() const;
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
+  void tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
+                   std::uint32_t flags);
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
   Result<void> start_drain(OperationId id, CallId call);

@@ -1,4 +1,5 @@
-// Operations that an agent submits: see hearth/ext/sleep.h, offload.h and drain.h.
+// Operations that an agent submits: see hearth/ext/sleep.h, offload.h and drain.h, and those that
+// go on outside of it.
 #include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -14,14 +15,18 @@ Error too_many_jobs() {
 
 }  // namespace
 
-Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
-                                      std::uint64_t token) {
+Result<void> LiveAgent::may_submit() const {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (!instance_)
     return Error{Errc::kForbidden, "operations begin after create, in START or later"};
-  if (operations_.size() >= services_.limits().max_operations) {
+  if (operations_.size() >= services_.limits().max_operations)
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
-  }
+  return {};
+}
+
+Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view request,
+                                      std::uint64_t token) {
+  if (const auto may = may_submit(); may.has_error()) return may.error();
   const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
   if (read.has_error()) return read.error();
   const auto [id, entry] = operations_.emplace();
@@ -38,6 +43,66 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
     return started.error();
   }
   return id;
+}
+
+Result<OperationId> LiveAgent::submit(std::uint32_t operation,
+                                      std::unique_ptr<extensions::RemoteOperation> remote,
+                                      std::uint64_t token) {
+  if (const auto may = may_submit(); may.has_error()) return may.error();
+  if (phase_ == AgentPhase::kMigrating)
+    return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
+  const auto [id, entry] = operations_.emplace();
+  entry.operation = operation;
+  entry.token = token;
+  entry.answer = std::make_unique<RemoteAnswer>(*this, id);
+  entry.remote = std::move(remote);
+  outbox_.push(RemoteEffect{id});
+  return id;
+}
+
+void LiveAgent::let_out(const RemoteEffect& effect) {
+  Operation* const found = operations_.find(effect.operation);
+  if (found != nullptr) found->remote->start(*found->answer);
+}
+
+Result<void> LiveAgent::credit(OperationId id, std::uint64_t bytes) {
+  Operation* const found = operations_.find(id);
+  if (found == nullptr) return Error{Errc::kNotFound, "no such operation"};
+  if (!found->remote) return Error{Errc::kUnsupported, "the operation has no parts"};
+  found->remote->credit(bytes);
+  return {};
+}
+
+void LiveAgent::RemoteAnswer::part(std::string body, std::uint32_t flags) {
+  agent_.tell_remote(id_, std::move(body), false, flags);
+}
+
+void LiveAgent::RemoteAnswer::end(Result<std::string> outcome, std::uint32_t flags) {
+  agent_.tell_remote(id_, outcome, true, flags);
+}
+
+void LiveAgent::tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
+                            std::uint32_t flags) {
+  if (postpone([this, id, outcome, is_final, flags] { tell_remote(id, outcome, is_final, flags); }))
+    return;
+  Operation* const found = operations_.find(id);
+  if (found == nullptr || shutting() || broken_ || !instance_) return;
+  OperationResult result{.outcome = std::string_view(),
+                         .operation = found->operation,
+                         .token = found->token,
+                         .is_final = is_final,
+                         .flags = flags};
+  if (outcome.has_error()) {
+    result.outcome = outcome.error();
+  } else {
+    result.outcome = std::string_view(*outcome);
+  }
+  if (is_final) operations_.erase(id);
+  {
+    Entry entry(*this);
+    instance_->on_result(result);
+  }
+  leave();
 }
 
 void LiveAgent::start_sleep(OperationId id, std::uint64_t milliseconds) {
@@ -171,6 +236,7 @@ void LiveAgent::abandon_operations() {
   operations_.for_each([this](OperationId, Operation& operation) {
     services_.loop().cancel_timer(operation.timer);
     if (operation.abandoned) *operation.abandoned = true;
+    operation.remote.reset();
   });
 }
 

@@ -61,6 +61,11 @@ struct JobEffect {
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
 };
 
+// An operation that goes on outside of the agent. One that was cancelled meanwhile is not started.
+struct RemoteEffect {
+  OperationId operation = 0;
+};
+
 // A wait until the client of a call has taken what was sent before. Without a sink: until all that
 // was sent before is on its way.
 struct DrainEffect {
@@ -70,7 +75,7 @@ struct DrainEffect {
 };
 
 using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect,
-                            JobEffect, DrainEffect>;
+                            JobEffect, DrainEffect, RemoteEffect>;
 
 // What the outbox asks of its agent.
 class OutboxOwner {

@@ -71,7 +71,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       options_.state_frame,
       sync_,
       directory_wal_,
-      directory_checkpointer_};
+      directory_checkpointer_,
+      options_.http_port};
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
     shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));

@@ -43,6 +43,9 @@ struct RuntimeOptions {
   // In whose code the process before has ended itself: its class and name; empty: in none.
   std::string crashed_class{};
   std::string crashed_agent{};
+  // How the agents of a shard reach other servers; empty: they cannot. The ports outlive the
+  // runtime.
+  std::function<extensions::HttpPort*(unsigned shard)> http_port{};
 };
 
 // Threads    Each member says.

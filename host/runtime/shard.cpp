@@ -59,7 +59,9 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       services_({loop, environment.logger, environment.random, environment.client_memory,
                  environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
                  alarms_, environment.sync, environment.directory_wal, environment.pool,
-                 environment.crashed, environment_.state_frame, alive_}) {
+                 environment.crashed, environment_.state_frame, alive_,
+                 extensions::OutwardPorts{
+                     .http = environment.http_port ? environment.http_port(index) : nullptr}}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;

@@ -63,6 +63,8 @@ struct ShardEnvironment {
   storage::SyncService& sync;                          // for classes of durability `power`
   std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
   storage::DirectoryCheckpointer& directory_checkpointer;
+  // How the agents of a shard reach other servers; empty: they cannot.
+  std::function<extensions::HttpPort*(unsigned shard)> http_port;
 };
 
 // Threads    The loop's own, but for the constructor.

@@ -4,6 +4,7 @@
 #include "base/client_memory.hpp"
 #include "base/logger.hpp"
 #include "base/random.hpp"
+#include "extensions/agent_context.hpp"
 #include "runtime/agent_files.hpp"
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_settings.hpp"
@@ -59,6 +60,7 @@ class ShardServices {
     // The frame of the protocol that tells clients the state.
     const std::function<std::string(std::string_view state_json)>& state_frame;
     std::shared_ptr<const bool> alive;  // false: the shard is gone
+    extensions::OutwardPorts ports;
   };
   explicit ShardServices(Parts parts);
   ~ShardServices();
@@ -76,6 +78,7 @@ class ShardServices {
   [[nodiscard]] AgentFiles& files() const { return parts_.files; }
   [[nodiscard]] AlarmClock& alarms() const { return parts_.alarms; }
   [[nodiscard]] storage::SyncService& sync() const { return parts_.sync; }
+  [[nodiscard]] const extensions::OutwardPorts& ports() const { return parts_.ports; }
 
   // Whether the process before has ended itself in this agent's code. True once.
   [[nodiscard]] bool take_crash(const storage::AgentKey& key) const {

@@ -114,8 +114,9 @@ TEST_F(AbiHostTest, SubmitGivesTheNumberOfTheOperation) {
   EXPECT_EQ(id, 99U);
   EXPECT_EQ(host_->submit(host_, kAgent, HEARTH_OP_SLEEP, slice("12345678"), 5, nullptr),
             HEARTH_E_INVALID);
+  EXPECT_EQ(host_->credit(host_, kAgent, 99, 4096), HEARTH_OK);
   EXPECT_EQ(host_->cancel(host_, kAgent, 99), HEARTH_OK);
-  EXPECT_EQ(agent_.told, (Lines{"submit 1 8 bytes 5", "cancel 99"}));
+  EXPECT_EQ(agent_.told, (Lines{"submit 1 8 bytes 5", "credit 99 4096", "cancel 99"}));
   answer(Errc::kNotFound);
   EXPECT_EQ(host_->cancel(host_, kAgent, 99), HEARTH_E_GONE);
 }

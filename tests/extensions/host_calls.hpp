@@ -34,6 +34,13 @@ class HostCalls {
   auto submit(std::uint32_t operation, std::string_view request, std::uint64_t token) {
     return agent_.calls().submit(operation, request, token);
   }
+  auto submit(std::uint32_t operation, std::unique_ptr<extensions::RemoteOperation> remote,
+              std::uint64_t token) {
+    return agent_.calls().submit(operation, std::move(remote), token);
+  }
+  auto credit(extensions::OperationId operation, std::uint64_t bytes) {
+    return agent_.calls().credit(operation, bytes);
+  }
   auto cancel(extensions::OperationId operation) { return agent_.calls().cancel(operation); }
   auto request(extensions::CallId call) { return agent_.calls().request(call); }
   auto evict() { return agent_.evict(); }

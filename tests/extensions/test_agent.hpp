@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,7 +74,8 @@ class TestAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
                         private extensions::StateWatchers {
  public:
-  explicit TestAgent(extensions::AgentHandle handle, extensions::ClassSettings settings = {})
+  explicit TestAgent(extensions::AgentHandle handle, extensions::ClassSettings settings = {},
+                     extensions::OutwardPorts ports = {})
       : AgentContext({.handle = handle,
                       .settings = settings_,
                       .database = database_,
@@ -81,7 +83,8 @@ class TestAgent final : public extensions::AgentContext,
                       .work = work_,
                       .calls = *this,
                       .clients = clients_,
-                      .watchers = *this}),
+                      .watchers = *this,
+                      .ports = ports}),
         settings_(std::move(settings)) {}
   ~TestAgent() override {
     try {
@@ -98,7 +101,8 @@ class TestAgent final : public extensions::AgentContext,
   bool destruction_fails = false;  // destroy() throws StorageError
   extensions::AgentPhase its_phase = extensions::AgentPhase::kRunning;
   extensions::RequestView view;
-  std::string broken;  // why its storage has failed
+  std::unique_ptr<extensions::RemoteOperation> remote;  // the last one that was submitted
+  std::string broken;                                   // why its storage has failed
   ManualClock clock;
 
   extensions::Client& add_client(extensions::ConnectionId id, std::string client_id) {
@@ -151,8 +155,20 @@ class TestAgent final : public extensions::AgentContext,
     if (!done) return done.error();
     return extensions::OperationId{99};
   }
+  Result<extensions::OperationId> submit(std::uint32_t operation,
+                                         std::unique_ptr<extensions::RemoteOperation> given,
+                                         std::uint64_t token) override {
+    const auto done =
+        tell("submit remote " + std::to_string(operation) + " " + std::to_string(token));
+    if (!done) return done.error();
+    remote = std::move(given);
+    return extensions::OperationId{99};
+  }
   Result<void> cancel(extensions::OperationId operation) override {
     return tell("cancel " + std::to_string(operation));
+  }
+  Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override {
+    return tell("credit " + std::to_string(operation) + " " + std::to_string(bytes));
   }
   Result<extensions::RequestView> request(extensions::CallId call) override {
     const auto done = tell("request " + std::to_string(call));

@@ -186,6 +186,24 @@ Result<extensions::OperationId> CheckAgent::submit(std::uint32_t operation,
   return id;
 }
 
+Result<extensions::OperationId> CheckAgent::submit(
+    std::uint32_t operation, std::unique_ptr<extensions::RemoteOperation> /*remote*/,
+    std::uint64_t token) {
+  if (creating || migrating) return Error{Errc::kForbidden, "not now"};
+  if (operations_.size() >= extensions::kMaxOperations)
+    return Error{Errc::kLimitExceeded, "too many operations"};
+  const extensions::OperationId id = host_.next_handle();
+  operations_.push_back({.id = id, .operation = operation, .token = token, .is_remote = true});
+  return id;
+}
+
+Result<void> CheckAgent::credit(extensions::OperationId operation, std::uint64_t /*bytes*/) {
+  const auto found = std::ranges::find(operations_, operation, &CheckOperation::id);
+  if (found == operations_.end()) return gone("it has ended");
+  if (!found->is_remote) return Error{Errc::kUnsupported, "the operation has no parts"};
+  return {};
+}
+
 Result<void> CheckAgent::cancel(extensions::OperationId operation) {
   const auto found = std::ranges::find(operations_, operation, &CheckOperation::id);
   if (found == operations_.end()) return gone("it has ended");

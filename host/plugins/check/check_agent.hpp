@@ -44,7 +44,8 @@ struct CheckOperation {
   extensions::OperationId id = 0;
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
-  std::uint64_t job = 0;  // HEARTH_OP_OFFLOAD
+  std::uint64_t job = 0;   // HEARTH_OP_OFFLOAD
+  bool is_remote = false;  // it would go on outside of the agent, and nothing leaves a check
 };
 
 // A state that the agent's code has set, and has not been told of yet.
@@ -129,7 +130,11 @@ class CheckAgent final : public extensions::AgentContext,
   Result<void> emit(extensions::CallId call, std::string_view part) override;
   Result<extensions::OperationId> submit(std::uint32_t operation, std::string_view request,
                                          std::uint64_t token) override;
+  Result<extensions::OperationId> submit(std::uint32_t operation,
+                                         std::unique_ptr<extensions::RemoteOperation> remote,
+                                         std::uint64_t token) override;
   Result<void> cancel(extensions::OperationId operation) override;
+  Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers

@@ -308,7 +308,11 @@ bool CheckInstance::pump_one() {
     agent_->operations().pop_front();
     const bool cancelled = operation.id == 0;
     if (operation.operation == HEARTH_OP_OFFLOAD) run_job(operation, cancelled);
-    if (!cancelled) give_result(operation.token, operation.operation, HEARTH_OK, {});
+    if (!cancelled) {
+      give_result(operation.token, operation.operation,
+                  operation.is_remote ? HEARTH_E_BUSY : HEARTH_OK,
+                  operation.is_remote ? "nothing leaves a check" : "");
+    }
     return true;
   }
   if (!agent_->changed_states().empty()) {

@@ -99,7 +99,7 @@ class AbiInstance final : public AgentInstance {
     const std::string why = ok ? std::string() : result.outcome.error().message;
     const hearth_result passed = {
         .struct_size = sizeof(hearth_result),
-        .flags = HEARTH_RESULT_FINAL,
+        .flags = result.flags | (result.is_final ? HEARTH_RESULT_FINAL : 0U),
         .status =
             ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code, HEARTH_E_GONE),
         .operation = result.operation,

@@ -1,5 +1,5 @@
 /*
- * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 1.0.
+ * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 1.1.
  *
  * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the
  * two includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
@@ -59,7 +59,7 @@ extern "C" {
 #endif
 
 #define HEARTH_ABI_MAJOR 1
-#define HEARTH_ABI_MINOR 0
+#define HEARTH_ABI_MINOR 1
 
 /* "HEARTH\0" and the major version, read as a little-endian number. */
 #define HEARTH_MAGIC UINT64_C(0x0100485452414548)
@@ -203,10 +203,12 @@ typedef struct hearth_event {
   uint32_t reserved;    /* 0 */
 } hearth_event;
 
-/* The outcome, or a part of the outcome, of an operation that the agent submitted; or a post(). */
+/* The outcome, or a part of the outcome, of an operation that the agent submitted; or a post().
+ * Only an operation whose extension says so has parts: results without HEARTH_RESULT_FINAL. */
 typedef struct hearth_result {
   uint32_t struct_size;
-  uint32_t flags;       /* HEARTH_RESULT_FINAL on the last (often only) result of an operation */
+  uint32_t flags;       /* HEARTH_RESULT_FINAL on the last (often only) result of an operation;
+                           from bit 8 on: meaning see the operation */
   hearth_status status; /* HEARTH_OK or why the operation failed; then body is a text for people */
   uint32_t operation;   /* HEARTH_OP_* as submitted; HEARTH_OP_POST for a post() */
   uint64_t token;       /* as submitted or posted */
@@ -277,6 +279,13 @@ typedef struct hearth_host {
   /* The only way in from other threads: on_result is called with HEARTH_OP_POST, FINAL and `token`,
    * soon, on the agent's own thread. GONE is normal: the agent was destroyed meanwhile. [any] */
   hearth_status (*post)(const struct hearth_host* host, hearth_agent agent, uint64_t token);
+
+  /* Since version 1.1. Lets an operation with parts send `bytes` more of them. A part uses as much
+   * credit as it has bytes, and parts come as long as some is left: the last one may use more than
+   * there is. The first credit is what the operation's request names as its window. GONE: it has
+   * ended. UNSUPPORTED: it has no parts. [instance] */
+  hearth_status (*credit)(const struct hearth_host* host, hearth_agent agent, uint64_t id,
+                          uint64_t bytes);
 } hearth_host;
 
 /* ---- what a plugin provides ------------------------------------------------------------------ */
@@ -424,7 +433,7 @@ HEARTH_STATIC_ASSERT(offsetof(hearth_result, status) == 8, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_result, operation) == 12, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_result, token) == 16, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_result, body) == 24, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_host) == 72, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_host) == 80, "grows at its end");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, get_extension) == 16, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, complete) == 24, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, emit) == 32, "frozen");
@@ -432,6 +441,7 @@ HEARTH_STATIC_ASSERT(offsetof(hearth_host, submit) == 40, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, cancel) == 48, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, last_error) == 56, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_host, post) == 64, "frozen");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, credit) == 72, "frozen");
 HEARTH_STATIC_ASSERT(sizeof(hearth_class) == 72, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_class, name) == 8, "frozen");
 HEARTH_STATIC_ASSERT(offsetof(hearth_class, version) == 16, "frozen");

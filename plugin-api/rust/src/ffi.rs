@@ -14,7 +14,7 @@ use std::os::raw::c_char;
 
 pub const HEARTH_MAGIC: u64 = 0x0100_4854_5241_4548;
 pub const HEARTH_ABI_MAJOR: u16 = 1;
-pub const HEARTH_ABI_MINOR: u16 = 0;
+pub const HEARTH_ABI_MINOR: u16 = 1;
 
 pub type Status = i32;
 pub type Agent = u64;
@@ -139,7 +139,7 @@ structs! {
     }
 
     /// A member exists if it lies within `struct_size` and is not `None`.
-    hearth_host 72 => Host {
+    hearth_host 80 => Host {
         struct_size: u32,
         abi_major: u16,
         abi_minor: u16,
@@ -154,6 +154,7 @@ structs! {
         cancel: Option<unsafe extern "C" fn(*const Host, Agent, u64) -> Status>,
         last_error: Option<unsafe extern "C" fn(*const Host, Agent, *mut Bytes) -> Status>,
         post: Option<unsafe extern "C" fn(*const Host, Agent, u64) -> Status>,
+        credit: Option<unsafe extern "C" fn(*const Host, Agent, u64, u64) -> Status>,
     }
 
     hearth_class 72 => Class {

@@ -73,6 +73,8 @@ class PendingOperation {
  public:
   // Stores the outcome and resumes the coroutine; `this` may be gone when it returns.
   virtual void on_result(const hearth_result& result) = 0;
+  // A part of its answer; the outcome is yet to come. As on_result().
+  virtual void on_part(const hearth_result& /*result*/) {}
   [[nodiscard]] virtual const Context& context() const noexcept = 0;
   virtual ~PendingOperation() = default;
 };
@@ -207,9 +209,15 @@ class Activation final : private TaskWatch {
   //           come.
   hearth_status submit(std::uint32_t operation, hearth_bytes request, PendingOperation& pending,
                        std::uint64_t& token, std::uint64_t& host_id) {
+    return submit_with(pending, token, [&](std::uint64_t its_token) {
+      return host()->submit(host(), id_, operation, request, its_token, &host_id);
+    });
+  }
+  // `begin(token)` is what submits it: a function of an extension.
+  template <class Begin>
+  hearth_status submit_with(PendingOperation& pending, std::uint64_t& token, const Begin& begin) {
     const auto place = pending_.emplace_hint(pending_.end(), ++last_token_, &pending);
-    const hearth_status status =
-        host()->submit(host(), id_, operation, request, last_token_, &host_id);
+    const hearth_status status = begin(last_token_);
     if (status < 0) pending_.erase(place);
     token = last_token_;
     return status;
@@ -219,10 +227,14 @@ class Activation final : private TaskWatch {
     if (pending_.erase(token) != 0) static_cast<void>(host()->cancel(host(), id_, host_id));
   }
   void on_result(const hearth_result& result) {
-    if ((result.flags & HEARTH_RESULT_FINAL) == 0) return;  // no operation of version 1 has parts
     const auto found = pending_.find(result.token);
     if (found == pending_.end()) return;  // forgotten, or a post()
     PendingOperation* const pending = found->second;
+    if ((result.flags & HEARTH_RESULT_FINAL) == 0) {
+      const Entry entry(*this, pending->context());
+      pending->on_part(result);
+      return;
+    }
     pending_.erase(found);
     const Entry entry(*this, pending->context());
     pending->on_result(result);

@@ -255,6 +255,7 @@ pub fn host(struct_size: u32, abi_major: u16) -> *const Host {
         cancel: None,
         last_error: Some(last_error),
         post: None,
+        credit: None,
     }))
 }
 

@@ -1,0 +1,102 @@
+/*
+ * "hearth.fetch/1": HTTP requests to other servers.
+ *
+ *   start(request, token) -> [the turn is durable] -> the request leaves
+ *     -> HEARTH_OP_FETCH, HEARTH_FETCH_HEAD  {"status":200,"url":"https://...","headers":[[n,v],...]}
+ *     -> HEARTH_OP_FETCH                     a piece of the body      (as often as there are pieces)
+ *     -> HEARTH_OP_FETCH, FINAL, OK          the end; empty
+ *
+ * No request leaves before what the agent wrote before it is as durable as its class asks. It is in
+ * memory only: an eviction, and hearth_host.cancel(), ends it. To begin it again is the agent's
+ * affair.
+ *
+ * The body comes decoded (gzip, deflate) and in pieces, as fast as hearth_host.credit() allows; the
+ * first credit is the request's window.
+ *
+ * An answer with an error status (404, 429, 500) is an answer: HEAD, body, OK. What fails is a FINAL
+ * result with a status below 0 and a text for people, and its flags say
+ *   - in which phase (HEARTH_FETCH_PHASE), and
+ *   - HEARTH_FETCH_SENT: something of the request may have reached the other side. Without it nothing
+ *     has, so that it is safe to try again.
+ * Statuses: FORBIDDEN (the class's egress rules), LIMIT (a limit of egress.limits, or the body is
+ * longer than max_bytes), TIMEOUT, BUSY (all else: no such name, refused, cut off; worth another
+ * try), INVALID (the other side does not speak HTTP, or its certificate is not good).
+ *
+ * Where requests may go, and under which limits, the operator says: `egress` of the class's file.
+ */
+#ifndef HEARTH_EXT_FETCH_H
+#define HEARTH_EXT_FETCH_H
+
+#include <hearth/abi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARTH_EXT_FETCH "hearth.fetch/1"
+
+enum { HEARTH_OP_FETCH = 4 };
+
+/* hearth_fetch_request.flags. Unknown ones: UNSUPPORTED. */
+enum {
+  HEARTH_FETCH_FOLLOW = 1, /* redirects, at most 10; each hop is judged by the egress rules */
+  HEARTH_FETCH_HTTP2 = 2   /* HTTP/2 if the other side has it. One that is read slowly may cost the
+                              server up to 32 MiB of memory */
+};
+
+/* hearth_result.flags of HEARTH_OP_FETCH, beside HEARTH_RESULT_FINAL. */
+enum {
+  HEARTH_FETCH_HEAD = 0x100, /* the result is the head of the answer */
+  HEARTH_FETCH_SENT = 0x200  /* of a failure: the other side may have seen something of it */
+};
+
+/* Where a request has failed. */
+#define HEARTH_FETCH_PHASE(flags) (((flags) >> 16) & 0xff)
+enum {
+  HEARTH_FETCH_PHASE_RULES = 1,   /* nothing was tried: the egress rules or limits */
+  HEARTH_FETCH_PHASE_RESOLVE = 2, /* the name */
+  HEARTH_FETCH_PHASE_CONNECT = 3,
+  HEARTH_FETCH_PHASE_TLS = 4,
+  HEARTH_FETCH_PHASE_SEND = 5,
+  HEARTH_FETCH_PHASE_HEADERS = 6, /* of the answer */
+  HEARTH_FETCH_PHASE_BODY = 7     /* of the answer */
+};
+
+typedef struct hearth_fetch_request {
+  uint32_t struct_size;
+  uint32_t flags;      /* HEARTH_FETCH_* */
+  hearth_bytes method; /* "GET" if empty */
+  hearth_bytes url;    /* http or https, without user and password */
+  /* JSON: [["Accept","text/event-stream"], ...]; empty: none. The host sets Connection,
+   * Content-Length, Transfer-Encoding and what belongs to them: INVALID here. */
+  hearth_bytes headers;
+  hearth_bytes body;
+  /* A name under egress.secrets of the class's file: the host adds that header. The plugin never
+   * sees it. Empty: none. NOT_FOUND from start(): the class has none of this name. */
+  hearth_bytes credential;
+  uint64_t connect_timeout_ms; /* until the connection, TLS included, stands; 0: 10 s */
+  uint64_t idle_timeout_ms;    /* nothing comes, though there is credit; 0: 60 s */
+  uint64_t total_timeout_ms;   /* for all of it; 0: none */
+  uint64_t max_bytes;          /* of the decoded body; 0: 64 MiB */
+  uint64_t window;             /* the first credit, in bytes; 0: 256 KiB */
+  uint64_t call; /* the event that it is made for, whose trace goes with it; 0: none */
+} hearth_fetch_request;
+
+typedef struct hearth_fetch_v1 {
+  /* Submits a request, as hearth_host.submit() does: results come with HEARTH_OP_FETCH and `token`,
+   * never before this has returned, and *id is for cancel() and credit().
+   * Errors: INVALID (URL, method or a header), NOT_FOUND (credential), UNSUPPORTED (a flag),
+   * LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING. [instance] */
+  hearth_status (*start)(const hearth_host* host, hearth_agent agent,
+                         const hearth_fetch_request* request, uint64_t token, uint64_t* id);
+} hearth_fetch_v1;
+
+HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_request) == 136, "grows at its end");
+HEARTH_STATIC_ASSERT(offsetof(hearth_fetch_request, connect_timeout_ms) == 88, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_v1) == 8, "frozen");
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HEARTH_EXT_FETCH_H */

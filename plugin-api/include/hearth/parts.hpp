@@ -1,0 +1,107 @@
+#pragma once
+// An operation whose answer comes in parts, as a coroutine reads it.
+
+#include <hearth/detail/activation.hpp>
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::detail {
+
+// One part of an answer, or its end.
+struct Part {
+  std::string body;
+  std::uint32_t flags = 0;           // of hearth_result
+  hearth_status status = HEARTH_OK;  // of the end; < 0: `body` says why
+  [[nodiscard]] bool is_end() const noexcept { return (flags & HEARTH_RESULT_FINAL) != 0; }
+};
+
+// Keeps the parts that have come until they are asked for, and gives the host credit for each one
+// that is.
+//
+// Bounded   By the credit: what waits here is no more than the window of the request, and one part.
+// Lifetime  Destroyed before the end has come (eviction, or nobody wants the rest), it cancels the
+//           operation. At most one coroutine waits for it at a time.
+class PartsOperation final : public PendingOperation {
+ public:
+  // `begin(token, id)` submits it, and gives the status.
+  // Failure  HostError with the host's words, or with `doing`.
+  template <class Begin>
+  PartsOperation(Activation& activation, std::string_view doing, const Begin& begin)
+      : activation_(activation), context_(activation.context()) {
+    const hearth_status status = activation.submit_with(
+        *this, token_, [&](std::uint64_t token) { return begin(token, &host_id_); });
+    activation.check(status, doing);
+    running_ = true;
+  }
+  ~PartsOperation() override {
+    if (running_) activation_.forget(token_, host_id_);
+  }
+  PartsOperation(const PartsOperation&) = delete;
+  PartsOperation& operator=(const PartsOperation&) = delete;
+
+  void on_part(const hearth_result& result) override { take(result); }
+  void on_result(const hearth_result& result) override {
+    running_ = false;
+    take(result);
+  }
+  [[nodiscard]] const Context& context() const noexcept override { return context_; }
+
+  // co_await gives the next part. The end is given again and again.
+  class [[nodiscard]] Next {
+   public:
+    explicit Next(PartsOperation& operation) noexcept : operation_(operation) {}
+    ~Next() {
+      if (operation_.waiting_ == waiting_) operation_.waiting_ = nullptr;
+    }
+    Next(const Next&) = delete;
+    Next& operator=(const Next&) = delete;
+
+    [[nodiscard]] bool await_ready() const noexcept { return !operation_.parts_.empty(); }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      operation_.context_ = operation_.activation_.context();
+      operation_.waiting_ = waiting_ = waiting;
+    }
+    Part await_resume() {
+      operation_.waiting_ = waiting_ = nullptr;
+      return operation_.pop();
+    }
+
+   private:
+    PartsOperation& operation_;
+    std::coroutine_handle<> waiting_;
+  };
+  [[nodiscard]] Next next() noexcept { return Next(*this); }
+
+ private:
+  void take(const hearth_result& result) {
+    parts_.push_back({std::string(view(result.body)), result.flags, result.status});
+    if (const auto waiting = std::exchange(waiting_, nullptr)) waiting.resume();
+  }
+  Part pop() {
+    if (parts_.front().is_end()) return parts_.front();
+    Part part = std::move(parts_.front());
+    parts_.pop_front();
+    if (running_ && !part.body.empty()) {
+      const hearth_host* const host = activation_.host();
+      // GONE: its end is on the way.
+      static_cast<void>(host->credit(host, activation_.id(), host_id_, part.body.size()));
+    }
+    return part;
+  }
+
+  Activation& activation_;
+  Context context_;
+  std::uint64_t token_ = 0;
+  std::uint64_t host_id_ = 0;
+  bool running_ = false;
+  std::deque<Part> parts_;
+  std::coroutine_handle<> waiting_;
+};
+
+}  // namespace hearth::detail

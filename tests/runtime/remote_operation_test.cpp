@@ -1,0 +1,169 @@
+// Operations of a live agent that go on outside of it: when they start, and how their parts come.
+#include "extensions/remote_operation.hpp"
+
+#include "runtime/fakes.hpp"
+#include "support/fake_sync_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime::testing {
+namespace {
+
+constexpr std::uint32_t kFetch = 4;
+
+// What was asked of a remote operation, which outlives it.
+struct Asked {
+  extensions::RemoteListener* listener = nullptr;  // set by start(), null once it is destroyed
+  std::uint64_t credit = 0;
+};
+
+class FakeRemote final : public extensions::RemoteOperation {
+ public:
+  explicit FakeRemote(std::shared_ptr<Asked> asked) : asked_(std::move(asked)) {}
+  ~FakeRemote() override { asked_->listener = nullptr; }
+  void start(extensions::RemoteListener& listener) override { asked_->listener = &listener; }
+  void credit(std::uint64_t bytes) override { asked_->credit += bytes; }
+
+ private:
+  std::shared_ptr<Asked> asked_;
+};
+
+ClassSettings power() {
+  ClassSettings settings;
+  settings.durability = Durability::kPower;
+  return settings;
+}
+
+class RemoteOperationTest : public ::testing::Test {
+ protected:
+  void listen(ShardFixture& fixture) {
+    fixture.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kMessage) {
+        if (event.body == "write") (void)host.set_state(0, "1");
+        if (event.body == "fetch") {
+          const auto id = host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7);
+          EXPECT_TRUE(id);
+          id_ = id ? *id : 0;
+        }
+        if (event.body == "write and fetch") {
+          (void)host.set_state(0, "2");
+          EXPECT_TRUE(host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7));
+          EXPECT_EQ(asked_->listener, nullptr) << "before the commit";
+        }
+        if (event.body == "cancel") EXPECT_TRUE(host.cancel(id_));
+        if (event.body == "credit") EXPECT_TRUE(host.credit(id_, 40));
+        if (event.body == "leave") (void)host.evict();
+      }
+      if (event.call != 0) return host.complete(event.call, std::string_view());
+      return {};
+    };
+    fixture.script.on_result = [this](HostCalls&, const OperationResult& result) {
+      EXPECT_EQ(result.operation, kFetch);
+      EXPECT_EQ(result.token, 7U);
+      told_.push_back((result.is_final ? "end " : "part ") + std::to_string(result.flags) + " " +
+                      (result.outcome ? std::string(*result.outcome)
+                                      : "failed: " + result.outcome.error().message));
+    };
+    client_ = fixture.connect();
+    fixture.settle();
+  }
+  void say(ShardFixture& fixture, const std::string& text) {
+    fixture.shard().message(client_.id, text, FrameKind::kText);
+    fixture.settle();
+  }
+
+  std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
+  OperationId id_ = 0;
+  std::vector<std::string> told_;
+  ShardFixture::Client client_;
+};
+
+TEST_F(RemoteOperationTest, PartsComeInOrderAndTheEndIsTheLast) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "fetch");
+  ASSERT_NE(asked_->listener, nullptr);
+  asked_->listener->part("head", 0x100);
+  asked_->listener->part("a", 0);
+  say(fixture, "credit");
+  EXPECT_EQ(asked_->credit, 40U);
+  asked_->listener->end(std::string("rest"), 0x200);
+  EXPECT_EQ(told_, (std::vector<std::string>{"part 256 head", "part 0 a", "end 512 rest"}));
+  EXPECT_EQ(asked_->listener, nullptr) << "it is over";
+}
+
+TEST_F(RemoteOperationTest, AFailureHasItsTextAndItsFlags) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "fetch");
+  ASSERT_NE(asked_->listener, nullptr);
+  asked_->listener->end(Error{Errc::kTimeout, "too slow"}, 0x30000);
+  EXPECT_EQ(told_, std::vector<std::string>{"end 196608 failed: too slow"});
+}
+
+TEST_F(RemoteOperationTest, ItStartsWithTheCommitOfItsTurn) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "write and fetch");
+  EXPECT_NE(asked_->listener, nullptr);
+}
+
+TEST_F(RemoteOperationTest, WithPowerItStartsBehindTheSync) {
+  hearth::testing::FakeSyncCalls calls;
+  ShardFixture fixture({}, power(), &calls);
+  listen(fixture);
+  calls.hold();
+  say(fixture, "write and fetch");
+  calls.wait_until_somebody_waits();
+  fixture.settle();
+  EXPECT_EQ(asked_->listener, nullptr);
+  calls.let_go();
+  EXPECT_TRUE(fixture.loop.settle_until([this] { return asked_->listener != nullptr; }));
+}
+
+TEST_F(RemoteOperationTest, OneThatIsCancelledBeforeItsTurnIsDurableNeverStarts) {
+  hearth::testing::FakeSyncCalls calls;
+  ShardFixture fixture({}, power(), &calls);
+  listen(fixture);
+  calls.hold();
+  say(fixture, "write");
+  calls.wait_until_somebody_waits();
+  say(fixture, "fetch");
+  const std::weak_ptr<Asked> asked = asked_;
+  say(fixture, "cancel");
+  EXPECT_EQ(asked.use_count(), 1) << "the operation is gone";
+  calls.let_go();
+  const auto answered = [this] { return !client_.sight->empty(); };
+  EXPECT_TRUE(fixture.loop.settle_until(answered));
+  EXPECT_EQ(asked_->listener, nullptr);
+}
+
+TEST_F(RemoteOperationTest, AnEvictionGivesUpOnIt) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "fetch");
+  ASSERT_NE(asked_->listener, nullptr);
+  say(fixture, "leave");
+  EXPECT_EQ(asked_->listener, nullptr);
+  EXPECT_TRUE(told_.empty());
+}
+
+TEST_F(RemoteOperationTest, AnAgentWithOneIsNotIdle) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "fetch");
+  fixture.loop.advance(std::chrono::hours(1));
+  EXPECT_EQ(fixture.shard().counts().live, 1U);
+  ASSERT_NE(asked_->listener, nullptr);
+  asked_->listener->end(std::string(), 0);
+  fixture.loop.advance(std::chrono::hours(1));
+  EXPECT_EQ(fixture.shard().counts().live, 0U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing
