@@ -38,6 +38,19 @@ void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_vi
                 make_agent_response(exchange, key, logger));
 }
 
+// As deliver(), once the agents above have let it through.
+void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
+                   const std::string& segment, const std::shared_ptr<net::HttpExchange>& exchange,
+                   Logger& logger) {
+  ask_gates(shard, loop, gates, exchange->request().target,
+            runtime_headers(exchange->request().headers),
+            [&shard, &logger, key = gates.back().child, segment,
+             exchange](const std::optional<GateRefusal>& refusal) {
+              if (refusal) return exchange->respond(refusal->answer);
+              deliver(shard, key, segment, exchange, logger);
+            });
+}
+
 }  // namespace
 
 AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
@@ -58,6 +71,13 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const unsigned index = runtime_.shard_index(to.key);
   runtime::Shard& shard = runtime_.shard(index);
   runtime::ShardLoop& loop = runtime_.loop(index);
+  if (!to.gates.empty()) {
+    loop.post([&shard, &loop, &logger = logger_, served = std::move(to.served),
+               gates = std::move(to.gates), exchange = std::move(exchange)] {
+      deliver_below(shard, loop, gates, served->segment, exchange, logger);
+    });
+    return;
+  }
   if (loop.on_this_thread()) {
     deliver(shard, to.key, to.served->segment, exchange, logger_);
     return;
@@ -89,6 +109,16 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
 
   const unsigned index = runtime_.shard_index(to.key);
   plan.loop = index;
+  if (!to.gates.empty()) {
+    plan.opened = [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
+                   segment = to.served->segment, gates = std::move(to.gates),
+                   connect = std::move(connect)](
+                      const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+      return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
+                               std::move(connect));
+    };
+    return plan;
+  }
   plan.opened = [&shard = runtime_.shard(index), served = std::move(to.served),
                  key = std::move(to.key), connect = std::move(connect)](
                     const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
@@ -123,16 +153,28 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   std::shared_ptr<const runtime::ServedClass> served =
       runtime_.classes().find_for_client(address.class_segment);
   if (served == nullptr) return absent(address.class_segment);
-  const std::string_view below = protocol::sub_agent_class(
-      address.rest, [this](std::string_view segment) { return is_known(segment); });
-  if (!below.empty()) {
-    return Refusal{404, kCloseUnknownClass, "not_found",
-                   "sub-agents are not supported: address class " +
-                       quote_text(below, kMaxShownClassBytes) + " by itself"};
-  }
   if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
   storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
-  return Destination{std::move(served), std::move(key), address.query};
+  return go_below({std::move(served), std::move(key), address.query, {}}, address.rest);
+}
+
+std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoint::go_below(
+    Destination from, std::string_view rest) const {
+  const auto parsed = protocol::parse_sub_agents(
+      rest, [this](std::string_view segment) { return is_known(segment); }, max_name_bytes_);
+  if (const auto* error = std::get_if<protocol::AddressError>(&parsed))
+    return Refusal{400, kCloseBadAddress, "invalid_argument", std::string(error->reason)};
+  for (const auto& step : std::get<std::vector<protocol::SubAgentStep>>(parsed)) {
+    std::shared_ptr<const runtime::ServedClass> served =
+        runtime_.classes().find_for_client(step.class_segment);
+    if (served == nullptr) return absent(step.class_segment);
+    if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
+    storage::AgentKey child = from.key.child(served->agent_class->name(), step.name);
+    from.gates.push_back({std::move(from.key), from.served->segment, child});
+    from.key = std::move(child);
+    from.served = std::move(served);
+  }
+  return from;
 }
 
 bool AgentsEndpoint::is_known(std::string_view segment) const {

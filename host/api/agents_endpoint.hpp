@@ -3,6 +3,7 @@
 // told when there is none.
 
 #include "api/readiness.hpp"
+#include "api/sub_agent_gate.hpp"
 #include "base/close_codes.hpp"
 #include "base/logger.hpp"
 #include "base/random.hpp"
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace hearth::api {
 
@@ -26,16 +28,17 @@ namespace hearth::api {
 //            class or name unacceptable   400 invalid_argument       101, then close 4400
 //            class expected, not loaded   503 unavailable            503: clients try again
 //            class not known              400 unknown_class          101, then close 4404
-//            an agent below an agent      404 not_found              101, then close 4404
+//            an agent above it refuses    its status                 101, then close 4000 + status
 //            another transport wanted     -                          101, then close 1008
 //            A client that must stop is told so by a close code, because it retries an HTTP error
 //            for ever. Expected (runtime/class_registry.hpp) is a class that was served before, has
 //            settings or has agents: its library was removed, or refused at the start, and may come
 //            back at any time. That is so during the grace after a removal as well; only clients
-//            that were connected then stay, and wait. There are no agents below agents. A path
-//            .../sub/{class}/{name} with a class that is known or expected means one, and must not
-//            lead to the agent above it, whose state the client would take for that of another
-//            agent. Any other path below an agent is the agent's own.
+//            that were connected then stay, and wait.
+//
+// Below      A path .../sub/{class}/{name} with a class that is known or expected means an agent
+//            below the one before it (storage/agent_key.hpp). All agents on the way are asked
+//            first, in order (api/sub_agent_gate.hpp). Any other path below an agent is its own.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
@@ -63,7 +66,8 @@ class AgentsEndpoint {
   struct Destination {
     std::shared_ptr<const runtime::ServedClass> served;
     storage::AgentKey key;
-    std::string_view query;  // of the target that was resolved
+    std::string_view query;   // of the target that was resolved
+    std::vector<Gate> gates;  // the topmost first; none: it is a root
   };
   struct Refusal {
     int status = 0;
@@ -74,6 +78,9 @@ class AgentsEndpoint {
 
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
   [[nodiscard]] bool is_known(std::string_view segment) const;
+  // Leads on to the agent below it that the rest of the address means, if it means one.
+  [[nodiscard]] std::variant<Destination, Refusal> go_below(Destination from,
+                                                            std::string_view rest) const;
   // What is said of a class that is not served.
   [[nodiscard]] Refusal absent(std::string_view segment) const;
   [[nodiscard]] net::UpgradePlan close_after_upgrade(CloseCode code, std::string reason) const;

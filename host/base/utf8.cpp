@@ -68,4 +68,14 @@ bool is_valid_utf8(std::string_view text) noexcept {
   return valid_utf8_prefix(text) == text.size();
 }
 
+bool has_control_character(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return true;
+    if (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace hearth

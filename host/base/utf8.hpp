@@ -21,4 +21,7 @@ struct Utf8Character {
 };
 [[nodiscard]] Utf8Character first_utf8_character(std::string_view text) noexcept;
 
+// Whether there is one of U+0000 to U+001F, U+007F, and U+0080 to U+009F in well-formed UTF-8.
+[[nodiscard]] bool has_control_character(std::string_view text) noexcept;
+
 }  // namespace hearth

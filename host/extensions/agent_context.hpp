@@ -10,6 +10,7 @@
 #include "extensions/client.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/types.hpp"
+#include "storage/agent_key.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -26,11 +27,13 @@ namespace hearth::extensions {
 class AgentRouter;
 class DurableWork;
 class HttpPort;
+class SubAgents;
 
 // The ways out of an agent that are not its clients. Null: this host has none of that kind.
 struct OutwardPorts {
   HttpPort* http = nullptr;
   AgentRouter* agents = nullptr;
+  SubAgents* sub_agents = nullptr;
 };
 
 // An HTTP request that an agent is answering.
@@ -107,6 +110,7 @@ class AgentContext {
   // All of it outlives the agent's extensions.
   struct Parts {
     AgentHandle handle = 0;
+    const storage::AgentKey& key;
     const ClassSettings& settings;
     storage::AgentDatabase& database;
     const Clock& clock;
@@ -122,6 +126,7 @@ class AgentContext {
   AgentContext& operator=(const AgentContext&) = delete;
 
   [[nodiscard]] AgentHandle handle() const { return parts_.handle; }
+  [[nodiscard]] const storage::AgentKey& key() const { return parts_.key; }
   [[nodiscard]] const ClassSettings& settings() const { return parts_.settings; }
   [[nodiscard]] storage::AgentDatabase& database() const { return parts_.database; }
   [[nodiscard]] const Clock& clock() const { return parts_.clock; }

@@ -12,6 +12,7 @@
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
 #include "extensions/state.hpp"
+#include "extensions/subagents.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_SQL, []() -> const void* { return &sql_extension(); }},
     {HEARTH_EXT_STATE, []() -> const void* { return &state_extension(); }},
     {HEARTH_EXT_STATE_2, []() -> const void* { return &state_2_extension(); }},
+    {HEARTH_EXT_SUBAGENTS, []() -> const void* { return &subagents_extension(); }},
 });
 
 }  // namespace

@@ -41,6 +41,7 @@ enum class EventKind : std::uint32_t {
   kFiberSettled = 14,
   kFibersRecovered = 15,
   kMigrate = 16,
+  kSubAgent = 17,
 };
 
 // All that is to be said about a kind of event.

@@ -12,6 +12,7 @@
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
 #include "extensions/state.hpp"
+#include "extensions/subagents.hpp"
 
 #include <algorithm>
 #include <array>
@@ -252,27 +253,34 @@ constexpr auto kWatchedState2 =
           Member<&hearth_state_v2::set_default, "hearth.state/2 set_default">,
           Member<&hearth_state_v2::unset, "hearth.state/2 unset">>();
 
+constexpr auto kWatchedSubAgents =
+    watch<hearth_subagents_v1, &subagents_extension,
+          Member<&hearth_subagents_v1::list, "hearth.subagents/1 list">,
+          Member<&hearth_subagents_v1::destroy, "hearth.subagents/1 destroy">,
+          Member<&hearth_subagents_v1::path, "hearth.subagents/1 path">>();
+
 struct Known {
   std::string_view id;
   const void* table;
 };
 
-constexpr std::array<Known, 16> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
-                                           {HEARTH_EXT_CLOCK, &kWatchedClock},
-                                           {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
-                                           {HEARTH_EXT_FIBERS, &kWatchedFibers},
-                                           {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
-                                           {HEARTH_EXT_HTTP, &kWatchedHttp},
-                                           {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
-                                           {HEARTH_EXT_KV, &kWatchedKv},
-                                           {HEARTH_EXT_LOG, &kWatchedLog},
-                                           {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
-                                           {HEARTH_EXT_QUEUE, &kWatchedQueue},
-                                           {HEARTH_EXT_RANDOM, &kWatchedRandom},
-                                           {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},
-                                           {HEARTH_EXT_SQL, &kWatchedSql},
-                                           {HEARTH_EXT_STATE, &kWatchedState},
-                                           {HEARTH_EXT_STATE_2, &kWatchedState2}}};
+constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent},
+                                              {HEARTH_EXT_CLOCK, &kWatchedClock},
+                                              {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
+                                              {HEARTH_EXT_FIBERS, &kWatchedFibers},
+                                              {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
+                                              {HEARTH_EXT_HTTP, &kWatchedHttp},
+                                              {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
+                                              {HEARTH_EXT_KV, &kWatchedKv},
+                                              {HEARTH_EXT_LOG, &kWatchedLog},
+                                              {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
+                                              {HEARTH_EXT_QUEUE, &kWatchedQueue},
+                                              {HEARTH_EXT_RANDOM, &kWatchedRandom},
+                                              {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},
+                                              {HEARTH_EXT_SQL, &kWatchedSql},
+                                              {HEARTH_EXT_STATE, &kWatchedState},
+                                              {HEARTH_EXT_STATE_2, &kWatchedState2},
+                                              {HEARTH_EXT_SUBAGENTS, &kWatchedSubAgents}});
 
 // ---- hearth_host ----
 

@@ -40,6 +40,7 @@ Error gone(std::string_view what) {
 
 LiveInstance::LiveInstance(InstanceParts parts)
     : AgentContext({.handle = parts.world.instances.next_handle(),
+                    .key = parts.key,
                     .settings = parts.settings,
                     .database = database_,
                     .clock = parts.world.clock,

@@ -20,16 +20,6 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
-// U+0000 to U+001F, U+007F, and U+0080 to U+009F, in text that is well-formed UTF-8.
-bool has_control_character(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return true;
-    if (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) return true;
-  }
-  return false;
-}
-
 struct Sentences {
   std::string_view empty, too_long, not_utf8, control, dots;
 };
@@ -59,16 +49,25 @@ std::string_view problem(std::string_view text, std::size_t max_bytes, const Sen
 
 }  // namespace
 
-std::string_view sub_agent_class(std::string_view rest,
-                                 const std::function<bool(std::string_view)>& is_class) {
+std::variant<std::vector<SubAgentStep>, AddressError> parse_sub_agents(
+    std::string_view rest, const std::function<bool(std::string_view)>& is_class,
+    std::size_t max_name_bytes) {
+  std::vector<SubAgentStep> steps;
   for (std::string_view segment = take_segment(rest); !segment.empty();
        segment = take_segment(rest)) {
     if (segment != kSubAgent) continue;
     std::string_view behind = rest;
     const std::string_view agent_class = take_segment(behind);
-    if (!take_segment(behind).empty() && is_class(agent_class)) return agent_class;
+    const std::string_view name = take_segment(behind);
+    if (name.empty() || !is_class(agent_class)) continue;
+    if (const auto why = name_problem(name, max_name_bytes); !why.empty())
+      return AddressError{AddressFault::kBadName, why};
+    if (steps.size() == kMaxSubAgentSteps)
+      return AddressError{AddressFault::kBadName, "too many agents stand above this one"};
+    steps.push_back({agent_class, percent_decode(name)});
+    rest = behind;
   }
-  return {};
+  return steps;
 }
 
 std::string_view name_problem(std::string_view name, std::size_t max_name_bytes) {

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace hearth::protocol {
 
@@ -44,11 +46,22 @@ inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 std::variant<AgentAddress, AddressError> parse_agent_address(
     std::string_view target, std::size_t max_name_bytes = kDefaultMaxNameBytes);
 
+// One agent below another: .../sub/{class}/{name}
+struct SubAgentStep {
+  std::string_view class_segment;  // as written
+  std::string name;                // decoded
+};
+
+inline constexpr std::size_t kMaxSubAgentSteps = 8;
+
 // Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the
-// name of the one above. Gives the class of the first such piece whose class `is_class` knows, as
-// written; empty if there is none. `rest`: AgentAddress::rest.
-std::string_view sub_agent_class(std::string_view rest,
-                                 const std::function<bool(std::string_view)>& is_class);
+// name of the one above. Gives the steps from the first such piece whose class `is_class` knows, of
+// what follows it again the first one, and so on; none if there is none: then the path is the
+// agent's own. `rest`: AgentAddress::rest. Names break the rules of parse_agent_address() or not;
+// there are at most kMaxSubAgentSteps.
+std::variant<std::vector<SubAgentStep>, AddressError> parse_sub_agents(
+    std::string_view rest, const std::function<bool(std::string_view)>& is_class,
+    std::size_t max_name_bytes = kDefaultMaxNameBytes);
 
 // The rules for a name alone, for callers that get one by another way. Empty when it is acceptable,
 // else the sentence that says what is wrong.

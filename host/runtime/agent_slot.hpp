@@ -47,6 +47,8 @@ class AgentSlots {
   virtual void look_at_unused(const AgentSlot& slot) = 0;
   // An agent has left memory.
   virtual void one_left() = 0;
+  // The agent was condemned, and those below it with it: they end soon.
+  virtual void end_below(const storage::AgentKey& key) = 0;
 
  protected:
   ~AgentSlots() = default;

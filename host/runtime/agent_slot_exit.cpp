@@ -3,6 +3,7 @@
 #include "base/close_codes.hpp"
 #include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
+#include "runtime/condemned_agents.hpp"
 #include "runtime/database_threads.hpp"
 #include "runtime/destructions.hpp"
 #include "runtime/paced_steps.hpp"
@@ -116,8 +117,13 @@ void AgentSlot::end_instance(Rest rest) {
   // again at once would only fail again.
   const bool failed =
       ending.start_failure || ending.lost_descriptors || live == nullptr || live->broken();
-  rest.destroyed = live != nullptr && live->destruction_requested();
-  if (rest.destroyed) ending.reason = EvictReason::kDestroyed;  // whatever it was that ended it
+  // (One below an agent that was destroyed has asked for nothing.)
+  rest.destroyed =
+      live != nullptr && (live->destruction_requested() || parts_.condemned.contains(key_));
+  if (rest.destroyed) {
+    ending.reason = EvictReason::kDestroyed;  // whatever it was that ended it
+    parts_.slots.end_below(key_);
+  }
   if (failed) {
     AlarmClock& alarms = parts_.services.alarms();
     rest.next_wake = durable::either(rest.next_wake, alarms.known(key_));
@@ -187,6 +193,10 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
   inbox_.part_with_unfinished();
+  if (!rest.destroyed && parts_.condemned.contains(key_)) {  // since its database was given away
+    parts_.destructions.finish(key_);
+    was_condemned();
+  }
   go_on_after(std::move(ending), rest.destroyed);
   parts_.slots.look_at_unused(*this);
   parts_.slots.one_left();

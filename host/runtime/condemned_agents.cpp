@@ -4,7 +4,9 @@
 #include "base/stop_point.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 namespace hearth::runtime {
@@ -23,11 +25,24 @@ void CondemnedAgents::load(const std::function<bool(const storage::AgentKey&)>& 
 }
 
 void CondemnedAgents::condemn(const storage::AgentKey& key) {
-  directory_.condemn(key);
-  keys_.insert(key);
+  std::vector<storage::AgentKey> all{key};
+  const auto below =
+      directory_.list_below(key, false, {}, std::numeric_limits<std::int32_t>::max());
+  for (const storage::DirectoryEntry& each : below) all.push_back(each.key);
+  directory_.condemn(all);
+  keys_.insert(all.begin(), all.end());
   stop_point("destroy.condemned");
   logger_.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},
                         {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
+}
+
+std::vector<storage::AgentKey> CondemnedAgents::below(const storage::AgentKey& key) const {
+  const std::string prefix = key.prefix_below();
+  std::vector<storage::AgentKey> found;
+  std::ranges::copy_if(keys_, std::back_inserter(found), [&prefix](const storage::AgentKey& each) {
+    return each.name.starts_with(prefix);
+  });
+  return found;
 }
 
 std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {

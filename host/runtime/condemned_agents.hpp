@@ -40,8 +40,10 @@ class CondemnedAgents {
   // before the wakes are loaded. Throws StorageError if the directory cannot be read.
   void load(const std::function<bool(const storage::AgentKey&)>& mine);
 
-  // Throws StorageError; then the agent is not condemned.
+  // With all agents below it, which share its shard. Throws StorageError; then none is condemned.
   void condemn(const storage::AgentKey& key);
+  // Those below it that are condemned.
+  [[nodiscard]] std::vector<storage::AgentKey> below(const storage::AgentKey& key) const;
 
   [[nodiscard]] bool contains(const storage::AgentKey& key) const { return keys_.contains(key); }
   [[nodiscard]] bool empty() const { return keys_.empty(); }

@@ -45,6 +45,7 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
     : AgentContext({.handle = handle,
+                    .key = owner.key(),
                     .settings = settings,
                     .database = database_,
                     .clock = services.loop().clock(),
@@ -83,12 +84,14 @@ Result<void> LiveAgent::start() {
     gate_->directory_written();
     outbox_.hold_back();
   }
+  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing.
+  if (owner_.key().is_sub_agent()) record();
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     Entry entry(*this);
-    auto made = class_->create(*this, owner_.key().name, settings().options);
+    auto made = class_->create(*this, owner_.key().own_name(), settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
   }
@@ -327,12 +330,15 @@ bool LiveAgent::dirty() const {
          (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
 }
 
+void LiveAgent::record() {
+  if (recorded_) return;
+  services_.files().record(owner_.key());
+  if (gate_ != nullptr) gate_->directory_written();
+  recorded_ = true;
+}
+
 void LiveAgent::commit() {
-  if (!recorded_ && database_.dirty()) {
-    services_.files().record(owner_.key());
-    if (gate_ != nullptr) gate_->directory_written();
-    recorded_ = true;
-  }
+  if (database_.dirty()) record();
   directory_dirty_ = false;
   if (wake_keeper_.before_commit(wake())) {
     if (gate_ != nullptr) gate_->directory_written();

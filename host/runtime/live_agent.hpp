@@ -171,6 +171,9 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
   [[nodiscard]] ClassMetrics& figures() { return figures_; }
 
+  // On its behalf, other than by itself: what it tells waits until that is durable.
+  void directory_was_written();
+
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
   void commit_now() override;
@@ -268,6 +271,8 @@ class LiveAgent final : public extensions::AgentContext,
   void all_durable() override;
   void durability_lost() override;
 
+  // The directory knows the agent from now on.
+  void record();
   void note_kept(storage::Kept kept);
   void leave();
   void deliver_start();

@@ -34,8 +34,9 @@ void LiveAgent::let_out(const HandshakeEffect& handshake) {
   if (client == nullptr) return;
   std::optional<std::string_view> state;
   if (handshake.state) state = *handshake.state;
+  const std::string name = owner_.key().own_name();
   client->port->send_handshake({.agent_segment = owner_.segment(),
-                                .agent_name = owner_.key().name,
+                                .agent_name = name,
                                 .state = state,
                                 .identity = settings().send_identity});
 }

@@ -59,14 +59,17 @@ Result<void> LiveAgent::evict() {
   return {};
 }
 
+void LiveAgent::directory_was_written() {
+  if (gate_ == nullptr) return;
+  gate_->directory_written();
+  directory_dirty_ = true;
+}
+
 Result<void> LiveAgent::destroy() {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (destruction_requested()) return {};
   services_.condemn(owner_.key());
-  if (gate_ != nullptr) {
-    gate_->directory_written();
-    directory_dirty_ = true;
-  }
+  directory_was_written();
   wish_ = Wish::kBeDestroyed;
   return {};
 }

@@ -23,7 +23,9 @@ std::size_t share_of(std::size_t limit, unsigned count) {
 }  // namespace
 
 unsigned shard_index(const storage::AgentKey& key, unsigned count) {
-  return static_cast<unsigned>(std::hash<storage::AgentKey>{}(key) % count);
+  // (Most are roots, and need no copy.)
+  const std::hash<storage::AgentKey> hash;
+  return static_cast<unsigned>((key.is_sub_agent() ? hash(key.root()) : hash(key)) % count);
 }
 
 Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment)
@@ -56,12 +58,18 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
           }),
       threads_(loop, environment.closers, environment.checkpointers),
       handles_(index),
+      sub_agents_({directory_, condemned_, handles_,
+                   [this](const storage::AgentKey& key) {
+                     end_condemned(key);
+                     end_below(key);
+                   }}),
       services_({loop, environment.logger, environment.random, environment.client_memory,
                  environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
                  alarms_, environment.sync, environment.directory_wal, environment.pool,
                  environment.crashed, environment_.state_frame, alive_,
                  extensions::OutwardPorts{
-                     .http = environment.http_port ? environment.http_port(index) : nullptr}}) {
+                     .http = environment.http_port ? environment.http_port(index) : nullptr,
+                     .sub_agents = &sub_agents_}}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -139,6 +147,21 @@ void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view r
   client->slot->disconnected(id, code, reason, was_clean);
 }
 
+void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view segment,
+                              const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
+                              std::unique_ptr<CallSink> sink) {
+  client_came();
+  head->held.emplace(environment_.client_memory, head->target.size() + text_bytes(head->headers));
+  const std::string name = child.own_name();
+  Event incoming;
+  incoming.kind = EventKind::kSubAgent;
+  incoming.name = child.agent_class;
+  incoming.body = name;
+  incoming.request = std::move(head);
+  incoming.sink = std::move(sink);
+  slot_for(key, segment).accept(std::move(incoming));
+}
+
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
@@ -205,6 +228,21 @@ std::vector<AgentSlot*> Shard::residents() const {
 
 Shard::Counts Shard::counts() const {
   return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
+}
+
+void Shard::end_below(const storage::AgentKey& above) {
+  for (const storage::AgentKey& key : condemned_.below(above)) end_condemned(key);
+}
+
+// Not now: code of an agent may be on the stack.
+void Shard::end_condemned(const storage::AgentKey& key) {
+  loop_.post([alive = alive_, this, key] {
+    if (!*alive || !condemned_.contains(key)) return;
+    AgentSlot* const slot = find_slot(key);
+    if (slot != nullptr && slot->in_memory()) return slot->end(EvictReason::kDestroyed);
+    if (slot != nullptr) slot->was_condemned();
+    destructions_.finish(key);
+  });
 }
 
 // ---- the end ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
+#include "runtime/shard_sub_agents.hpp"
 #include "storage/directory.hpp"
 #include "storage/sync_service.hpp"
 #include "telemetry/metrics.hpp"
@@ -43,7 +44,7 @@ class DataDirectory;
 
 namespace hearth::runtime {
 
-// Which of `count` shards an agent lives on, in this process.
+// Which of `count` shards an agent lives on, in this process: that of the topmost agent above it.
 [[nodiscard]] unsigned shard_index(const storage::AgentKey& key, unsigned count);
 
 // What the shards of one runtime have in common. All of it outlives them.
@@ -95,6 +96,12 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink);
   // The socket is gone. The port is not used again, and destroyed soon.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
+
+  // A client wants to reach `child`, right below the agent `key`, which says yes by succeeding. The
+  // head of its answer counts as well: one with a status of 400 or more says no.
+  void ask_for_sub_agent(const storage::AgentKey& key, std::string_view segment,
+                         const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
+                         std::unique_ptr<CallSink> sink);
 
   // An HTTP request to an agent.
   void request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
@@ -168,6 +175,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   [[nodiscard]] bool stopping() const override { return stopping_; }
   void look_at_unused(const AgentSlot& slot) override;
   void one_left() override;
+  void end_below(const storage::AgentKey& key) override;
+  void end_condemned(const storage::AgentKey& key);
 
   [[nodiscard]] AgentSlot* find_slot(const storage::AgentKey& key) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
@@ -198,6 +207,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   Destructions destructions_;
   DatabaseThreads threads_;
   AgentHandles handles_;
+  ShardSubAgents sub_agents_;
   ShardServices services_;
   bool stopping_ = false;
   LoopTimer stop_timer_;

@@ -67,6 +67,7 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
   }
   if (slot != nullptr) slot->was_condemned();
   destructions_.finish(key);
+  end_below(key);
   return {};
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 4> kSteps = {
+constexpr std::array<const char*, 5> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
@@ -29,6 +29,8 @@ constexpr std::array<const char*, 4> kSteps = {
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
     // 0: unknown; 1: on the device; else the boot in which the first commit was made.
     "ALTER TABLE agents ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
+    // Of sub-agents alone, whose names are paths.
+    "CREATE INDEX agents_below ON agents(name, class) WHERE instr(name, '/')",
 };
 
 constexpr std::int64_t kKeptUnknown = 0;
@@ -239,11 +241,39 @@ void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const W
   all_changes.commit();
 }
 
-void Directory::condemn(const AgentKey& key) {
+void Directory::condemn(std::span<const AgentKey> keys) {
+  Together all_marks(connection_);
   Statement mark(connection_.handle(),
                  "INSERT INTO condemned(class, name) VALUES(?, ?) ON CONFLICT DO NOTHING");
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  mark.execute(params);
+  for (const AgentKey& key : keys) {
+    const std::array params{Param(key.agent_class), Param(key.name)};
+    mark.execute(params);
+  }
+  all_marks.commit();
+}
+
+std::vector<DirectoryEntry> Directory::list_below(const AgentKey& above, bool direct,
+                                                  const AgentKey& after, std::size_t limit) {
+  const std::string prefix = above.prefix_below();
+  std::string end = prefix;
+  ++end.back();  // past all that begin with the prefix
+  Statement below(connection_.handle(),
+                  "SELECT class, name, created_at FROM agents WHERE instr(name, '/') "
+                  "AND name > ?1 AND name < ?2 AND (name, class) > (?3, ?4) "
+                  "AND (?5 = 0 OR instr(substr(name, length(?1) + 1), '/') = 0) "
+                  "ORDER BY name, class LIMIT ?6");
+  const std::array params{Param(prefix),
+                          Param(end),
+                          Param(after.name),
+                          Param(after.agent_class),
+                          Param(std::int64_t{direct ? 1 : 0}),
+                          Param(static_cast<std::int64_t>(limit))};
+  std::vector<DirectoryEntry> entries;
+  for (Rows rows = below.query(params); rows.next();) {
+    entries.push_back({.key = {std::string(rows.text(0)), std::string(rows.text(1))},
+                       .created_at_ms = rows.integer(2)});
+  }
+  return entries;
 }
 
 std::vector<AgentKey> Directory::condemned() {

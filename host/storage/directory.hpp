@@ -92,6 +92,12 @@ class Directory {
   [[nodiscard]] std::vector<DirectoryEntry> list(std::string_view agent_class,
                                                  std::string_view after_name, std::size_t limit);
 
+  // Agents below `above`, at most `limit`, in byte order of their names and then of their classes,
+  // behind `after`, which need not exist; an empty key starts a listing. `direct`: only those right
+  // below it.
+  [[nodiscard]] std::vector<DirectoryEntry> list_below(const AgentKey& above, bool direct,
+                                                       const AgentKey& after, std::size_t limit);
+
   // Of all classes, or of one. Walks an index: for pages people look at, not for every request.
   [[nodiscard]] std::int64_t count();
   [[nodiscard]] std::int64_t count(std::string_view agent_class);
@@ -112,8 +118,8 @@ class Directory {
                std::span<const AgentKey> forgotten);
 
   // ---- agents that are to be destroyed ----
-  // Marks the agent as condemned. One that is condemned already stays so.
-  void condemn(const AgentKey& key);
+  // Marks the agents as condemned, together. One that is condemned already stays so.
+  void condemn(std::span<const AgentKey> keys);
   // All that are condemned, in byte order of class and name.
   [[nodiscard]] std::vector<AgentKey> condemned();
   // The files of a condemned agent are gone: its entry, its wake and its marker go in one

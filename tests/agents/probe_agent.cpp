@@ -9,6 +9,7 @@
 //   HTTP      answers {"method","target","path","body","x_probe"}; ?status=N ?slow=MS ?fail=1
 //             ?header=VALUE (X-Probe) ?destroy=1: destroys itself, and answers
 //   state     one with the key "forbidden" is rejected
+//   below     a sub-agent called "forbidden" is refused, unless the request has ?key=open
 //   options   fail_create, fail_start: throw there; start_ms: on_start sleeps as long
 
 #include <hearth/agent.hpp>
@@ -67,6 +68,16 @@ class ProbeAgent : public hearth::Agent {
     m.add("destroy", &ProbeAgent::destroy_now);
     m.add("destroy_and_wait", &ProbeAgent::destroy_and_wait);
     m.add("work", &ProbeAgent::work);
+    m.add("below", &ProbeAgent::below);
+    m.add("destroy_below", &ProbeAgent::destroy_below);
+    m.add("path", &ProbeAgent::path);
+  }
+
+  hearth::Task<void> on_sub_agent(hearth::SubAgentName child,
+                                  const hearth::Request& request) override {
+    if (child.name == "forbidden" && request.query("key") != "open")
+      throw hearth::Error(HEARTH_E_FORBIDDEN, "not without the key");
+    return {};
   }
 
   hearth::Task<void> on_start() override {
@@ -222,6 +233,20 @@ class ProbeAgent : public hearth::Agent {
   }
   hearth::Json journal() {
     return sql("SELECT entry FROM journal ORDER BY id").rows<std::string>();
+  }
+
+  std::vector<std::string> below() {
+    std::vector<std::string> names;
+    for (const auto& each : sub_agents().list()) names.push_back(each.class_name + " " + each.name);
+    return names;
+  }
+  bool destroy_below(const std::string& class_name, const std::string& child) {
+    return sub_agents().destroy(class_name, child);
+  }
+  std::string path() {
+    std::string text;
+    for (const auto& each : sub_agents().path()) text += "/" + each.class_name + " " + each.name;
+    return text;
   }
 
  private:

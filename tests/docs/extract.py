@@ -47,6 +47,7 @@ class Research : public hearth::Agent {
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
 class Till : public hearth::Agent {
   struct Order {

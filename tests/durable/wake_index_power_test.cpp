@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -199,7 +200,7 @@ class HostLife {
       directory_->forget_condemned(key);
       return;
     }
-    directory_->condemn(key);
+    directory_->condemn(std::array{key});
     asked_.insert(key.name);
     ++tally_.condemned;
     sync_->submit({wal_}, [this, name = key.name](bool durable) {

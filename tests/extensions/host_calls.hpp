@@ -10,9 +10,11 @@
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
 #include "extensions/state.hpp"
+#include "extensions/sub_agents_port.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,7 +26,6 @@ class HostCalls {
  public:
   explicit HostCalls(extensions::AgentContext& agent) : agent_(agent) {}
 
-  [[nodiscard]] auto handle() const { return agent_.handle(); }
   auto complete(extensions::CallId call, const Result<std::string_view>& outcome) {
     return agent_.calls().complete(call, outcome);
   }
@@ -38,6 +39,9 @@ class HostCalls {
               std::uint64_t token) {
     return agent_.calls().submit(operation, std::move(remote), token);
   }
+  [[nodiscard]] const storage::AgentKey& key() const { return agent_.key(); }
+  [[nodiscard]] auto handle() const { return agent_.handle(); }
+  [[nodiscard]] extensions::SubAgents& sub_agents() { return *agent_.ports().sub_agents; }
   auto credit(extensions::OperationId operation, std::uint64_t bytes) {
     return agent_.calls().credit(operation, bytes);
   }

@@ -77,6 +77,7 @@ class TestAgent final : public extensions::AgentContext,
   explicit TestAgent(extensions::AgentHandle handle, extensions::ClassSettings settings = {},
                      extensions::OutwardPorts ports = {})
       : AgentContext({.handle = handle,
+                      .key = key_,
                       .settings = settings_,
                       .database = database_,
                       .clock = clock,

@@ -136,19 +136,41 @@ TEST(NameProblemTest, IsEmptyForAGoodNameOnly) {
   EXPECT_EQ(name_problem("0123456789abcdefg", 16), "the agent name is too long");
 }
 
-TEST(SubAgentClassTest, IsTheFirstKnownClassBetweenSubAndAName) {
-  const auto found_in = [](std::string_view rest) {
-    return std::string(
-        sub_agent_class(rest, [](std::string_view segment) { return segment.starts_with("c"); }));
-  };
-  EXPECT_EQ(found_in("/sub/chat/a"), "chat");
-  EXPECT_EQ(found_in("/leaf//sub//chat//a/sub/counter/b"), "chat");
-  EXPECT_EQ(found_in("/sub/other/a/sub/counter/b"), "counter");
-  EXPECT_EQ(found_in("/sub/sub/chat/a"), "chat");
+// "chat a, counter b"; or the reason why not.
+std::string steps_in(std::string_view rest) {
+  const auto parsed =
+      parse_sub_agents(rest, [](std::string_view segment) { return segment.starts_with("c"); });
+  if (const auto* error = std::get_if<AddressError>(&parsed)) return std::string(error->reason);
+  std::string found;
+  for (const SubAgentStep& step : std::get<std::vector<SubAgentStep>>(parsed)) {
+    found += found.empty() ? "" : ", ";
+    found += std::string(step.class_segment) + " " + step.name;
+  }
+  return found;
+}
+
+TEST(SubAgentsTest, AreTheKnownClassesBetweenSubAndAName) {
+  EXPECT_EQ(steps_in("/sub/chat/a"), "chat a");
+  EXPECT_EQ(steps_in("/leaf//sub//chat//a/sub/counter/b"), "chat a, counter b");
+  EXPECT_EQ(steps_in("/sub/chat/a/leaf/sub/counter/b/rest"), "chat a, counter b");
+  EXPECT_EQ(steps_in("/sub/other/a/sub/counter/b"), "counter b");
+  EXPECT_EQ(steps_in("/sub/sub/chat/a"), "chat a");
+  EXPECT_EQ(steps_in("/sub/chat/sub/sub/counter/b"), "chat sub, counter b");
+  EXPECT_EQ(steps_in("/sub/chat/chat%2Fa%20b"), "chat chat/a b");
   for (const std::string_view rest :
        {"", "/", "/sub", "/sub/chat", "/sub/chat/", "/sub/other/a", "/chat/a", "/Sub/chat/a"}) {
-    EXPECT_EQ(found_in(rest), "") << rest;
+    EXPECT_EQ(steps_in(rest), "") << rest;
   }
+}
+
+TEST(SubAgentsTest, AreRefusedForANameThatCannotBeAndWhenTheyAreTooMany) {
+  EXPECT_EQ(steps_in("/sub/chat/a%00b"), "the agent name contains a control character");
+  EXPECT_EQ(steps_in("/sub/chat/%FF"), "the agent name is not valid UTF-8");
+  EXPECT_EQ(steps_in("/sub/chat/.."), "the agent name must not be . or ..");
+  std::string rest;
+  for (std::size_t i = 0; i < kMaxSubAgentSteps; ++i) rest += "/sub/chat/a";
+  EXPECT_EQ(steps_in(rest).find("too many"), std::string::npos);
+  EXPECT_EQ(steps_in(rest + "/sub/chat/a"), "too many agents stand above this one");
 }
 
 }  // namespace

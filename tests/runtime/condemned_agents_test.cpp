@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -125,7 +126,7 @@ TEST_F(CondemnedAgentsTest, AgentsOfOtherShardsAreLeftToThem) {
 }
 
 TEST_F(CondemnedAgentsTest, AMarkerThatNamesNoClassIsNotFollowedToAnyFile) {
-  rows_.condemn({"../../etc", "a"});
+  rows_.condemn(std::array{storage::AgentKey{"../../etc", "a"}});
   begin();
   condemned_->load(all);
   EXPECT_TRUE(condemned_->empty());

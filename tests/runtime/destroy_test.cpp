@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -256,7 +257,7 @@ TEST_F(DestroyTest, AGraceForEvictionsDoesNotDelayIt) {
 TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyAsks) {
   shard_.request("write");
   shard_.settle();
-  storage::Directory(shard_.data().directory_path()).condemn(kUsualAgent);
+  storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
   shard_.restart();
   expect_nothing_left();
   const auto answer = shard_.request("read");
@@ -273,7 +274,7 @@ TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
-  storage::Directory(shard_.data().directory_path()).condemn(kUsualAgent);
+  storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
   shard_.script.history.clear();
   shard_.restart();
   shard_.loop.advance(minutes(10));

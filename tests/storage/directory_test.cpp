@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -35,6 +36,29 @@ TEST_F(DirectoryTest, LeavesAnEmptyWalForTheNextStart) {
   }
   EXPECT_EQ(std::filesystem::file_size(path_.native() + "-wal"), 0U);
   EXPECT_TRUE(Directory(path_).contains({"A", "x"}));
+}
+
+TEST_F(DirectoryTest, ListsWhatIsBelowAnAgentDirectlyOrAtWhateverDepth) {
+  Directory directory(path_);
+  const AgentKey inbox{"Inbox", "u"};
+  const AgentKey chat = inbox.child("Chat", "a");
+  for (const AgentKey& key :
+       {inbox, AgentKey{"Inbox", "u2"}, chat, inbox.child("Chat", "b"), inbox.child("Bot", "a"),
+        chat.child("Draft", "x"), AgentKey{"Inbox", "u2"}.child("Chat", "c")})
+    directory.record(key, 7);
+  const auto all = [&](const AgentKey& above, bool direct, const AgentKey& after = {}) {
+    std::string found;
+    for (const DirectoryEntry& each : directory.list_below(above, direct, after, 10))
+      found += each.key.agent_class + " " + each.key.name + ", ";
+    return found;
+  };
+  EXPECT_EQ(all(inbox, true), "Bot Inbox/u/a, Chat Inbox/u/a, Chat Inbox/u/b, ");
+  EXPECT_EQ(all(inbox, true, inbox.child("Bot", "a")), "Chat Inbox/u/a, Chat Inbox/u/b, ");
+  EXPECT_EQ(all(inbox, false),
+            "Draft Inbox/u/Chat/a/x, Bot Inbox/u/a, Chat Inbox/u/a, Chat Inbox/u/b, ");
+  EXPECT_EQ(all(chat, true), "Draft Inbox/u/Chat/a/x, ");
+  EXPECT_EQ(all({"Inbox", "u3"}, false), "");
+  EXPECT_EQ(directory.list_below(inbox, false, {}, 2).size(), 2U);
 }
 
 TEST_F(DirectoryTest, RecordsAnAgentOnceAndKeepsItsFirstTime) {
@@ -141,9 +165,9 @@ TEST_F(DirectoryTest, ACondemnedAgentIsKnownAsSuchAfterReopeningUntilItIsForgott
   {
     Directory directory(path_);
     EXPECT_TRUE(directory.condemned().empty());
-    directory.condemn({"B", "x"});
-    directory.condemn({"A", "y"});
-    directory.condemn({"A", "y"});  // once more changes nothing
+    directory.condemn(std::array{AgentKey{"B", "x"}});
+    directory.condemn(std::array{AgentKey{"A", "y"}});
+    directory.condemn(std::array{AgentKey{"A", "y"}});  // once more changes nothing
   }
   Directory directory(path_);
   EXPECT_EQ(directory.condemned(), (std::vector<AgentKey>{{"A", "y"}, {"B", "x"}}));
@@ -156,7 +180,7 @@ TEST_F(DirectoryTest, ForgettingACondemnedAgentTakesItsEntryAndItsWakeAndNobodyE
   for (const char* name : {"x", "y"}) {
     directory.record({"A", name}, 1);
     directory.set_wake({"A", name}, 5, true);
-    directory.condemn({"A", name});
+    directory.condemn(std::array{AgentKey{"A", name}});
   }
   directory.forget_condemned({"A", "x"});
   directory.forget_condemned({"A", "x"});  // one that was forgotten is no error
@@ -171,7 +195,7 @@ TEST_F(DirectoryTest, WhatACondemnedAgentLeavesIsForgottenTogetherOrNotAtAll) {
   Directory directory(path_);
   directory.record({"A", "x"}, 1);
   directory.set_wake({"A", "x"}, 5, true);
-  directory.condemn({"A", "x"});
+  directory.condemn(std::array{AgentKey{"A", "x"}});
   Connection(path_, {}).execute(
       "CREATE TRIGGER no BEFORE DELETE ON condemned BEGIN SELECT raise(ABORT, 'no'); END");
   EXPECT_THROW(directory.forget_condemned({"A", "x"}), StorageError);

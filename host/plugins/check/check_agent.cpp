@@ -29,6 +29,7 @@ std::string call_text(const CheckCall& call) {
 CheckAgent::CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage::AgentKey key,
                        const std::filesystem::path& database, bool has_offload)
     : AgentContext({.handle = handle,
+                    .key = key_,
                     .settings = settings_,
                     .database = database_,
                     .clock = host.clock(),

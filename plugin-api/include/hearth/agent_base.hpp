@@ -19,6 +19,7 @@
 #include <hearth/schedule.hpp>
 #include <hearth/sql.hpp>
 #include <hearth/sse.hpp>
+#include <hearth/sub_agents.hpp>
 #include <hearth/task.hpp>
 
 #include <array>
@@ -104,6 +105,10 @@ class Agent : public detail::ScheduleCalls<Agent>,
   virtual Task<Response> on_request(const Request& /*request*/) {
     throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
   }
+  // A client asks for an agent right below this one: throw to refuse it, Error(FORBIDDEN, "...") to
+  // have it stop. `request` is its HTTP request, a WebSocket's too, and stays valid until this has
+  // ended; its method is "GET".
+  virtual Task<void> on_sub_agent(SubAgentName /*child*/, const Request& /*request*/) { return {}; }
   // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt).
   virtual void validate_state(const Json& /*next*/, std::optional<Connection> /*source*/) {}
   // The state was replaced, by a client or by this agent (nullopt).
@@ -200,6 +205,11 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // kv().put("draft", text); kv().get<std::string>("draft"); see kv.hpp.
   [[nodiscard]] Kv kv() { return Kv(live()); }
+
+  // ---- agents below this one --------------------------------------------------------------------
+
+  // sub_agents().list(); sub_agents().destroy("Chat", "monday"); see sub_agents.hpp.
+  [[nodiscard]] SubAgentList sub_agents() { return SubAgentList(live()); }
 
   // ---- clients ----------------------------------------------------------------------------------
 

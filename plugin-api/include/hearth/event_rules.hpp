@@ -76,6 +76,7 @@ inline constexpr EventRule kEventRules[] = {
     detail::event_row(14, "fiber_settled",    EventSender::kWork,   detail::kCall | detail::kIgnore | detail::kRetried),
     detail::event_row(15, "fibers_recovered", EventSender::kWork,   detail::kCall | detail::kIgnore),
     detail::event_row(16, "migrate",          EventSender::kHost,   detail::kCall),
+    detail::event_row(17, "sub_agent",        EventSender::kClient, detail::kCall | detail::kIgnore | detail::kTimed),
 };
 // clang-format on
 inline constexpr std::size_t kEventKinds = sizeof(kEventRules) / sizeof(kEventRules[0]);

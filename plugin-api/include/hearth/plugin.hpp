@@ -37,6 +37,7 @@ constexpr std::uint32_t hooks_of() {
   if constexpr (!HEARTH_INHERITS(on_fiber_recovered)) hooks |= kOnFiberRecovered;
   if constexpr (!HEARTH_INHERITS(on_fiber_complete)) hooks |= kOnFiberComplete;
   if constexpr (!HEARTH_INHERITS(on_fibers_recovered)) hooks |= kOnFibersRecovered;
+  if constexpr (!HEARTH_INHERITS(on_sub_agent)) hooks |= kOnSubAgent;
   return hooks;
 }
 

@@ -31,6 +31,7 @@ enum Hook : std::uint32_t {
   kOnFiberComplete = 1U << 11,
   kOnFibersRecovered = 1U << 12,
   kOnMigrate = 1U << 13,
+  kOnSubAgent = 1U << 14,
 };
 
 struct ClassTraits {
@@ -62,6 +63,23 @@ inline void dispatch_request(Activation& activation, const Context& context,
   const Request& borrowed = *request;
   drive(activation, context, activation.agent().on_request(borrowed),
         DeliverResponse(std::move(request)));
+}
+
+// Owns the request for as long as the hook runs.
+struct DeliverAdmission {
+  std::unique_ptr<Request> request;
+  void operator()(Activation& activation, const Context& context) const {
+    activation.complete(context.call, HEARTH_OK, {});
+  }
+};
+
+inline void dispatch_sub_agent(Activation& activation, const Context& context,
+                               const hearth_event& event) {
+  auto request = std::make_unique<Request>(activation, event.call, "GET", "");
+  const Request& borrowed = *request;
+  SubAgentName child{std::string(view(event.name)), std::string(view(event.body))};
+  drive(activation, context, activation.agent().on_sub_agent(std::move(child), borrowed),
+        DeliverAdmission{std::move(request)});
 }
 
 inline Delivery::Delivery() = default;
@@ -298,6 +316,7 @@ inline constexpr EventHandler kEventHandlers[] = {
     {HEARTH_EVENT_FIBER_SETTLED,    kOnFiberComplete,   true,  "on_fiber_complete",    true,  &begin_with<dispatch_settled>},
     {HEARTH_EVENT_FIBERS_RECOVERED, kOnFibersRecovered, false, "on_fibers_recovered",  true,  &begin_with<dispatch_plan>},
     {HEARTH_EVENT_MIGRATE,          kOnMigrate,         false, "on_migrate",           false, &begin_hook<hook_migrate>},
+    {HEARTH_EVENT_SUB_AGENT,        kOnSubAgent,        false, "on_sub_agent",         false, &begin_with<dispatch_sub_agent>},
 };
 // clang-format on
 static_assert(

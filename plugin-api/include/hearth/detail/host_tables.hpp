@@ -20,6 +20,7 @@
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
 #include <hearth/ext/state_2.h>
+#include <hearth/ext/subagents.h>
 
 #include <cstddef>
 #include <span>
@@ -59,6 +60,7 @@ struct HostTables {
   const hearth_sql_v1* sql = nullptr;
   const hearth_state_v1* state = nullptr;
   const hearth_state_v2* state_2 = nullptr;
+  const hearth_subagents_v1* sub_agents = nullptr;
 
   void look_up(const hearth_host* from) noexcept {
     host = from;
@@ -77,6 +79,7 @@ struct HostTables {
     find(sql, HEARTH_EXT_SQL);
     find(state, HEARTH_EXT_STATE);
     find(state_2, HEARTH_EXT_STATE_2);
+    find(sub_agents, HEARTH_EXT_SUBAGENTS);
   }
 
  private:

@@ -1,0 +1,130 @@
+// Clients of agents below agents: who is asked, and what a client is told.
+#include "api/sub_agent_gate.hpp"
+
+#include "api/api_fixture.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hearth::api::testing {
+namespace {
+
+// A class "Inbox" that decides by the name of the child, and writes down what it is asked.
+class SubAgentGateTest : public ApiFixture {
+ protected:
+  void start_inbox() {
+    start();
+    serve("Inbox", [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kSubAgent) return decide(host, event);
+      if (event.kind == EventKind::kRequest)
+        return host.complete(event.call, std::string_view("inbox"));
+      return nothing(host, event);
+    });
+    serve("Chat", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind == EventKind::kRequest)
+        return host.complete(event.call, std::string_view("chat " + host.key().name));
+      if (event.kind == EventKind::kSubAgent && event.body == "hidden")
+        return Error{Errc::kNotFound, "there is no such draft"};
+      return nothing(host, event);
+    });
+  }
+  Result<void> decide(HostCalls& host, const AgentEvent& event) {
+    const auto view = host.request(event.call);
+    EXPECT_TRUE(view);
+    const std::string* cookie = runtime::find_header(*view->headers, "cookie");
+    asked_.push_back(std::string(event.name) + " " + std::string(event.body) + " at " +
+                     std::string(view->target) + (cookie == nullptr ? "" : " " + *cookie));
+    if (event.body == "forbidden") return Error{Errc::kForbidden, "not yours"};
+    if (event.body == "busy") return Error{Errc::kUnavailable, "later"};
+    if (event.body == "buggy") return Error{Errc::kPlugin, "secret"};
+    if (event.body == "unpaid") {
+      view->response->status = 402;
+      view->response->headers.emplace_back("X-Price", "5");
+      return host.complete(event.call, std::string_view("pay first"));
+    }
+    if (event.body == "broken") {
+      view->response->status = 502;
+      return host.complete(event.call, std::string_view());
+    }
+    if (event.body == "unasked") return Error{Errc::kUnsupported, "no interest"};
+    return host.complete(event.call, std::string_view());
+  }
+
+  std::vector<std::string> asked_;  // on the loop's thread; read once that has answered
+};
+
+TEST_F(SubAgentGateTest, AnAgentBelowIsOfAClassAndANameOfItsOwn) {
+  start_inbox();
+  Client client = connect("/agents/inbox/u/sub/chat/mon%2Fday?_pk=1");
+  const std::string identity = client.read_text();
+  EXPECT_NE(identity.find(R"("name":"mon/day")"), std::string::npos) << identity;
+  EXPECT_NE(identity.find(R"("agent":"chat")"), std::string::npos) << identity;
+  EXPECT_EQ(get("/agents/inbox/u/sub/chat/mon%2Fday/leaf").body, "chat Inbox/u/mon%2Fday");
+  EXPECT_EQ(get("/agents/inbox/u").body, "inbox");
+  EXPECT_EQ(get("/agents/chat/mon%2Fday").body, "chat mon%2Fday") << "a root is another agent";
+}
+
+TEST_F(SubAgentGateTest, EachAgentOnTheWayIsAskedWithTheClientsRequest) {
+  start_inbox();
+  const std::string target = "/agents/inbox/u/sub/inbox/v/sub/chat/c?x=1";
+  EXPECT_EQ(ask(http("GET", target, "Cookie: k=v\r\n")).body, "chat Inbox/u/Inbox/v/c");
+  EXPECT_EQ(asked_, (std::vector<std::string>{"Inbox v at " + target + " k=v",
+                                              "Chat c at " + target + " k=v"}));
+}
+
+TEST_F(SubAgentGateTest, ARefusalIsAnAnswerOrACloseThatStopsTheClientOrNot) {
+  start_inbox();
+  struct Case {
+    std::string name;
+    int status;
+    int close_code;
+  };
+  for (const Case& each : std::vector<Case>{{"forbidden", 403, 4403},
+                                            {"busy", 503, 1013},
+                                            {"buggy", 500, 1011},
+                                            {"unpaid", 402, 4402},
+                                            {"broken", 502, 1011}}) {
+    const std::string target = "/agents/inbox/u/sub/chat/" + each.name;
+    const Reply reply = get(target);
+    EXPECT_EQ(reply.status, each.status) << each.name;
+    EXPECT_EQ(reply.body.find("secret"), std::string::npos) << reply.body;
+    Client client = connect(target);
+    const Frame frame = client.read_frame();
+    EXPECT_EQ(frame.close_code(), each.close_code) << each.name;
+    EXPECT_EQ(frame.close_reason(),
+              "Sub-agent connection rejected (" + std::to_string(each.status) + ")");
+  }
+  const Reply unpaid = get("/agents/inbox/u/sub/chat/unpaid");
+  EXPECT_EQ(unpaid.body, "pay first");
+  EXPECT_NE(unpaid.head.find("X-Price: 5\r\n"), std::string::npos) << unpaid.head;
+  EXPECT_EQ(get("/agents/inbox/u/sub/chat/unasked").status, 200) << "it has no interest";
+}
+
+TEST_F(SubAgentGateTest, ARefusalFurtherDownComesFromTheOneThatIsAsked) {
+  start_inbox();
+  const std::string target = "/agents/inbox/u/sub/chat/c/sub/chat/hidden";
+  EXPECT_EQ(get(target).status, 404);
+  Client client = connect(target);
+  EXPECT_EQ(client.read_frame().close_code(), 4404);
+}
+
+TEST_F(SubAgentGateTest, WhatAClientSendsBeforeItIsLetThroughIsKept) {
+  start_inbox();
+  Client client = connect("/agents/inbox/u/sub/sampler/s");
+  client.say(Client::call_text("1", "id"));
+  client.greeted();
+  EXPECT_NE(client.read_text().find(R"("id":"1")"), std::string::npos);
+}
+
+TEST_F(SubAgentGateTest, ClassesAndNamesBelowAreCheckedAsThoseAbove) {
+  start_inbox();
+  runtime_->classes().expect("hoped-for");
+  EXPECT_EQ(get("/agents/inbox/u/sub/hoped-for/a").status, 503);
+  EXPECT_EQ(get("/agents/inbox/u/sub/chat/%00").status, 400);
+  Client client = connect("/agents/inbox/u/sub/chat/%FF");
+  EXPECT_EQ(client.read_frame().close_code(), 4400);
+  EXPECT_TRUE(asked_.empty());
+}
+
+}  // namespace
+}  // namespace hearth::api::testing
