@@ -44,6 +44,10 @@ inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 std::variant<AgentAddress, AddressError> parse_agent_address(
     std::string_view target, std::size_t max_name_bytes = kDefaultMaxNameBytes);
 
+// The class of /agents/{class}[?{query}], a path without a name, as written; empty if the target is
+// anything else. Unchecked.
+std::string_view class_alone(std::string_view target);
+
 // Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the
 // name of the one above. Gives the class of the first such piece whose class `is_class` knows, as
 // written; empty if there is none. `rest`: AgentAddress::rest.

@@ -151,5 +151,14 @@ TEST(SubAgentClassTest, IsTheFirstKnownClassBetweenSubAndAName) {
   }
 }
 
+TEST(ClassAloneTest, APathWithAClassAndNoNameHasOne) {
+  EXPECT_EQ(class_alone("/agents/counter"), "counter");
+  EXPECT_EQ(class_alone("//agents//counter//?a=/b"), "counter");
+  for (const char* other : {"/agents/counter/a", "/agents", "/agents/", "/agents?counter", "/x/y",
+                            "agents/counter", "", "/?/agents/counter"}) {
+    EXPECT_EQ(class_alone(other), "") << other;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::protocol
