@@ -280,6 +280,8 @@ class LiveAgent final : public extensions::AgentContext,
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);
+  // To a client whose write was refused, and which shows what it has written.
+  void show_true_state(ConnectionId id);
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void start_sleep(OperationId id, std::uint64_t milliseconds);
   Result<void> start_job(OperationId id, std::uint64_t job);
