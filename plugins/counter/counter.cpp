@@ -23,8 +23,8 @@ class Counter : public hearth::Agent {
   };
   explicit Counter(Options options) : start_(options.start) {}
 
-  // What clients may call, one line each. Those that only read are run once more if a new version of
-  // this library cuts them off. The texts are for who asks what the class can do.
+  // What clients may call, one line each. Those that only read are run once more if a new version
+  // of this library cuts them off. The texts are for whoever asks what the class can do.
   static void methods(hearth::Methods<Counter>& m) {
     m.add("increment", &Counter::increment, "Adds a number, or 1, and gives the new count.");
     m.add("get", &Counter::get, hearth::kReadOnly, "The count.");

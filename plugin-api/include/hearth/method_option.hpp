@@ -32,8 +32,8 @@ class MethodOption {
 // Promise of a method whose run may be cut off anywhere and then be done again from its beginning,
 // with the same end as one whole run.
 inline constexpr MethodOption kIdempotent = MethodOption::promise(HEARTH_METHOD_IDEMPOTENT);
-// Promise of a method that changes nothing that outlives the call, neither here nor elsewhere. It is
-// idempotent, too.
+// Promise of a method that changes nothing that outlives the call, neither here nor elsewhere. It
+// is idempotent, too.
 inline constexpr MethodOption kReadOnly =
     MethodOption::promise(std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT);
 
