@@ -75,6 +75,11 @@ struct ClassView {
   std::uint64_t live = 0;    // in memory
 };
 
+struct ClassMethodsView {
+  std::string segment;
+  std::string methods;  // JSON: runtime::AgentClass::methods()
+};
+
 // A class of one version of a library that is not served, because its code has ended the server too
 // often.
 struct QuarantinedView {
@@ -149,6 +154,8 @@ class AdminActions {
   virtual void release(std::string agent_class, Answer<ReleasedClass> answer) = 0;
 
   virtual void classes(Answer<std::vector<ClassView>> answer) = 0;
+  // `agent_class`: as AgentName::agent_class. kNotFound: it is not served now.
+  virtual void methods(std::string agent_class, Answer<ClassMethodsView> answer) = 0;
   virtual void agents(AgentPageRequest request, Answer<AgentPage> answer) = 0;
   virtual void agent(AgentName name, Answer<AgentView> answer) = 0;
 

@@ -1,5 +1,6 @@
 #include "api/admin_api.hpp"
 
+#include "api/class_page.hpp"
 #include "api/http_errors.hpp"
 #include "base/assert.hpp"
 #include "base/http_token.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::string_view kRoot = "/admin";
 constexpr std::string_view kAgents = "/admin/agents";
+constexpr std::string_view kClasses = "/admin/classes";
 
 // Of class and name in a query: longer ones do not exist.
 constexpr std::size_t kMaxValueBytes = 4096;
@@ -252,10 +254,12 @@ void AdminApi::on_request(const Exchange& exchange) {
         exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
   } else if (path == "/admin/quarantine/release") {
     if (has_method(*exchange, "POST")) release(exchange);
-  } else if (path == "/admin/classes") {
+  } else if (path == kClasses) {
     if (!has_method(*exchange, "GET")) return;
     actions_.classes(answer_to<std::vector<ClassView>>(
         exchange, [](const auto& views) { return Json{{"classes", all_to_json(views)}}; }));
+  } else if (path.starts_with(kClasses) && path[kClasses.size()] == '/') {
+    one_class(exchange, path.substr(kClasses.size() + 1));
   } else if (path == kAgents) {
     if (has_method(*exchange, "GET")) list_agents(exchange, query);
   } else if (path.starts_with(kAgents) && path[kAgents.size()] == '/') {
@@ -285,6 +289,21 @@ void AdminApi::release(const Exchange& exchange) {
       *std::move(name), answer_to<ReleasedClass>(exchange, [](const ReleasedClass& released) {
         return Json{{"released", released.agent_class}, {"files", all_to_json(released.files)}};
       }));
+}
+
+// `path`: class/methods.
+void AdminApi::one_class(const Exchange& exchange, std::string_view path) {
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || slash == std::string_view::npos || path.substr(slash) != "/methods")
+    return not_found(*exchange);
+  if (!has_method(*exchange, "GET")) return;
+  actions_.methods(std::string(path.substr(0, slash)),
+                   [exchange](const Result<ClassMethodsView>& view) {
+                     if (!view) return refuse(*exchange, view.error());
+                     net::HttpResponse response = methods_answer(view->segment, view->methods);
+                     seal(response);
+                     exchange->respond(std::move(response));
+                   });
 }
 
 void AdminApi::list_agents(const Exchange& exchange, std::string_view query) {

@@ -18,6 +18,7 @@ namespace hearth::api {
 //  POST   /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
 //  GET    /admin/generations                   {"generations":[...]}: all versions that are loaded
 //  GET    /admin/classes                       {"classes":[...]}
+//  GET    /admin/classes/{class}/methods       {"class","methods":[...]}, as GET /agents/{class}
 //  GET    /admin/quarantine                    {"quarantined":[...]}: classes that are not served
 //                                              because they ended the server too often
 //  POST   /admin/quarantine/release            {"released":"...","files":[...]}; body:
@@ -66,6 +67,7 @@ class AdminApi {
   [[nodiscard]] bool admits(const Exchange& exchange);
   void reload(const Exchange& exchange);
   void release(const Exchange& exchange);
+  void one_class(const Exchange& exchange, std::string_view path);
   void list_agents(const Exchange& exchange, std::string_view query);
   void one_agent(const Exchange& exchange, std::string_view path);
   void log(std::string_view event, const Exchange& exchange, const AgentName& name);

@@ -46,10 +46,12 @@ class RpcAnswer final : public runtime::CallSink {
 };
 
 // The answer to a write of the state. Clients have taken the new state for granted: only a refusal
-// is news.
+// is news. The agent sends the true state after it.
 class StateAnswer final : public runtime::CallSink {
  public:
-  explicit StateAnswer(net::WebSocket& socket) : socket_(socket) {}
+  // `problem`: why the state cannot be taken, whatever the agent says; empty: it can.
+  StateAnswer(net::WebSocket& socket, std::string problem)
+      : socket_(socket), problem_(std::move(problem)) {}
 
   void part(const ResponseHead& /*head*/, std::string_view /*value*/) override {}
 
@@ -59,13 +61,14 @@ class StateAnswer final : public runtime::CallSink {
     const Error& error = outcome.error();
     const bool readonly =
         error.code == Errc::kForbidden && error.message == protocol::kReadonlyConnection;
-    socket_.send(protocol::state_error_frame(readonly ? protocol::kReadonlyConnection
-                                                      : protocol::kStateRejected),
-                 kIsText);
+    std::string text(readonly ? protocol::kReadonlyConnection : protocol::kStateRejected);
+    if (!readonly && !problem_.empty()) text += ": " + problem_;
+    socket_.send(protocol::state_error_frame(text), kIsText);
   }
 
  private:
   net::WebSocket& socket_;
+  const std::string problem_;
 };
 
 class SocketPort final : public runtime::ConnectionPort {
@@ -130,12 +133,9 @@ class AgentSocket final : public net::WebSocketListener {
       shard_.call(id_, call->method, call->args_json,
                   std::make_unique<RpcAnswer>(socket_, call->id_json));
     } else if (const auto* write = std::get_if<protocol::StateWrite>(&frame)) {
-      if (!write->problem.empty()) {
-        const std::string why = std::string(protocol::kStateRejected) + ": " + write->problem;
-        socket_.send(protocol::state_error_frame(why), kIsText);
-        return;
-      }
-      shard_.write_state(id_, write->state_json, std::make_unique<StateAnswer>(socket_));
+      const bool can_be_taken = write->problem.empty();
+      shard_.write_state(id_, can_be_taken ? write->state_json : std::string_view(),
+                         std::make_unique<StateAnswer>(socket_, write->problem));
     } else {
       shard_.message(id_, payload, FrameKind::kText);
     }

@@ -2,6 +2,7 @@
 
 #include "api/agent_response.hpp"
 #include "api/agent_socket.hpp"
+#include "api/class_page.hpp"
 #include "api/http_errors.hpp"
 #include "base/escape.hpp"
 #include "protocol/agent_address.hpp"
@@ -62,6 +63,11 @@ AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readi
       max_name_bytes_(max_name_bytes) {}
 
 void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
+  if (const auto listed = listed_class(exchange->request())) {
+    net::HttpResponse response = methods_answer(listed->segment, listed->agent_class->methods());
+    response.headers.push_back({"Cache-Control", "no-store"});  // the next version has others
+    return exchange->respond(std::move(response));
+  }
   auto resolved = resolve(exchange->request().target);
   if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
     exchange->respond(error_answer(refusal->status, refusal->code, refusal->message));
@@ -175,6 +181,15 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
     from.served = std::move(served);
   }
   return from;
+}
+
+std::shared_ptr<const runtime::ServedClass> AgentsEndpoint::listed_class(
+    const net::HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "HEAD") return nullptr;
+  const std::string_view segment = protocol::class_alone(request.target);
+  if (segment.empty() || readiness_.phase() != Readiness::Phase::kReady) return nullptr;
+  auto served = runtime_.classes().find_for_client(segment);
+  return served != nullptr && served->settings.list_methods ? served : nullptr;
 }
 
 bool AgentsEndpoint::is_known(std::string_view segment) const {

@@ -40,6 +40,12 @@ namespace hearth::api {
 //            below the one before it (storage/agent_key.hpp). All agents on the way are asked
 //            first, in order (api/sub_agent_gate.hpp). Any other path below an agent is its own.
 //
+//            A class alone (/agents/{class}) is no agent. GET or HEAD of it is answered with the
+//            list of the class's methods if the setting list_methods says so, else it is refused as
+//            above. A list is JSON: {"class":"counter","methods":[...]}, where each method has
+//            "name", "idempotent", "read_only" and "streaming", and "description", "arguments" and
+//            "result" (JSON schemas) as far as they are known.
+//
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
 //  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new
@@ -77,6 +83,9 @@ class AgentsEndpoint {
   };
 
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
+  // Null if the request is for something else, or the class does not list its methods.
+  [[nodiscard]] std::shared_ptr<const runtime::ServedClass> listed_class(
+      const net::HttpRequest& request) const;
   [[nodiscard]] bool is_known(std::string_view segment) const;
   // Leads on to the agent below it that the rest of the address means, if it means one.
   [[nodiscard]] std::variant<Destination, Refusal> go_below(Destination from,

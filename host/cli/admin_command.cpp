@@ -190,6 +190,41 @@ AdminOutput reload(const AdminClient& client, const AdminCommand& command) {
   return output;
 }
 
+// The type of a value as its schema has it: "string", "integer or null", "any".
+std::string type_in(const Json& schema) {
+  if (const std::string type = text_in(schema, "type"); !type.empty()) return type;
+  std::string types;
+  for (const Json& each : list_in(schema, "anyOf"))
+    types += (types.empty() ? "" : " or ") + type_in(each);
+  return types.empty() ? "any" : types;
+}
+
+std::string arguments_in(const Json& method) {
+  if (!method.contains("arguments")) return "not known";
+  std::string types;
+  for (const Json& each : list_in(method["arguments"], "prefixItems"))
+    types += (types.empty() ? "" : ", ") + type_in(each);
+  return types;
+}
+
+AdminOutput show_methods(const AdminClient& client, const AdminCommand& command) {
+  const auto answer =
+      client.ask("GET", "/admin/classes/" + url_encoded(command.agent_class) + "/methods");
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  TextTable table({"METHOD", "ARGUMENTS", "KIND", "DESCRIPTION"});
+  for (const Json& method : list_in(*answer, "methods")) {
+    Json kinds = Json::array();
+    for (const char* const each : {"streaming", "read_only", "idempotent"}) {
+      if (method.value(each, false)) kinds.push_back(each);
+    }
+    table.add({text_in(method, "name"), arguments_in(method), joined(kinds),
+               text_in(method, "description")});
+  }
+  const bool is_empty = list_in(*answer, "methods").empty();
+  return {.out = is_empty ? "no methods are listed\n" : table.text(), .err = {}};
+}
+
 AdminOutput show_agents(const AdminClient& client, const AdminCommand& command) {
   std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
                        "&limit=" + std::to_string(command.limit);
@@ -270,6 +305,7 @@ AdminOutput ask_server(const AdminCommand& command) {
   switch (command.what) {
     case AdminCommand::What::kPlugins: return show_plugins(*client, command);
     case AdminCommand::What::kReload: return reload(*client, command);
+    case AdminCommand::What::kMethods: return show_methods(*client, command);
     case AdminCommand::What::kAgents: return show_agents(*client, command);
     case AdminCommand::What::kEvict: return evict(*client, command);
     case AdminCommand::What::kDestroy: return destroy(*client, command);

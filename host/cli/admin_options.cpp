@@ -50,6 +50,10 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   reload.add_flag("--wait", command.wait,
                   "Until all agents have the new code, or it was taken back (then status 1)");
 
+  add_class(add(app, command, AdminAction::kMethods, "methods",
+                "The methods of a class, for clients: what they are for and what they take"),
+            command, true);
+
   CLI::App& agents = add(app, command, AdminAction::kAgents, "agents", "The agents of a class");
   add_class(agents, command, true);
   agents.add_option("--after", command.after, "Only names greater than this one")

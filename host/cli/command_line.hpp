@@ -85,7 +85,7 @@ struct RepairCommand {
 
 // hearth plugins, reload, agents, evict, destroy: what they ask a running server.
 struct AdminCommand {
-  enum class What { kPlugins, kReload, kAgents, kEvict, kDestroy };
+  enum class What { kPlugins, kReload, kMethods, kAgents, kEvict, kDestroy };
   What what = What::kPlugins;
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;

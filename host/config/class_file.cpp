@@ -75,6 +75,9 @@ Settings<ClassSettings> make_class_settings() {
       yes_or_no("send_identity", at(&Class::send_identity),
                 "whether clients are told the class and the name of their agent when they connect; "
                 "[what they lack without](#clients-without-an-identity)"),
+      yes_or_no("list_methods", at(&Class::list_methods),
+                "whether `GET /agents/CLASS` gives everybody the [list of the class's "
+                "methods](#the-list-of-methods)"),
       duration("idle_timeout", at(&Class::idle_timeout), {milliseconds(10), hours(24 * 365)},
                "without an event, until an agent leaves memory; its sockets stay open"),
       duration("evict_grace", at(&Class::evict_grace), {seconds(0), minutes(5)},

@@ -58,6 +58,10 @@ struct ClassSettings {
   // Whether a client is told the class and the name of its agent when it connects.
   bool send_identity = true;
 
+  // Whether everybody may read the class's methods (runtime/agent_class.hpp), not administrators
+  // alone.
+  bool list_methods = false;
+
   Durability durability = Durability::kProcess;
 
   // How long without an event before an agent leaves memory. Waking costs about a millisecond, so

@@ -70,6 +70,13 @@ std::variant<std::vector<SubAgentStep>, AddressError> parse_sub_agents(
   return steps;
 }
 
+std::string_view class_alone(std::string_view target) {
+  std::string_view path = target.substr(0, target.find('?'));
+  if (!path.starts_with('/') || take_segment(path) != kPrefix) return {};
+  const std::string_view agent_class = take_segment(path);
+  return take_segment(path).empty() ? agent_class : std::string_view();
+}
+
 std::string_view name_problem(std::string_view name, std::size_t max_name_bytes) {
   return problem(name, max_name_bytes, kNameSentences);
 }

@@ -54,6 +54,10 @@ struct SubAgentStep {
 
 inline constexpr std::size_t kMaxSubAgentSteps = 8;
 
+// The class of /agents/{class}[?{query}], a path without a name, as written; empty if the target is
+// anything else. Unchecked.
+std::string_view class_alone(std::string_view target);
+
 // Clients address an agent below another one as .../sub/{class}/{name}, at any place behind the
 // name of the one above. Gives the steps from the first such piece whose class `is_class` knows, of
 // what follows it again the first one, and so on; none if there is none: then the path is the

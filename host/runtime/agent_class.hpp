@@ -71,6 +71,9 @@ class AgentClass {
   // A call of `method` that an eviction cuts off may be begun again: its second run does what the
   // first left undone, and no more.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
+  // What the class tells callers of its methods, as a JSON array; "[]": nothing. Methods that are
+  // not in it may exist.
+  [[nodiscard]] virtual std::string_view methods() const { return "[]"; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.

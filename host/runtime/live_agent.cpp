@@ -270,10 +270,13 @@ void LiveAgent::write_state_of_client(Event& incoming) {
                          outcome ? EventOutcome::kOk : EventOutcome::kError);
     if (!incoming.sink) return;  // the client has left; what it wrote counts
     outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
+    if (outcome.has_error()) show_true_state(incoming.connection);
   };
   const Connection* client = clients_.connection(incoming.connection);
   if (client != nullptr && client->readonly()) {
     answer(Error{Errc::kForbidden, "Connection is readonly"});
+  } else if (incoming.body.empty()) {
+    answer(Error{Errc::kInvalidArgument, "the state is no JSON"});
   } else if (incoming.body.size() > settings().max_state_bytes) {
     answer(Error{Errc::kLimitExceeded, "the state is too large"});
   } else {
@@ -298,6 +301,17 @@ void LiveAgent::write_state_of_client(Event& incoming) {
     }
   }
   leave();
+}
+
+void LiveAgent::show_true_state(ConnectionId id) {
+  const Connection* client = clients_.connection(id);
+  if (client == nullptr || !client->protocol_enabled() || broken_) return;
+  try {
+    const auto state = of<extensions::StateExtension>().get();
+    outbox_.push(FrameEffect{{id}, services_.state_frame(state ? *state : std::string_view())});
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
 }
 
 void LiveAgent::forget_connection(ConnectionId id) {

@@ -304,6 +304,8 @@ class LiveAgent final : public extensions::AgentContext,
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);
   [[nodiscard]] Result<void> may_submit() const;
+  // To a client whose write was refused, and which shows what it has written.
+  void show_true_state(ConnectionId id);
   void end_operation(OperationId id, const Result<std::string_view>& outcome);
   void tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
                    std::uint32_t flags);

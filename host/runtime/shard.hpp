@@ -92,7 +92,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void call(ConnectionId id, std::string_view method, std::string_view arguments,
             std::unique_ptr<CallSink> sink);
   // A client replaces the state (JSON, checked by the caller). The sink hears of success or of the
-  // reason.
+  // reason. After a refusal by the agent the client is sent the state that holds. An empty text is
+  // refused: it stands for a state that the caller cannot take.
   void write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink);
   // The socket is gone. The port is not used again, and destroyed soon.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);

@@ -330,6 +330,15 @@ Result<std::vector<api::ClassView>> AdminDesk::list_classes() {
   return views;
 }
 
+void AdminDesk::methods(std::string agent_class, Answer<api::ClassMethodsView> answer) {
+  auto served = runtime_.classes().find_by_name(agent_class);
+  if (served == nullptr) served = runtime_.classes().find(protocol::kebab_case(agent_class));
+  if (served == nullptr)
+    return answer(Error{Errc::kNotFound,
+                        "no class " + quote_text(agent_class, kMaxShownName) + " is served"});
+  answer(api::ClassMethodsView{served->segment, std::string(served->agent_class->methods())});
+}
+
 // A class as it was named by a person: one that is served, or one that has agents.
 Result<std::string> AdminDesk::class_name(const std::string& given) {
   if (runtime_.classes().find_by_name(given) != nullptr) return given;

@@ -49,6 +49,7 @@ class AdminDesk final : public api::AdminActions {
   void quarantined(Answer<std::vector<api::QuarantinedView>> answer) override;
   void release(std::string agent_class, Answer<api::ReleasedClass> answer) override;
   void classes(Answer<std::vector<api::ClassView>> answer) override;
+  void methods(std::string agent_class, Answer<api::ClassMethodsView> answer) override;
   void agents(api::AgentPageRequest request, Answer<api::AgentPage> answer) override;
   void agent(api::AgentName name, Answer<api::AgentView> answer) override;
   void evict(api::AgentName name, Answer<std::string> answer) override;

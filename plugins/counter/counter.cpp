@@ -23,14 +23,14 @@ class Counter : public hearth::Agent {
   };
   explicit Counter(Options options) : start_(options.start) {}
 
-  // What clients may call, one line each. The idempotent ones are run once more if a new version of
-  // this library cuts them off.
+  // What clients may call, one line each. Those that only read are run once more if a new version
+  // of this library cuts them off. The texts are for whoever asks what the class can do.
   static void methods(hearth::Methods<Counter>& m) {
-    m.add("increment", &Counter::increment);
-    m.add("get", &Counter::get, hearth::kIdempotent);
-    m.add("reset", &Counter::reset);
-    m.add("echo", &Counter::echo, hearth::kIdempotent);
-    m.stream("count_to", &Counter::count_to);
+    m.add("increment", &Counter::increment, "Adds a number, or 1, and gives the new count.");
+    m.add("get", &Counter::get, hearth::kReadOnly, "The count.");
+    m.add("reset", &Counter::reset, "Sets the count to its start.");
+    m.add("echo", &Counter::echo, hearth::kReadOnly, "Gives back its argument.");
+    m.stream("count_to", &Counter::count_to, "Counts to N, with MS milliseconds between numbers.");
   }
 
   // Shown to clients until somebody sets a state; not stored.

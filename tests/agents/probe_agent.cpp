@@ -17,6 +17,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -42,6 +43,8 @@ class ProbeAgent : public hearth::Agent {
     m.add("fail", &ProbeAgent::fail);
     m.add("fail_with", &ProbeAgent::fail_with);
     m.add("fail_oddly", &ProbeAgent::fail_oddly);
+    m.add("bad_text", &ProbeAgent::bad_text);
+    m.add("not_a_number", &ProbeAgent::not_a_number);
     m.add("slow", &ProbeAgent::slow);
     m.add("never", &ProbeAgent::never);
     m.add("spin", &ProbeAgent::spin);
@@ -159,6 +162,9 @@ class ProbeAgent : public hearth::Agent {
   void fail(const std::string& message) { throw std::runtime_error(message); }
   void fail_with(int code, const std::string& message) { throw hearth::Error(code, message); }
   void fail_oddly() { throw 42; }  // NOLINT: not a std::exception
+  // What JSON cannot hold.
+  std::string bad_text() { return "a\xff"; }
+  double not_a_number() { return std::numeric_limits<double>::quiet_NaN(); }
   hearth::Task<int> slow(int ms) {
     co_await sleep(std::chrono::milliseconds(ms));
     co_return ms;

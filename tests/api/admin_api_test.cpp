@@ -21,6 +21,10 @@ class FakeActions final : public AdminActions {
     note("classes");
     give(answer, views);
   }
+  void methods(std::string agent_class, Answer<ClassMethodsView> answer) override {
+    note("methods " + agent_class);
+    give(answer, methods_of_class);
+  }
   void agents(AgentPageRequest request, Answer<AgentPage> answer) override {
     note("agents " + request.agent_class + " after=" + request.after +
          " limit=" + std::to_string(request.limit));
@@ -53,6 +57,7 @@ class FakeActions final : public AdminActions {
   PluginList list;
   std::vector<ReloadedFile> files;
   std::vector<ClassView> views;
+  ClassMethodsView methods_of_class;
   std::vector<QuarantinedView> held;
   ReleasedClass released;
   AgentPage page;
@@ -291,6 +296,21 @@ TEST_F(AdminApiTest, ListsTheClasses) {
       as_admin("GET", "/admin/classes").body,
       R"({"classes":[{"agents":3,"aliases":["/agents/my-chat"],"class":"ChatRoom","library":"/p/c.so","live":1,)"
       R"("path":"/agents/chat-room","refusal":"it is in quarantine","version":"1.0.0"}]})");
+}
+
+TEST_F(AdminApiTest, ListsTheMethodsOfAClass) {
+  actions_.methods_of_class = {.segment = "chat-room", .methods = R"([{"name":"say"}])"};
+  const Reply reply = as_admin("GET", "/admin/classes/ChatRoom/methods");
+  EXPECT_EQ(reply.body, R"({"class":"chat-room","methods":[{"name":"say"}]})");
+  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_EQ(actions_.asked, Asked{"methods ChatRoom"});
+  EXPECT_EQ(as_admin("POST", "/admin/classes/ChatRoom/methods").status, 405);
+  for (const char* target : {"/admin/classes/", "/admin/classes/a", "/admin/classes//methods",
+                             "/admin/classes/a/methods/", "/admin/classes/a/b"}) {
+    EXPECT_EQ(as_admin("GET", target).status, 404) << target;
+  }
+  actions_.failure = Error{Errc::kNotFound, "no class is served"};
+  EXPECT_EQ(as_admin("GET", "/admin/classes/a/methods").status, 404);
 }
 
 TEST_F(AdminApiTest, OtherMethodsAndPathsAreRefused) {

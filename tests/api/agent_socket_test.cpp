@@ -247,6 +247,7 @@ TEST_F(AgentSocketTest, TellsAReadonlyClientWhyItMayNotWrite) {
   client.say(R"({"type":"cf_agent_state","state":1})");
   EXPECT_EQ(client.read_text(),
             R"({"type":"cf_agent_state_error","error":"Connection is readonly"})");
+  EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":{"count":0}})");
   EXPECT_EQ(client.call("set"),
             R"({"type":"rpc","id":"c","success":false,"error":"Connection is readonly"})");
 }
@@ -264,6 +265,7 @@ TEST_F(AgentSocketTest, TakesOrRefusesEachStateWhateverItHolds) {
     writer.say(R"({"type":"cf_agent_state","state":)" + state + "}");
     EXPECT_TRUE(writer.read_text().starts_with(
         R"({"type":"cf_agent_state_error","error":"State update rejected: )"));
+    EXPECT_EQ(writer.read_text(), R"({"type":"cf_agent_state","state":"\ufffd"})");
   }
 }
 
@@ -275,7 +277,18 @@ TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {
     client.say(R"({"type":"cf_agent_state","state":)" + std::string(state) + "}");
     EXPECT_EQ(client.read_text(),
               R"({"type":"cf_agent_state_error","error":"State update rejected"})");
+    EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":{"count":0}})");
   }
+}
+
+TEST_F(AgentSocketTest, TellsAWriterThatIsRefusedThatThereIsNoState) {
+  start();
+  Client client = connect("/agents/sampler/a");
+  client.greeted();
+  client.say(R"({"type":"cf_agent_state","state":"bad"})");
+  EXPECT_EQ(client.read_text(),
+            R"({"type":"cf_agent_state_error","error":"State update rejected"})");
+  EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state"})");
 }
 
 // ---- ends ---------------------------------------------------------------------------------------

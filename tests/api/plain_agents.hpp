@@ -30,6 +30,7 @@ class PlainClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
   [[nodiscard]] std::string_view origin() const override { return "test"; }
+  [[nodiscard]] std::string_view methods() const override { return R"([{"name":"set"}])"; }
   [[nodiscard]] bool checks_state() const override { return true; }
   [[nodiscard]] bool watches_state() const override { return false; }
   Result<std::unique_ptr<runtime::AgentInstance>> create(extensions::AgentContext& host,

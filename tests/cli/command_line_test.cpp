@@ -121,6 +121,10 @@ TEST(CommandLineTest, CommandsThatAskAServerTakeTheirFlags) {
   EXPECT_EQ(agents.after, "a");
   EXPECT_EQ(agents.limit, 5U);
   EXPECT_EQ(asked({"agents", "counter"}).limit, 100U);
+  const AdminCommand methods = asked({"methods", "counter"});
+  EXPECT_EQ(methods.what, What::kMethods);
+  EXPECT_EQ(methods.agent_class, "counter");
+  EXPECT_NE(mistake({"methods"}).find("CLASS"), std::string::npos);
   const AdminCommand evict = asked({"evict", "counter", "first"});
   EXPECT_EQ(evict.what, What::kEvict);
   EXPECT_EQ(evict.agent_class, "counter");

@@ -25,6 +25,7 @@ TEST_F(ClassFileTest, EveryKeyReachesItsField) {
   const ClassConfig read = class_c(R"(
 aliases: [assistant, "my-chat"]
 send_identity: false
+list_methods: true
 idle_timeout: 20ms
 evict_grace: 3s
 durability: process
@@ -63,6 +64,7 @@ options:
   const ClassSettings& config = read.settings;
   EXPECT_EQ(config.aliases, (std::vector<std::string>{"assistant", "my-chat"}));
   EXPECT_FALSE(config.send_identity);
+  EXPECT_TRUE(config.list_methods);
   EXPECT_EQ(config.idle_timeout, milliseconds(20));
   EXPECT_EQ(config.evict_grace, seconds(3));
   EXPECT_EQ(config.durability, Durability::kProcess);
@@ -102,35 +104,21 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"aliases", "[assistant]"},
-      {"send_identity", "false"},
-      {"idle_timeout", "20ms"},
-      {"evict_grace", "3s"},
-      {"durability", "power"},
-      {"limits.max_value", "4KiB"},
-      {"limits.max_sql", "5KiB"},
-      {"limits.max_variables", "6"},
-      {"limits.sql_time", "7s"},
-      {"limits.max_events", "8"},
-      {"fibers.recovery_timeout", "3s"},
-      {"fibers.max_attempts", "4"},
-      {"fibers.max_recoveries", "0"},
-      {"fibers.max_crashes", "0"},
-      {"fibers.retry_base", "20ms"},
-      {"fibers.max_running", "6"},
-      {"fibers.keep_completed", "7s"},
-      {"fibers.keep_failed", "8h"},
-      {"fibers.max_records", "9"},
-      {"schedules.timeout", "10s"},
-      {"schedules.max_schedules", "11"},
-      {"schedules.max_running", "12"},
-      {"queue.timeout", "13s"},
-      {"queue.max_items", "14"},
-      {"kv.max_keys", "15"},
-      {"kv.max_value", "16KiB"},
-      {"kv.max_total", "17KiB"},
-      {"keep_alive_interval", "15s"},
-      {"options.a", "1"},
+      {"aliases", "[assistant]"},      {"send_identity", "false"},
+      {"list_methods", "true"},        {"idle_timeout", "20ms"},
+      {"evict_grace", "3s"},           {"durability", "power"},
+      {"limits.max_value", "4KiB"},    {"limits.max_sql", "5KiB"},
+      {"limits.max_variables", "6"},   {"limits.sql_time", "7s"},
+      {"limits.max_events", "8"},      {"fibers.recovery_timeout", "3s"},
+      {"fibers.max_attempts", "4"},    {"fibers.max_recoveries", "0"},
+      {"fibers.max_crashes", "0"},     {"fibers.retry_base", "20ms"},
+      {"fibers.max_running", "6"},     {"fibers.keep_completed", "7s"},
+      {"fibers.keep_failed", "8h"},    {"fibers.max_records", "9"},
+      {"schedules.timeout", "10s"},    {"schedules.max_schedules", "11"},
+      {"schedules.max_running", "12"}, {"queue.timeout", "13s"},
+      {"queue.max_items", "14"},       {"kv.max_keys", "15"},
+      {"kv.max_value", "16KiB"},       {"kv.max_total", "17KiB"},
+      {"keep_alive_interval", "15s"},  {"options.a", "1"},
   };
   for (const auto& [key, value] : keys) {
     const std::size_t dot = key.find('.');
@@ -161,6 +149,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   const ClassSettings config = class_c("").settings;
   EXPECT_TRUE(config.aliases.empty());
   EXPECT_TRUE(config.send_identity);
+  EXPECT_FALSE(config.list_methods);
   EXPECT_EQ(config.idle_timeout, seconds(60));
   EXPECT_EQ(config.evict_grace, seconds(0));
   EXPECT_EQ(config.durability, Durability::kProcess);

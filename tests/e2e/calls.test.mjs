@@ -58,6 +58,43 @@ for (const version of versions) {
       assert.equal(error.message, message);
     });
 
+    test("what is thrown and is no exception rejects too", limits, async (t) => {
+      await assert.rejects(probe(t).call("fail_oddly"), { message: "Unknown error occurred" });
+    });
+
+    test("a value that JSON cannot hold is answered all the same", limits, async (t) => {
+      const client = probe(t);
+      await assert.rejects(client.call("bad_text"), { message: "the agent's answer is not JSON" });
+      assert.equal(await client.call("not_a_number"), null);
+    });
+
+    test("an answer that comes too late harms nobody", limits, async (t) => {
+      const { client, frames } = connect(t, version, server, { agent: "ProbeAgent", name: freshName("late") });
+      await client.ready;
+      const late = client.call("slow", [300], { timeout: 50 });
+      await assert.rejects(late, { message: "RPC call to slow timed out after 50ms" });
+      await frames.waitFor((frame) => frame.includes('"result":300'));
+      assert.equal(await client.call("add", [1, 2]), 3);
+    });
+
+    test("arguments beyond those of the method are ignored", limits, async (t) => {
+      assert.equal(await probe(t).call("add", [1, 2, 3, { four: 4 }]), 3);
+    });
+
+    test("a stream may be empty, and fail before its first part", limits, async (t) => {
+      const got = await stream(probe(t), "stream_fail", [0]);
+      assert.deepEqual(got.chunks, []);
+      assert.equal(got.outcome.status, "rejected");
+      assert.deepEqual(got.errors, [got.outcome.reason.message]);
+      assert.equal((await stream(counter(t), "count_to", [0, 0])).outcome.status, "fulfilled");
+    });
+
+    test("a plain method may be called as a stream, and a stream may fail without listeners", limits, async (t) => {
+      const got = await stream(probe(t), "add", [1, 2]);
+      assert.deepEqual(got, { chunks: [], done: [3], errors: [], outcome: { status: "fulfilled", value: 3 } });
+      await assert.rejects(probe(t).call("stream_fail", [2]));
+    });
+
     test("unknown and unexported methods cannot be told apart", limits, async (t) => {
       const client = probe(t);
       for (const method of ["nope", "hidden", "on_connect", "toString", "__proto__", ""]) {

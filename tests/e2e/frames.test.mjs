@@ -57,12 +57,20 @@ for (const version of versions) {
       await other.client.call("set", [{ topic: "tea" }]); // goes to all who speak the protocol
       assert.equal(await quiet.client.call("add", [2, 2]), 4); // calls work all the same
 
-      const [hello, answer, ...more] = quiet.frames.entries;
+      await other.client.call("tell_all", ["to all"]); // the agent's own frames are for everybody
+      assert.equal(await quiet.frames.waitFor((frame) => frame === "to all"), "to all");
+      quiet.client.setState({ forbidden: true });
+      assert.equal(await quiet.stateErrors.waitFor(), "State update rejected");
+      assert.equal(await quiet.client.call("add", [3, 3]), 6);
+
+      const [hello, answer, toAll, refusal, ...more] = quiet.frames.entries;
       assert.equal(hello, "hello");
       assert.equal(JSON.parse(answer).type, "rpc");
-      assert.deepEqual(more, []);
+      assert.equal(toAll, "to all");
+      assert.equal(JSON.parse(refusal).type, "cf_agent_state_error");
+      assert.equal(more.length, 1); // the last call's answer
       assert.equal(quiet.identities.length, 0);
-      assert.equal(quiet.updates.length, 0);
+      assert.deepEqual(quiet.updates.entries, [[{ forbidden: true }, "client"]]);
     });
 
     test("a socket stays open while its agent is evicted", limits, async (t) => {

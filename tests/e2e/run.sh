@@ -15,6 +15,10 @@ export HEARTH_BIN="$2" HEARTH_PLUGINS="$3" HEARTH_NEXT_RESEARCH="$4" HEARTH_TEST
 for tool in node npm; do
   command -v "$tool" > /dev/null || { echo "$tool is missing: apt-get install nodejs npm" >&2; exit 1; }
 done
+if [ -z "${HEARTH_SANITIZED:-}" ] && [ ! -x "${HEARTH_CHROMIUM:-/usr/bin/chromium}" ]; then
+  echo "chromium is missing: apt-get install chromium, or name another in HEARTH_CHROMIUM" >&2
+  exit 1
+fi
 
 # A fresh directory for the libraries: beside them in the build are others, which are faulty on
 # purpose.
@@ -24,8 +28,9 @@ mkdir "$work/plugins"
 shift 4
 cp "$@" "$work/plugins/"
 cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
-# Builds a library as its author does, which a server with sanitizers cannot load.
-[ -z "${HEARTH_SANITIZED:-}" ] || rm "$work/transcript.test.mjs"
+# With sanitizers two are left out: the transcript builds a library as its author does, which such a
+# server cannot load, and the browser shows nothing of the server that the other clients do not.
+[ -z "${HEARTH_SANITIZED:-}" ] || rm "$work/transcript.test.mjs" "$work/browser.test.mjs"
 
 cd "$work"
 if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
@@ -33,8 +38,14 @@ if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
   cp package-lock.json node_modules/.installed-lock.json
 fi
 # The versions of Node that the printed clients are for, as npm packages. A server with sanitizers
-# runs the clients with one Node only.
+# runs the clients with one Node only, and without a browser.
 if [ -z "${HEARTH_SANITIZED:-}" ]; then
+  mkdir -p browser
+  cp "$source"/browser/* "$source/.npmrc" browser/
+  if ! cmp -s browser/package-lock.json browser/node_modules/.installed-lock.json; then
+    (cd browser && npm ci --ignore-scripts --no-audit --no-fund)
+    cp browser/package-lock.json browser/node_modules/.installed-lock.json
+  fi
   mkdir -p nodes
   cp "$source/nodes/package.json" "$source/nodes/package-lock.json" "$source/.npmrc" nodes/
   if ! cmp -s nodes/package-lock.json nodes/node_modules/.installed-lock.json; then

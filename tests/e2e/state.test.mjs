@@ -101,5 +101,51 @@ for (const version of versions) {
       );
       assert.equal(reader.stateErrors.length, 1);
     });
+
+    test("a refused write is taken back at its writer alone", limits, async (t) => {
+      const address = { agent: "ProbeAgent", name: freshName("refused") };
+      const writer = await settled(t, version, address);
+      const reader = await settled(t, version, address);
+      writer.client.setState({ topic: "tea" });
+      await reader.updates.waitFor(([state]) => state?.topic === "tea");
+
+      const seen = reader.updates.length;
+      writer.client.setState({ forbidden: true });
+      assert.deepEqual(writer.client.state, { forbidden: true }, "the client expects no refusal");
+      assert.equal(await writer.stateErrors.waitFor(), "State update rejected");
+      await writer.updates.waitFor(([state, source]) => state?.topic === "tea" && source === "server");
+      assert.deepEqual(writer.client.state, { topic: "tea" });
+      await reader.client.call("tags");
+      assert.equal(reader.updates.length, seen);
+    });
+
+    test("a client without a state forgets what it was not allowed to write", limits, async (t) => {
+      const address = { agent: "ProbeAgent", name: freshName("forgets"), query: { readonly: "1" } };
+      const { client, stateErrors, updates } = await settled(t, version, address);
+      client.setState({ mine: true });
+      assert.equal(await stateErrors.waitFor(), "Connection is readonly");
+      await updates.waitFor(([state, source]) => state === undefined && source === "server");
+      assert.equal(client.state, undefined);
+      client.setState({ forbidden: true }); // readonly is the reason that counts
+      await stateErrors.waitForCount(2);
+      assert.equal(stateErrors.entries[1], "Connection is readonly");
+    });
+
+    test("a connection may become readonly, and is so until the agent says otherwise", limits, async (t) => {
+      const address = { agent: "ProbeAgent", name: freshName("later") };
+      const { client, stateErrors } = await settled(t, version, address);
+      await client.call("set_readonly", [true]);
+      await client.call("set_attachment", [{ nick: "ada" }]);
+      client.call("evict").catch(() => {});
+      assert.deepEqual(await client.call("get_attachment"), { nick: "ada" });
+      client.setState({ mine: 1 });
+      assert.equal(await stateErrors.waitFor(), "Connection is readonly");
+
+      await client.call("set_readonly", [false]);
+      client.setState({ mine: 2 });
+      assert.deepEqual(await client.call("get"), { mine: 2 });
+      assert.equal(stateErrors.length, 1);
+      assert.deepEqual(await client.call("get_attachment"), { nick: "ada" });
+    });
   });
 }

@@ -80,6 +80,18 @@ class AdminTest : public ProcessTest {
   std::unique_ptr<ServerProcess> server_;
 };
 
+TEST_F(AdminTest, MethodsAreListedWithTheTypesOfTheirArguments) {
+  start();
+  const std::string text = ask({"methods", "Versioned"});
+  EXPECT_NE(text.find("METHOD"), std::string::npos) << text;
+  EXPECT_NE(text.find("slow_get"), std::string::npos) << text;
+  EXPECT_NE(text.find("integer"), std::string::npos) << text;
+  EXPECT_NE(text.find("idempotent"), std::string::npos) << text;
+  const Json json = parse_json(ask({"methods", "versioned", "--json"})).value();
+  EXPECT_EQ(json.at("class"), "versioned");
+  EXPECT_EQ(say({"methods", "nobody"}).ending, kFailed);
+}
+
 TEST_F(AdminTest, TheTokenIsMadeForTheServersUserAloneAndKept) {
   start();
   const fs::path file = root_ / "data" / "admin.token";

@@ -173,5 +173,14 @@ TEST(SubAgentsTest, AreRefusedForANameThatCannotBeAndWhenTheyAreTooMany) {
   EXPECT_EQ(steps_in(rest + "/sub/chat/a"), "too many agents stand above this one");
 }
 
+TEST(ClassAloneTest, APathWithAClassAndNoNameHasOne) {
+  EXPECT_EQ(class_alone("/agents/counter"), "counter");
+  EXPECT_EQ(class_alone("//agents//counter//?a=/b"), "counter");
+  for (const char* other : {"/agents/counter/a", "/agents", "/agents/", "/agents?counter", "/x/y",
+                            "agents/counter", "", "/?/agents/counter"}) {
+    EXPECT_EQ(class_alone(other), "") << other;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::protocol

@@ -222,6 +222,28 @@ TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
   EXPECT_EQ(shard_.call(client, "set")->end, "error forbidden: Connection is readonly");
 }
 
+TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
+  shard_.script.checks_state = true;
+  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStateCheck && event.body == "13")
+      return Error{Errc::kPlugin, "unlucky"};
+    return {};
+  });
+  const auto writer = shard_.connect();
+  const auto other = shard_.connect("a", "other");
+  EXPECT_EQ(shard_.write_state(writer, "13")->end, "error plugin_error: unlucky");
+  EXPECT_EQ(writer.sight->back(), "text state ") << "there is none";
+  shard_.write_state(writer, "12");
+  shard_.settle();
+  EXPECT_EQ(shard_.write_state(writer, "")->end, "error invalid_argument: the state is no JSON");
+  EXPECT_EQ(writer.sight->back(), "text state 12");
+  const std::size_t seen = other.sight->size();
+  shard_.write_state(writer, "13");
+  shard_.settle();
+  EXPECT_EQ(writer.sight->back(), "text state 12");
+  EXPECT_EQ(other.sight->size(), seen) << "the others know it";
+}
+
 TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
   shard_.script.checks_state = true;
   shard_.script.watches_state = true;

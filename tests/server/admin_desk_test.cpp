@@ -192,6 +192,20 @@ TEST_F(AdminDeskTest, CountsTheAgentsOfEachClass) {
   EXPECT_EQ(classes[0].at("live"), 2);
 }
 
+TEST_F(AdminDeskTest, ListsTheMethodsOfAServedClassUnderEitherName) {
+  start();
+  const Json listed = get("/admin/classes/counter/methods");
+  EXPECT_EQ(listed, get("/admin/classes/Counter/methods"));
+  EXPECT_EQ(listed.at("class"), "counter");
+  const Json& get_method = listed.at("methods").at(1);
+  EXPECT_EQ(get_method.at("name"), "get");
+  EXPECT_EQ(get_method.at("read_only"), true);
+  EXPECT_EQ(get_method.at("description"), "The count.");
+  EXPECT_EQ(get_method.at("arguments"), (Json{{"type", "array"}, {"maxItems", 0}}));
+  EXPECT_EQ(get_method.at("result"), (Json{{"type", "integer"}}));
+  EXPECT_EQ(ask("GET", "/admin/classes/nope/methods").error().code, Errc::kNotFound);
+}
+
 TEST_F(AdminDeskTest, ATokenFileThatIsNamedMustBeThere) {
   config_.server.admin.token_file = temporary_.path() / "secret";
   const auto problem = Server::start(config_, logger_);

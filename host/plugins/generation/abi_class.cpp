@@ -168,7 +168,11 @@ std::string_view AbiClass::origin() const {
 }
 
 bool AbiClass::is_idempotent(std::string_view method) const {
-  return std::ranges::binary_search(entry_.idempotent_methods, method);
+  return std::ranges::binary_search(entry_.methods.idempotent, method);
+}
+
+std::string_view AbiClass::methods() const {
+  return entry_.methods.listed;
 }
 
 bool AbiClass::checks_state() const {

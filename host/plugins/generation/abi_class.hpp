@@ -35,6 +35,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
   [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
   [[nodiscard]] bool is_idempotent(std::string_view method) const override;
+  [[nodiscard]] std::string_view methods() const override;
   [[nodiscard]] bool checks_state() const override;
   [[nodiscard]] bool watches_state() const override;
 

@@ -2,45 +2,135 @@
 
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
+#include "json/json.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 namespace hearth::plugins {
+namespace {
 
-Checked<std::vector<std::string>> read_idempotent_methods(const hearth_methods_v1* table,
-                                                          std::string_view class_name) {
-  std::vector<std::string> names;
-  if (table == nullptr) return names;
-  const auto broken = [class_name](const std::string& how) {
-    return finding("L2", "the " HEARTH_EXT_METHODS " of its class " + show_name(class_name) + how);
-  };
-  if (table->struct_size < sizeof(hearth_methods_v1)) {
-    return broken(" has a struct_size of " + std::to_string(table->struct_size) +
-                  ": set it to sizeof(hearth_methods_v1)");
+// UTF-8 of at most `max_bytes`.
+std::optional<std::string_view> read_text(hearth_bytes bytes, std::size_t max_bytes) {
+  if (bytes.len > max_bytes || (bytes.ptr == nullptr && bytes.len > 0)) return std::nullopt;
+  const std::string_view text(static_cast<const char*>(bytes.ptr), bytes.len);
+  return is_valid_utf8(text) ? std::optional(text) : std::nullopt;
+}
+
+// What is wrong with a table as a whole, as the end of a sentence; empty: nothing. Both versions
+// begin alike.
+template <class Table>
+std::string problem_with(const Table& table, std::string_view type) {
+  if (table.struct_size < sizeof(Table)) {
+    return " has a struct_size of " + std::to_string(table.struct_size) + ": set it to sizeof(" +
+           std::string(type) + ")";
   }
-  if (table->count > HEARTH_METHODS_MAX) {
-    return broken(" has " + std::to_string(table->count) + " methods, more than " +
-                  std::to_string(HEARTH_METHODS_MAX));
+  if (table.count > HEARTH_METHODS_MAX) {
+    return " has " + std::to_string(table.count) + " methods, more than " +
+           std::to_string(HEARTH_METHODS_MAX);
   }
-  if (table->count > 0 && table->methods == nullptr) return broken(" has no methods");
-  for (const hearth_method& method : std::span(table->methods, table->count)) {
-    const hearth_bytes name = method.name;
-    const bool has_length =
-        name.ptr != nullptr && name.len > 0 && name.len <= HEARTH_METHOD_NAME_MAX;
-    const std::string_view text =
-        has_length ? std::string_view(static_cast<const char*>(name.ptr), name.len)
-                   : std::string_view();
-    if (!has_length || !is_valid_utf8(text)) {
-      return broken(" has a method whose name is not 1 to " +
-                    std::to_string(HEARTH_METHOD_NAME_MAX) + " bytes of UTF-8");
+  if (table.count > 0 && table.methods == nullptr) return " has no methods";
+  return {};
+}
+
+// Takes the methods of a table, one after the other.
+class MethodReader {
+ public:
+  // Each gives what is wrong, or an empty text.
+  std::string add(const hearth_method& method) { return add_named(method.name, method.flags); }
+
+  std::string add(const hearth_method_2& method) {
+    if (std::string why = add_named(method.name, method.flags); !why.empty()) return why;
+    const auto description = read_text(method.description, HEARTH_METHOD_DESCRIPTION_MAX);
+    if (!description) {
+      return described() + "description is not UTF-8 of at most " +
+             std::to_string(HEARTH_METHOD_DESCRIPTION_MAX) + " bytes";
     }
-    if ((method.flags & HEARTH_METHOD_IDEMPOTENT) != 0) names.emplace_back(text);
+    if (!description->empty()) entry_["description"] = std::string(*description);
+    for (const auto& [key, bytes] :
+         {std::pair("arguments", method.arguments), std::pair("result", method.result)}) {
+      if (bytes.len == 0) continue;
+      const auto text = read_text(bytes, HEARTH_METHOD_SCHEMA_MAX);
+      auto schema = parse_json(text.value_or(""));
+      if (!schema || !schema->is_object()) {
+        return described() + "schema of the " + key + " is not a JSON object of at most " +
+               std::to_string(HEARTH_METHOD_SCHEMA_MAX) + " bytes";
+      }
+      entry_[key] = *std::move(schema);
+    }
+    return {};
   }
-  std::ranges::sort(names);
-  const auto repeated = std::ranges::unique(names);
-  names.erase(repeated.begin(), repeated.end());
-  return names;
+
+  // The method that was added last is complete.
+  void keep() {
+    if (!names_.insert(name_).second) return;
+    if (entry_["idempotent"].get<bool>()) methods_.idempotent.push_back(name_);
+    list_.push_back(std::move(entry_));
+  }
+
+  ClassMethods take() {
+    std::ranges::sort(methods_.idempotent);
+    methods_.listed = dump_json(list_);
+    return std::move(methods_);
+  }
+
+ private:
+  std::string add_named(hearth_bytes name, std::uint32_t flags) {
+    const auto text = read_text(name, HEARTH_METHOD_NAME_MAX);
+    if (!text || text->empty()) {
+      return " has a method whose name is not 1 to " + std::to_string(HEARTH_METHOD_NAME_MAX) +
+             " bytes of UTF-8";
+    }
+    name_ = *text;
+    const bool is_read_only = (flags & HEARTH_METHOD_READ_ONLY) != 0;
+    entry_ = {{"name", name_},
+              {"idempotent", is_read_only || (flags & HEARTH_METHOD_IDEMPOTENT) != 0},
+              {"read_only", is_read_only},
+              {"streaming", (flags & HEARTH_METHOD_STREAMING) != 0}};
+    return {};
+  }
+  [[nodiscard]] std::string described() const {
+    return " has a method " + quote_text(name_) + " whose ";
+  }
+
+  std::string name_;
+  Json entry_;
+  std::set<std::string> names_;
+  Json list_ = Json::array();
+  ClassMethods methods_;
+};
+
+template <class Table>
+Checked<ClassMethods> read_table(const Table& table, std::string_view type, const char* extension,
+                                 std::string_view class_name) {
+  const auto broken = [&](const std::string& how) {
+    return finding(
+        "L2", "the " + std::string(extension) + " of its class " + show_name(class_name) + how);
+  };
+  if (const std::string why = problem_with(table, type); !why.empty()) return broken(why);
+  MethodReader reader;
+  for (const auto& method : std::span(table.methods, table.count)) {
+    if (const std::string why = reader.add(method); !why.empty()) return broken(why);
+    reader.keep();
+  }
+  return reader.take();
+}
+
+}  // namespace
+
+Checked<ClassMethods> read_class_methods(const hearth_methods_v1* first,
+                                         const hearth_methods_v2* second,
+                                         std::string_view class_name) {
+  if (second != nullptr)
+    return read_table(*second, "hearth_methods_v2", HEARTH_EXT_METHODS_2, class_name);
+  if (first != nullptr)
+    return read_table(*first, "hearth_methods_v1", HEARTH_EXT_METHODS, class_name);
+  return ClassMethods();
 }
 
 }  // namespace hearth::plugins

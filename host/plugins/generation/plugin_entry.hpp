@@ -3,6 +3,7 @@
 
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/admission/plugin_note.hpp"
+#include "plugins/generation/class_methods.hpp"
 
 #include <hearth/abi.h>
 
@@ -23,8 +24,7 @@ struct EntryClass {
   const hearth_class* table;  // the library's
   std::string name;
   std::string version;
-  std::vector<std::string> idempotent_methods =
-      {};  // class_methods.hpp; not read_classes()'s to fill
+  ClassMethods methods = {};  // not read_classes()'s to fill
 };
 
 // The classes of a library whose init() has succeeded, in the library's order. Calls get_class()

@@ -39,21 +39,24 @@ hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view f
   }
 }
 
-// Asks each class what it promises of its methods. One that throws promises nothing, and AbiClass
+// Asks each class what it tells of its methods. One that throws tells nothing, and AbiClass
 // reports it.
 std::optional<Finding> read_methods(const diagnosis::CallOwner& owner,
                                     std::vector<EntryClass>& classes) {
   for (EntryClass& each : classes) {
     const hearth_class& table = *each.table;
     if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
-    const void* found = nullptr;
+    const void* first = nullptr;
+    const void* second = nullptr;
     call_library(owner, kGetExtensionCall, [&] {
-      found = table.get_extension(&table, HEARTH_EXT_METHODS);
+      second = table.get_extension(&table, HEARTH_EXT_METHODS_2);
+      if (second == nullptr) first = table.get_extension(&table, HEARTH_EXT_METHODS);
       return hearth_status{HEARTH_OK};
     });
-    auto names = read_idempotent_methods(static_cast<const hearth_methods_v1*>(found), each.name);
-    if (!names) return names.error();
-    each.idempotent_methods = *std::move(names);
+    auto methods = read_class_methods(static_cast<const hearth_methods_v1*>(first),
+                                      static_cast<const hearth_methods_v2*>(second), each.name);
+    if (!methods) return methods.error();
+    each.methods = *std::move(methods);
   }
   return std::nullopt;
 }

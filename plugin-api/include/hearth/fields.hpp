@@ -26,14 +26,18 @@
 //     };
 //
 // Fields   anything that read_json() below takes. Not usable in a class local to a function.
-#define HEARTH_FIELDS(...)                                       \
-  template <class HearthVisitor>                                 \
-  void hearth_visit(const HearthVisitor& hearth_visitor) {       \
-    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                   \
-  }                                                              \
-  template <class HearthVisitor>                                 \
-  void hearth_visit(const HearthVisitor& hearth_visitor) const { \
-    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                   \
+#define HEARTH_FIELDS(...)                                        \
+  template <class HearthVisitor>                                  \
+  void hearth_visit(const HearthVisitor& hearth_visitor) {        \
+    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                    \
+  }                                                               \
+  template <class HearthVisitor>                                  \
+  void hearth_visit(const HearthVisitor& hearth_visitor) const {  \
+    hearth_visitor(#__VA_ARGS__, __VA_ARGS__);                    \
+  }                                                               \
+  template <class HearthTypes>                                    \
+  static constexpr auto hearth_types(HearthTypes hearth_of) {     \
+    return decltype(hearth_of(__VA_ARGS__))::named(#__VA_ARGS__); \
   }
 
 // Beside HEARTH_FIELDS: an object that lacks one of these is refused ("input.topic: missing,

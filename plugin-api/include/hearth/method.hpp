@@ -3,9 +3,10 @@
 
 #include <hearth/callback.hpp>
 #include <hearth/detail/activation.hpp>
-#include <hearth/ext/methods.h>
+#include <hearth/detail/type_schema.hpp>
 #include <hearth/fields.hpp>
 #include <hearth/keep_alive.hpp>
+#include <hearth/method_option.hpp>
 #include <hearth/operation.hpp>
 #include <hearth/task.hpp>
 
@@ -174,10 +175,19 @@ struct Method {
   static constexpr std::size_t kPointerBytes = 2 * sizeof(void*);
 
   std::string_view name;
-  bool idempotent;
+  std::uint32_t flags;  // HEARTH_METHOD_*
+  const char* description;
+  const MethodSchema* schema;
   Invoke invoke;
   alignas(void*) std::array<std::byte, kPointerBytes> pointer;
 };
+
+template <class Result>
+inline constexpr const TypeSchema* kResultSchema = &kTypeSchema<std::remove_cvref_t<Result>>;
+template <class Result>
+inline constexpr const TypeSchema* kResultSchema<Task<Result>> = kResultSchema<Result>;
+template <>
+inline constexpr const TypeSchema* kResultSchema<void> = nullptr;
 
 template <class T, class Pointer, class Result, class... Parameters>
 struct Invoker {
@@ -192,6 +202,10 @@ struct Invoker {
   static constexpr bool kSafe =
       !kIsTask<Result> ||
       ((!std::is_reference_v<Parameters> || std::same_as<Parameters, Stream&>) && ...);
+  // The stream is no argument. Where it stands in the list nothing is known of it, and it is first.
+  static constexpr MethodSchema kSchema = {
+      kTypeSchemas<std::remove_cvref_t<Parameters>...> + (kStreams ? 1 : 0),
+      sizeof...(Parameters) - (kStreams ? 1 : 0), kResultSchema<Result>};
 
   static void invoke(const Method& method, Activation& activation, Agent& agent,
                      const Context& context, std::string_view text) {
@@ -264,44 +278,14 @@ struct MethodTable {
   std::vector<NamedFiber> fibers;   // for start_fiber() and run_fiber()
 };
 
-// The table of hearth.methods/1 for a list of methods.
-class MethodPromises {
- public:
-  explicit MethodPromises(const std::vector<Method>& methods) {
-    for (const Method& method : methods) {
-      if (method.idempotent) promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});
-    }
-    table_ = {sizeof(hearth_methods_v1), static_cast<std::uint32_t>(promises_.size()),
-              promises_.data()};
-  }
-  MethodPromises(const MethodPromises&) = delete;
-  MethodPromises& operator=(const MethodPromises&) = delete;
-
-  // Null if there are none. As long-lived as this and as the names.
-  [[nodiscard]] const hearth_methods_v1* table() const {
-    return promises_.empty() ? nullptr : &table_;
-  }
-
- private:
-  std::vector<hearth_method> promises_;
-  hearth_methods_v1 table_;
-};
-
 }  // namespace detail
-
-// Said of a method whose run may be cut off anywhere and then be done again from its beginning,
-// with the same end as one whole run.
-struct IdempotentMethod {
-  explicit constexpr IdempotentMethod() = default;
-};
-inline constexpr IdempotentMethod kIdempotent{};
 
 // What a class offers to its clients. An agent class lists it once:
 //
 //     static void methods(hearth::Methods<Counter>& m) {
 //       m.add("increment", &Counter::increment);
-//       m.add("get", &Counter::get, hearth::kIdempotent);
-//       m.stream("count_to", &Counter::count_to);
+//       m.add("get", &Counter::get, hearth::kReadOnly, "The count.");
+//       m.stream("count_to", &Counter::count_to, "Counts from 1 on.");
 //       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
 //       m.fiber("import", &Counter::import);         // not to clients: see fiber.hpp
 //     }
@@ -310,6 +294,10 @@ inline constexpr IdempotentMethod kIdempotent{};
 // it) is answered "try again". With kIdempotent the host tries again by itself, on the code that
 // comes then, and the caller notices only the wait; unless a part of a stream was sent already. At
 // most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
+//
+// Options     after the method: a promise (kIdempotent, kReadOnly), a description, or both. Callers
+//             can read them, with JSON schemas of the arguments and the result, which are made of
+//             their types: see ext/methods_2.h.
 //
 // Parameters  what read_json() takes, by value; const references too, if the method returns no
 //             Task.
@@ -321,31 +309,22 @@ class Methods {
 
   // `name` is a literal. Clients call it by this name.
   template <class C, class Result, class... Parameters>
-  void add(const char* name, Result (C::*method)(Parameters...)) {
-    put<false, decltype(method), Result, Parameters...>(name, method, false);
+  void add(const char* name, Result (C::*method)(Parameters...), MethodOption first = {},
+           MethodOption second = {}) {
+    put<false, decltype(method), Result, Parameters...>(name, method, first, second);
   }
   template <class C, class Result, class... Parameters>
-  void add(const char* name, Result (C::*method)(Parameters...) const) {
-    put<false, decltype(method), Result, Parameters...>(name, method, false);
-  }
-  template <class C, class Result, class... Parameters>
-  void add(const char* name, Result (C::*method)(Parameters...), IdempotentMethod) {
-    put<false, decltype(method), Result, Parameters...>(name, method, true);
-  }
-  template <class C, class Result, class... Parameters>
-  void add(const char* name, Result (C::*method)(Parameters...) const, IdempotentMethod) {
-    put<false, decltype(method), Result, Parameters...>(name, method, true);
+  void add(const char* name, Result (C::*method)(Parameters...) const, MethodOption first = {},
+           MethodOption second = {}) {
+    put<false, decltype(method), Result, Parameters...>(name, method, first, second);
   }
 
   // A method whose first parameter is hearth::Stream&. What it returns is the final result; the
   // stream ends with it.
   template <class C, class Result, class... Parameters>
-  void stream(const char* name, Result (C::*method)(Parameters...)) {
-    put<true, decltype(method), Result, Parameters...>(name, method, false);
-  }
-  template <class C, class Result, class... Parameters>
-  void stream(const char* name, Result (C::*method)(Parameters...), IdempotentMethod) {
-    put<true, decltype(method), Result, Parameters...>(name, method, true);
+  void stream(const char* name, Result (C::*method)(Parameters...), MethodOption first = {},
+              MethodOption second = {}) {
+    put<true, decltype(method), Result, Parameters...>(name, method, first, second);
   }
 
   // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add()
@@ -376,14 +355,21 @@ class Methods {
 
  private:
   template <bool Streams, class Pointer, class Result, class... Parameters>
-  void put(const char* name, Pointer pointer, bool idempotent) {
+  void put(const char* name, Pointer pointer, MethodOption first, MethodOption second) {
     using Invoker = detail::Invoker<T, Pointer, Result, Parameters...>;
     static_assert(
         Invoker::kStreams == Streams,
         "stream() is for methods whose first parameter is hearth::Stream&, add() for all others");
     static_assert(Invoker::kSafe, "a method that returns a Task takes its parameters by value");
     static_assert(sizeof pointer <= detail::Method::kPointerBytes);
-    detail::Method method = {name, idempotent, &Invoker::invoke, {}};
+    const bool is_first = *first.description() != '\0';
+    detail::Method method = {
+        name,
+        first.flags() | second.flags() | (Streams ? std::uint32_t{HEARTH_METHOD_STREAMING} : 0U),
+        is_first ? first.description() : second.description(),
+        &Invoker::kSchema,
+        &Invoker::invoke,
+        {}};
     std::memcpy(method.pointer.data(), &pointer, sizeof pointer);
     list_.methods.push_back(method);
   }

@@ -3,6 +3,7 @@
 
 #include <hearth/agent_base.hpp>
 #include <hearth/detail/dispatch.hpp>
+#include <hearth/detail/listed_methods.hpp>
 
 #include <array>
 #include <cstddef>
@@ -142,21 +143,29 @@ constexpr hearth_schema_v1 schema_table() {
 template <HasSchema T>
 inline constexpr hearth_schema_v1 kSchemaTable = schema_table<T>();
 
-// Null if there are none, or if T cannot list its methods: then the first call says why.
+// Null if T cannot list its methods: then the first call says why.
 template <class T>
-const hearth_methods_v1* promises_of() noexcept {
+const ListedMethods* listed_methods_of() noexcept {
   try {
-    static const MethodPromises promises(methods_of<T>().methods);
-    return promises.table();
+    static const ListedMethods listed(methods_of<T>().methods);
+    return &listed;
   } catch (...) {
     return nullptr;
   }
 }
 
+// The table of hearth.methods/1 or /2, or null.
+inline const void* method_table(std::string_view id, const ListedMethods* listed) noexcept {
+  if (listed == nullptr) return nullptr;
+  if (id == HEARTH_EXT_METHODS_2) return listed->second();
+  return listed->first();
+}
+
 template <class T>
 const void* class_extension(const hearth_class*, const char* id) noexcept {
   if (std::string_view(id) == HEARTH_EXT_OFFLOAD) return &kOffloadTable;
-  if (std::string_view(id) == HEARTH_EXT_METHODS) return promises_of<T>();
+  if (std::string_view(id) == HEARTH_EXT_METHODS || std::string_view(id) == HEARTH_EXT_METHODS_2)
+    return method_table(id, listed_methods_of<T>());
   if constexpr (HasSchema<T>) {
     if (std::string_view(id) == HEARTH_EXT_SCHEMA) return &kSchemaTable<T>;
   }

@@ -20,7 +20,12 @@ class ClassMethodsTest : public ::testing::Test {
     table_ = {.struct_size = sizeof table_,
               .count = static_cast<std::uint32_t>(methods_.size()),
               .methods = methods_.data()};
-    return read_idempotent_methods(&table_, "Counter");
+    return read_table();
+  }
+  Checked<Names> read_table() {
+    auto methods = read_class_methods(&table_, nullptr, "Counter");
+    if (!methods) return methods.error();
+    return methods->idempotent;
   }
   void expect_refused(const Checked<Names>& outcome, const std::string& why) {
     ASSERT_FALSE(outcome);
@@ -33,7 +38,9 @@ class ClassMethodsTest : public ::testing::Test {
 };
 
 TEST_F(ClassMethodsTest, AClassWithoutATablePromisesNothing) {
-  EXPECT_EQ(read_idempotent_methods(nullptr, "Counter").value(), Names{});
+  const auto none = read_class_methods(nullptr, nullptr, "Counter");
+  EXPECT_EQ(none->idempotent, Names{});
+  EXPECT_EQ(none->listed, "[]");
   EXPECT_EQ(read().value(), Names{});
 }
 
@@ -51,18 +58,17 @@ TEST_F(ClassMethodsTest, ALaterTableIsLonger) {
   add("get");
   ASSERT_TRUE(read());
   table_.struct_size += 8;
-  EXPECT_EQ(read_idempotent_methods(&table_, "Counter").value(), Names{"get"});
+  EXPECT_EQ(read_table().value(), Names{"get"});
 }
 
 TEST_F(ClassMethodsTest, ATableThatIsTooShortIsRefused) {
   table_.struct_size = sizeof table_ - 1;
-  expect_refused(read_idempotent_methods(&table_, "Counter"),
-                 "has a struct_size of 15: set it to sizeof(hearth_methods_v1)");
+  expect_refused(read_table(), "has a struct_size of 15: set it to sizeof(hearth_methods_v1)");
 }
 
 TEST_F(ClassMethodsTest, MethodsThatAreNotThereAreRefused) {
   table_ = {.struct_size = sizeof table_, .count = 1, .methods = nullptr};
-  expect_refused(read_idempotent_methods(&table_, "Counter"), "has no methods");
+  expect_refused(read_table(), "has no methods");
 }
 
 TEST_F(ClassMethodsTest, TheirNumberIsBounded) {
@@ -75,7 +81,7 @@ TEST_F(ClassMethodsTest, TheirNumberIsBounded) {
 TEST_F(ClassMethodsTest, NoMoreThanTheBoundIsReadOfATableThatLies) {
   add("get");
   table_ = {.struct_size = sizeof table_, .count = 0xffffffff, .methods = methods_.data()};
-  EXPECT_FALSE(read_idempotent_methods(&table_, "Counter"));
+  EXPECT_FALSE(read_table());
 }
 
 TEST_F(ClassMethodsTest, NamesAreBoundedUtf8AlsoOfMethodsWithoutPromises) {
@@ -89,6 +95,125 @@ TEST_F(ClassMethodsTest, NamesAreBoundedUtf8AlsoOfMethodsWithoutPromises) {
     methods_.clear();
     add(bad, 0);
     expect_refused(read(), why);
+  }
+}
+
+TEST_F(ClassMethodsTest, TheFirstVersionGivesNamesAndWhatCanBeRepeated) {
+  add("get");
+  add("put", 0);
+  read();
+  EXPECT_EQ(read_class_methods(&table_, nullptr, "Counter")->listed,
+            R"([{"idempotent":true,"name":"get","read_only":false,"streaming":false},)"
+            R"({"idempotent":false,"name":"put","read_only":false,"streaming":false}])");
+}
+
+hearth_bytes lent(std::string_view text) {
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its size is beside it
+  return {text.data(), text.size()};
+}
+
+class ListedMethodsTest : public ::testing::Test {
+ protected:
+  // A method called "get" that the test may change.
+  hearth_method_2& add() {
+    methods_.push_back({.name = lent("get"),
+                        .flags = 0,
+                        .reserved = 0,
+                        .description = {},
+                        .arguments = {},
+                        .result = {}});
+    return methods_.back();
+  }
+  Checked<ClassMethods> read(std::uint32_t struct_size = sizeof(hearth_methods_v2)) {
+    const hearth_methods_v2 table = {.struct_size = struct_size,
+                                     .count = static_cast<std::uint32_t>(methods_.size()),
+                                     .methods = methods_.data()};
+    return read_class_methods(nullptr, &table, "Counter");
+  }
+  void expect_refused(const std::string& why) {
+    const auto outcome = read();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().rule, "L2");
+    EXPECT_EQ(outcome.error().reason, "the hearth.methods/2 of its class Counter " + why);
+  }
+
+  std::vector<hearth_method_2> methods_;
+};
+
+TEST_F(ListedMethodsTest, WhatIsToldOfAMethodIsListedAsItIs) {
+  hearth_method_2& method = add();
+  method.flags = HEARTH_METHOD_STREAMING | 0x80;
+  method.description = lent("Counts \"on\".");
+  method.arguments = lent(R"({ "type": "array" })");
+  method.result = lent(R"({"type":"integer"})");
+  EXPECT_EQ(read()->listed,
+            R"([{"arguments":{"type":"array"},"description":"Counts \"on\".","idempotent":false,)"
+            R"("name":"get","read_only":false,"result":{"type":"integer"},"streaming":true}])");
+  EXPECT_EQ(read()->idempotent, Names{});
+}
+
+TEST_F(ListedMethodsTest, WhatOnlyReadsCanBeRepeated) {
+  add().flags = HEARTH_METHOD_READ_ONLY;
+  add().name = lent("again");
+  methods_.back().flags = HEARTH_METHOD_IDEMPOTENT;
+  EXPECT_EQ(read()->idempotent, (Names{"again", "get"}));
+  EXPECT_NE(read()->listed.find(R"("idempotent":true,"name":"get","read_only":true)"),
+            std::string::npos);
+}
+
+TEST_F(ListedMethodsTest, TheFirstOfANameCounts) {
+  add().description = lent("first");
+  add().flags = HEARTH_METHOD_IDEMPOTENT;
+  EXPECT_EQ(read()->idempotent, Names{});
+  EXPECT_NE(read()->listed.find("first"), std::string::npos);
+}
+
+TEST_F(ListedMethodsTest, TheSecondVersionCountsBeforeTheFirst) {
+  const hearth_method method = {
+      .name = lent("old"), .flags = HEARTH_METHOD_IDEMPOTENT, .reserved = 0};
+  const hearth_methods_v1 first = {.struct_size = sizeof first, .count = 1, .methods = &method};
+  const hearth_methods_v2 second = {.struct_size = sizeof second, .count = 0, .methods = nullptr};
+  EXPECT_EQ(read_class_methods(&first, nullptr, "Counter")->idempotent, Names{"old"});
+  EXPECT_EQ(read_class_methods(&first, &second, "Counter")->idempotent, Names{});
+}
+
+TEST_F(ListedMethodsTest, TheTableIsBoundedAsTheFirstOneIs) {
+  EXPECT_EQ(read(sizeof(hearth_methods_v2) - 1).error().reason,
+            "the hearth.methods/2 of its class Counter has a struct_size of 15: set it to "
+            "sizeof(hearth_methods_v2)");
+  add().name = lent("");
+  expect_refused("has a method whose name is not 1 to 256 bytes of UTF-8");
+  methods_.clear();
+  for (int i = 0; i <= HEARTH_METHODS_MAX; ++i) add();
+  expect_refused("has 1025 methods, more than 1024");
+}
+
+TEST_F(ListedMethodsTest, ADescriptionIsBoundedUtf8) {
+  const std::string longest(HEARTH_METHOD_DESCRIPTION_MAX, 'x');
+  add().description = lent(longest);
+  EXPECT_TRUE(read());
+  const std::string longer = longest + "x";
+  for (const hearth_bytes bad : {lent(longer), lent("\xff"), hearth_bytes{nullptr, 1}}) {
+    methods_[0].description = bad;
+    expect_refused(R"(has a method "get" whose description is not UTF-8 of at most 4096 bytes)");
+  }
+}
+
+TEST_F(ListedMethodsTest, ASchemaIsABoundedObject) {
+  hearth_method_2& method = add();
+  const std::string longest = "{" + std::string(HEARTH_METHOD_SCHEMA_MAX - 2, ' ') + "}";
+  method.arguments = method.result = lent(longest);
+  EXPECT_TRUE(read());
+  const std::string longer = longest + " ";
+  for (const hearth_bytes bad : {lent(longer), lent("true"), lent("{"), hearth_bytes{nullptr, 1}}) {
+    method.result = {};
+    method.arguments = bad;
+    expect_refused(R"(has a method "get" whose schema of the arguments is not a JSON object )"
+                   "of at most 16384 bytes");
+    method.arguments = {};
+    method.result = bad;
+    expect_refused(R"(has a method "get" whose schema of the result is not a JSON object )"
+                   "of at most 16384 bytes");
   }
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+// What is told of a class, apart from its agents.
+
+#include "net/http.hpp"
+
+#include <string_view>
+
+namespace hearth::api {
+
+// {"class":segment,"methods":[...]}. `methods`: JSON, as runtime::AgentClass::methods() gives it.
+[[nodiscard]] net::HttpResponse methods_answer(std::string_view segment, std::string_view methods);
+
+}  // namespace hearth::api

@@ -1,0 +1,56 @@
+#pragma once
+// What the host reads of a list of methods.
+
+#include <hearth/ext/methods_2.h>
+#include <hearth/method.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::detail {
+
+// The tables of hearth.methods/1 and /2 for a list of methods.
+// Lifetime  As long-lived as the names and descriptions of the methods, which are literals.
+class ListedMethods {
+ public:
+  explicit ListedMethods(const std::vector<Method>& methods) {
+    texts_.reserve(2 * methods.size());  // so that none of them moves
+    for (const Method& method : methods) {
+      if ((method.flags & HEARTH_METHOD_IDEMPOTENT) != 0)
+        promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});
+      listed_.push_back({slice(method.name), method.flags, 0,
+                         slice(std::string_view(method.description)),
+                         keep(SchemaText::of_arguments(*method.schema)),
+                         keep(SchemaText::of_result(*method.schema))});
+    }
+    first_ = {sizeof first_, static_cast<std::uint32_t>(promises_.size()), promises_.data()};
+    second_ = {sizeof second_, static_cast<std::uint32_t>(listed_.size()), listed_.data()};
+  }
+  ListedMethods(const ListedMethods&) = delete;
+  ListedMethods& operator=(const ListedMethods&) = delete;
+
+  // Null if there are none.
+  [[nodiscard]] const hearth_methods_v1* first() const {
+    return promises_.empty() ? nullptr : &first_;
+  }
+  [[nodiscard]] const hearth_methods_v2* second() const {
+    return listed_.empty() ? nullptr : &second_;
+  }
+
+ private:
+  hearth_bytes keep(std::string text) {
+    texts_.push_back(std::move(text));
+    return slice(std::string_view(texts_.back()));
+  }
+
+  std::vector<std::string> texts_;
+  std::vector<hearth_method> promises_;
+  std::vector<hearth_method_2> listed_;
+  hearth_methods_v1 first_;
+  hearth_methods_v2 second_;
+};
+
+}  // namespace hearth::detail

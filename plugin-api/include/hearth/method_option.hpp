@@ -1,0 +1,40 @@
+#pragma once
+// What an author says of a method beside its name.
+
+#include <hearth/ext/methods_2.h>
+
+#include <cstdint>
+
+namespace hearth {
+
+// What is said of a method where it is listed: a promise, or a description.
+class MethodOption {
+ public:
+  constexpr MethodOption() = default;
+  // A literal, for people and for language models: "The greetings so far." At most 4096 bytes.
+  // NOLINTNEXTLINE(google-explicit-constructor): a description is given as it is
+  constexpr MethodOption(const char* description) : description_(description) {}
+  // HEARTH_METHOD_*; see ext/methods_2.h.
+  static constexpr MethodOption promise(std::uint32_t flags) {
+    MethodOption option;
+    option.flags_ = flags;
+    return option;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t flags() const { return flags_; }
+  [[nodiscard]] constexpr const char* description() const { return description_; }
+
+ private:
+  std::uint32_t flags_ = 0;
+  const char* description_ = "";
+};
+
+// Promise of a method whose run may be cut off anywhere and then be done again from its beginning,
+// with the same end as one whole run.
+inline constexpr MethodOption kIdempotent = MethodOption::promise(HEARTH_METHOD_IDEMPOTENT);
+// Promise of a method that changes nothing that outlives the call, neither here nor elsewhere. It
+// is idempotent, too.
+inline constexpr MethodOption kReadOnly =
+    MethodOption::promise(std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT);
+
+}  // namespace hearth

@@ -1,0 +1,58 @@
+// The list of a class's methods at /agents/{class}.
+#include "api/class_page.hpp"
+
+#include "api/api_fixture.hpp"
+
+namespace hearth::api::testing {
+namespace {
+
+class ClassPageTest : public ApiFixture {
+ protected:
+  ClassPageTest() {
+    start();
+    runtime::ClassSettings settings;
+    settings.list_methods = true;
+    serve("Listed", sampler, settings);
+  }
+};
+
+constexpr std::string_view kListed = R"({"class":"listed","methods":[{"name":"set"}]})";
+
+TEST_F(ClassPageTest, AClassThatSaysSoListsItsMethods) {
+  const Reply reply = get("/agents/listed");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, kListed);
+  EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
+  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_EQ(get("/agents/listed/?x=1").body, kListed);
+  EXPECT_EQ(ask(http("HEAD", "/agents/listed"), false).status, 200);
+  runtime_->classes().set_aliases({{"shown", "listed"}});
+  EXPECT_EQ(get("/agents/shown").body, kListed);
+}
+
+TEST_F(ClassPageTest, AnyOtherClassAndMethodIsRefusedAsAPathTooShort) {
+  const Reply unknown = get("/agents/nobody");
+  EXPECT_EQ(unknown.status, 404);
+  for (const Reply& reply : {get("/agents/sampler"), ask(http("POST", "/agents/listed"))}) {
+    EXPECT_EQ(reply.status, 404);
+    EXPECT_EQ(reply.body, unknown.body) << "a class that is not listed looks like none";
+  }
+}
+
+TEST_F(ClassPageTest, NoAgentIsHidden) {
+  EXPECT_EQ(get("/agents/listed/methods/teapot").status, 418);
+  EXPECT_EQ(connect("/agents/listed").read_frame().close_code(), 4400) << "no class is an agent";
+}
+
+TEST_F(ClassPageTest, WhileTheServerIsNotReadyNothingIsListed) {
+  readiness_.set(Readiness::Phase::kStopping);
+  EXPECT_EQ(get("/agents/listed").status, 404);
+  readiness_.set(Readiness::Phase::kReady);
+}
+
+TEST(MethodsAnswerTest, ASegmentIsWrittenAsJson) {
+  EXPECT_EQ(methods_answer("a\"b", "[]").body, R"({"class":"a\"b","methods":[]})");
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

@@ -1,0 +1,173 @@
+// A real browser: a React page with useAgent, in headless Chromium. The page is from another port of this machine, as that of a
+// development server.
+
+import assert from "node:assert/strict";
+import { copyFile, mkdir, rename } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { connect, freshName, versions } from "./clients.mjs";
+import { bundledPlugins, nextResearch, startServer } from "./server.mjs";
+
+// The page and what it is built of have packages of their own: browser/package.json.
+const directory = fileURLToPath(new URL("browser/", import.meta.url));
+const require = createRequire(path.join(directory, "package.json"));
+const { build } = require("esbuild");
+const { chromium } = require("playwright-core");
+
+const limits = { timeout: 40_000 };
+const WAIT_MS = 15_000; // after a restart the client waits 3 s before it tries again
+const newest = versions.at(-1);
+
+let server;
+let pages; // the server of the page
+let browser;
+
+async function servePage() {
+  const { outputFiles } = await build({
+    entryPoints: [path.join(directory, "page.jsx")],
+    bundle: true,
+    format: "esm",
+    jsx: "automatic",
+    minify: true,
+    write: false,
+  });
+  const script = Buffer.from(outputFiles[0].contents);
+  const listening = createServer((request, response) => {
+    const isScript = request.url.startsWith("/page.js");
+    response.setHeader("Content-Type", isScript ? "text/javascript" : "text/html");
+    response.end(isScript ? script : '<div id="root"></div><script type="module" src="/page.js"></script>');
+  });
+  await new Promise((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  return listening;
+}
+
+// As `install` does: a new file takes the old one's name.
+async function install(file) {
+  const plugins = path.join(server.directory, "plugins");
+  const temporary = path.join(plugins, ".research.new");
+  await copyFile(file, temporary);
+  await rename(temporary, path.join(plugins, "research.so"));
+}
+
+before(async () => {
+  server = await startServer(async (root) => {
+    const plugins = path.join(root, "plugins");
+    await mkdir(plugins);
+    for (const name of ["counter.so", "research.so"]) await copyFile(path.join(bundledPlugins, name), path.join(plugins, name));
+    return { plugins: [plugins] };
+  });
+  pages = await servePage();
+  browser = await chromium.launch({ executablePath: process.env.HEARTH_CHROMIUM ?? "/usr/bin/chromium" });
+});
+after(async () => {
+  await browser?.close();
+  pages?.close();
+  await server?.dispose();
+});
+
+// A page with the agent, once it shows whom it is connected to.
+class Page {
+  static async open(t, agent, name) {
+    const tab = await browser.newPage();
+    const failures = [];
+    tab.on("pageerror", (error) => failures.push(error.message));
+    t.after(async () => {
+      await tab.close();
+      assert.deepEqual(failures, []);
+    });
+    const query = new URLSearchParams({ agent, name, host: server.host });
+    await tab.goto(`http://127.0.0.1:${pages.address().port}/?${query}`);
+    const page = new Page(tab);
+    await page.shows("identity", `${agent}/${name}`);
+    return page;
+  }
+
+  constructor(tab) {
+    this.tab = tab;
+  }
+
+  text(id) {
+    return this.tab.textContent(`#${id}`);
+  }
+
+  // Waits until the element has this text.
+  async shows(id, text) {
+    const isShown = ([element, wanted]) => document.getElementById(element)?.textContent === wanted;
+    await this.tab.waitForFunction(isShown, [id, text], { timeout: WAIT_MS }).catch(async (error) => {
+      error.message += `\n#${id} shows: ${await this.text(id)}\nwanted: ${text}`;
+      throw error;
+    });
+  }
+
+  async call(method, args, { stream = false } = {}) {
+    await this.tab.fill("#call [name=method]", method);
+    await this.tab.fill("#call [name=args]", JSON.stringify(args));
+    await this.tab.setChecked("#call [name=stream]", stream);
+    await this.tab.click("#call button");
+  }
+
+  async write(state) {
+    await this.tab.fill("#write [name=state]", JSON.stringify(state));
+    await this.tab.click("#write button");
+  }
+}
+
+describe("a page with React and useAgent", () => {
+  test("calls, and shows the state both ways", limits, async (t) => {
+    const name = freshName("browser");
+    const page = await Page.open(t, "counter", name);
+    await page.shows("state", '{"count":0} by the server');
+    await page.call("increment", [2]);
+    await page.shows("answer", "2");
+    await page.shows("state", '{"count":2} by the server');
+
+    const other = connect(t, newest, server, { agent: "Counter", name });
+    await other.updates.waitFor(([state]) => state.count === 2);
+    other.client.setState({ count: 40 });
+    await page.shows("state", '{"count":40} by the server');
+    await page.write({ count: 41 });
+    await other.updates.waitFor(([state, source]) => state.count === 41 && source === "server");
+    assert.equal(await page.text("state"), '{"count":41} by the client');
+
+    await page.call("increment", [{}]);
+    await page.shows("answer", "failed: argument 1: expected integer");
+  });
+
+  test("reads a stream", limits, async (t) => {
+    const page = await Page.open(t, "counter", freshName("browser"));
+    await page.call("count_to", [5, 1], { stream: true });
+    await page.shows("answer", "5");
+    assert.equal(await page.text("parts"), "1 2 3 4 5");
+  });
+
+  test("keeps its connection while the library is replaced", limits, async (t) => {
+    const page = await Page.open(t, "research", freshName("browser"));
+    const [opens, closes] = [await page.text("opens"), await page.text("closes")];
+    await page.call("version", []);
+    await page.shows("answer", '"1.0.0"');
+    const done = server.nextLine(/reload\.done/, /plugin\.refused/);
+    await install(nextResearch);
+    await done;
+    await page.call("version", []);
+    await page.shows("answer", '"2.0.0"');
+    assert.deepEqual([await page.text("opens"), await page.text("closes")], [opens, closes]);
+  });
+
+  test("is back by itself after the server was killed, with the state", limits, async (t) => {
+    const page = await Page.open(t, "counter", freshName("browser"));
+    await page.call("increment", [7]);
+    await page.shows("answer", "7");
+    const [opens, closes] = [Number(await page.text("opens")), Number(await page.text("closes"))];
+    await server.kill();
+    await page.shows("closes", String(closes + 1));
+    await server.start();
+    await page.shows("opens", String(opens + 1));
+    await page.shows("state", '{"count":7} by the server');
+    await page.call("increment", []);
+    await page.shows("answer", "8");
+  });
+});

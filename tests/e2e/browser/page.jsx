@@ -1,0 +1,68 @@
+// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=
+
+import { StrictMode, useState } from "react";
+import { createRoot } from "react-dom/client";
+import { useAgent } from "agents/react";
+
+const address = Object.fromEntries(new URLSearchParams(location.search));
+
+function Agent() {
+  const [state, setState] = useState("");
+  const [answer, setAnswer] = useState("");
+  const [parts, setParts] = useState([]);
+  const [counts, setCounts] = useState({ opens: 0, closes: 0 });
+  const count = (what) => setCounts((before) => ({ ...before, [what]: before[what] + 1 }));
+
+  const agent = useAgent({
+    ...address,
+    onStateUpdate: (next, source) => setState(`${JSON.stringify(next)} by the ${source}`),
+    onStateUpdateError: (error) => setAnswer(error),
+    onOpen: () => count("opens"),
+    onClose: () => count("closes"),
+  });
+
+  const call = async (event) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    setParts([]);
+    setAnswer("");
+    try {
+      const onChunk = (part) => setParts((before) => [...before, part]);
+      const how = form.get("stream") ? { stream: { onChunk } } : {};
+      setAnswer(JSON.stringify(await agent.call(form.get("method"), JSON.parse(form.get("args")), how)));
+    } catch (error) {
+      setAnswer(`failed: ${error.message}`);
+    }
+  };
+  const write = (event) => {
+    event.preventDefault();
+    agent.setState(JSON.parse(new FormData(event.currentTarget).get("state")));
+  };
+
+  return (
+    <main>
+      <output id="identity">{agent.identified ? `${agent.agent}/${agent.name}` : "unknown"}</output>
+      <output id="state">{state}</output>
+      <output id="opens">{counts.opens}</output>
+      <output id="closes">{counts.closes}</output>
+      <form id="call" onSubmit={call}>
+        <input name="method" />
+        <input name="args" />
+        <input name="stream" type="checkbox" />
+        <button>call</button>
+      </form>
+      <form id="write" onSubmit={write}>
+        <input name="state" />
+        <button>set the state</button>
+      </form>
+      <output id="answer">{answer}</output>
+      <output id="parts">{parts.join(" ")}</output>
+    </main>
+  );
+}
+
+createRoot(document.getElementById("root")).render(
+  <StrictMode>
+    <Agent />
+  </StrictMode>,
+);
