@@ -62,6 +62,11 @@ class EgressRules {
   [[nodiscard]] static Result<Pattern> parse_pattern(std::string_view text);
   [[nodiscard]] static Result<std::vector<Pattern>> parse_list(std::string_view list,
                                                                std::span<const std::string> texts);
+  // Whether one of the patterns is `*` for this port, or has this address.
+  [[nodiscard]] static bool has_everything(const std::vector<Pattern>& patterns,
+                                           std::uint16_t port);
+  [[nodiscard]] static bool has_address(const std::vector<Pattern>& patterns,
+                                        const IpAddress& address, std::uint16_t port);
 
   std::vector<Pattern> allow_;
   std::vector<Pattern> deny_;

@@ -17,6 +17,9 @@ struct IpAddress {
   bool operator==(const IpAddress&) const = default;
 };
 
+// Whether both are of one version and equal in their first `prefix` bits (32 or 128 at most).
+[[nodiscard]] bool is_in_network(const IpAddress& address, const IpAddress& network, int prefix);
+
 // The usual form of an address: four decimal numbers, or IPv6 without brackets and zone.
 [[nodiscard]] std::optional<IpAddress> parse_ip_address(std::string_view text);
 
