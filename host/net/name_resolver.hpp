@@ -1,0 +1,45 @@
+#pragma once
+// From a host's name to its addresses, on a loop and without a thread.
+
+#include "base/error.hpp"
+#include "base/ip_address.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::net {
+
+// Threads   All on the loop's thread.
+class NameResolver {
+ public:
+  // An answer that is awaited. Destroying it forgets the answer: `done` is not called any more.
+  // Lifetime  May outlive the resolver; `done` is not called then.
+  class Query {
+   public:
+    Query() = default;
+    virtual ~Query() = default;
+    Query(const Query&) = delete;
+    Query& operator=(const Query&) = delete;
+  };
+  // At least one address, in the order in which they are to be tried; or kUnavailable.
+  using Done = std::function<void(Result<std::vector<IpAddress>>)>;
+
+  NameResolver() = default;
+  virtual ~NameResolver() = default;
+  NameResolver(const NameResolver&) = delete;
+  NameResolver& operator=(const NameResolver&) = delete;
+
+  // `done` is called once, never from inside this call. It may destroy the query.
+  [[nodiscard]] virtual std::unique_ptr<Query> resolve(const std::string& name, Done done) = 0;
+};
+
+// Asks /etc/hosts, then the servers of /etc/resolv.conf, or instead of them `servers`
+// ("127.0.0.1:5353,..."). A query ends after 14 seconds for each server.
+[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(boost::asio::io_context& loop,
+                                                               std::string servers = {});
+
+}  // namespace hearth::net
