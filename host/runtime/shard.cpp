@@ -56,12 +56,14 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
           }),
       threads_(loop, environment.closers, environment.checkpointers),
       handles_(index),
-      services_({loop, environment.logger, environment.random, environment.client_memory,
-                 environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
-                 alarms_, environment.sync, environment.directory_wal, environment.pool,
-                 environment.crashed, environment_.state_frame, alive_,
-                 extensions::OutwardPorts{
-                     .http = environment.http_port ? environment.http_port(index) : nullptr}}) {
+      services_(
+          {loop, environment.logger, environment.random, environment.client_memory,
+           environment.limits, durable_events_, metrics_, connections_, files_, condemned_, alarms_,
+           environment.sync, environment.directory_wal, environment.pool, environment.crashed,
+           environment_.state_frame, alive_,
+           extensions::OutwardPorts{
+               .http = environment.http_port ? environment.http_port(index) : nullptr,
+               .agents = environment.agent_router ? environment.agent_router(index) : nullptr}}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -103,6 +105,7 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
   Event incoming;
   incoming.kind = EventKind::kMessage;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.body = payload;
   incoming.flags = static_cast<std::uint32_t>(kind);
   client->slot->accept(std::move(incoming));
@@ -115,6 +118,7 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
   Event incoming;
   incoming.kind = EventKind::kCall;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.name = method;
   incoming.body = arguments;
   incoming.sink = std::move(sink);
@@ -139,6 +143,33 @@ void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view r
   client->slot->disconnected(id, code, reason, was_clean);
 }
 
+void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
+  try {
+    if (call.must_exist && !exists(call.key))
+      return sink->finish({}, Error{Errc::kNotFound, "there is no such agent"});
+  } catch (const StorageError& failure) {  // agent boundary
+    environment_.logger.write_limited(LogLevel::kError, "directory.read_failed", {},
+                                      {{"error", std::string_view(failure.what())}});
+    return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
+  }
+  Event incoming;
+  incoming.kind = EventKind::kCall;
+  incoming.name = call.method;
+  incoming.body = call.arguments;
+  incoming.sink = std::move(sink);
+  incoming.origin = call.origin;
+  const auto timeout = call.timeout.count() > 0 ? call.timeout : environment_.limits.call_timeout;
+  incoming.interruptions.timeout = timeout;
+  incoming.interruptions.due = loop_.clock().steady_now() + timeout;
+  slot_for(call.key, call.segment).accept(std::move(incoming));
+}
+
+bool Shard::exists(const storage::AgentKey& key) {
+  if (condemned_.contains(key)) return false;
+  const AgentSlot* const slot = find_slot(key);
+  return (slot != nullptr && slot->in_memory()) || directory_.contains(key);
+}
+
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
@@ -148,6 +179,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
   incoming.body = body;
+  incoming.origin = traced_origin(head->headers);
   incoming.request = std::move(head);
   incoming.sink = std::move(sink);
   slot_for(key, segment).accept(std::move(incoming));

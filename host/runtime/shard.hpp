@@ -65,6 +65,8 @@ struct ShardEnvironment {
   storage::DirectoryCheckpointer& directory_checkpointer;
   // How the agents of a shard reach other servers; empty: they cannot.
   std::function<extensions::HttpPort*(unsigned shard)> http_port;
+  // How they reach each other; null: they cannot.
+  std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
 };
 
 // Threads    The loop's own, but for the constructor.
@@ -95,6 +97,20 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink);
   // The socket is gone. The port is not used again, and destroyed soon.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
+
+  // Another agent calls a method of this one, for `origin` (extensions::AgentRouter). `timeout`:
+  // see Interruptions. `must_exist`: kNotFound if the agent has neither stored anything nor is in
+  // memory.
+  struct AgentCallIn {
+    storage::AgentKey key;
+    std::string segment;
+    std::string method;
+    std::string arguments;
+    extensions::OriginPtr origin;
+    std::chrono::milliseconds timeout{0};
+    bool must_exist = false;
+  };
+  void call(const AgentCallIn& call, std::unique_ptr<CallSink> sink);
 
   // An HTTP request to an agent.
   void request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
@@ -169,6 +185,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void look_at_unused(const AgentSlot& slot) override;
   void one_left() override;
 
+  [[nodiscard]] bool exists(const storage::AgentKey& key);
   [[nodiscard]] AgentSlot* find_slot(const storage::AgentKey& key) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
   // The slots in memory, least recently used first.

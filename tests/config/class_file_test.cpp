@@ -107,6 +107,7 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"idle_timeout", "20ms"},
       {"evict_grace", "3s"},
       {"durability", "power"},
+      {"calls", "serial"},
       {"limits.max_value", "4KiB"},
       {"limits.max_sql", "5KiB"},
       {"limits.max_variables", "6"},
@@ -239,6 +240,12 @@ TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
   EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
   EXPECT_EQ(class_mistake("class: c\ndurability: disk\n"),
             "classes/c.yaml:2:13: durability: expected process or power, found \"disk\"");
+}
+
+TEST_F(ClassFileTest, CallsAreConcurrentOrSerial) {
+  EXPECT_FALSE(class_c("").settings.serial_calls);
+  EXPECT_TRUE(class_c("calls: serial\n").settings.serial_calls);
+  EXPECT_FALSE(class_c("calls: concurrent\n").settings.serial_calls);
 }
 
 TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
