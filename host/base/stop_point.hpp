@@ -61,6 +61,10 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "queue.claim.committed",     // and was not delivered yet
     "queue.end.written",        // an item's delivery has ended: the row has gone, waits, or is dead
     "queue.end.committed",      //
+    "notice.claim.written",     // a notification is claimed
+    "notice.claim.committed",   // and has not left yet
+    "notice.end.written",       // its callee has answered: the row has gone, waits, or is dead
+    "notice.end.committed",     //
     "managed.start.written",    // the new record and its row
     "managed.start.committed",  //
     "managed.resume.written",   // the record runs again

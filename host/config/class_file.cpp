@@ -86,6 +86,9 @@ Settings<ClassSettings> make_class_settings() {
            {{"process", Durability::kProcess}, {"power", Durability::kPower}},
            "what an acknowledged write survives: `process` (`kill -9`) or `power` (loss of "
            "power too); [what that costs](#durability-power)"),
+      word("calls", at(&Class::serial_calls), {{"concurrent", false}, {"serial", true}},
+           "`serial`: an agent handles one call or request at a time, and the others wait until it "
+           "is answered; a call that waits for itself is an error"),
       size("limits.max_value", every_value(), {1U << 10U, 256U << 20U},
            "one SQL value, the agent's state, a snapshot or a payload"),
       size("limits.max_sql", at(&Class::sql, &PluginSqlLimits::max_sql_bytes),

@@ -19,7 +19,13 @@
 
 namespace hearth::durable {
 
-enum class JobKind : std::int64_t { kFiber = 1, kManaged = 2, kSchedule = 3, kItem = 4 };
+enum class JobKind : std::int64_t {
+  kFiber = 1,
+  kManaged = 2,
+  kSchedule = 3,
+  kItem = 4,
+  kNotice = 5
+};
 
 enum class JobState : std::int64_t {
   kWaiting = 0,  // begins when due_at comes; without due_at it stands behind another

@@ -1,5 +1,7 @@
 #include "extensions/abi_status.hpp"
 
+#include <hearth/ext/call.h>
+
 namespace hearth::extensions {
 
 hearth_status to_status(Errc code, hearth_status missing) noexcept {
@@ -18,6 +20,10 @@ hearth_status to_status(Errc code, hearth_status missing) noexcept {
     case Errc::kInternal: return HEARTH_E_IO;
   }
   return HEARTH_E_IO;
+}
+
+hearth_status missing_of(std::uint32_t operation) noexcept {
+  return operation == HEARTH_OP_CALL ? HEARTH_E_NOT_FOUND : HEARTH_E_GONE;
 }
 
 Errc to_errc(hearth_status status) noexcept {

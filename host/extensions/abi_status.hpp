@@ -5,6 +5,7 @@
 
 #include <hearth/abi.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace hearth::extensions {
 // where the runtime says that something does not exist.
 [[nodiscard]] hearth_status to_status(Errc code,
                                       hearth_status missing = HEARTH_E_NOT_FOUND) noexcept;
+
+// `missing` for the results of an operation: GONE, but a call of another agent ends with NOT_FOUND.
+[[nodiscard]] hearth_status missing_of(std::uint32_t operation) noexcept;
 
 // The code for a status that a plugin gave. Statuses that no plugin should give, and unknown ones,
 // count as kPlugin. Not for HEARTH_OK and above.

@@ -8,6 +8,7 @@
 #include "extensions/agent_extension.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/client.hpp"
+#include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/types.hpp"
 #include "storage/agent_key.hpp"
@@ -43,6 +44,13 @@ struct RequestView {
   ResponseHead* response = nullptr;  // null once the first part has left: then it cannot change
 };
 
+// What is known of an event in progress beside what the agent's code is told.
+struct CallOrigin {
+  OriginPtr origin;               // null: none was given with it
+  std::optional<SteadyTime> due;  // when its time is over
+  bool is_method = false;         // a call or a request: a serial agent handles one at a time
+};
+
 // The events that an agent has accepted, and the operations that it has submitted.
 //
 // Threads, Re-entry  As AgentContext.
@@ -69,6 +77,8 @@ class AgentCalls {
   virtual Result<void> cancel(OperationId operation) = 0;
   // kNotFound: it has ended. kUnsupported: it has no parts.
   virtual Result<void> credit(OperationId operation, std::uint64_t bytes) = 0;
+  // Nothing is known of an event that is over.
+  [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 };

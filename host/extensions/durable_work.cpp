@@ -62,6 +62,7 @@ void DurableWork::load(bool ended_process) {
   if (jobs.has_any(durable::JobKind::kManaged)) managed();
   if (jobs.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs.has_any(durable::JobKind::kItem)) queue();
+  if (jobs.has_any(durable::JobKind::kNotice)) notices();
   report_notes();
 }
 
@@ -70,6 +71,7 @@ void DurableWork::close() {
   if (managed_) managed_->close();
   if (schedules_) schedules_->close();
   if (queue_) queue_->close();
+  if (notices_) notices_->close();
 }
 
 void DurableWork::interrupt_on_purpose() {
@@ -77,6 +79,7 @@ void DurableWork::interrupt_on_purpose() {
   if (managed_) managed_->interrupt_on_purpose();
   if (schedules_) schedules_->interrupt_on_purpose();
   if (queue_) queue_->interrupt_on_purpose();
+  if (notices_) notices_->interrupt_on_purpose();
 }
 
 durable::ManagedFibers& DurableWork::managed() {
@@ -103,6 +106,14 @@ durable::Queue& DurableWork::queue() {
     queue_->load();
   }
   return *queue_;
+}
+
+durable::Notices& DurableWork::notices() {
+  if (!notices_) {
+    notices_ = std::make_unique<durable::Notices>(database_, clock_, random_);
+    notices_->load();
+  }
+  return *notices_;
 }
 
 bool DurableWork::is_managed(std::string_view fiber_id) {
@@ -201,6 +212,7 @@ void DurableWork::sweep() {
 bool DurableWork::due() const {
   if (schedules_ && schedules_->due()) return true;
   if (queue_ && queue_->due()) return true;
+  if (notices_ && notices_->due()) return true;
   return managed_ && telling_ < kMaxTelling && managed_->due();
 }
 
@@ -210,7 +222,8 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return !managed_ && !schedules_ && !queue_ && fibers_.wake().none() && !fibers_.may_have_dead();
+  return !managed_ && !schedules_ && !queue_ && !notices_ && fibers_.wake().none() &&
+         !fibers_.may_have_dead();
 }
 
 durable::Wake DurableWork::wake() const {
@@ -218,6 +231,7 @@ durable::Wake DurableWork::wake() const {
   if (managed_) wake = either(wake, managed_->wake());
   if (schedules_) wake = either(wake, schedules_->wake());
   if (queue_) wake = either(wake, queue_->wake());
+  if (notices_) wake = either(wake, notices_->wake());
   return wake;
 }
 
@@ -237,6 +251,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   if (managed_) at = durable::earliest(at, soon(managed_->wake()));
   if (schedules_) at = durable::earliest(at, soon(schedules_->wake()));
   if (queue_) at = durable::earliest(at, soon(queue_->wake()));
+  if (notices_) at = durable::earliest(at, soon(notices_->wake()));
   return at;
 }
 
@@ -288,6 +303,26 @@ void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>
   }
 }
 
+std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
+  if (!notices_) return std::nullopt;
+  auto notice = notices_->begin_next();
+  report_notes();
+  if (notice) stop_point("notice.claim.written");
+  return notice;
+}
+
+void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
+  using Next = durable::NoticeEnd;
+  const Next next = notices_->ended(id, outcome);
+  stop_point("notice.end.written");
+  stops_.add("notice.end.committed");
+  if (next == Next::kRetry) report(DurableEvent::kNotifyRetry, id, outcome.error);
+  if (next == Next::kDead) report(DurableEvent::kNotifyDead, id, outcome.error);
+  if (next != Next::kDelivered) return;
+  report(outcome.error.empty() ? DurableEvent::kNotifyDelivered : DurableEvent::kNotifyRefused, id,
+         outcome.error);
+}
+
 // ---- reports ------------------------------------------------------------------------------------
 
 void DurableWork::report_notes() {
@@ -313,6 +348,10 @@ void DurableWork::report_notes() {
           break;
       }
     }
+  }
+  if (notices_) {
+    for (const std::string& id : notices_->take_dead())
+      report(DurableEvent::kNotifyDead, id, "the server crashed again and again in its middle");
   }
   if (queue_) {
     for (const std::string& id : queue_->take_dead())

@@ -8,6 +8,7 @@
 #include "base/stop_point.hpp"
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
+#include "durable/notices.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "durable/wake.hpp"
@@ -83,6 +84,7 @@ class DurableWork {
   durable::ManagedFibers& managed();
   durable::Schedules& schedules();
   durable::Queue& queue();
+  durable::Notices& notices();
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
@@ -92,6 +94,7 @@ class DurableWork {
   void warn_of_duplicates(std::string_view callback);
 
   // ---- for the parts' own steps ----
+  [[nodiscard]] Random& random() const { return random_; }
   // A line of the log, and a count.
   void report(DurableEvent event, std::string_view id, std::string_view detail = {});
   // Named when what is written now has been committed.
@@ -100,6 +103,10 @@ class DurableWork {
   // ---- what is due ----
   // The next thing that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
   std::optional<DueWork> next(bool may_recover);
+  // The next notification that leaves now, claimed as P2 says. It is no event of this agent.
+  std::optional<durable::NoticeDelivery> next_notice();
+  // Its callee has answered, or could not be reached.
+  void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   // What next() gave is over.
   void ended(const DueWork& work, const Result<std::string_view>& outcome);
 
@@ -157,6 +164,7 @@ class DurableWork {
   std::unique_ptr<durable::ManagedFibers> managed_;
   std::unique_ptr<durable::Schedules> schedules_;
   std::unique_ptr<durable::Queue> queue_;
+  std::unique_ptr<durable::Notices> notices_;
 
   unsigned turn_ = 0;  // whose turn it was
   std::size_t telling_ = 0;

@@ -1,6 +1,7 @@
 #include "extensions/registry.hpp"
 
 #include "extensions/basics.hpp"
+#include "extensions/call.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/fibers_2.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_AGENT, []() -> const void* { return &agent_extension(); }},
+    {HEARTH_EXT_CALL, []() -> const void* { return &call_extension(); }},
     {HEARTH_EXT_CLOCK, []() -> const void* { return &clock_extension(); }},
     {HEARTH_EXT_CONNECTIONS, []() -> const void* { return &connections_extension(); }},
     {HEARTH_EXT_FIBERS, []() -> const void* { return &fibers_extension(); }},

@@ -1,6 +1,7 @@
 #include "extensions/watched_tables.hpp"
 
 #include "extensions/basics.hpp"
+#include "extensions/call.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/fibers_2.hpp"
@@ -120,6 +121,13 @@ constexpr Table watch() {
 constexpr auto kWatchedAgent = watch<hearth_agent_v1, &agent_extension,
                                      Member<&hearth_agent_v1::evict, "hearth.agent/1 evict">,
                                      Member<&hearth_agent_v1::destroy, "hearth.agent/1 destroy">>();
+
+constexpr auto kWatchedCall =
+    watch<hearth_call_v1, &call_extension, Member<&hearth_call_v1::start, "hearth.call/1 start">,
+          Member<&hearth_call_v1::notify, "hearth.call/1 notify">,
+          Member<&hearth_call_v1::caller, "hearth.call/1 caller">,
+          Member<&hearth_call_v1::list, "hearth.call/1 list">,
+          Member<&hearth_call_v1::remove, "hearth.call/1 remove">>();
 
 constexpr auto kWatchedClock =
     watch<hearth_clock_v1, &clock_extension,
@@ -265,6 +273,7 @@ struct Known {
 };
 
 constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent},
+                                              {HEARTH_EXT_CALL, &kWatchedCall},
                                               {HEARTH_EXT_CLOCK, &kWatchedClock},
                                               {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
                                               {HEARTH_EXT_FIBERS, &kWatchedFibers},

@@ -1,6 +1,7 @@
 #include "mock/live_instance.hpp"
 
 #include "extensions/abi_status.hpp"
+#include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
 
 #include <hearth/ext/offload.h>
@@ -47,7 +48,8 @@ LiveInstance::LiveInstance(InstanceParts parts)
                     .work = work_,
                     .calls = *this,
                     .clients = parts.clients,
-                    .watchers = *this}),
+                    .watchers = *this,
+                    .ports = {.http = nullptr, .agents = parts.world.agents}}),
       parts_(std::move(parts)),
       database_(parts_.file, parts_.key, options_of(schema_in(parts_.definition))),
       work_(database_, parts_.key, parts_.world.clock, parts_.world.random, parts_.settings,
@@ -150,7 +152,10 @@ durable::Wake LiveInstance::end(bool on_purpose) {
     if (operation.operation == HEARTH_OP_OFFLOAD && !operation.over)
       static_cast<void>(call_job(operation.job, 1));
   }
-  calls_.clear();
+  for (const auto& [id, call] : std::exchange(calls_, {})) {
+    if (call.event.origin && call.event.then)
+      call.event.then(Error{Errc::kClosing, "the agent left; try again"});
+  }
   extensions().release();
   work_.close();
   if (on_purpose) database_.close();
@@ -253,6 +258,7 @@ void LiveInstance::deliver(Incoming event) {
   const EventKind kind = event.kind;
   const StateChain chain = event.state_chain;
   if (event.record) event.record->id = id;
+  if (event.begun) event.begun();
   calls_[id].event = std::move(event);
   const StateChain before = std::exchange(state_chain_, chain);
   const Result<void> accepted = enter(abi_event, name, body);
@@ -330,6 +336,7 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
   const Client* const client = parts_.clients.find_client(call.event.connection);
   if (call.event.connection != 0 && (client == nullptr || !client->seen->open))
     return gone("caller: the client has left");
+  if (call.event.part && !call.event.part(part)) return gone("caller: it has left");
   call.part_sent = true;
   if (const auto& record = call.event.record) {
     record->http_status = call.head.status;
@@ -337,6 +344,14 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
     record->parts.emplace_back(part);
   }
   return {};
+}
+
+extensions::CallOrigin LiveInstance::origin(extensions::CallId id) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return {};
+  const Incoming& event = found->second.event;
+  return {
+      .origin = event.origin, .due = {}, .is_method = extensions::rule_of(event.kind).runs_method};
 }
 
 Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
@@ -417,7 +432,7 @@ Result<extensions::OperationId> LiveInstance::submit(
 
 Result<void> LiveInstance::credit(extensions::OperationId id, std::uint64_t bytes) {
   const auto found = operations_.find(id);
-  if (found == operations_.end()) return gone("operation");
+  if (found == operations_.end() || !found->second.notice.empty()) return gone("operation");
   if (!found->second.remote) return Error{Errc::kUnsupported, "the operation has no parts"};
   found->second.remote->operation->credit(bytes);
   return {};
@@ -447,12 +462,20 @@ bool LiveInstance::deliver_remote() {
     const Operation operation = each;
     const Remote::Told told = std::move(operation.remote->told.front());
     operation.remote->told.pop_front();
-    if ((told.flags & HEARTH_RESULT_FINAL) != 0) operations_.erase(id);
+    const bool is_end = (told.flags & HEARTH_RESULT_FINAL) != 0;
+    if (is_end) operations_.erase(id);
+    if (!operation.notice.empty()) {
+      if (is_end)
+        work_.notice_ended(operation.notice, extensions::notice_outcome(told.body, told.flags));
+      end_turn();
+      return true;
+    }
     const bool ok = told.body.has_value();
     const std::string body = ok ? told.body.value() : told.body.error().message;
     deliver_result(operation.operation, operation.token,
                    ok ? hearth_status{HEARTH_OK}
-                      : extensions::to_status(told.body.error().code, HEARTH_E_GONE),
+                      : extensions::to_status(told.body.error().code,
+                                              extensions::missing_of(operation.operation)),
                    body, told.flags);
     return true;
   }
@@ -461,7 +484,7 @@ bool LiveInstance::deliver_remote() {
 
 Result<void> LiveInstance::cancel(extensions::OperationId id) {
   const auto found = operations_.find(id);
-  if (found == operations_.end()) return gone("operation");
+  if (found == operations_.end() || !found->second.notice.empty()) return gone("operation");
   const Operation operation = found->second;
   operations_.erase(found);
   if (operation.operation == HEARTH_OP_OFFLOAD && !operation.over)
@@ -529,7 +552,22 @@ void LiveInstance::deliver_post(std::uint64_t token) {
 // ---- what is due --------------------------------------------------------------------------------
 
 bool LiveInstance::step() {
-  return start_remote() || run_job() || deliver_remote() || deliver_result() || deliver_work();
+  return start_remote() || run_job() || deliver_remote() || deliver_result() || deliver_work() ||
+         send_notice();
+}
+
+bool LiveInstance::send_notice() {
+  if (!started_) return false;
+  std::optional<durable::NoticeDelivery> due = work_.next_notice();
+  end_turn();  // it counts as begun also if it ends with a kill
+  if (!due) return false;
+  Operation& added = operations_[++last_operation_];
+  added.due = SteadyTime::max();
+  added.notice = due->id;
+  added.remote = std::make_shared<Remote>();
+  added.remote->operation =
+      parts_.world.agents->call(extensions::call_of(parts_.key, std::move(*due)));
+  return true;
 }
 
 bool LiveInstance::deliver_work() {

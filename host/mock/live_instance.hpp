@@ -59,10 +59,15 @@ struct Incoming {
   std::string body{};
   std::uint32_t flags = 0;
   StateChain state_chain{};
-  std::string target{};           // of a request
-  extensions::Headers headers{};  // of a request
+  std::string target{};            // of a request
+  extensions::Headers headers{};   // of a request
+  extensions::OriginPtr origin{};  // null: none was given with it
   std::unique_ptr<extensions::DueWork> work{};
   std::shared_ptr<CallRecord> record{};  // null: the test does not ask for it
+  // Of a call by another agent. `part` gives false if nobody listens; as `then`, neither may enter
+  // the instance.
+  std::function<void()> begun{};
+  std::function<bool(std::string_view)> part{};
   // It is over, or was refused. Runs inside a call into the instance: what enters it must wait.
   std::function<void(const Result<std::string_view>&)> then{};
 };
@@ -150,6 +155,7 @@ class LiveInstance final : public extensions::AgentContext,
     bool over = false;
     hearth_status status = HEARTH_OK;
     std::shared_ptr<Remote> remote{};
+    std::string notice{};  // the id of a notification, which is the host's
   };
   struct Call {
     Incoming event;  // without its text
@@ -178,6 +184,7 @@ class LiveInstance final : public extensions::AgentContext,
                                          std::uint64_t token) override;
   Result<void> cancel(extensions::OperationId operation) override;
   Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
+  extensions::CallOrigin origin(extensions::CallId call) override;
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers
@@ -199,6 +206,7 @@ class LiveInstance final : public extensions::AgentContext,
   void finish(extensions::CallId call, const Result<std::string_view>& outcome);
   void tell_changes();
   bool deliver_work();
+  bool send_notice();
   bool run_job();
   bool start_remote();
   bool deliver_remote();

@@ -24,6 +24,16 @@ fs::path make_directory() {
   return path;
 }
 
+// "ChatRoom" and "chat-room" are the same class.
+std::string letters_of(std::string_view agent_class) {
+  std::string letters;
+  for (const char c : agent_class) {
+    if (c == '-' || c == '_') continue;
+    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return letters;
+}
+
 }  // namespace
 
 MockHost::MockHost()
@@ -35,6 +45,7 @@ MockHost::MockHost()
            "test"),
       table_(extensions::watched_table(*this)) {
   world_.table = &table_.host;
+  world_.agents = &router_;
   world_.settle = [this] { settle(); };
   world_.advance = [this](std::chrono::nanoseconds time) { advance_by(time); };
 }
@@ -45,12 +56,35 @@ MockHost::~MockHost() {
   fs::remove_all(directory_, ignored);
 }
 
-testing::detail::MockAgent& MockHost::add(const hearth_class& definition, std::string name,
-                                          std::string options) {
+testing::detail::MockAgent& MockHost::add(const hearth_class& definition, std::string agent_class,
+                                          std::string name, std::string options) {
+  const storage::AgentKey key{std::move(agent_class), std::move(name)};
+  const auto called = std::ranges::find(called_, key, &StoredAgent::key);
+  if (called != called_.end()) {
+    StoredAgent& agent = **called;
+    called_.erase(called);
+    return agent;
+  }
   agents_.push_back(std::make_unique<StoredAgent>(
-      world_, definition, directory_ / (std::to_string(agents_.size()) + ".db"), std::move(name),
+      world_, definition, directory_ / (std::to_string(agents_.size()) + ".db"), key,
       std::move(options)));
   return *agents_.back();
+}
+
+StoredAgent* MockHost::find_callee(const extensions::AgentCall& call) {
+  const std::string wanted = letters_of(call.agent_class);
+  StoredAgent* sibling = nullptr;
+  for (const auto& agent : agents_) {
+    if (letters_of(agent->key().agent_class) != wanted) continue;
+    if (agent->key().name == call.name) return agent.get();
+    sibling = agent.get();
+  }
+  if (sibling == nullptr || call.must_exist) return nullptr;
+  agents_.push_back(std::make_unique<StoredAgent>(
+      world_, sibling->definition(), directory_ / (std::to_string(agents_.size()) + ".db"),
+      storage::AgentKey{sibling->key().agent_class, call.name}, "{}"));
+  called_.push_back(agents_.back().get());
+  return agents_.back().get();
 }
 
 // ---- time ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "extensions/agent_context.hpp"
 #include "extensions/watched_tables.hpp"
 #include "mock/live_instance.hpp"
+#include "mock/mock_router.hpp"
 #include "mock/stored_agent.hpp"
 #include "mock/world.hpp"
 
@@ -43,8 +44,8 @@ class MockHost final : public testing::detail::MockHost,
   ~MockHost() override;
 
   // ---- testing::detail::MockHost ----
-  testing::detail::MockAgent& add(const hearth_class& definition, std::string name,
-                                  std::string options) override;
+  testing::detail::MockAgent& add(const hearth_class& definition, std::string agent_class,
+                                  std::string name, std::string options) override;
   [[nodiscard]] const hearth_host* table() const override { return &table_.host; }
   void settle() override;
   void advance(std::uint64_t nanoseconds) override;
@@ -73,6 +74,8 @@ class MockHost final : public testing::detail::MockHost,
   void left(const extensions::AbiCall& call) override;
   [[nodiscard]] const extensions::AbiHost& abi() const override { return abi_; }
 
+  // Whom the call is for. One of a class that the host knows is made.
+  [[nodiscard]] StoredAgent* find_callee(const extensions::AgentCall& call);
   [[nodiscard]] bool on_its_thread() const { return std::this_thread::get_id() == thread_; }
   // Of a function that is about an agent, called where it may be.
   [[nodiscard]] LiveInstance* instance_of(const extensions::AbiCall& call);
@@ -84,6 +87,8 @@ class MockHost final : public testing::detail::MockHost,
   const std::thread::id thread_ = std::this_thread::get_id();
   const std::filesystem::path directory_;
   World world_{*this};
+  MockRouter router_{world_,
+                     [this](const extensions::AgentCall& call) { return find_callee(call); }};
   extensions::AbiHost abi_;
   extensions::WatchedTable table_;
   hearth_status submit_status_ = HEARTH_OK;
@@ -94,6 +99,8 @@ class MockHost final : public testing::detail::MockHost,
   Mutex mutex_;
   std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<StoredAgent>> agents_;
+  std::vector<StoredAgent*>
+      called_;  // of them, those that a call has made and no test has asked for
 };
 
 }  // namespace hearth::mock

@@ -79,11 +79,11 @@ struct StoredAgent::Stored {
 };
 
 StoredAgent::StoredAgent(World& world, const hearth_class& definition, std::filesystem::path file,
-                         std::string name, std::string options)
+                         storage::AgentKey key, std::string options)
     : world_(world),
       definition_(&definition),
       file_(std::move(file)),
-      key_{"AgentUnderTest", std::move(name)},
+      key_(std::move(key)),
       target_("/agents/agent-under-test/" + key_.name) {
   settings_.options = std::move(options);
 }

@@ -29,7 +29,7 @@ namespace hearth::mock {
 class StoredAgent final : public testing::detail::MockAgent {
  public:
   StoredAgent(World& world, const hearth_class& definition, std::filesystem::path file,
-              std::string name, std::string options);
+              storage::AgentKey key, std::string options);
   ~StoredAgent() override;
 
   // ---- MockAgent ----
@@ -66,6 +66,10 @@ class StoredAgent final : public testing::detail::MockAgent {
   [[nodiscard]] std::size_t clients() const override { return clients_.all().size(); }
 
   // ---- for the host ----
+  [[nodiscard]] const storage::AgentKey& key() const { return key_; }
+  [[nodiscard]] const hearth_class& definition() const { return *definition_; }
+  // Another agent's call.
+  void receive_call(Incoming event) { send(std::move(event)); }
   // Commits what was written outside of events.
   void end_turn();
   // Does one thing that is due; false: nothing is.

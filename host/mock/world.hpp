@@ -97,7 +97,8 @@ struct World {
   MovedClock clock;
   SeededRandom random;
   Lines log;
-  const hearth_host* table = nullptr;      // what libraries are given
+  const hearth_host* table = nullptr;  // what libraries are given
+  extensions::AgentRouter* agents = nullptr;
   std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs
   // Does what is due in all agents; the second one moves the clocks before. Not from inside an
   // agent.

@@ -33,7 +33,8 @@ void AgentInbox::part_with_known(const Error& gone) {
     const Connection* client = find(event.connection);
     const bool unknown_client =
         client != nullptr && client->state == ConnectionState::kWaiting && !client->closing;
-    return event.kind != EventKind::kRequest && !unknown_client;
+    const bool is_agents = event.kind == EventKind::kCall && event.connection == 0;
+    return event.kind != EventKind::kRequest && !is_agents && !unknown_client;
   };
   for (const OwnedEvent& event : queue_.take_if(is_known)) {
     const Connection* client = find(event.connection);
@@ -70,6 +71,15 @@ void AgentInbox::part_with_unconnected(Connection& client) {
   client.end(kCloseServiceRestart, "the agent restarted while you connected");
 }
 
+// ---- events -------------------------------------------------------------------------------------
+
+void AgentInbox::push(Event event) {
+  const SteadyTime due =
+      event.interruptions.has_due() ? event.interruptions.due : SteadyTime::max();
+  queue_.push(std::move(event));
+  if (due < watched_) watch_timed();
+}
+
 // ---- what was cut off ---------------------------------------------------------------------------
 
 void AgentInbox::put_back(std::vector<OwnedEvent> events, EvictReason reason,
@@ -82,28 +92,30 @@ void AgentInbox::put_back(std::vector<OwnedEvent> events, EvictReason reason,
     client->connect_in_progress = false;  // its other events are behind this one in the queue
     return false;
   });
+  const std::size_t come_again = events.size();
   queue_.put_back(std::move(events), no_room);
   parts_.logger.write(LogLevel::kDebug, "agent.interrupted",
                       {{"class", key_.agent_class},
                        {"agent", key_.name},
                        {"reason", to_string(reason)},
-                       {"come_again", queue_.interrupted()}});
-  watch_interrupted();
+                       {"come_again", come_again}});
+  watch_timed();
 }
 
-void AgentInbox::watch_interrupted() {
-  interrupted_timer_.cancel();
-  if (queue_.interrupted() == 0) return;
-  interrupted_timer_ = LoopTimer(parts_.loop, queue_.next_due(), [this] { expire_interrupted(); });
+void AgentInbox::watch_timed() {
+  timed_timer_.cancel();
+  watched_ = queue_.next_due();
+  if (watched_ == SteadyTime::max()) return;
+  timed_timer_ = LoopTimer(parts_.loop, watched_, [this] { expire_timed(); });
 }
 
-void AgentInbox::expire_interrupted() {
+void AgentInbox::expire_timed() {
   const SteadyTime now = parts_.loop.clock().steady_now();
   const auto is_over = [now](const OwnedEvent& event) {
-    return event.interruptions.count > 0 && event.interruptions.due <= now;
+    return event.interruptions.has_due() && event.interruptions.due <= now;
   };
   for (const OwnedEvent& event : queue_.take_if(is_over)) give_up(event);
-  watch_interrupted();
+  watch_timed();
   expired_();
 }
 

@@ -24,8 +24,9 @@ namespace hearth::runtime {
 // Promises
 //  P1 Told        An event that is refused or given up is told once: a call or request through its
 //                 sink, a frame without a sink by closing its client.
-//  P2 Repeated    What put_back() takes waits in front of all else, until its time is over: then it
-//                 is given up, and `expired` is called, from a timer.
+//  P2 Timed       An event that has a time waits until that is over: then it is given up, and
+//                 `expired` is called, from a timer. What put_back() takes waits in front of all
+//                 else.
 //  P3 Nobody lost A client that has left is forgotten with its CLOSE, whether that was delivered or
 //                 refused.
 //
@@ -62,6 +63,7 @@ class AgentInbox {
   [[nodiscard]] EventQueue& queue() { return queue_; }
   [[nodiscard]] const EventQueue& queue() const { return queue_; }
   [[nodiscard]] bool empty() const { return queue_.empty(); }
+  void push(Event event);
   // What the instance was cut off from, for `reason`. An event that finds no room is answered
   // `no_room`.
   void put_back(std::vector<OwnedEvent> events, EvictReason reason, const Error& no_room);
@@ -77,15 +79,16 @@ class AgentInbox {
   [[nodiscard]] Connection* find(ConnectionId id) const { return parts_.connections.find(id); }
   void refuse(const std::vector<OwnedEvent>& events, const Error& error, std::uint16_t close_code);
   void part_with_unconnected(Connection& client);
-  void watch_interrupted();
-  void expire_interrupted();
+  void watch_timed();
+  void expire_timed();
 
   const storage::AgentKey& key_;
   const Parts parts_;
   const std::function<void()> expired_;
   EventQueue queue_;
   std::vector<ConnectionId> clients_;
-  LoopTimer interrupted_timer_;  // for the first of queue_ whose time is over
+  SteadyTime watched_ = SteadyTime::max();  // when the time of the first of queue_ is over
+  LoopTimer timed_timer_;                   // ... then
 };
 
 }  // namespace hearth::runtime

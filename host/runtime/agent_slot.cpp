@@ -53,7 +53,9 @@ void AgentSlot::accept(Event incoming) {
     live()->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
     return;
   }
-  inbox_.queue().push(std::move(incoming));
+  if (is_serial() && rule_of(incoming.kind).runs_method && !incoming.interruptions.has_due())
+    incoming.interruptions.due = last_activity_ + parts_.services.limits().call_timeout;
+  inbox_.push(std::move(incoming));
   hurry_end();
   const Live* live = life_.as<Live>();
   if (live != nullptr && live->intent && !live->intent->when_idle)
@@ -78,6 +80,7 @@ bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
   if (live.lent() || live.checkpoint_due()) return false;
   if (live.client_events() >= resident.served->settings.max_events || live.is_crowded())
     return false;
+  if (rule_of(kind).runs_method && live.runs_method() && is_serial()) return false;
   if (connection == 0 || kind == EventKind::kConnect) return true;
   const Connection* client = parts_.services.connections().find(connection);
   return client == nullptr || !client->connect_in_progress;
@@ -86,11 +89,24 @@ bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
 bool AgentSlot::deliver_next() {
   const Live* live = life_.as<Live>();
   if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
-  std::optional<OwnedEvent> event = inbox_.queue().take_first(
-      [this](const OwnedEvent& each) { return deliverable(each.kind, each.connection); });
+  // What a client sent behind a call that must wait waits as well.
+  std::vector<ConnectionId> held;
+  std::optional<OwnedEvent> event = inbox_.queue().take_first([&](const OwnedEvent& each) {
+    if (std::ranges::find(held, each.connection) != held.end()) return false;
+    if (deliverable(each.kind, each.connection)) return true;
+    if (each.connection != 0 && is_serial()) held.push_back(each.connection);
+    return false;
+  });
   if (!event) return false;
   deliver(std::move(*event));
   return true;
+}
+
+bool AgentSlot::is_serial() const {
+  if (const Resident* const resident = life_.resident())
+    return resident->served->settings.serial_calls;
+  const auto served = parts_.classes.find(segment_);
+  return served != nullptr && served->settings.serial_calls;
 }
 
 void AgentSlot::go_on_later() {
@@ -107,7 +123,8 @@ void AgentSlot::go_on() {
 void AgentSlot::deliver(OwnedEvent event) {
   LiveAgent& live = *this->live();
   const bool again = event.interruptions.count > 0;
-  if (again && parts_.services.loop().clock().steady_now() >= event.interruptions.due) {
+  const bool has_due = event.interruptions.has_due();
+  if (has_due && parts_.services.loop().clock().steady_now() >= event.interruptions.due) {
     inbox_.give_up(event);
     return;
   }

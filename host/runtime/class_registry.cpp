@@ -1,5 +1,6 @@
 #include "runtime/class_registry.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth::runtime {
@@ -91,6 +92,21 @@ bool ClassRegistry::is_expected(std::string_view segment) const {
   const auto alias = aliases_.find(segment);
   return expected_.contains(segment) ||
          (alias != aliases_.end() && expected_.contains(alias->second));
+}
+
+bool ClassRegistry::is_expected_name(std::string_view name) const {
+  const auto plain = [](std::string_view text) {
+    std::string letters;
+    for (const char c : text) {
+      if (c == '-' || c == '_') continue;
+      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return letters;
+  };
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(expected_, [wanted = plain(name), &plain](const std::string& segment) {
+    return plain(segment) == wanted;
+  });
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {

@@ -95,6 +95,10 @@ class ClassRegistry {
   // expected ones.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
 
+  // Without the aliases, for a segment or a class's own name ("ChatRoom"): case, `-` and `_` count
+  // for nothing.
+  [[nodiscard]] bool is_expected_name(std::string_view name) const;
+
   // Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find(std::string_view segment) const;
 

@@ -3,6 +3,7 @@
 
 #include "base/client_memory.hpp"
 #include "extensions/client.hpp"
+#include "extensions/origin.hpp"
 #include "runtime/connection_port.hpp"
 #include "runtime/types.hpp"
 
@@ -35,6 +36,7 @@ struct Connection : extensions::Client {
 
   AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection
   std::unique_ptr<ConnectionPort> port;  // never null
+  extensions::OriginPtr origin;          // of its events, with its trace; null: it has none
   std::optional<HeldBytes> held;  // of its id, target and headers, from Connections::add() on
   // CONNECT was delivered and is not completed: other events wait.
   bool connect_in_progress = false;

@@ -4,8 +4,10 @@
 
 #include "base/client_memory.hpp"
 #include "base/clock.hpp"
+#include "extensions/origin.hpp"
 #include "runtime/types.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +34,13 @@ struct Interruptions {
   static constexpr unsigned kMost = 32;
 
   unsigned count = 0;
-  SteadyTime due;  // when its time is over, counted from its first delivery. Only if count > 0
+  // When its time is over: counted from its first delivery, or as its caller said. The beginning of
+  // time: it has none yet. Never that if count > 0.
+  SteadyTime due{};
+  // Until its end or the next part of its answer, as its caller said; 0: limits.call_timeout.
+  std::chrono::milliseconds timeout{0};
+
+  [[nodiscard]] bool has_due() const { return due != SteadyTime{}; }
 };
 
 // What the agent's code sees of an event. The kinds are described in hearth/abi.h.
@@ -51,7 +59,8 @@ struct EventContent {
 struct EventFreight {
   std::shared_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
   std::unique_ptr<RequestHead> request;  // kRequest only
-  Interruptions interruptions;           // kConnect, kCall: it was begun before
+  Interruptions interruptions;           // kConnect, kCall: it was begun before, or has a time
+  extensions::OriginPtr origin;          // null: none was given with it
   std::uint64_t state_write = 0;         // kStateChanged: which write of the state it tells of
   // kStateChanged: how many changes this handler and those that its changes called have made.
   // Shared by all events of one such chain; null in its first one.
@@ -84,6 +93,9 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
   static_cast<EventFreight&>(event) = std::move(static_cast<EventFreight&>(owned));
   return event;
 }
+
+// Of an event from outside that has a valid header `traceparent`; else null.
+[[nodiscard]] extensions::OriginPtr traced_origin(const Headers& headers);
 
 // Bytes of its texts: what an event that waits counts for.
 [[nodiscard]] inline std::size_t text_bytes(const OwnedEvent& event) {

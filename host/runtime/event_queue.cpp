@@ -49,9 +49,9 @@ bool EventQueue::has_close_of(ConnectionId client) const {
 
 SteadyTime EventQueue::next_due() const {
   SteadyTime first = SteadyTime::max();
-  if (interrupted_ == 0) return first;
+  if (timed_ == 0) return first;
   for (const OwnedEvent& event : events_) {
-    if (event.interruptions.count > 0) first = std::min(first, event.interruptions.due);
+    if (event.interruptions.has_due()) first = std::min(first, event.interruptions.due);
   }
   return first;
 }
@@ -86,7 +86,7 @@ void EventQueue::refuse_for_memory(const Event& event) {
 void EventQueue::add(std::list<OwnedEvent>::iterator before, OwnedEvent event, bool is_full) {
   const std::size_t bytes = text_bytes(event);
   held_.set(held_.bytes() + bytes);
-  if (event.interruptions.count > 0) ++interrupted_;
+  if (event.interruptions.has_due()) ++timed_;
   Connection* client = clients_.find(event.connection);
   events_.insert(before, std::move(event));
   if (client == nullptr) return;
@@ -105,7 +105,7 @@ OwnedEvent EventQueue::take(std::list<OwnedEvent>::iterator at) {
   events_.erase(at);
   const std::size_t bytes = text_bytes(event);
   held_.set(held_.bytes() - bytes);
-  if (event.interruptions.count > 0) --interrupted_;
+  if (event.interruptions.has_due()) --timed_;
   Connection* client = clients_.find(event.connection);
   if (client == nullptr) return event;
   --client->waiting_events;

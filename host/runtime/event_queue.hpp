@@ -64,9 +64,7 @@ class EventQueue {
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   // Whether the end of this client waits to be told.
   [[nodiscard]] bool has_close_of(ConnectionId client) const;
-  // Events that were begun before, and when the time of the first of them is over
-  // (SteadyTime::max(): none).
-  [[nodiscard]] std::size_t interrupted() const { return interrupted_; }
+  // When the time of the first event that has one is over; SteadyTime::max(): none has.
   [[nodiscard]] SteadyTime next_due() const;
 
   // What is stored was stored by an instance that is gone: the next one undoes none of it.
@@ -83,8 +81,8 @@ class EventQueue {
   const RuntimeLimits& limits_;
   ClientMemory& memory_;
   std::list<OwnedEvent> events_;
-  HeldBytes held_;  // in events_
-  std::size_t interrupted_ = 0;
+  HeldBytes held_;         // in events_
+  std::size_t timed_ = 0;  // events that have a time
 };
 
 }  // namespace hearth::runtime

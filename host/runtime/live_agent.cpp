@@ -127,9 +127,16 @@ void LiveAgent::deliver(Event incoming) {
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
+  call.origin = incoming.origin;
   call.began = owner_.last_activity();
+  const std::chrono::milliseconds time = time_for(incoming.interruptions);
+  call.timeout = incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout
+                                                            : services_.limits().call_timeout;
+  call.due = call.began + time;
+  if (rule_of(call.kind).runs_method) ++methods_in_progress_;
+  if (call.sink) call.sink->begun();
   incoming.call = id;
-  incoming.deadline_ms = static_cast<std::uint64_t>(time_for(incoming.interruptions).count());
+  incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
   if (incoming.kind == EventKind::kStateChanged) {
     state_chain_ =
         incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
@@ -169,7 +176,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 Result<void> LiveAgent::enter(const AgentEvent& event) {
   Result<void> accepted;
   {
-    Entry entry(*this);
+    Entry entry(*this, event.call);
     accepted = instance_->on_event(event);
   }
   state_chain_.reset();
@@ -447,10 +454,10 @@ void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds ti
   services_.loop().cancel_timer(call.deadline);
   call.deadline = 0;
   if (timeout.count() <= 0) return;
-  call.deadline =
-      services_.loop().call_at(services_.loop().clock().steady_now() + timeout, [self = self_, id] {
-        if (*self != nullptr) (*self)->time_out(id);
-      });
+  call.due = services_.loop().clock().steady_now() + timeout;
+  call.deadline = services_.loop().call_at(call.due, [self = self_, id] {
+    if (*self != nullptr) (*self)->time_out(id);
+  });
 }
 
 void LiveAgent::time_out(CallId id) {
@@ -500,6 +507,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
     end_work(*call.work, outcome);
   }
   const SteadyTime began = call.began;
+  if (rule_of(kind).runs_method) --methods_in_progress_;
   calls_.erase(id);
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();

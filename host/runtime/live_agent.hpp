@@ -149,6 +149,8 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] std::size_t client_events() const { return calls_.size() - work_calls_; }
   // Nothing in progress, nothing held back.
   [[nodiscard]] bool idle() const;
+  // Calls and requests in progress: a serial class has one at a time.
+  [[nodiscard]] bool runs_method() const { return methods_in_progress_ > 0; }
   [[nodiscard]] bool entered() const { return entered_; }
   // The instance is being destroyed: nothing of it counts any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
@@ -191,6 +193,7 @@ class LiveAgent final : public extensions::AgentContext,
     EventKind kind{};
     std::string method;  // of a call or a request; its beginning, for the log
     ConnectionId connection = 0;
+    extensions::OriginPtr origin;
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
@@ -199,7 +202,9 @@ class LiveAgent final : public extensions::AgentContext,
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
     TimerId deadline = 0;
-    SteadyTime began;  // if its kind is_timed
+    std::chrono::milliseconds timeout{0};  // until its end, or the next part; 0: none
+    SteadyTime due{};                      // when that is over
+    SteadyTime began;                      // if its kind is_timed
   };
   // Brings what a remote operation tells to the agent.
   class RemoteAnswer final : public extensions::RemoteListener {
@@ -215,22 +220,29 @@ class LiveAgent final : public extensions::AgentContext,
   struct Operation {
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
+    CallId call = 0;                               // in which it was submitted
+    std::string notice;                            // the id of a notification, which is the host's
     TimerId timer = 0;                             // sleep
     std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
     std::unique_ptr<RemoteAnswer> answer;          // of a remote one
     std::unique_ptr<extensions::RemoteOperation> remote;
   };
-  // Marks the instance as being on the stack. Re-entry is the one thing that the plugin contract
-  // excludes by construction: no function that a plugin can call comes back to deliver an event.
+  // Marks the instance as being on the stack, for `call` (0: for none). Re-entry is the one thing
+  // that the plugin contract excludes by construction: no function that a plugin can call comes back
+  // to deliver an event.
   class Entry {
    public:
-    explicit Entry(LiveAgent& agent) : agent_(agent) {
+    explicit Entry(LiveAgent& agent, CallId call = 0) : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
       HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
+      agent_.current_call_ = call;
       ++agent_.turns_;
     }
-    ~Entry() { agent_.entered_ = false; }
+    ~Entry() {
+      agent_.entered_ = false;
+      agent_.current_call_ = 0;
+    }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
@@ -248,6 +260,7 @@ class LiveAgent final : public extensions::AgentContext,
                              std::uint64_t token) override;
   Result<void> cancel(OperationId operation) override;
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
+  extensions::CallOrigin origin(CallId call) override;
   Result<extensions::RequestView> request(CallId call) override;
 
   // StateWatchers
@@ -278,7 +291,11 @@ class LiveAgent final : public extensions::AgentContext,
   void deliver_start();
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
+  bool begin_work(bool may_recover);
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
+  bool send_notice();
+  void end_notice(const std::string& notice, const Result<std::string>& outcome,
+                  std::uint32_t flags);
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
   // Of the fibers that an earlier instance left.
@@ -337,6 +354,9 @@ class LiveAgent final : public extensions::AgentContext,
 
   SlotMap<Call> calls_;
   std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
+  std::size_t methods_in_progress_ = 0;
+  bool notice_comes_first_ = false;
+  CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
   InterruptibleEvents interruptible_;
   SlotMap<Operation> operations_;
   std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack

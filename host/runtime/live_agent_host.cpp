@@ -44,7 +44,7 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
   call->part_sent = true;
   forbid_another_try(*call);
-  if (call->deadline != 0) arm_deadline(id, *call, services_.limits().call_timeout);
+  if (call->deadline != 0) arm_deadline(id, *call, call->timeout);
   if (outbox_.open()) {
     call->sink->part(call->head, part);
   } else {
@@ -75,10 +75,17 @@ Result<void> LiveAgent::destroy() {
 }
 
 void LiveAgent::log(LogLevel level, std::string_view text) {
-  services_.logger().write_limited(
-      level, "agent.log", {class_->name()},
-      {{"class", class_->name()}, {"agent", owner_.key().name}, {"text", text.substr(0, 8192)}},
-      Logger::kWorkLimit);
+  std::vector<LogField> fields = {
+      {"class", class_->name()}, {"agent", owner_.key().name}, {"text", text.substr(0, 8192)}};
+  const Call* const call = calls_.find(current_call_);
+  if (call != nullptr) {
+    fields.push_back({"call", current_call_});
+    if (!call->method.empty()) fields.push_back({"method", call->method});
+    if (call->origin && !call->origin->trace.empty())
+      fields.push_back({"trace", call->origin->trace});
+  }
+  services_.logger().write_limited(level, "agent.log", {class_->name()}, fields,
+                                   Logger::kWorkLimit);
 }
 
 // An error with another code is the author's answer to the client, and no news.
@@ -122,6 +129,18 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
 void LiveAgent::undone(std::uint64_t last_write) {
   outbox_.withdraw_states(last_write);
   owner_.states_undone(last_write);
+}
+
+// ---- calls between agents -----------------------------------------------------------------------
+
+extensions::CallOrigin LiveAgent::origin(CallId id) {
+  const Call* const call = calls_.find(id);
+  if (call == nullptr) return {};
+  extensions::CallOrigin known;
+  known.origin = call->origin;
+  known.is_method = rule_of(call->kind).runs_method;
+  if (call->timeout.count() > 0) known.due = call->due;
+  return known;
 }
 
 // ---- HTTP ---------------------------------------------------------------------------------------

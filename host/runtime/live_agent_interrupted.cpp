@@ -19,7 +19,7 @@ bool comes_back_after(EvictReason reason) {
 }  // namespace
 
 std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions) const {
-  if (interruptions.count == 0) return services_.limits().call_timeout;
+  if (!interruptions.has_due()) return services_.limits().call_timeout;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       interruptions.due - services_.loop().clock().steady_now());
   return std::max(left, std::chrono::milliseconds(1));  // 0 would be: no limit
@@ -37,8 +37,10 @@ void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {
     kept.name = event.name;
     kept.body = event.body;
   }
+  kept.origin = call.origin;
   kept.interruptions = call.interruptions;
-  if (kept.interruptions.count++ == 0) {
+  ++kept.interruptions.count;
+  if (!kept.interruptions.has_due()) {
     kept.interruptions.due =
         services_.loop().clock().steady_now() +
         std::chrono::milliseconds(static_cast<std::int64_t>(event.deadline_ms));

@@ -32,6 +32,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   const auto [id, entry] = operations_.emplace();
   entry.operation = operation;
   entry.token = token;
+  entry.call = current_call_;
   Result<void> started;
   switch (read->kind) {
     case extensions::OperationKind::kSleep: start_sleep(id, read->number); break;
@@ -54,6 +55,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
   const auto [id, entry] = operations_.emplace();
   entry.operation = operation;
   entry.token = token;
+  entry.call = current_call_;
   entry.answer = std::make_unique<RemoteAnswer>(*this, id);
   entry.remote = std::move(remote);
   outbox_.push(RemoteEffect{id});
@@ -67,7 +69,8 @@ void LiveAgent::let_out(const RemoteEffect& effect) {
 
 Result<void> LiveAgent::credit(OperationId id, std::uint64_t bytes) {
   Operation* const found = operations_.find(id);
-  if (found == nullptr) return Error{Errc::kNotFound, "no such operation"};
+  if (found == nullptr || !found->notice.empty())
+    return Error{Errc::kNotFound, "no such operation"};
   if (!found->remote) return Error{Errc::kUnsupported, "the operation has no parts"};
   found->remote->credit(bytes);
   return {};
@@ -87,6 +90,12 @@ void LiveAgent::tell_remote(OperationId id, const Result<std::string>& outcome, 
     return;
   Operation* const found = operations_.find(id);
   if (found == nullptr || shutting() || broken_ || !instance_) return;
+  if (!found->notice.empty()) {
+    if (!is_final) return;
+    const std::string notice = std::move(found->notice);
+    operations_.erase(id);
+    return end_notice(notice, outcome, flags);
+  }
   OperationResult result{.outcome = std::string_view(),
                          .operation = found->operation,
                          .token = found->token,
@@ -97,9 +106,10 @@ void LiveAgent::tell_remote(OperationId id, const Result<std::string>& outcome, 
   } else {
     result.outcome = std::string_view(*outcome);
   }
+  const CallId call = found->call;
   if (is_final) operations_.erase(id);
   {
-    Entry entry(*this);
+    Entry entry(*this, call);
     instance_->on_result(result);
   }
   leave();
@@ -215,9 +225,10 @@ void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& ou
   const Operation* found = operations_.find(id);
   if (found == nullptr || shutting() || broken_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};
+  const CallId call = found->call;
   operations_.erase(id);
   {
-    Entry entry(*this);
+    Entry entry(*this, call);
     instance_->on_result(result);
   }
   leave();
@@ -225,7 +236,8 @@ void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& ou
 
 Result<void> LiveAgent::cancel(OperationId id) {
   Operation* found = operations_.find(id);
-  if (found == nullptr) return Error{Errc::kNotFound, "no such operation"};
+  if (found == nullptr || !found->notice.empty())
+    return Error{Errc::kNotFound, "no such operation"};
   services_.loop().cancel_timer(found->timer);
   if (found->abandoned) *found->abandoned = true;
   operations_.erase(id);

@@ -1,11 +1,48 @@
 // What is due in a live agent: how it is delivered, and what becomes of it.
 #include "base/stop_point.hpp"
+#include "extensions/call.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
 namespace hearth::runtime {
 
+// Work of its own and notifications take turns.
 bool LiveAgent::dispatch(bool may_recover) {
+  notice_comes_first_ = !notice_comes_first_;
+  if (notice_comes_first_) return send_notice() || begin_work(may_recover);
+  return begin_work(may_recover) || send_notice();
+}
+
+bool LiveAgent::send_notice() {
+  std::optional<durable::NoticeDelivery> due;
+  try {
+    if (ports().agents != nullptr) due = work_.next_notice();
+    if (due) commit_now();  // it counts as begun also if it takes the process with it
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+  if (broken_ || !due) return false;
+  stop_point("notice.claim.committed");
+  const auto [id, entry] = operations_.emplace();
+  entry.notice = due->id;
+  entry.answer = std::make_unique<RemoteAnswer>(*this, id);
+  entry.remote = ports().agents->call(extensions::call_of(owner_.key(), std::move(*due)));
+  outbox_.push(RemoteEffect{id});
+  return true;
+}
+
+void LiveAgent::end_notice(const std::string& notice, const Result<std::string>& outcome,
+                           std::uint32_t flags) {
+  try {
+    work_.notice_ended(notice, extensions::notice_outcome(outcome, flags));
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+  leave();
+  owner_.look();
+}
+
+bool LiveAgent::begin_work(bool may_recover) {
   std::optional<extensions::DueWork> due;
   try {
     due = work_.next(may_recover);
@@ -35,6 +72,8 @@ bool LiveAgent::dispatch(bool may_recover) {
   event.name = name;
   event.body = body;
   event.deadline_ms = static_cast<std::uint64_t>(due->timeout.count());
+  call.timeout = due->timeout;
+  call.due = services_.loop().clock().steady_now() + due->timeout;
   call.work = std::make_unique<extensions::DueWork>(std::move(*due));
   accept_call(id, event);
   return true;

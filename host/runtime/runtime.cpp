@@ -29,6 +29,15 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       loops_(loops.begin(), loops.end()),
       crashed_(options_.crashed_class, options_.crashed_agent),
       client_memory_(options_.limits.client_memory),
+      call_paths_{.classes = classes_,
+                  .waits = {},
+                  .post =
+                      [this](const storage::AgentKey& key, std::function<void(Shard&)> task) {
+                        const unsigned index = shard_index(key);
+                        loops_[index]->post([shard = shards_[index].get(), task = std::move(task)] {
+                          task(*shard);
+                        });
+                      }},
       pool_(options_.blocking_threads, options_.max_waiting_jobs),
       closers_(options_.closing_threads, kNoBound),
       checkpointers_(options_.checkpointing_threads, kNoBound),
@@ -72,7 +81,10 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       sync_,
       directory_wal_,
       directory_checkpointer_,
-      options_.http_port};
+      options_.http_port,
+      [this](unsigned index) { return call_routers_[index].get(); }};
+  for (ShardLoop* const loop : loops_)
+    call_routers_.push_back(std::make_unique<AgentCallRouter>(*loop, call_paths_));
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
     shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));

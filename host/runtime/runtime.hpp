@@ -3,6 +3,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/random.hpp"
+#include "runtime/agent_call_router.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/crashed_agent.hpp"
@@ -118,6 +119,8 @@ class Runtime final : public extensions::AgentDirectory {
   CrashedAgent crashed_;
   ClientMemory client_memory_;
   ClassRegistry classes_;
+  AgentCallPaths call_paths_;
+  std::vector<std::unique_ptr<AgentCallRouter>> call_routers_;  // one a shard
   BlockingPool pool_;
   BlockingPool closers_;
   BlockingPool checkpointers_;

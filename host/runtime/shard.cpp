@@ -69,6 +69,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                  environment.crashed, environment_.state_frame, alive_,
                  extensions::OutwardPorts{
                      .http = environment.http_port ? environment.http_port(index) : nullptr,
+                     .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
                      .sub_agents = &sub_agents_}}) {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
@@ -111,6 +112,7 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
   Event incoming;
   incoming.kind = EventKind::kMessage;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.body = payload;
   incoming.flags = static_cast<std::uint32_t>(kind);
   client->slot->accept(std::move(incoming));
@@ -123,6 +125,7 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
   Event incoming;
   incoming.kind = EventKind::kCall;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.name = method;
   incoming.body = arguments;
   incoming.sink = std::move(sink);
@@ -162,6 +165,33 @@ void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view seg
   slot_for(key, segment).accept(std::move(incoming));
 }
 
+void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
+  try {
+    if (call.must_exist && !exists(call.key))
+      return sink->finish({}, Error{Errc::kNotFound, "there is no such agent"});
+  } catch (const StorageError& failure) {  // agent boundary
+    environment_.logger.write_limited(LogLevel::kError, "directory.read_failed", {},
+                                      {{"error", std::string_view(failure.what())}});
+    return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
+  }
+  Event incoming;
+  incoming.kind = EventKind::kCall;
+  incoming.name = call.method;
+  incoming.body = call.arguments;
+  incoming.sink = std::move(sink);
+  incoming.origin = call.origin;
+  const auto timeout = call.timeout.count() > 0 ? call.timeout : environment_.limits.call_timeout;
+  incoming.interruptions.timeout = timeout;
+  incoming.interruptions.due = loop_.clock().steady_now() + timeout;
+  slot_for(call.key, call.segment).accept(std::move(incoming));
+}
+
+bool Shard::exists(const storage::AgentKey& key) {
+  if (condemned_.contains(key)) return false;
+  const AgentSlot* const slot = find_slot(key);
+  return (slot != nullptr && slot->in_memory()) || directory_.contains(key);
+}
+
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
@@ -171,6 +201,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
   incoming.body = body;
+  incoming.origin = traced_origin(head->headers);
   incoming.request = std::move(head);
   incoming.sink = std::move(sink);
   slot_for(key, segment).accept(std::move(incoming));

@@ -66,6 +66,8 @@ struct ShardEnvironment {
   storage::DirectoryCheckpointer& directory_checkpointer;
   // How the agents of a shard reach other servers; empty: they cannot.
   std::function<extensions::HttpPort*(unsigned shard)> http_port;
+  // How they reach each other; null: they cannot.
+  std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
 };
 
 // Threads    The loop's own, but for the constructor.
@@ -103,6 +105,20 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void ask_for_sub_agent(const storage::AgentKey& key, std::string_view segment,
                          const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
                          std::unique_ptr<CallSink> sink);
+
+  // Another agent calls a method of this one, for `origin` (extensions::AgentRouter). `timeout`:
+  // see Interruptions. `must_exist`: kNotFound if the agent has neither stored anything nor is in
+  // memory.
+  struct AgentCallIn {
+    storage::AgentKey key;
+    std::string segment;
+    std::string method;
+    std::string arguments;
+    extensions::OriginPtr origin;
+    std::chrono::milliseconds timeout{0};
+    bool must_exist = false;
+  };
+  void call(const AgentCallIn& call, std::unique_ptr<CallSink> sink);
 
   // An HTTP request to an agent.
   void request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
@@ -179,6 +195,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void end_below(const storage::AgentKey& key) override;
   void end_condemned(const storage::AgentKey& key);
 
+  [[nodiscard]] bool exists(const storage::AgentKey& key);
   [[nodiscard]] AgentSlot* find_slot(const storage::AgentKey& key) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
   // The slots in memory, least recently used first.

@@ -104,21 +104,37 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"aliases", "[assistant]"},      {"send_identity", "false"},
-      {"list_methods", "true"},        {"idle_timeout", "20ms"},
-      {"evict_grace", "3s"},           {"durability", "power"},
-      {"limits.max_value", "4KiB"},    {"limits.max_sql", "5KiB"},
-      {"limits.max_variables", "6"},   {"limits.sql_time", "7s"},
-      {"limits.max_events", "8"},      {"fibers.recovery_timeout", "3s"},
-      {"fibers.max_attempts", "4"},    {"fibers.max_recoveries", "0"},
-      {"fibers.max_crashes", "0"},     {"fibers.retry_base", "20ms"},
-      {"fibers.max_running", "6"},     {"fibers.keep_completed", "7s"},
-      {"fibers.keep_failed", "8h"},    {"fibers.max_records", "9"},
-      {"schedules.timeout", "10s"},    {"schedules.max_schedules", "11"},
-      {"schedules.max_running", "12"}, {"queue.timeout", "13s"},
-      {"queue.max_items", "14"},       {"kv.max_keys", "15"},
-      {"kv.max_value", "16KiB"},       {"kv.max_total", "17KiB"},
-      {"keep_alive_interval", "15s"},  {"options.a", "1"},
+      {"aliases", "[assistant]"},
+      {"send_identity", "false"},
+      {"list_methods", "true"},
+      {"idle_timeout", "20ms"},
+      {"evict_grace", "3s"},
+      {"durability", "power"},
+      {"calls", "serial"},
+      {"limits.max_value", "4KiB"},
+      {"limits.max_sql", "5KiB"},
+      {"limits.max_variables", "6"},
+      {"limits.sql_time", "7s"},
+      {"limits.max_events", "8"},
+      {"fibers.recovery_timeout", "3s"},
+      {"fibers.max_attempts", "4"},
+      {"fibers.max_recoveries", "0"},
+      {"fibers.max_crashes", "0"},
+      {"fibers.retry_base", "20ms"},
+      {"fibers.max_running", "6"},
+      {"fibers.keep_completed", "7s"},
+      {"fibers.keep_failed", "8h"},
+      {"fibers.max_records", "9"},
+      {"schedules.timeout", "10s"},
+      {"schedules.max_schedules", "11"},
+      {"schedules.max_running", "12"},
+      {"queue.timeout", "13s"},
+      {"queue.max_items", "14"},
+      {"kv.max_keys", "15"},
+      {"kv.max_value", "16KiB"},
+      {"kv.max_total", "17KiB"},
+      {"keep_alive_interval", "15s"},
+      {"options.a", "1"},
   };
   for (const auto& [key, value] : keys) {
     const std::size_t dot = key.find('.');
@@ -228,6 +244,12 @@ TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
   EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
   EXPECT_EQ(class_mistake("class: c\ndurability: disk\n"),
             "classes/c.yaml:2:13: durability: expected process or power, found \"disk\"");
+}
+
+TEST_F(ClassFileTest, CallsAreConcurrentOrSerial) {
+  EXPECT_FALSE(class_c("").settings.serial_calls);
+  EXPECT_TRUE(class_c("calls: serial\n").settings.serial_calls);
+  EXPECT_FALSE(class_c("calls: concurrent\n").settings.serial_calls);
 }
 
 TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {

@@ -46,6 +46,11 @@ class Research : public hearth::Agent {
 };""",
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "class Cashier : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "void sold(std::string article, int left)"): """
+class Bookkeeper : public hearth::Agent {
+@  bool closed_ = false;
+};""",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """

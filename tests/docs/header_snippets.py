@@ -50,6 +50,13 @@ class Settler : public hearth::Agent {
 @    return {};
   }
 };""",
+    ("call.hpp", "co_await agent("): """
+class Writer : public hearth::Agent {
+  hearth::Json mail;
+  std::string prompt;
+  hearth::Task<void> write(hearth::Stream& out) {
+@  }
+};""",
     ("fields.hpp", "struct Options"): "@",
     ("fields.hpp", "HEARTH_REQUIRED"): """
 struct Input {

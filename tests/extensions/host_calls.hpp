@@ -2,6 +2,7 @@
 // What the code of an agent in a test asks of its host, in C++: the functions behind the ABI's.
 
 #include "extensions/agent_context.hpp"
+#include "extensions/call.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/keep_alive.hpp"
@@ -47,6 +48,17 @@ class HostCalls {
   }
   auto cancel(extensions::OperationId operation) { return agent_.calls().cancel(operation); }
   auto request(extensions::CallId call) { return agent_.calls().request(call); }
+  auto start_call(const extensions::CallRequest& request, std::uint64_t token) {
+    return extensions::CallExtension(agent_).start(request, token);
+  }
+  auto notify(const extensions::CallRequest& request) {
+    return extensions::CallExtension(agent_).notify(request);
+  }
+  auto caller(extensions::CallId call) { return extensions::CallExtension(agent_).caller(call); }
+  auto notices(std::string_view after = {}, std::size_t limit = 100) {
+    return extensions::CallExtension(agent_).list(after, limit);
+  }
+  auto log(std::string_view text) { agent_.log(LogLevel::kInfo, text); }
   auto evict() { return agent_.evict(); }
   auto destroy() { return agent_.destroy(); }
   void storage_failed(std::string_view what) { agent_.storage_failed(what); }

@@ -104,6 +104,8 @@ class TestAgent final : public extensions::AgentContext,
   extensions::RequestView view;
   std::unique_ptr<extensions::RemoteOperation> remote;  // the last one that was submitted
   std::string broken;                                   // why its storage has failed
+  extensions::CallId origin_call = 0;                   // the event whose origin is known
+  extensions::CallOrigin its_origin;
   ManualClock clock;
 
   extensions::Client& add_client(extensions::ConnectionId id, std::string client_id) {
@@ -170,6 +172,9 @@ class TestAgent final : public extensions::AgentContext,
   }
   Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override {
     return tell("credit " + std::to_string(operation) + " " + std::to_string(bytes));
+  }
+  extensions::CallOrigin origin(extensions::CallId call) override {
+    return call == origin_call ? its_origin : extensions::CallOrigin();
   }
   Result<extensions::RequestView> request(extensions::CallId call) override {
     const auto done = tell("request " + std::to_string(call));

@@ -33,7 +33,7 @@ class FakeRemote final : public extensions::RemoteOperation {
   std::shared_ptr<Asked> asked_;
 };
 
-ClassSettings power() {
+ClassSettings power_of_remote() {
   ClassSettings settings;
   settings.durability = Durability::kPower;
   return settings;
@@ -115,7 +115,7 @@ TEST_F(RemoteOperationTest, ItStartsWithTheCommitOfItsTurn) {
 
 TEST_F(RemoteOperationTest, WithPowerItStartsBehindTheSync) {
   hearth::testing::FakeSyncCalls calls;
-  ShardFixture fixture({}, power(), &calls);
+  ShardFixture fixture({}, power_of_remote(), &calls);
   listen(fixture);
   calls.hold();
   say(fixture, "write and fetch");
@@ -128,7 +128,7 @@ TEST_F(RemoteOperationTest, WithPowerItStartsBehindTheSync) {
 
 TEST_F(RemoteOperationTest, OneThatIsCancelledBeforeItsTurnIsDurableNeverStarts) {
   hearth::testing::FakeSyncCalls calls;
-  ShardFixture fixture({}, power(), &calls);
+  ShardFixture fixture({}, power_of_remote(), &calls);
   listen(fixture);
   calls.hold();
   say(fixture, "write");

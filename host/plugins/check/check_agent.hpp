@@ -135,6 +135,7 @@ class CheckAgent final : public extensions::AgentContext,
                                          std::uint64_t token) override;
   Result<void> cancel(extensions::OperationId operation) override;
   Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
+  extensions::CallOrigin origin(extensions::CallId /*call*/) override { return {}; }
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers

@@ -101,7 +101,8 @@ class AbiInstance final : public AgentInstance {
         .struct_size = sizeof(hearth_result),
         .flags = result.flags | (result.is_final ? HEARTH_RESULT_FINAL : 0U),
         .status =
-            ok ? hearth_status{HEARTH_OK} : to_status(result.outcome.error().code, HEARTH_E_GONE),
+            ok ? hearth_status{HEARTH_OK}
+               : to_status(result.outcome.error().code, extensions::missing_of(result.operation)),
         .operation = result.operation,
         .token = result.token,
         .body = slice_of(ok ? *result.outcome : std::string_view(why))};

@@ -2,6 +2,7 @@
 // hearth::Agent. Plugins include <hearth/agent.hpp>.
 
 #include <hearth/abi.h>
+#include <hearth/call.hpp>
 #include <hearth/connection.hpp>
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber.hpp>
@@ -229,6 +230,30 @@ class Agent : public detail::ScheduleCalls<Agent>,
   }
   void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
                     std::initializer_list<Connection> except = {});
+
+  // ---- other agents -----------------------------------------------------------------------------
+
+  // agent("counter", "a").call<int>("increment", 5), .notify(...) or .stream(...): see call.hpp.
+  // The class as its code or URLs spell it, the name as it stands in URLs.
+  [[nodiscard]] AgentRef agent(std::string_view agent_class, std::string_view name,
+                               CallOptions options = {}) {
+    return {live(), {std::string(agent_class), std::string(name), options}};
+  }
+  // The agent whose call is being handled; nullopt: a client, HTTP, or the host.
+  [[nodiscard]] std::optional<AgentCaller> caller_agent() const {
+    return detail::find_caller(live());
+  }
+  // Notifications of this agent that are not delivered, the oldest first, at most 100. `after`: the
+  // id of one, to go on behind it.
+  [[nodiscard]] std::vector<Notification> notifications(std::string_view after = {}) const {
+    return detail::list_notifications(live(), after);
+  }
+  // False: none has this id. What is on its way is not stopped.
+  bool remove_notification(std::string_view id) {
+    const auto& table = detail::call_table(live());
+    return detail::found(live(), table.remove(live().host(), live().id(), detail::slice(id)),
+                         "remove a notification");
+  }
 
   // ---- waiting: co_await these ------------------------------------------------------------------
 

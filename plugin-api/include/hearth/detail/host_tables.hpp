@@ -4,6 +4,7 @@
 #include <hearth/abi.h>
 #include <hearth/error.hpp>
 #include <hearth/ext/agent.h>
+#include <hearth/ext/call.h>
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections.h>
 #include <hearth/ext/fibers.h>
@@ -46,6 +47,7 @@ inline std::string_view view(hearth_bytes bytes) noexcept {
 struct HostTables {
   const hearth_host* host = nullptr;
   const hearth_agent_v1* agent = nullptr;
+  const hearth_call_v1* call = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
   const hearth_fibers_v1* earlier_fibers = nullptr;
@@ -65,6 +67,7 @@ struct HostTables {
   void look_up(const hearth_host* from) noexcept {
     host = from;
     find(agent, HEARTH_EXT_AGENT);
+    find(call, HEARTH_EXT_CALL);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
     find(earlier_fibers, HEARTH_EXT_FIBERS);

@@ -40,14 +40,7 @@
 namespace hearth::testing {
 
 // A call that failed, with the text that a client would read.
-class CallError : public std::runtime_error {
- public:
-  CallError(hearth_status code, const std::string& text) : std::runtime_error(text), code_(code) {}
-  [[nodiscard]] hearth_status code() const noexcept { return code_; }
-
- private:
-  hearth_status code_;
-};
+using hearth::CallError;
 
 // A method that was called and may still run.
 class Call {
@@ -87,6 +80,16 @@ namespace detail {
 template <class T>
 inline constexpr hearth_class kClassUnderTest =
     hearth::detail::class_table<T>("AgentUnderTest", "0.0.0");
+
+// "ChatRoom" for rooms::ChatRoom: how agents of one host call those of T.
+template <class T>
+constexpr std::string_view class_name_of() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("T = ") + 4);
+  text = text.substr(0, text.find_first_of(";]<"));
+  const std::size_t end = text.rfind(':');
+  return end == std::string_view::npos ? text : text.substr(end + 1);
+}
 
 template <class... Arguments>
 std::string argument_list(const Arguments&... arguments) {
@@ -317,14 +320,13 @@ class Host {
   // An agent of a class that is compiled into the test. Throws what create or on_start failed with.
   template <class T>
   AgentHandle create(std::string name, const Json& options = Json::object()) {
-    return create(detail::kClassUnderTest<T>, std::move(name), options);
+    return create_as(detail::kClassUnderTest<T>, std::string(detail::class_name_of<T>()),
+                     std::move(name), options);
   }
   // An agent of a class out of a library, see load().
   AgentHandle create(const hearth_class& definition, std::string name,
                      const Json& options = Json::object()) {
-    detail::MockAgent& agent = host_->add(definition, std::move(name), to_text(options));
-    agent.wake();
-    return AgentHandle(agent);
+    return create_as(definition, definition.name, std::move(name), options);
   }
   // Opens a library and initialises it for this host. Keep the result at least as long as its
   // agents.
@@ -355,6 +357,14 @@ class Host {
   [[nodiscard]] const hearth_host* table() const { return host_->table(); }
 
  private:
+  AgentHandle create_as(const hearth_class& definition, std::string agent_class, std::string name,
+                        const Json& options) {
+    detail::MockAgent& agent =
+        host_->add(definition, std::move(agent_class), std::move(name), to_text(options));
+    agent.wake();
+    return AgentHandle(agent);
+  }
+
   std::unique_ptr<detail::MockHost> host_ = detail::MockHost::make();
 };
 

@@ -141,8 +141,10 @@ class MockHost {
   // Its agents are in a directory of its own below $TMPDIR, which goes with it.
   [[nodiscard]] static std::unique_ptr<MockHost> make();
 
-  // What it gives lives as long as the host, and so must the definition.
-  virtual MockAgent& add(const hearth_class& definition, std::string name, std::string options) = 0;
+  // What it gives lives as long as the host, and so must the definition. `agent_class`: how others
+  // call it. The agent that another one's call has made is given once.
+  virtual MockAgent& add(const hearth_class& definition, std::string agent_class, std::string name,
+                         std::string options) = 0;
   [[nodiscard]] virtual const hearth_host* table() const = 0;
 
   virtual void settle() = 0;

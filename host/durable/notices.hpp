@@ -1,0 +1,115 @@
+#pragma once
+// The notifications of one live agent to others. What they mean to an agent's author is said in
+// hearth/ext/call.h.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "durable/due_time.hpp"
+#include "durable/jobs.hpp"
+#include "durable/wake.hpp"
+#include "storage/agent_database.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::durable {
+
+// One that leaves now. The caller has checked its texts.
+struct Notice {
+  std::string agent_class;  // without a line break
+  std::string name;
+  std::string method;
+  std::string arguments;  // JSON array
+  std::string trace;      // empty: none
+};
+
+struct NoticeDelivery {
+  std::string id;
+  Notice notice;
+};
+
+struct NoticeOutcome {
+  bool delivered = false;
+  std::string error;  // why not; or what the callee's code answered; empty: neither
+};
+
+enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
+
+// state      what is on disk              leaves it by
+// waiting    the row; due_at if it is     begin_next() when its time has come
+//            the first for its callee
+// running    the row, claimed             ended(); a crash -> waiting, interruption counted, dead
+//                                         after too many; the end of the instance on purpose ->
+//                                         waiting
+// dead       the row, last_error          remove()
+//
+// Promises
+//  P1 Order        For each callee in the order of push(), one at a time; callees do not wait for
+//                  each other. A dead one holds nothing back.
+//  P2 At least once  The row goes in the transaction that knows of its delivery.
+//  P3 Claim first  A delivery is claimed on disk before it happens, so that one that kills the
+//                  process counts.
+//  P4 Bounded      At most kMostRunning are on their way, kMostNotices in the table. One that is
+//                  not delivered kGiveUpAfter its push() is dead with the next failure.
+//
+// Durable    Methods write into the agent's implicit transaction. The caller commits: after
+//            begin_next() before the delivery, with the turn for the others.
+// Savepoints  None of it may be called while a savepoint of the agent's own is open.
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
+//                                         disk.
+class Notices {
+ public:
+  static constexpr std::size_t kMostRunning = 16;
+  static constexpr std::size_t kMostNotices = 100'000;
+  static constexpr std::chrono::hours kGiveUpAfter{24};
+  static constexpr int kMostInterruptions = 10;
+
+  Notices(storage::AgentDatabase& database, const Clock& clock, Random& random)
+      : jobs_(database), clock_(clock), random_(random) {}
+
+  // What an earlier instance left. Once, before anything else.
+  void load();
+  // Gives up what holds the database; only wake() may be called afterwards.
+  void close() { jobs_.close(); }
+
+  // Its id. kLimitExceeded.
+  Result<std::string> push(const Notice& notice);
+  // A JSON array, as hearth/ext/call.h has it; a page ends behind 4 MiB. kNotFound: `after`.
+  Result<std::string> list(std::string_view after, std::size_t limit);
+  Result<void> remove(std::string_view id);  // kNotFound
+
+  // The next one to deliver, claimed; nothing if none is due.
+  std::optional<NoticeDelivery> begin_next();
+  NoticeEnd ended(std::string_view id, const NoticeOutcome& outcome);
+  // The instance goes on purpose: what is on its way is interrupted, and that counts for nothing.
+  void interrupt_on_purpose();
+  // Ids of those that died of interruptions since the last call.
+  std::vector<std::string> take_dead();
+
+  [[nodiscard]] bool due() const;
+  // Working: one is on its way, or due.
+  [[nodiscard]] Wake wake() const;
+
+ private:
+  void find_next();
+  // The first one that waits for this callee has its turn.
+  void advance(const std::string& callee);
+  void bury(Job& job, std::string_view why);
+  [[nodiscard]] std::string record_json(const Job& job);
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+
+  Jobs jobs_;
+  const Clock& clock_;
+  Random& random_;
+  std::vector<std::string> running_;  // ids
+  std::optional<DueTime> next_;       // of the first that waits for its time
+  std::vector<std::string> dead_;     // ids
+};
+
+}  // namespace hearth::durable

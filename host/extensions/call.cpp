@@ -1,0 +1,294 @@
+#include "extensions/call.hpp"
+
+#include "base/names.hpp"
+#include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace hearth::extensions {
+namespace {
+
+static_assert(kCallBegan == HEARTH_CALL_BEGAN && kMaxCallDepth == HEARTH_CALL_MAX_DEPTH);
+
+constexpr std::size_t kMaxCalleeNameBytes = 512;
+constexpr std::size_t kMaxCalledMethodBytes = 256;
+constexpr std::uint64_t kUsualCallWindow = std::uint64_t{256} << 10;
+constexpr std::uint64_t kLongestCallTimeout = std::uint64_t{24} * 3600 * 1000;
+constexpr std::size_t kNoticesListedByDefault = 100;
+constexpr std::size_t kMostNoticesListed = 1000;
+
+Error bad_call(const char* why) {
+  return Error{Errc::kInvalidArgument, why};
+}
+
+bool is_json_array(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '[' && is_json(text);
+}
+
+Result<void> check_call(const CallRequest& request, std::uint32_t known_flags) {
+  if ((request.flags & ~known_flags) != 0)
+    return Error{Errc::kUnsupported, "a flag of the call that this server does not know"};
+  if (!is_class_name(request.agent_class)) return bad_call("that is no name of a class");
+  const bool has_controls = std::ranges::any_of(
+      request.name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (request.name.empty() || request.name.size() > kMaxCalleeNameBytes || has_controls)
+    return bad_call("an agent's name is 1 to 512 bytes of UTF-8 without control characters");
+  if (request.method.empty() || request.method.size() > kMaxCalledMethodBytes)
+    return bad_call("a method's name is 1 to 256 bytes of UTF-8");
+  if (!request.arguments.empty() && !is_json_array(request.arguments))
+    return bad_call("the arguments of a call are a JSON array");
+  return {};
+}
+
+std::string arguments_of(const CallRequest& request) {
+  return std::string(request.arguments.empty() ? std::string_view("[]") : request.arguments);
+}
+
+// Where a host has no way to other agents.
+class NoWay final : public RemoteOperation {
+ public:
+  void start(RemoteListener& listener) override {
+    listener.end(Error{Errc::kUnavailable, "this host has no other agents"}, 0);
+  }
+  void credit(std::uint64_t /*bytes*/) override {}
+};
+
+bool is_hex(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace
+
+// ---- what it does -------------------------------------------------------------------------------
+
+AgentCall CallExtension::call_to(const CallRequest& request) {
+  const CallOrigin event = agent_.calls().origin(request.call);
+  auto origin = std::make_shared<Origin>();
+  origin->agent = agent_.database().key();
+  if (event.origin) {
+    origin->depth = event.origin->depth;
+    origin->waiting = event.origin->waiting;
+    origin->trace = event.origin->trace;
+  }
+  ++origin->depth;
+  if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
+  if (agent_.settings().serial_calls && event.is_method) origin->waiting.push_back(origin->agent);
+  AgentCall call{.agent_class = std::string(request.agent_class),
+                 .name = std::string(request.name),
+                 .method = std::string(request.method),
+                 .arguments = arguments_of(request),
+                 .origin = std::move(origin),
+                 .window = request.window == 0 ? kUsualCallWindow : request.window,
+                 .must_exist = (request.flags & HEARTH_CALL_NO_CREATE) != 0};
+  if (request.timeout_ms != 0) {
+    call.timeout = std::chrono::milliseconds(std::min(request.timeout_ms, kLongestCallTimeout));
+  } else if (event.due) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*event.due - agent_.clock().steady_now());
+    call.timeout = std::max(left, std::chrono::milliseconds(1));
+  }
+  return call;
+}
+
+Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64_t token) {
+  if (auto checked = check_call(request, HEARTH_CALL_NO_CREATE); !checked) return checked.error();
+  AgentRouter* const router = agent_.ports().agents;
+  std::unique_ptr<RemoteOperation> remote;
+  if (router == nullptr) {
+    remote = std::make_unique<NoWay>();
+  } else {
+    remote = router->call(call_to(request));
+  }
+  return agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
+}
+
+Result<std::string> CallExtension::notify(const CallRequest& request) {
+  if (auto checked = check_call(request, 0); !checked) return checked.error();
+  if (agent_.phase() == AgentPhase::kMigrating)
+    return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
+  if (agent_.in_transaction())
+    return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
+  const CallOrigin event = agent_.calls().origin(request.call);
+  auto id = agent_.work().notices().push({.agent_class = std::string(request.agent_class),
+                                          .name = std::string(request.name),
+                                          .method = std::string(request.method),
+                                          .arguments = arguments_of(request),
+                                          .trace = event.origin && !event.origin->trace.empty()
+                                                       ? event.origin->trace
+                                                       : new_trace(agent_.work().random())});
+  if (id) {
+    agent_.work().report(DurableEvent::kNotifyCreate, *id,
+                         std::string(request.agent_class) + " " + std::string(request.method));
+  }
+  return id;
+}
+
+Result<std::string> CallExtension::caller(CallId call) {
+  const OriginPtr origin = agent_.calls().origin(call).origin;
+  if (!origin || !origin->is_agent())
+    return Error{Errc::kNotFound, "this event comes from no agent"};
+  std::string json = R"({"class":)";
+  append_json_string(json, origin->agent.agent_class);
+  json += R"(,"name":)";
+  append_json_string(json, origin->agent.name);
+  if (!origin->notification.empty()) {
+    json += R"(,"notification":)";
+    append_json_string(json, origin->notification);
+  }
+  return json + "}";
+}
+
+Result<std::string> CallExtension::list(std::string_view after, std::size_t limit) {
+  return agent_.work().notices().list(after, limit);
+}
+
+Result<void> CallExtension::remove(std::string_view id) {
+  if (agent_.in_transaction())
+    return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
+  return agent_.work().notices().remove(id);
+}
+
+AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery) {
+  auto origin = std::make_shared<Origin>();
+  origin->agent = caller;
+  origin->notification = std::move(delivery.id);
+  origin->depth = 1;
+  origin->trace = std::move(delivery.notice.trace);
+  return {.agent_class = std::move(delivery.notice.agent_class),
+          .name = std::move(delivery.notice.name),
+          .method = std::move(delivery.notice.method),
+          .arguments = std::move(delivery.notice.arguments),
+          .origin = std::move(origin),
+          .window = std::numeric_limits<std::uint64_t>::max()};  // nobody reads its parts
+}
+
+durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::uint32_t flags) {
+  if (outcome) return {.delivered = true, .error = {}};
+  const Error& error = outcome.error();
+  const bool began = (flags & HEARTH_CALL_BEGAN) != 0;
+  const bool is_answer = error.code != Errc::kUnavailable && error.code != Errc::kTimeout &&
+                         error.code != Errc::kClosing && error.code != Errc::kInternal;
+  return {.delivered = began && is_answer, .error = error.message};
+}
+
+std::string new_trace(Random& random) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<std::byte, 24> bytes{};
+  random.fill(bytes);
+  bytes[15] |= std::byte{1};  // neither id may be all zero
+  bytes[23] |= std::byte{1};
+  std::string trace = "00-";
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (at == 16) trace += '-';
+    const auto value = std::to_integer<unsigned>(bytes[at]);
+    trace += kDigits[value >> 4];
+    trace += kDigits[value & 15];
+  }
+  return trace + "-01";
+}
+
+std::string_view valid_trace(std::string_view text) {
+  // 00-<32 hex, not all 0>-<16 hex, not all 0>-<2 hex>
+  const bool has_form =
+      text.size() == 55 && text.substr(0, 3) == "00-" && text[35] == '-' && text[52] == '-';
+  if (!has_form) return {};
+  const std::string_view trace = text.substr(3, 32);
+  const std::string_view parent = text.substr(36, 16);
+  const bool is_valid = is_hex(trace) && is_hex(parent) && is_hex(text.substr(53, 2)) &&
+                        trace.find_first_not_of('0') != std::string_view::npos &&
+                        parent.find_first_not_of('0') != std::string_view::npos;
+  return is_valid ? text : std::string_view();
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+// HEARTH_OK if it is a request. Its views are the plugin's.
+hearth_status read_call(AgentContext& it, const hearth_call_request* request, CallRequest& wanted) {
+  const auto given = read_struct(request);
+  if (!given) return bad_struct(it);
+  const auto agent_class = text_of(given->agent_class);
+  const auto name = text_of(given->name);
+  const auto method = text_of(given->method);
+  const auto arguments = text_of(given->arguments);
+  if (!agent_class || !name || !method || !arguments) return bad_slice(it);
+  wanted = {.flags = given->flags,
+            .agent_class = *agent_class,
+            .name = *name,
+            .method = *method,
+            .arguments = *arguments,
+            .call = given->call,
+            .timeout_ms = given->timeout_ms,
+            .window = given->window};
+  return HEARTH_OK;
+}
+
+hearth_status start_call(const hearth_host* host, hearth_agent agent,
+                         const hearth_call_request* request, std::uint64_t token,
+                         std::uint64_t* id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    CallRequest wanted;
+    if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
+    if (id == nullptr) return no_place(it);
+    const auto started = CallExtension(it).start(wanted, token);
+    if (!started) return fail(it, started.error());
+    *id = *started;
+    return kOk;
+  });
+}
+
+hearth_status notify_agent(const hearth_host* host, hearth_agent agent,
+                           const hearth_call_request* request, hearth_bytes* id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    CallRequest wanted;
+    if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
+    return lend_result(it, CallExtension(it).notify(wanted), id);
+  });
+}
+
+hearth_status caller_of(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                        hearth_bytes* caller) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    return lend_result(it, CallExtension(it).caller(call), caller);
+  });
+}
+
+hearth_status list_notices(const hearth_host* host, hearth_agent agent, hearth_bytes after,
+                           std::uint32_t limit, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto last = text_of(after);
+    if (!last) return bad_slice(it);
+    const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
+    if (!most) return fail(it, HEARTH_E_INVALID, "at most 1000 notifications are listed at once");
+    return lend_result(it, CallExtension(it).list(*last, *most), records);
+  });
+}
+
+hearth_status remove_notice(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, CallExtension(it).remove(*text));
+  });
+}
+
+constexpr hearth_call_v1 kCall{start_call, notify_agent, caller_of, list_notices, remove_notice};
+
+}  // namespace
+
+const hearth_call_v1& call_extension() noexcept {
+  return kCall;
+}
+
+}  // namespace hearth::extensions

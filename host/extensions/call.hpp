@@ -1,0 +1,64 @@
+#pragma once
+// hearth.call/1: the host's side.
+
+#include "base/random.hpp"
+#include "durable/notices.hpp"
+#include "extensions/agent_context.hpp"
+#include "extensions/agent_router.hpp"
+
+#include <hearth/ext/call.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth::extensions {
+
+// What an agent's code asks for. The views are borrowed for the call; nothing in it was checked.
+struct CallRequest {
+  std::uint32_t flags = 0;  // HEARTH_CALL_*
+  std::string_view agent_class{};
+  std::string_view name{};
+  std::string_view method{};
+  std::string_view arguments{};  // empty: []
+  CallId call = 0;
+  std::uint64_t timeout_ms = 0;
+  std::uint64_t window = 0;
+};
+
+// The calls of one agent to others.
+//
+// Threads, Failure  As AgentContext. Errors are those of hearth/ext/call.h.
+// Durable           What notify() and remove() write is of the running turn.
+class CallExtension {
+ public:
+  explicit CallExtension(AgentContext& agent) : agent_(agent) {}
+
+  Result<OperationId> start(const CallRequest& request, std::uint64_t token);
+  // The id of the notification.
+  Result<std::string> notify(const CallRequest& request);
+  Result<std::string> caller(CallId call);
+  Result<std::string> list(std::string_view after, std::size_t limit);
+  Result<void> remove(std::string_view id);
+
+ private:
+  [[nodiscard]] AgentCall call_to(const CallRequest& request);
+
+  AgentContext& agent_;
+};
+
+// The call that delivers a notification of `caller`.
+[[nodiscard]] AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery);
+// What the end of that call means. Delivered: the callee's code has answered, but for BUSY.
+[[nodiscard]] durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome,
+                                                    std::uint32_t flags);
+
+// A traceparent of its own.
+[[nodiscard]] std::string new_trace(Random& random);
+// The text if it is a traceparent (W3C Trace Context, version 00); else empty.
+[[nodiscard]] std::string_view valid_trace(std::string_view text);
+
+[[nodiscard]] const hearth_call_v1& call_extension() noexcept;
+
+}  // namespace hearth::extensions

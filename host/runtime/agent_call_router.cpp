@@ -1,0 +1,219 @@
+#include "runtime/agent_call_router.hpp"
+
+#include "base/mutex.hpp"
+#include "runtime/call_sink.hpp"
+#include "runtime/shard.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+class OutgoingCall;
+
+// Between the two ends of one call, which share it.
+struct CallWire {
+  explicit CallWire(ShardLoop& callers) : loop(callers) {}
+
+  ShardLoop& loop;               // the caller's
+  OutgoingCall* call = nullptr;  // null once it is given up. The caller's shard only
+  std::atomic<bool> abandoned{false};
+  std::atomic<bool> began{false};
+
+  Mutex mutex;
+  std::size_t unread GUARDED_BY(mutex) = 0;  // bytes of parts that the caller has not had
+  std::function<void()> drained GUARDED_BY(mutex);
+
+  // So many bytes more were taken.
+  void taken(std::size_t bytes) {
+    std::function<void()> notice;
+    {
+      const MutexLock lock(mutex);
+      unread -= bytes;
+      if (unread <= AgentCallRouter::kFewUnread) notice.swap(drained);
+    }
+    if (notice) notice();
+  }
+  void abandon() {
+    abandoned = true;
+    std::function<void()> notice;
+    {
+      const MutexLock lock(mutex);
+      notice.swap(drained);
+    }
+    if (notice) notice();
+  }
+};
+
+using Wire = std::shared_ptr<CallWire>;
+
+// The caller's end.
+class OutgoingCall final : public extensions::RemoteOperation {
+ public:
+  OutgoingCall(ShardLoop& loop, AgentCallPaths& paths, extensions::AgentCall call)
+      : wire_(std::make_shared<CallWire>(loop)), paths_(paths), call_(std::move(call)) {
+    wire_->call = this;
+    credit_ = call_.window;
+  }
+  ~OutgoingCall() override {
+    wire_->call = nullptr;
+    wire_->abandon();
+    stop_waiting();
+  }
+
+  void start(extensions::RemoteListener& listener) override;
+  void credit(std::uint64_t bytes) override {
+    credit_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - credit_);
+    if (parts_.empty()) return;
+    wire_->loop.post([wire = wire_] {
+      if (wire->call != nullptr) wire->call->tell();
+    });
+  }
+
+  // ---- from the callee's end, on the caller's shard ----
+  void part(std::string body) {
+    parts_.push_back(std::move(body));
+    tell();
+  }
+  void end(Result<std::string> outcome) {
+    if (end_) return;
+    end_ = std::move(outcome);
+    stop_waiting();
+    tell();
+  }
+
+ private:
+  void fail(Error why);
+  // Gives the listener what there is credit for. It may be gone afterwards.
+  void tell();
+  void stop_waiting() {
+    if (std::exchange(waits_, false)) paths_.waits.remove(call_.origin->waiting, callee_);
+  }
+
+  const Wire wire_;
+  AgentCallPaths& paths_;
+  extensions::AgentCall call_;
+  storage::AgentKey callee_;
+  bool waits_ = false;  // it is in paths_.waits
+  extensions::RemoteListener* listener_ = nullptr;
+  std::uint64_t credit_ = 0;
+  std::deque<std::string> parts_;
+  std::optional<Result<std::string>> end_;
+};
+
+// The callee's end.
+class AgentCallSink final : public CallSink {
+ public:
+  explicit AgentCallSink(Wire wire) : wire_(std::move(wire)) {}
+  ~AgentCallSink() override { end(Error{Errc::kClosing, "the agent left; try again"}); }
+
+  void begun() override { wire_->began = true; }
+  [[nodiscard]] bool abandoned() const override { return wire_->abandoned; }
+
+  void part(const ResponseHead& /*head*/, std::string_view body) override {
+    {
+      const MutexLock lock(wire_->mutex);
+      wire_->unread += body.size();
+      if (wire_->unread > AgentCallRouter::kMaxUnread) wire_->abandoned = true;
+    }
+    if (wire_->abandoned)
+      return end(Error{Errc::kUnavailable, "the caller reads the answer too slowly"});
+    wire_->loop.post([wire = wire_, text = std::string(body)]() mutable {
+      if (wire->call != nullptr) wire->call->part(std::move(text));
+    });
+  }
+
+  void when_drained(std::function<void()> notice) override {
+    {
+      const MutexLock lock(wire_->mutex);
+      if (!wire_->abandoned && wire_->unread > AgentCallRouter::kFewUnread)
+        return wire_->drained.swap(notice);
+    }
+    notice();
+  }
+
+  void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
+    if (outcome.has_error()) return end(outcome.error());
+    end(std::string(*outcome));
+  }
+
+ private:
+  void end(Result<std::string> outcome) {
+    if (std::exchange(ended_, true)) return;
+    wire_->loop.post([wire = wire_, told = std::move(outcome)] {
+      if (wire->call != nullptr) wire->call->end(told);
+    });
+  }
+
+  const Wire wire_;
+  bool ended_ = false;
+};
+
+std::string shown(const storage::AgentKey& agent) {
+  return agent.agent_class + " \"" + agent.name + "\"";
+}
+
+void OutgoingCall::start(extensions::RemoteListener& listener) {
+  listener_ = &listener;
+  if (call_.origin->depth > extensions::kMaxCallDepth)
+    return fail({Errc::kLimitExceeded, "more than " + std::to_string(extensions::kMaxCallDepth) +
+                                           " calls between agents wait for each other"});
+  auto served = paths_.classes.find(call_.agent_class);
+  if (!served) served = paths_.classes.find_by_name(call_.agent_class);
+  if (!served)
+    return fail(paths_.classes.is_expected_name(call_.agent_class)
+                    ? Error{Errc::kUnavailable, "the class is not loaded"}
+                    : Error{Errc::kNotFound, "there is no class " + call_.agent_class});
+  callee_ = {std::string(served->agent_class->name()), std::move(call_.name)};
+  if (served->settings.serial_calls && !call_.origin->waiting.empty()) {
+    waits_ = paths_.waits.add(call_.origin->waiting, callee_);
+    if (!waits_) return fail({Errc::kConflict, "agent " + shown(callee_) + " waits for this call"});
+  }
+  auto incoming = std::make_shared<Shard::AgentCallIn>(
+      Shard::AgentCallIn{.key = callee_,
+                         .segment = served->segment,
+                         .method = std::move(call_.method),
+                         .arguments = std::move(call_.arguments),
+                         .origin = call_.origin,
+                         .timeout = call_.timeout,
+                         .must_exist = call_.must_exist});
+  paths_.post(callee_, [wire = wire_, incoming](Shard& shard) {
+    shard.call(*incoming, std::make_unique<AgentCallSink>(wire));
+  });
+}
+
+void OutgoingCall::fail(Error why) {
+  wire_->loop.post([wire = wire_, why = std::move(why)] {
+    if (wire->call != nullptr) wire->call->end(why);
+  });
+}
+
+void OutgoingCall::tell() {
+  const Wire wire = wire_;
+  while (wire->call != nullptr && !parts_.empty() && credit_ > 0) {
+    std::string part = std::move(parts_.front());
+    parts_.pop_front();
+    credit_ -= std::min<std::uint64_t>(credit_, part.size());
+    wire->taken(part.size());
+    listener_->part(std::move(part), 0);
+  }
+  if (wire->call == nullptr || !end_ || !parts_.empty()) return;
+  const bool failed = end_->has_error();
+  const std::uint32_t flags = failed && wire->began ? extensions::kCallBegan : 0U;
+  wire->call = nullptr;
+  listener_->end(*std::move(end_), flags);
+}
+
+}  // namespace
+
+std::unique_ptr<extensions::RemoteOperation> AgentCallRouter::call(extensions::AgentCall call) {
+  return std::make_unique<OutgoingCall>(loop_, paths_, std::move(call));
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,185 @@
+// Notifications of an agent through every state, with restarts in between.
+#include "durable/notices.hpp"
+
+#include "support/manual_clock.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class NoticesTest : public ::testing::Test {
+ protected:
+  NoticesTest() { open(); }
+
+  // What a kill of the process leaves: only what was committed.
+  void crash() {
+    notices_.reset();
+    database_.reset();
+    open();
+  }
+  void open() {
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
+                                                         storage::AgentKey{"Worker", "a"});
+    notices_.emplace(*database_, clock_, random_);
+    notices_->load();
+  }
+  std::string push(const std::string& name, const std::string& method = "note") {
+    const auto id = notices_->push({"ChatRoom", name, method, "[1]", ""});
+    EXPECT_TRUE(id);
+    database_->commit();
+    return id ? *id : "";
+  }
+  // "name method" of the next one, claimed; empty: none.
+  std::string begin() {
+    const auto next = notices_->begin_next();
+    database_->commit();
+    if (!next) return {};
+    id_ = next->id;
+    return next->notice.name + " " + next->notice.method;
+  }
+  NoticeEnd end(bool delivered) {
+    const NoticeEnd next = notices_->ended(id_, {delivered, delivered ? "" : "away"});
+    database_->commit();
+    return next;
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{7};
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::optional<Notices> notices_;
+  std::string id_;  // of the one that was begun last
+};
+
+TEST_F(NoticesTest, P1_EachCalleeHasItsOwnLine) {
+  push("a", "1");
+  push("a", "2");
+  push("b", "1");
+  EXPECT_EQ(begin(), "a 1");
+  const std::string of_a = id_;
+  EXPECT_EQ(begin(), "b 1");
+  EXPECT_EQ(begin(), "") << "the second for a stands behind the first";
+  id_ = of_a;
+  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  EXPECT_EQ(begin(), "a 2");
+}
+
+TEST_F(NoticesTest, P1_OneThatWaitsForItsRetryHoldsBackThoseBehindIt) {
+  push("a", "1");
+  push("a", "2");
+  begin();
+  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  EXPECT_EQ(begin(), "");
+  EXPECT_FALSE(notices_->wake().working);
+  EXPECT_TRUE(notices_->wake().at_ms);
+  clock_.advance(seconds(2));
+  EXPECT_TRUE(notices_->due());
+  EXPECT_EQ(begin(), "a 1");
+}
+
+TEST_F(NoticesTest, P2_WhatWasOnItsWayIsDeliveredAgainUnderItsId) {
+  const std::string id = push("a");
+  EXPECT_EQ(begin(), "a note");
+  EXPECT_TRUE(notices_->wake().working);
+  crash();
+  EXPECT_TRUE(notices_->due());
+  EXPECT_EQ(begin(), "a note");
+  EXPECT_EQ(id_, id);
+  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  crash();
+  EXPECT_EQ(begin(), "");
+  EXPECT_TRUE(notices_->wake().none());
+}
+
+TEST_F(NoticesTest, P3_OneThatCrashesTheServerAgainAndAgainIsDead) {
+  push("a", "1");
+  push("a", "2");
+  for (int crashes = 0; crashes < Notices::kMostInterruptions; ++crashes) {
+    clock_.advance(minutes(7));
+    EXPECT_EQ(begin(), "a 1");
+    crash();
+  }
+  clock_.advance(minutes(7));
+  EXPECT_EQ(begin(), "a 2") << "it holds nothing back";
+  EXPECT_EQ(notices_->take_dead().size(), 1U);
+}
+
+TEST_F(NoticesTest, AnEvictionInItsMiddleCountsForNothing) {
+  push("a");
+  for (int evictions = 0; evictions < 2 * Notices::kMostInterruptions; ++evictions) {
+    EXPECT_EQ(begin(), "a note");
+    notices_->interrupt_on_purpose();
+    database_->commit();
+    crash();
+  }
+}
+
+TEST_F(NoticesTest, P4_AfterADayItIsGivenUp) {
+  push("a");
+  for (int hour = 0; hour < 24; ++hour) {
+    ASSERT_EQ(begin(), "a note");
+    ASSERT_EQ(end(false), NoticeEnd::kRetry);
+    clock_.advance(hours(1));
+  }
+  ASSERT_EQ(begin(), "a note");
+  EXPECT_EQ(end(false), NoticeEnd::kDead);
+  const auto listed = notices_->list("", 100);
+  ASSERT_TRUE(listed);
+  EXPECT_NE(listed->find(R"("state":"dead")"), std::string::npos);
+  EXPECT_NE(listed->find(R"("last_error":"away")"), std::string::npos);
+  EXPECT_TRUE(notices_->wake().none());
+}
+
+TEST_F(NoticesTest, P4_NoMoreThanSixteenAreOnTheirWay) {
+  for (std::size_t callee = 0; callee <= Notices::kMostRunning; ++callee)
+    push("agent " + std::to_string(callee));
+  for (std::size_t callee = 0; callee < Notices::kMostRunning; ++callee) EXPECT_NE(begin(), "");
+  EXPECT_EQ(begin(), "");
+  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  EXPECT_NE(begin(), "");
+}
+
+TEST_F(NoticesTest, OneThatIsRemovedOnItsWayLetsTheNextGo) {
+  push("a", "1");
+  push("a", "2");
+  begin();
+  EXPECT_TRUE(notices_->remove(id_));
+  EXPECT_FALSE(notices_->remove(id_));
+  EXPECT_EQ(end(false), NoticeEnd::kRemoved);
+  EXPECT_EQ(begin(), "a 2");
+}
+
+TEST_F(NoticesTest, AListGoesOnBehindAnId) {
+  const std::string one = push("a", "1");
+  push("a", "2");
+  EXPECT_NE(notices_->list("", 1)->find(one), std::string::npos);
+  EXPECT_EQ(notices_->list("", 1)->find(R"("method":"2")"), std::string::npos);
+  EXPECT_NE(notices_->list(one, 1)->find(R"("method":"2")"), std::string::npos);
+  EXPECT_FALSE(notices_->list("nobody", 1));
+}
+
+TEST_F(NoticesTest, AClockThatIsSetBackKeepsNobodyWaiting) {
+  push("a");
+  begin();
+  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  clock_.set_wall(clock_.wall_now() - hours(5));
+  crash();
+  clock_.advance(minutes(7));
+  EXPECT_TRUE(notices_->due());
+}
+
+}  // namespace
+}  // namespace hearth::durable

@@ -1,0 +1,175 @@
+// Agents of a real server that call each other: chains, circles, streams, a reload in the middle,
+// and notifications over kill -9.
+
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+#include "support/built.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+class AgentCallProcessTest : public ProcessTest {
+ protected:
+  AgentCallProcessTest() {
+    install(built::agent("calling-1"), "calling.so");
+    put("classes/serial-caller.yaml", "class: serial-caller\ncalls: serial\n");
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
+    return serve_ready({"--shards", "2", "--log-level", "debug"});
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start_until(const std::string& stop_at) const {
+    auto server = std::make_unique<ServerProcess>(
+        std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop_at, built::server().string(),
+                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
+                                 "--shards", "2", "--log-level", "debug"},
+        root_);
+    server->wait_until_ready();
+    return server;
+  }
+  static std::string text_of(const Json& answer) { return dump_json(answer); }
+  static std::string error_of(AgentClient& client, const std::string& method,
+                              const std::string& arguments) {
+    client.begin(method, arguments);
+    return text_of(client.answer().at("error"));
+  }
+  static long resident_kib(const ServerProcess& server) {
+    std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("VmHWM:")) return std::stol(line.substr(6));
+    return 0;
+  }
+  // Until the callee has all notes and the caller has none left.
+  static Json notes_at_rest(const ServerProcess& server, std::size_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    AgentClient callee(server, "/agents/calling-agent/callee");
+    AgentClient caller(server, "/agents/calling-agent/caller");
+    for (;;) {
+      Json notes = callee.call("notes");
+      if (notes.size() >= count && caller.call("undelivered") == 0) return notes;
+      if (std::chrono::steady_clock::now() > deadline)
+        throw std::runtime_error("notes are missing: " + dump_json(notes));
+      std::this_thread::yield();
+    }
+  }
+};
+
+TEST_F(AgentCallProcessTest, AChainGoesThroughBothShards) {
+  const auto server = start();
+  AgentClient client(*server, "/agents/calling-agent/first");
+  std::string others = "[[";
+  for (int agent = 0; agent < 12; ++agent)
+    others += std::string(agent == 0 ? "" : ",") + R"(["calling-agent","a)" +
+              std::to_string(agent) + R"("])";
+  EXPECT_EQ(client.call("chain", others + "]]"), 12);
+  EXPECT_EQ(server->stop(), Ending{});
+}
+
+TEST_F(AgentCallProcessTest, ACircleThroughASerialAgentAndTooDeepADiveAreErrorsAtOnce) {
+  const auto server = start();
+  AgentClient serial(*server, "/agents/serial-caller/s");
+  EXPECT_EQ(error_of(serial, "chain", R"([[["CallingAgent","a"],["SerialCaller","s"]]])"),
+            R"("agent SerialCaller \"s\" waits for this call")");
+  EXPECT_EQ(error_of(serial, "ask", R"(["SerialCaller","s","add",[1]])"),
+            R"("agent SerialCaller \"s\" waits for this call")");
+  EXPECT_EQ(serial.call("add", "[1]"), 1) << "it goes on";
+  AgentClient diver(*server, "/agents/calling-agent/a");
+  EXPECT_EQ(error_of(diver, "dive", R"(["calling-agent","b"])"),
+            R"("more than 16 calls between agents wait for each other")");
+}
+
+TEST_F(AgentCallProcessTest, ASlowReaderBoundsWhatIsMadeForIt) {
+  const auto server = start();
+  AgentClient reader(*server, "/agents/calling-agent/reader");
+  EXPECT_EQ(reader.call("read", R"(["calling-agent","source",4,1000,0])"), 4000);
+  const long before = resident_kib(*server);
+  // 96 MiB in parts of 256 KiB.
+  EXPECT_EQ(reader.call("read", R"(["calling-agent","source",384,262144,1])"), 384 * 262144);
+  const long grown = resident_kib(*server) - before;
+  std::cout << "96 MiB through a slow reader: " << grown << " KiB at the most\n";
+  EXPECT_LT(grown, 16 * 1024);
+}
+
+TEST_F(AgentCallProcessTest, ACallSurvivesTheReloadOfItsCallee) {
+  const auto server = start();
+  AgentClient caller(*server, "/agents/calling-agent/caller");
+  EXPECT_EQ(caller.call("ask", R"(["serial-caller","callee","add",[7]])"), 7);
+  caller.begin("ask", R"(["serial-caller","callee","hold",[1500]])");
+  // Only the class of the callee gets other settings: its agents move, the caller stays.
+  put("classes/serial-caller.yaml", "class: serial-caller\ncalls: serial\nidle_timeout: 50s\n");
+  server->signal(SIGHUP);
+  server->wait_for_log("agent.interrupted");
+  EXPECT_EQ(caller.answer().at("result"), 7) << "hold() is idempotent, and was begun again";
+  // The library of both.
+  AgentClient client(*server, "/agents/calling-agent/c");
+  std::filesystem::rename(root_ / "plugins" / "calling.so", root_ / "old.so");
+  install(built::agent("calling-2"), "calling.so");
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  while (client.call("ask", R"(["calling-agent","callee","version",[]])") != "2.0.0")
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
+TEST_F(AgentCallProcessTest, CallsAreCutOffByTheEndOfTheServer) {
+  const auto server = start();
+  AgentClient caller(*server, "/agents/calling-agent/caller");
+  AgentClient other(*server, "/agents/calling-agent/other");
+  EXPECT_EQ(caller.call("ask", R"(["calling-agent","callee","add",[1]])"), 1);
+  caller.begin("ask", R"(["calling-agent","callee","hold",[600000]])");
+  EXPECT_EQ(other.call("add", "[1]"), 1);
+  EXPECT_EQ(server->stop(), Ending{});
+}
+
+// Before it has left, after it was delivered, and before its row has gone.
+class NotifyKillTest : public AgentCallProcessTest,
+                       public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Places, NotifyKillTest,
+                         ::testing::Values("notice.claim.written:3", "notice.claim.committed:3",
+                                           "notice.end.written:3", "notice.end.committed:3"));
+
+TEST_P(NotifyKillTest, EachNotificationIsDeliveredUnderOneIdInOrder) {
+  {
+    const auto server = start_until(GetParam());
+    AgentClient client(*server, "/agents/calling-agent/caller");
+    client.begin("notify", R"(["calling-agent","callee",1,6])");
+    server->wait_for_log("stopped at ");
+    server->kill();
+  }
+  const auto server = start();
+  const Json notes = notes_at_rest(*server, 6);
+  ASSERT_EQ(notes.size(), 6U) << "one id each: " << dump_json(notes);
+  int repeated = 0;
+  for (int number = 1; number <= 6; ++number) {
+    const Json& note = notes.at(static_cast<std::size_t>(number - 1));
+    EXPECT_EQ(note.at("n"), number);
+    repeated += note.at("times").get<int>() - 1;
+  }
+  EXPECT_LE(repeated, 1) << dump_json(notes);
+}
+
+TEST_F(AgentCallProcessTest, ANotificationThatWasNotCommittedWasNeverWritten) {
+  {
+    const auto server = start_until("commit.index_written");
+    AgentClient client(*server, "/agents/calling-agent/caller");
+    client.begin("notify", R"(["calling-agent","callee",1,1])");
+    server->wait_for_log("stopped at ");
+    server->kill();
+  }
+  const auto server = start();
+  AgentClient caller(*server, "/agents/calling-agent/caller");
+  EXPECT_EQ(caller.call("undelivered"), 0);
+  AgentClient callee(*server, "/agents/calling-agent/callee");
+  EXPECT_EQ(callee.call("notes"), Json::array());
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,382 @@
+// Agents that call agents, across shards and on the same one.
+#include "runtime/agent_call_fixture.hpp"
+#include "runtime/agent_call_router.hpp"
+
+#include <hearth/ext/drain.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::runtime::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Answers at once with its arguments.
+void echo(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.complete(event.call, event.body));
+}
+
+class AgentCallsTest : public AgentCallTest {
+ protected:
+  // "go" of an agent of Asking calls `to`, and answers at once.
+  void ask(extensions::CallRequest request) {
+    asking.methods["go"] = [request](HostCalls& host, const AgentEvent& event) {
+      extensions::CallRequest made = request;
+      made.call = event.call;
+      const auto id = host.start_call(made, 7);
+      EXPECT_TRUE(id);
+      EXPECT_TRUE(host.complete(event.call, std::string_view()));
+    };
+  }
+  // What an agent of Asking on shard 0 is told of a call to one of ToldRoom on that shard.
+  Told told_of(extensions::CallRequest request, unsigned shard = 1) {
+    const std::string caller = name_on(0, "Asking");
+    const std::string callee = name_on(shard, "ToldRoom");
+    if (request.agent_class.empty()) request.agent_class = "ToldRoom";
+    if (request.name.empty()) request.name = callee;
+    ask(request);
+    call({"Asking", caller}, "go");
+    return asking.told[caller];
+  }
+};
+
+TEST_F(AgentCallsTest, AnAnswerComesFromAnotherShardAndFromTheSame) {
+  start();
+  room.methods["echo"] = echo;
+  for (const unsigned shard : {0U, 1U}) {
+    asking.told.clear();
+    EXPECT_EQ(told_of({.method = "echo", .arguments = R"([1,"two"])"}, shard),
+              Told{R"(end ok [1,"two"])"});
+  }
+}
+
+TEST_F(AgentCallsTest, NeitherRunsInsideTheOther) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  const std::string callee = name_on(0, "ToldRoom");
+  std::vector<std::string> order;
+  room.methods["echo"] = [&](HostCalls& host, const AgentEvent& event) {
+    order.emplace_back("callee");
+    echo(host, event);
+    order.emplace_back("callee is done");
+  };
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "told-room", .name = callee, .method = "echo", .call = event.call}, 1));
+    order.emplace_back("asked");
+    echo(host, event);
+  };
+  asking.on_result = [&](HostCalls&, const OperationResult&) { order.emplace_back("told"); };
+  call({"Asking", caller}, "go");
+  EXPECT_EQ(order, (std::vector<std::string>{"asked", "callee", "callee is done", "told"}));
+}
+
+TEST_F(AgentCallsTest, TheClassMayBeNamedAsCodeOrUrlsDoAndTheCalleeKnowsTheCaller) {
+  start();
+  room.methods["echo"] = echo;
+  const std::string caller = name_on(0, "Asking");
+  EXPECT_EQ(told_of({.agent_class = "told-room", .method = "echo"}), Told{"end ok []"});
+  EXPECT_EQ(told_of({.agent_class = "ToldRoom", .method = "echo"}).size(), 2U);
+  const std::string known = R"({"class":"Asking","name":")" + caller + R"("})";
+  EXPECT_EQ(room.callers, (std::vector<std::string>{known, known}));
+  EXPECT_EQ(asking.callers, (std::vector<std::string>{"none", "none"})) << "HTTP is no agent";
+}
+
+TEST_F(AgentCallsTest, AnAliasIsForClientsAlone) {
+  start();
+  runtime_->classes().set_aliases({{"lounge", "told-room"}});
+  EXPECT_EQ(told_of({.agent_class = "lounge", .method = "echo"}),
+            Told{"end not_found: there is no class lounge"});
+}
+
+TEST_F(AgentCallsTest, AnUnknownClassIsNotFoundAndOneThatIsAwayIsBusy) {
+  start();
+  EXPECT_EQ(told_of({.agent_class = "Nobody", .method = "x"}),
+            Told{"end not_found: there is no class Nobody"});
+  runtime_->classes().remove("told-room");
+  for (const std::string_view name : {"told-room", "ToldRoom"}) {
+    asking.told.clear();
+    EXPECT_EQ(told_of({.agent_class = name, .method = "x"}),
+              Told{"end unavailable: the class is not loaded"});
+  }
+}
+
+TEST_F(AgentCallsTest, WhatTheCalleeAnswersIsToldAndSoIsThatItHasBegun) {
+  start();
+  EXPECT_EQ(told_of({.method = "nothing"}), Told{"end not_found: no such method (began)"});
+  room.methods["fail"] = [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.complete(event.call, Error{Errc::kConflict, "taken"}));
+  };
+  asking.told.clear();
+  EXPECT_EQ(told_of({.method = "fail"}), Told{"end conflict: taken (began)"});
+}
+
+TEST_F(AgentCallsTest, NoCreateWantsAnAgentThatIsThere) {
+  start();
+  room.methods["echo"] = echo;
+  room.methods["keep"] = [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.set_state(0, "1"));
+    echo(host, event);
+  };
+  const extensions::CallRequest careful{.flags = HEARTH_CALL_NO_CREATE, .method = "echo"};
+  EXPECT_EQ(told_of(careful), Told{"end not_found: there is no such agent"});
+  EXPECT_TRUE(room.begun.empty());
+  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  call(callee, "keep");
+  asking.told.clear();
+  EXPECT_EQ(told_of(careful), Told{"end ok []"}) << "in memory";
+  advance(std::chrono::minutes(10));
+  ASSERT_TRUE(room.hosts.empty());
+  asking.told.clear();
+  EXPECT_EQ(told_of(careful), Told{"end ok []"}) << "stored";
+}
+
+TEST_F(AgentCallsTest, ACallEndsWhenItsTimeIsOver) {
+  start();
+  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  EXPECT_TRUE(told_of({.method = "wait", .timeout_ms = 200}).empty());
+  advance(milliseconds(300));
+  EXPECT_EQ(asking.told.begin()->second,
+            Told{"end timeout: the agent did not answer in time (began)"});
+}
+
+TEST_F(AgentCallsTest, WithoutATimeItHasWhatIsLeftOfItsEvents) {
+  RuntimeLimits limits;
+  limits.call_timeout = milliseconds(1000);
+  start({}, {}, limits);
+  const std::string caller = name_on(0, "Asking");
+  const std::string callee = name_on(1, "ToldRoom");
+  std::vector<std::uint64_t> times;
+  room.methods["wait"] = [&](HostCalls& host, const AgentEvent& event) {
+    times.push_back(event.deadline_ms);
+    echo(host, event);
+  };
+  CallId open = 0;
+  asking.methods["go"] = [&](HostCalls&, const AgentEvent& event) { open = event.call; };
+  call({"Asking", caller}, "go");
+  advance(milliseconds(600));
+  asking.methods["now"] = [&](HostCalls& host, const AgentEvent& event) {
+    extensions::CallRequest request{.agent_class = "ToldRoom", .name = callee, .method = "wait"};
+    request.call = open;
+    EXPECT_TRUE(host.start_call(request, 1));
+    request.call = 0;
+    EXPECT_TRUE(host.start_call(request, 2));
+    echo(host, event);
+  };
+  call({"Asking", caller}, "now");
+  EXPECT_EQ(times, (std::vector<std::uint64_t>{400, 1000}));
+}
+
+TEST_F(AgentCallsTest, PartsComeAsCreditAllows) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  room.methods["stream"] = [](HostCalls& host, const AgentEvent& event) {
+    for (int part = 1; part <= 4; ++part)
+      EXPECT_TRUE(host.emit(event.call, std::to_string(100 + part)));
+    EXPECT_TRUE(host.complete(event.call, std::string_view("5")));
+  };
+  OperationId id = 0;
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    const std::string callee = name_on(1, "ToldRoom");
+    const auto started = host.start_call(
+        {.agent_class = "ToldRoom", .name = callee, .method = "stream", .window = 4}, 1);
+    ASSERT_TRUE(started);
+    id = *started;
+    echo(host, event);
+  };
+  asking.methods["more"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.credit(id, 3));
+    echo(host, event);
+  };
+  call({"Asking", caller}, "go");
+  EXPECT_EQ(asking.told[caller], (Told{"part 101", "part 102"})) << "4 bytes allow two of three";
+  call({"Asking", caller}, "more");
+  EXPECT_EQ(asking.told[caller].size(), 3U);
+  call({"Asking", caller}, "more");
+  EXPECT_EQ(asking.told[caller],
+            (Told{"part 101", "part 102", "part 103", "part 104", "end ok 5"}));
+}
+
+TEST_F(AgentCallsTest, ACalleeThatWaitsForItsReaderGoesOnWhenItHasRead) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  const std::string part = '"' + std::string(AgentCallRouter::kFewUnread, 'x') + '"';
+  int drained = 0;
+  room.methods["stream"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.emit(event.call, part));
+    EXPECT_TRUE(host.emit(event.call, part));
+    EXPECT_TRUE(host.submit(HEARTH_OP_DRAIN,
+                            {reinterpret_cast<const char*>(&event.call), sizeof event.call}, 1));
+  };
+  room.on_result = [&](HostCalls&, const OperationResult& result) {
+    EXPECT_TRUE(result.outcome);
+    ++drained;
+  };
+  OperationId id = 0;
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    const std::string callee = name_on(1, "ToldRoom");
+    id = *host.start_call(
+        {.agent_class = "ToldRoom", .name = callee, .method = "stream", .window = 1}, 1);
+    echo(host, event);
+  };
+  asking.methods["more"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.credit(id, part.size()));
+    echo(host, event);
+  };
+  call({"Asking", caller}, "go");
+  EXPECT_EQ(asking.told[caller].size(), 1U);
+  EXPECT_EQ(drained, 0) << "the second part waits";
+  call({"Asking", caller}, "more");
+  EXPECT_EQ(asking.told[caller].size(), 2U);
+  EXPECT_EQ(drained, 1);
+}
+
+TEST_F(AgentCallsTest, ACalleeThatDoesNotWaitForItsReaderIsCutOff) {
+  start();
+  const std::string part = '"' + std::string(std::size_t{1} << 20, 'x') + '"';
+  int taken = 0;
+  room.methods["stream"] = [&](HostCalls& host, const AgentEvent& event) {
+    while (taken < 1000 && host.emit(event.call, part)) ++taken;
+  };
+  const Told told = told_of({.method = "stream", .window = 1});
+  EXPECT_LE(taken, 17);
+  ASSERT_EQ(told.size(), 1U) << "one part uses up the credit";
+  EXPECT_TRUE(told[0].starts_with("part"));
+}
+
+TEST_F(AgentCallsTest, ACallerThatCancelsOrLeavesIsToldNothingAndTheCalleeSeesNobody) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  const std::string callee = name_on(1, "ToldRoom");
+  CallId open = 0;
+  room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open = event.call; };
+  OperationId id = 0;
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    id = *host.start_call({.agent_class = "ToldRoom", .name = callee, .method = "wait"}, 1);
+    echo(host, event);
+  };
+  asking.methods["cancel"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.cancel(id));
+    echo(host, event);
+  };
+  asking.methods["leave"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.evict());
+    echo(host, event);
+  };
+  for (const std::string how : {"cancel", "leave"}) {
+    open = 0;
+    call({"Asking", caller}, "go");
+    ASSERT_NE(open, 0U);
+    call({"Asking", caller}, how);
+    HostCalls& host = *room.hosts.at(callee);
+    EXPECT_FALSE(host.emit(open, "1")) << how;
+    EXPECT_TRUE(host.complete(open, std::string_view("1"))) << how;
+    settle();
+    EXPECT_TRUE(asking.told[caller].empty()) << how;
+  }
+}
+
+TEST_F(AgentCallsTest, ACalleeThatIsEvictedEndsTheCallOrTheHostRepeatsIt) {
+  start();
+  const std::string callee = name_on(1, "ToldRoom");
+  room.methods["wait"] = [&](HostCalls&, const AgentEvent&) {};
+  const storage::AgentKey key{"ToldRoom", callee};
+  EXPECT_TRUE(told_of({.method = "wait"}).empty());
+  runtime_->shard(1).evict(key);
+  settle();
+  ASSERT_EQ(asking.told.begin()->second.size(), 1U);
+  EXPECT_TRUE(asking.told.begin()->second[0].starts_with("end closing: "));
+  EXPECT_TRUE(asking.told.begin()->second[0].ends_with("(began)"));
+
+  room.idempotent = true;
+  asking.told.clear();
+  EXPECT_TRUE(told_of({.method = "wait"}).empty());
+  room.methods["wait"] = echo;
+  runtime_->shard(1).evict(key);
+  settle();
+  EXPECT_EQ(asking.told.begin()->second, Told{"end ok []"});
+}
+
+TEST_F(AgentCallsTest, ACalleeThatIsDestroyedMeanwhileLetsTheNextOneAnswer) {
+  start();
+  const std::string callee = name_on(1, "ToldRoom");
+  room.methods["destroy"] = [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.destroy());
+    echo(host, event);
+  };
+  room.methods["echo"] = echo;
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    for (const std::string_view method : {"destroy", "echo"})
+      EXPECT_TRUE(
+          host.start_call({.agent_class = "ToldRoom", .name = callee, .method = method}, 1));
+    echo(host, event);
+  };
+  const std::string caller = name_on(0, "Asking");
+  call({"Asking", caller}, "go");
+  advance(milliseconds(10));
+  EXPECT_EQ(asking.told[caller], (Told{"end ok []", "end ok []"}));
+}
+
+TEST_F(AgentCallsTest, MoreThanSixteenCallsThatWaitForEachOtherAreTooMany) {
+  start();
+  int begun = 0;
+  std::string failure;
+  // Each calls an agent of the next name.
+  room.methods["down"] = [&](HostCalls& host, const AgentEvent& event) {
+    ++begun;
+    const std::string next = "deep" + std::to_string(begun);
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "ToldRoom", .name = next, .method = "down", .call = event.call}, 1));
+  };
+  room.on_result = [&](HostCalls&, const OperationResult& result) {
+    if (!result.outcome) failure = result.outcome.error().message;
+  };
+  call({"ToldRoom", "deep0"}, "down");
+  EXPECT_EQ(begun, 17) << "the request, and 16 calls";
+  EXPECT_EQ(failure, "more than 16 calls between agents wait for each other");
+}
+
+TEST_F(AgentCallsTest, CallsEndWithTheServer) {
+  start();
+  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  asking.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  EXPECT_TRUE(told_of({.method = "wait"}).empty());
+  stop();  // within its grace
+}
+
+TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  const std::string callee = name_on(1, "ToldRoom");
+  room.methods["say"] = [](HostCalls& host, const AgentEvent& event) {
+    host.log("here");
+    echo(host, event);
+  };
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    host.log("there");
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "ToldRoom", .name = callee, .method = "say", .call = event.call}, 1));
+    echo(host, event);
+  };
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const auto ask_with = [&](const std::string& header) {
+    auto head = std::make_unique<RequestHead>();
+    head->headers = {{"TraceParent", header}};
+    runtime_->shard(0).request({"Asking", caller}, "asking", "go", "[]", std::move(head),
+                               std::make_unique<FakeSink>(std::make_shared<Answer>()));
+    settle();
+  };
+  ask_with(trace);
+  EXPECT_EQ(logger.count("trace=" + trace), 2U);
+  EXPECT_TRUE(logger.contains("method=say"));
+  ask_with("00-00000000000000000000000000000000-b7ad6b7169203331-01");
+  EXPECT_EQ(logger.count("trace=" + trace), 2U) << "that is no trace";
+  EXPECT_EQ(logger.count("trace=00-"), 3U) << "the call has one of its own";
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing

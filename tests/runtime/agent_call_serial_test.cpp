@@ -1,0 +1,217 @@
+// Agents that handle one call at a time, and calls that would wait for each other for ever.
+#include "runtime/agent_call_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::runtime::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+ClassSettings serial_class() {
+  ClassSettings settings;
+  settings.serial_calls = true;
+  return settings;
+}
+
+class SerialCallTest : public AgentCallTest {
+ protected:
+  // The method `name` of an agent of `script` calls `to`, and answers with what it is told.
+  void forward(CallingScript& script, const std::string& name, const storage::AgentKey& to,
+               const std::string& method, bool on_behalf = true) {
+    script.methods[name] = [this, to, method, on_behalf](HostCalls& host, const AgentEvent& event) {
+      const std::uint64_t token = ++last_token_;
+      waiting_[token] = event.call;
+      EXPECT_TRUE(host.start_call({.agent_class = to.agent_class,
+                                   .name = to.name,
+                                   .method = method,
+                                   .call = on_behalf ? event.call : 0},
+                                  token));
+    };
+    script.on_result = [this](HostCalls& host, const OperationResult& result) {
+      const CallId call = waiting_.at(result.token);
+      if (result.outcome) {
+        EXPECT_TRUE(host.complete(call, *result.outcome));
+      } else {
+        EXPECT_TRUE(host.complete(call, result.outcome.error()));
+      }
+    };
+  }
+  std::map<std::uint64_t, CallId> waiting_;
+  std::uint64_t last_token_ = 0;
+};
+
+TEST_F(SerialCallTest, ItHandlesOneCallAtATimeAndTheOthersInOrder) {
+  start({}, serial_class());
+  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  std::vector<CallId> open;
+  room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open.push_back(event.call); };
+  const auto first_answer = call(callee, "wait");
+  const auto second_answer = call(callee, "wait");
+  const auto third_answer = call(callee, "wait");
+  ASSERT_EQ(open.size(), 1U);
+  for (std::size_t answered = 1; answered <= 3; ++answered) {
+    HostCalls& host = *room.hosts.at(callee.name);
+    EXPECT_TRUE(host.complete(open.back(), std::to_string(answered)));
+    EXPECT_TRUE(runtime_->post(host.handle(), 0)) << "a turn, which ends";
+    settle();
+    EXPECT_EQ(open.size(), std::min<std::size_t>(answered + 1, 3));
+  }
+  EXPECT_EQ(first_answer->end, "ok 1");
+  EXPECT_EQ(third_answer->end, "ok 3");
+}
+
+TEST_F(SerialCallTest, OthersWaitNoLongerThanTheirTime) {
+  RuntimeLimits limits;
+  limits.call_timeout = milliseconds(1000);
+  start({}, serial_class(), limits);
+  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  const auto running = call(callee, "wait");
+  advance(milliseconds(500));
+  const auto waiting = call(callee, "wait");
+  advance(milliseconds(600));
+  EXPECT_EQ(running->end, "error timeout: the agent did not answer in time");
+  EXPECT_EQ(room.begun.size(), 2U);
+  EXPECT_FALSE(waiting->end);
+  advance(milliseconds(500));
+  EXPECT_TRUE(waiting->end) << "the time in the queue counts";
+}
+
+TEST_F(SerialCallTest, OneThatWaitsInTheQueueIsGivenUpThere) {
+  start({}, serial_class());
+  const std::string callee = name_on(1, "ToldRoom");
+  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  call({"ToldRoom", callee}, "wait");
+  const std::string caller = name_on(0, "Asking");
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "ToldRoom", .name = callee, .method = "wait", .timeout_ms = 100}, 1));
+    EXPECT_TRUE(host.complete(event.call, std::string_view()));
+  };
+  call({"Asking", caller}, "go");
+  EXPECT_EQ(room.begun.size(), 1U);
+  advance(milliseconds(200));
+  EXPECT_EQ(asking.told[caller], Told{"end timeout: the agent did not answer in time"})
+      << "and it has not begun";
+}
+
+TEST_F(SerialCallTest, WhatAClientSendsBehindACallThatWaitsStaysBehindIt) {
+  start({}, serial_class());
+  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  Shard& shard = runtime_->shard(1);
+  std::vector<CallId> open;
+  room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open.push_back(event.call); };
+  const auto connect = [&] {
+    ConnectRequest request;
+    request.id = "me";
+    const ConnectionId id = shard.connect(callee, "told-room", std::move(request),
+                                          std::make_unique<FakePort>(std::make_shared<Sight>()));
+    settle();
+    return id;
+  };
+  const ConnectionId one = connect();
+  const ConnectionId other = connect();
+  const auto ask = [&](ConnectionId id) {
+    shard.call(id, "wait", "[]", std::make_unique<FakeSink>(std::make_shared<Answer>()));
+    settle();
+  };
+  ask(one);
+  ask(one);
+  std::vector<ConnectionId> messages;
+  room.on_message = [&](const AgentEvent& event) { messages.push_back(event.connection); };
+  shard.message(one, "behind", FrameKind::kText);
+  shard.message(other, "beside", FrameKind::kText);
+  settle();
+  EXPECT_EQ(messages, std::vector<ConnectionId>{other});
+  EXPECT_TRUE(room.hosts.at(callee.name)->complete(open.at(0), std::string_view()));
+  shard.message(other, "beside", FrameKind::kText);
+  settle();
+  EXPECT_EQ(messages, (std::vector<ConnectionId>{other, one, other}));
+  EXPECT_EQ(open.size(), 2U);
+}
+
+TEST_F(SerialCallTest, ASerialAgentThatCallsItselfIsToldSo) {
+  start(serial_class());
+  const storage::AgentKey self{"Asking", name_on(0, "Asking")};
+  forward(asking, "go", self, "go");
+  EXPECT_EQ(call(self, "go")->end,
+            "error conflict: agent Asking \"" + self.name + "\" waits for this call");
+  EXPECT_EQ(asking.begun.size(), 1U);
+}
+
+TEST_F(SerialCallTest, ACircleThroughOthersIsAnErrorAtOnce) {
+  start(serial_class());
+  const storage::AgentKey serial{"Asking", name_on(0, "Asking")};
+  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  forward(asking, "go", other, "back");
+  forward(room, "back", serial, "go");
+  EXPECT_EQ(call(serial, "go")->end,
+            "error conflict: agent Asking \"" + serial.name + "\" waits for this call");
+  EXPECT_EQ(call(serial, "go")->end->substr(0, 14), "error conflict") << "it is free again";
+}
+
+TEST_F(SerialCallTest, ACircleOfConcurrentAgentsIsNone) {
+  start();
+  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
+  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  forward(asking, "go", other, "back");
+  forward(room, "back", one, "end");
+  asking.methods["end"] = [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
+  };
+  EXPECT_EQ(call(one, "go")->end, "ok 1");
+}
+
+TEST_F(SerialCallTest, TwoThatCallEachOtherForTwoClientsDoNotBothWait) {
+  start(serial_class(), serial_class());
+  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
+  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  forward(asking, "go", other, "end");
+  forward(room, "go", one, "end");
+  for (CallingScript* const script : {&asking, &room})
+    script->methods["end"] = [](HostCalls& host, const AgentEvent& event) {
+      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
+    };
+  // Both begin before either is told anything.
+  const auto request = [&](const storage::AgentKey& key, const std::string& segment) {
+    auto answer = std::make_shared<Answer>();
+    const unsigned index = runtime_->shard_index(key);
+    runtime_->shard(index).request(key, segment, "go", "[]", std::make_unique<RequestHead>(),
+                                   std::make_unique<FakeSink>(answer));
+    return answer;
+  };
+  const auto first_answer = request(one, "asking");
+  const auto second_answer = request(other, "told-room");
+  settle();
+  ASSERT_TRUE(first_answer->end);
+  ASSERT_TRUE(second_answer->end);
+  const std::vector<std::string> ends{first_answer->end->substr(0, 5),
+                                      second_answer->end->substr(0, 5)};
+  EXPECT_EQ(std::ranges::count(ends, "error"), 1) << *first_answer->end << *second_answer->end;
+}
+
+TEST_F(SerialCallTest, ACallOfNoEventWaitsForItsTurn) {
+  start(serial_class());
+  const storage::AgentKey self{"Asking", name_on(0, "Asking")};
+  asking.methods["end"] = [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.complete(event.call, std::string_view()));
+  };
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(
+        host.start_call({.agent_class = self.agent_class, .name = self.name, .method = "end"}, 1));
+    EXPECT_TRUE(host.complete(event.call, std::string_view()));
+  };
+  call(self, "go");
+  EXPECT_EQ(asking.told[self.name], Told{"end ok "});
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing
