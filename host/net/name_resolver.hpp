@@ -1,0 +1,44 @@
+#pragma once
+// From a host's name to its addresses, on a loop and without a thread.
+
+#include "base/error.hpp"
+#include "base/ip_address.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::net {
+
+// Threads   All on the loop's thread.
+class NameResolver {
+ public:
+  // An answer that is awaited. Destroying it forgets the answer: `done` is not called any more.
+  // Lifetime  May outlive the resolver; `done` is not called then.
+  class Query {
+   public:
+    Query() = default;
+    virtual ~Query() = default;
+    Query(const Query&) = delete;
+    Query& operator=(const Query&) = delete;
+  };
+  // At least one address, in the order in which they are to be tried; or kUnavailable.
+  using Done = std::function<void(Result<std::vector<IpAddress>>)>;
+
+  NameResolver() = default;
+  virtual ~NameResolver() = default;
+  NameResolver(const NameResolver&) = delete;
+  NameResolver& operator=(const NameResolver&) = delete;
+
+  // `done` is called once, never from inside this call. It may destroy the query.
+  [[nodiscard]] virtual std::unique_ptr<Query> resolve(const std::string& name, Done done) = 0;
+};
+
+// What the system is set up to ask: /etc/hosts, then the servers of /etc/resolv.conf. Its own
+// time-outs end a query after some 20 seconds.
+[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(boost::asio::io_context& loop);
+
+}  // namespace hearth::net
