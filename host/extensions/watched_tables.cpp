@@ -2,6 +2,7 @@
 
 #include "extensions/basics.hpp"
 #include "extensions/connections.hpp"
+#include "extensions/fetch.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
@@ -141,6 +142,9 @@ constexpr auto kWatchedConnections =
           Member<&hearth_connections_v1::broadcast, "hearth.connections/1 broadcast">,
           Member<&hearth_connections_v1::close, "hearth.connections/1 close">>();
 
+constexpr auto kWatchedFetch = watch<hearth_fetch_v1, &fetch_extension,
+                                     Member<&hearth_fetch_v1::start, "hearth.fetch/1 start">>();
+
 constexpr auto kWatchedFibers =
     watch<hearth_fibers_v1, &fibers_extension,
           Member<&hearth_fibers_v1::start, "hearth.fibers/1 start">,
@@ -257,9 +261,10 @@ struct Known {
   const void* table;
 };
 
-constexpr std::array<Known, 16> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
+constexpr std::array<Known, 17> kKnown = {{{HEARTH_EXT_AGENT, &kWatchedAgent},
                                            {HEARTH_EXT_CLOCK, &kWatchedClock},
                                            {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
+                                           {HEARTH_EXT_FETCH, &kWatchedFetch},
                                            {HEARTH_EXT_FIBERS, &kWatchedFibers},
                                            {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
                                            {HEARTH_EXT_HTTP, &kWatchedHttp},
