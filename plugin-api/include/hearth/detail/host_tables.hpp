@@ -6,6 +6,7 @@
 #include <hearth/ext/agent.h>
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections.h>
+#include <hearth/ext/fetch.h>
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/fibers_2.h>
 #include <hearth/ext/http.h>
@@ -47,6 +48,7 @@ struct HostTables {
   const hearth_agent_v1* agent = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
+  const hearth_fetch_v1* fetch = nullptr;
   const hearth_fibers_v1* earlier_fibers = nullptr;
   const hearth_fibers_v2* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
@@ -65,6 +67,7 @@ struct HostTables {
     find(agent, HEARTH_EXT_AGENT);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
+    find(fetch, HEARTH_EXT_FETCH);
     find(earlier_fibers, HEARTH_EXT_FIBERS);
     find(fibers, HEARTH_EXT_FIBERS_2);
     find(http, HEARTH_EXT_HTTP);
