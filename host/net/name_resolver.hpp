@@ -37,8 +37,9 @@ class NameResolver {
   [[nodiscard]] virtual std::unique_ptr<Query> resolve(const std::string& name, Done done) = 0;
 };
 
-// What the system is set up to ask: /etc/hosts, then the servers of /etc/resolv.conf. Its own
-// time-outs end a query after some 20 seconds.
-[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(boost::asio::io_context& loop);
+// Asks /etc/hosts, then the servers of /etc/resolv.conf, or instead of them `servers`
+// ("127.0.0.1:5353,..."). A query ends after 14 seconds for each server.
+[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(boost::asio::io_context& loop,
+                                                               std::string servers = {});
 
 }  // namespace hearth::net

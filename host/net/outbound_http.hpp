@@ -1,8 +1,8 @@
 #pragma once
 // Requests that this server makes of others: HTTP/1.1 and HTTP/2, with streamed answers.
 //
-//   auto exchange = http.start({.method = "GET", .url = "https://api.example.com/", .rules = rules},
-//                              listener);
+//   auto exchange =
+//       http.start({.method = "GET", .url = "https://a.example/", .rules = rules}, listener);
 
 #include "base/egress_rules.hpp"
 #include "base/error.hpp"
@@ -27,11 +27,12 @@ namespace asio = boost::asio;
 struct OutboundRequest {
   // A token of HTTP, sent as it is: "GET". Not CONNECT.
   std::string method;
-  // http or https, without a user or password. A fragment is not sent.
+  // http or https, without a user or password, the host in ASCII (international names in
+  // punycode). A fragment is not sent.
   std::string url;
-  // `Host` replaces what the URL says. A header that the client sets itself is refused: Connection,
-  // Content-Length, Transfer-Encoding, TE, Trailer, Upgrade, Expect, Keep-Alive, Accept-Encoding and
-  // all that begin with Proxy-. A redirect to another origin drops Host, Authorization and Cookie.
+  // `Host` replaces what the URL says. Refused are those that the client sets itself: Connection,
+  // Content-Length, Transfer-Encoding, TE, Trailer, Upgrade, Expect, Keep-Alive, Accept-Encoding,
+  // and all that begin with Proxy-. A redirect to another origin drops Host, Authorization and Cookie.
   HttpHeaders headers;
   // Sent after `headers` to the origin of `url`. A redirect to another origin drops them for the
   // rest of the exchange. Never in a log or a message.
@@ -52,8 +53,8 @@ struct OutboundRequest {
 
   // For each URL: to find the address, connect, and finish the TLS handshake.
   std::chrono::milliseconds connect_timeout{10'000};
-  // Without any byte in either direction, once the connection is there. Stands still while there is
-  // no credit.
+  // Without any byte in either direction, once the connection is there. Stands still while the body
+  // waits for credit.
   std::chrono::milliseconds idle_timeout{60'000};
   // For everything from start() to the end, redirects and waits for credit included; 0: none.
   std::chrono::milliseconds total_timeout{0};
@@ -79,7 +80,7 @@ struct OutboundFailure {
   // What was going on. kRules: `rules` refuse the name or every address.
   enum class Phase : std::uint8_t { kRules, kResolve, kConnect, kTls, kSend, kHeaders, kBody };
 
-  // kForbidden (rules), kTimeout, kLimitExceeded (body, head, redirects) or kUnavailable (the rest).
+  // kForbidden (rules), kTimeout, kLimitExceeded (body, head, redirects) or kUnavailable (others).
   Errc code = Errc::kUnavailable;
   Phase phase = Phase::kConnect;
   // False proves that no byte of the request has reached the other side, in this or an earlier hop.
@@ -142,9 +143,9 @@ struct OutboundOptions {
 // Makes requests on one loop. Connections are kept for the next request: 32 idle ones at most.
 //
 // Promises
-//  P1 Rules    A connection is opened to, or used for a request at, an address only if the request's
-//              rules allow the address: after the name is resolved, when the socket opens, and
-//              before a kept connection is used. With a proxy see OutboundRequest::proxy.
+//  P1 Rules    A request uses a connection to an address only if its rules allow the address. They
+//              are asked when the name is resolved, when a socket opens, and before the request is
+//              sent, on a kept connection too. With a proxy see OutboundRequest::proxy.
 //  P2 Names    Names are resolved by `resolver` alone; no thread is made.
 //  P3 TLS      Certificates and names are verified, TLS 1.2 or later.
 //  P4 Nothing  of the environment or of other requests takes part: no cookies, no .netrc, no proxy
@@ -153,8 +154,8 @@ struct OutboundOptions {
 //              host/net/README.md.
 //
 // Threads   All members on the loop's thread, or while it does not run.
-// Lifetime  Destroyed after its exchanges, before the loop's context; tasks of it that are left on
-//           the loop do nothing.
+// Lifetime  Destroyed after its exchanges, before the loop's context, and not inside a listener's
+//           call; tasks of it that are left on the loop do nothing.
 class OutboundHttp {
  public:
   static constexpr int kMostRedirects = 10;

@@ -46,6 +46,7 @@ THIRD_PARTY = [
     (r"boost/asio/.*", ["net", "runtime"], True),
     (r"boost/dll/.*|dlfcn\.h|elf\.h", ["plugins/admission", "plugins/generation", "plugins/check", "diagnosis"], False),
     (r"openssl/.*", ["net"], False),
+    (r"curl/.*|ares\.h", ["net"], False),
     (r"yaml-cpp/.*", ["config"], False),
     (r"nlohmann/json\.hpp", ["json"], True),
     (r"spdlog/.*", ["telemetry"], False),

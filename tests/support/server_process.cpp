@@ -81,17 +81,20 @@ ServerProcess::~ServerProcess() {
   if (log_pipe_ >= 0) ::close(log_pipe_);
 }
 
-void ServerProcess::wait_until_ready(std::size_t times) {
+std::string ServerProcess::wait_for_line() {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  std::size_t begin = 0;
   std::size_t end = 0;
-  for (std::size_t line = 0; line < times; ++line) {
-    begin = line == 0 ? 0 : end + 1;
-    while ((end = out_.find('\n', begin)) == std::string::npos) {
-      if (!collect(deadline)) give_up("the server ended before it was ready");
-    }
+  while ((end = out_.find('\n', lines_end_)) == std::string::npos) {
+    if (!collect(deadline)) give_up("the process ended before it said what was expected");
   }
-  const std::string line = out_.substr(begin, end - begin);
+  const std::size_t begin = std::exchange(lines_end_, end + 1);
+  return out_.substr(begin, end - begin);
+}
+
+void ServerProcess::wait_until_ready(std::size_t times) {
+  lines_end_ = 0;
+  std::string line;
+  for (std::size_t i = 0; i < times; ++i) line = wait_for_line();
   if (!line.starts_with(kReady)) give_up("the server began with another line");
   port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
 }

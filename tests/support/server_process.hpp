@@ -40,6 +40,9 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
+  // Waits for its next line on stdout, and returns it.
+  std::string wait_for_line();
+
   // Waits for the line that says that the server serves, so many of them from a supervisor. Throws
   // if it ends instead.
   void wait_until_ready(std::size_t times = 1);
@@ -78,6 +81,7 @@ class ServerProcess {
   int log_pipe_ = -1;
   bool log_blocked_ = false;
   std::string out_;
+  std::size_t lines_end_ = 0;  // of the lines that wait_for_line() has returned
   std::string log_;
   std::uint16_t port_ = 0;
 };

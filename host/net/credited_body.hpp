@@ -1,0 +1,54 @@
+#pragma once
+// The part of an answer's body that has come and was not given on yet.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::net {
+
+// Promises  Pieces are given on in order, and only while the credit is positive: each takes its
+//           bytes from it, and the last one may overdraw it.
+// Bounded   The whole body has at most `max_body` bytes.
+class CreditedBody {
+ public:
+  CreditedBody(std::size_t credit, std::size_t max_body)
+      : credit_(static_cast<std::int64_t>(credit)), left_(max_body) {}
+
+  void credit(std::size_t bytes) { credit_ += static_cast<std::int64_t>(bytes); }
+  [[nodiscard]] bool has_credit() const { return credit_ > 0; }
+  // Whether what waits uses up the credit: no more is to be read.
+  [[nodiscard]] bool is_full() const { return waiting_ >= credit_; }
+  [[nodiscard]] bool is_empty() const { return pieces_.empty(); }
+
+  // False: the body is too long, and nothing is added.
+  [[nodiscard]] bool add(std::string_view piece) {
+    if (piece.size() > left_) return false;
+    left_ -= piece.size();
+    waiting_ += static_cast<std::int64_t>(piece.size());
+    if (!piece.empty()) pieces_.emplace_back(piece);
+    return true;
+  }
+
+  // The next piece, if there is one and credit.
+  [[nodiscard]] std::optional<std::string> take() {
+    if (pieces_.empty() || !has_credit()) return std::nullopt;
+    std::string piece = std::move(pieces_.front());
+    pieces_.pop_front();
+    waiting_ -= static_cast<std::int64_t>(piece.size());
+    credit_ -= static_cast<std::int64_t>(piece.size());
+    return piece;
+  }
+
+ private:
+  std::int64_t credit_;
+  std::int64_t waiting_ = 0;  // bytes in `pieces_`
+  std::size_t left_;          // bytes that may still come
+  std::deque<std::string> pieces_;
+};
+
+}  // namespace hearth::net

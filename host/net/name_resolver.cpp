@@ -1,0 +1,176 @@
+#include "net/name_resolver.hpp"
+
+#include "base/assert.hpp"
+#include "net/loop_sockets.hpp"
+
+#include <sys/time.h>
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+#include <ares.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+namespace hearth::net {
+namespace {
+
+namespace asio = boost::asio;
+
+// Each try waits twice as long as the one before: 14 seconds for three.
+constexpr int kFirstTryMs = 2000;
+constexpr int kTries = 3;
+
+// Shared by the question, which c-ares keeps until it is answered, and the query.
+struct Question {
+  NameResolver::Done done;  // empty: forgotten, or answered
+};
+
+class AresQuery final : public NameResolver::Query {
+ public:
+  explicit AresQuery(std::shared_ptr<Question> question) : question_(std::move(question)) {}
+  ~AresQuery() override { question_->done = nullptr; }
+
+ private:
+  std::shared_ptr<Question> question_;
+};
+
+std::vector<IpAddress> addresses_of(const ares_addrinfo* found) {
+  std::vector<IpAddress> addresses;
+  for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node != nullptr;
+       node = node->ai_next) {
+    IpAddress address{.bytes = {}, .is_v4 = node->ai_family == AF_INET};
+    const auto* bytes = reinterpret_cast<const std::byte*>(node->ai_addr);
+    if (address.is_v4) {
+      bytes += offsetof(sockaddr_in, sin_addr);
+    } else if (node->ai_family == AF_INET6) {
+      bytes += offsetof(sockaddr_in6, sin6_addr);
+    } else {
+      continue;
+    }
+    std::transform(bytes, bytes + (address.is_v4 ? 4 : 16), address.bytes.begin(),
+                   [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+// c-ares opens sockets and says what it waits for; the loop tells it what is ready.
+class AresResolver final : public NameResolver {
+ public:
+  AresResolver(asio::io_context& loop, std::string servers)
+      : loop_(loop),
+        servers_(std::move(servers)),
+        sockets_(loop,
+                 [this](int socket, bool readable, bool writable) {
+                   go_on(readable ? socket : ARES_SOCKET_BAD, writable ? socket : ARES_SOCKET_BAD);
+                 }),
+        timer_(loop) {}
+
+  ~AresResolver() override {
+    *gone_ = true;
+    if (channel_ != nullptr) ares_destroy(channel_);
+  }
+
+  std::unique_ptr<Query> resolve(const std::string& name, Done done) override {
+    renew_channel();
+    auto question = std::make_shared<Question>(std::move(done));
+    ares_addrinfo_hints hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    ++waiting_;
+    ares_getaddrinfo(channel_, name.c_str(), nullptr, &hints, &AresResolver::answered,
+                     new Asked{*this, question});
+    await();
+    return std::make_unique<AresQuery>(std::move(question));
+  }
+
+ private:
+  struct Asked {
+    AresResolver& resolver;
+    std::shared_ptr<Question> question;
+  };
+
+  // What /etc/resolv.conf says now holds from the first question after a silence.
+  void renew_channel() {
+    if (waiting_ > 0) return;
+    if (channel_ != nullptr) ares_destroy(channel_);
+    ares_options options{};
+    options.flags = ARES_FLAG_NOALIASES;  // no HOSTALIASES of the environment
+    options.timeout = kFirstTryMs;
+    options.tries = kTries;
+    options.sock_state_cb = [](void* self, ares_socket_t socket, int reading, int writing) {
+      static_cast<AresResolver*>(self)->sockets_.watch(socket, reading != 0, writing != 0);
+    };
+    options.sock_state_cb_data = this;
+    const int status = ares_init_options(
+        &channel_, &options,
+        ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+    HEARTH_ASSERT(status == ARES_SUCCESS, "c-ares has no memory");
+    if (!servers_.empty()) ares_set_servers_ports_csv(channel_, servers_.c_str());
+  }
+
+  // May be called inside ares_getaddrinfo(), and by ares_destroy().
+  static void answered(void* argument, int status, int /*timeouts*/, ares_addrinfo* found) {
+    const std::unique_ptr<Asked> asked(static_cast<Asked*>(argument));
+    std::vector<IpAddress> addresses = addresses_of(status == ARES_SUCCESS ? found : nullptr);
+    if (found != nullptr) ares_freeaddrinfo(found);
+    AresResolver& resolver = asked->resolver;
+    --resolver.waiting_;
+    if (*resolver.gone_) {
+      asked->question->done = nullptr;
+      return;
+    }
+    asio::post(resolver.loop_,
+               [question = asked->question, found = std::move(addresses)]() mutable {
+                 const Done done = std::exchange(question->done, nullptr);
+                 if (!done) return;
+                 if (found.empty())
+                   return done(Error{Errc::kUnavailable, "the host's name has no address"});
+                 done(std::move(found));
+               });
+  }
+
+  void go_on(ares_socket_t readable, ares_socket_t writable) {
+    ares_process_fd(channel_, readable, writable);
+    await();
+  }
+
+  void await() {
+    timeval left{};
+    if (ares_timeout(channel_, nullptr, &left) == nullptr) {
+      timer_.cancel();
+      return;
+    }
+    timer_.expires_after(std::chrono::seconds(left.tv_sec) +
+                         std::chrono::microseconds(left.tv_usec));
+    timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
+      if (!error && !*gone) go_on(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    });
+  }
+
+  asio::io_context& loop_;
+  const std::string servers_;
+  LoopSockets sockets_;
+  asio::basic_waitable_timer<std::chrono::steady_clock,
+                             asio::wait_traits<std::chrono::steady_clock>,
+                             asio::io_context::executor_type>
+      timer_;
+  ares_channel channel_ = nullptr;
+  std::size_t waiting_ = 0;
+  // Shared with the timer's waits: one that is due already cannot be taken back.
+  const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
+};
+
+}  // namespace
+
+std::unique_ptr<NameResolver> make_name_resolver(asio::io_context& loop, std::string servers) {
+  return std::make_unique<AresResolver>(loop, std::move(servers));
+}
+
+}  // namespace hearth::net

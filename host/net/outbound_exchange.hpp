@@ -1,0 +1,92 @@
+#pragma once
+// One exchange: from its first URL over the redirects to the end of the answer.
+
+#include "net/credited_body.hpp"
+#include "net/outbound_target.hpp"
+#include "net/outbound_transfer.hpp"
+
+#include <boost/asio/basic_waitable_timer.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace hearth::net {
+
+// What the exchanges of one OutboundHttp share.
+//
+// Lifetime  Outlives them.
+struct OutboundShare {
+  asio::io_context& loop;
+  CurlLoop& curl;
+  NameResolver& resolver;
+  x509_store_st* trusted;
+  std::size_t& running;
+};
+
+// Each hop: judge the URL, resolve, judge the addresses, transfer. The listener is called from the
+// loop's tasks alone, and each time the exchange may be gone afterwards.
+//
+// Deadlines There is one timer. It is set to the earliest deadline, and set anew only when it rings
+//           too early: bytes that come do not touch it.
+class RunningExchange final : public OutboundExchange, private OutboundTransfer::Owner {
+ public:
+  // The request is valid, and its targets are what its URLs say.
+  RunningExchange(const OutboundShare& share, OutboundRequest request, OutboundTarget target,
+                  std::optional<OutboundTarget> proxy, OutboundListener& listener);
+  ~RunningExchange() override;
+
+  void credit(std::size_t bytes) override;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  using Phase = OutboundFailure::Phase;
+
+  void post(void (*task)(RunningExchange&));
+  void begin_hop();
+  void take_addresses(Result<std::vector<IpAddress>> found);
+  void transfer(std::vector<IpAddress> addresses);
+  void on_transfer_moved() override { go_on(); }
+  void go_on();
+  void finish_transfer();
+  void redirect();
+  void end(std::optional<OutboundFailure> failure);
+
+  [[nodiscard]] bool is_connected() const;
+  [[nodiscard]] bool is_sent() const;
+  [[nodiscard]] Phase phase() const;
+  [[nodiscard]] std::optional<Time> next_deadline() const;
+  [[nodiscard]] std::optional<Time> idle_deadline() const;
+  void set_timer();
+  void ring();
+
+  OutboundShare share_;
+  OutboundRequest request_;
+  OutboundTarget target_;
+  const std::optional<OutboundTarget> proxy_;
+  OutboundListener& listener_;
+  CreditedBody body_;
+
+  std::unique_ptr<NameResolver::Query> query_;  // while a name is resolved
+  std::unique_ptr<OutboundTransfer> transfer_;  // from then to the end of the hop
+  int redirects_ = 0;
+  bool sent_before_ = false;  // in an earlier hop
+  bool has_ended_ = false;
+
+  asio::basic_waitable_timer<std::chrono::steady_clock,
+                             asio::wait_traits<std::chrono::steady_clock>,
+                             asio::io_context::executor_type>
+      timer_;
+  std::optional<Time> rings_at_;
+  std::optional<Time> connect_deadline_;
+  std::optional<Time> total_deadline_;
+  Time credit_since_{};        // the idle time begins here if no byte has come since
+  std::int64_t uploaded_ = 0;  // when the idle time was last looked at
+
+  // Null once this is gone. Shared with the loop's tasks.
+  const std::shared_ptr<RunningExchange*> self_;
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,83 @@
+#include "net/outbound_failure.hpp"
+
+#include <string>
+
+#include <curl/curl.h>
+
+namespace hearth::net {
+namespace {
+
+using Phase = OutboundFailure::Phase;
+
+// libcurl says so of the handshake alone, whatever it says of the connection.
+bool is_tls_code(int code) {
+  switch (code) {
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS: return true;
+    default: return false;
+  }
+}
+
+std::string_view broken_text(int code, Phase phase) {
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION: return "the certificate of the host is not accepted";
+    case CURLE_BAD_CONTENT_ENCODING: return "the body of the answer is not compressed as it says";
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM: return "the answer is not valid HTTP";
+    default: break;
+  }
+  switch (phase) {
+    case Phase::kTls: return "the TLS handshake with the host failed";
+    case Phase::kSend: return "the connection ended before the request was sent";
+    case Phase::kHeaders: return "the connection ended before the head of the answer was there";
+    case Phase::kBody: return "the connection ended before the body of the answer was there";
+    default: return "no connection to the host could be made";
+  }
+}
+
+std::string_view timeout_text(Phase phase) {
+  switch (phase) {
+    case Phase::kResolve: return "the host's name was not resolved in time";
+    case Phase::kTls: return "the TLS handshake with the host took too long";
+    case Phase::kSend: return "the host does not take the request";
+    case Phase::kHeaders: return "the host does not answer";
+    case Phase::kBody: return "the rest of the answer does not come";
+    default: return "the host does not take the connection";
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(OutboundFailure::Phase phase) noexcept {
+  switch (phase) {
+    case Phase::kRules: return "rules";
+    case Phase::kResolve: return "resolve";
+    case Phase::kConnect: return "connect";
+    case Phase::kTls: return "tls";
+    case Phase::kSend: return "send";
+    case Phase::kHeaders: return "headers";
+    case Phase::kBody: return "body";
+  }
+  return "unknown";
+}
+
+OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent) {
+  if (code == CURLE_OPERATION_TIMEDOUT) return timeout_failure(phase, sent);
+  const Phase where = is_tls_code(code) && !sent ? Phase::kTls : phase;
+  return {Errc::kUnavailable, where, sent, std::string(broken_text(code, where))};
+}
+
+OutboundFailure rules_failure(bool sent) {
+  return {Errc::kForbidden, Phase::kRules, sent, "requests may not go to this host"};
+}
+
+OutboundFailure timeout_failure(OutboundFailure::Phase phase, bool sent) {
+  return {Errc::kTimeout, phase, sent, std::string(timeout_text(phase))};
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,17 @@
+#pragma once
+// What failures of requests are called. Pure functions.
+
+#include "net/outbound_http.hpp"
+
+namespace hearth::net {
+
+// For a CURLcode that is not CURLE_OK.
+[[nodiscard]] OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent);
+
+// The rules refuse the name, the address, or all of its addresses.
+[[nodiscard]] OutboundFailure rules_failure(bool sent);
+
+// A deadline has passed in this phase.
+[[nodiscard]] OutboundFailure timeout_failure(OutboundFailure::Phase phase, bool sent);
+
+}  // namespace hearth::net

@@ -1,0 +1,88 @@
+#include "net/outbound_http.hpp"
+
+#include "base/assert.hpp"
+#include "net/curl_loop.hpp"
+#include "net/outbound_exchange.hpp"
+#include "net/outbound_target.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+using TrustStore = std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)>;
+
+// The system's authorities are looked up when they are asked for, and kept then.
+Result<TrustStore> open_trust_store(const std::string& extra_ca_file) {
+  TrustStore store(X509_STORE_new(), &X509_STORE_free);
+  HEARTH_ASSERT(store != nullptr, "OpenSSL has no memory");
+  X509_STORE_set_default_paths(store.get());
+  const bool has_all =
+      extra_ca_file.empty() || X509_STORE_load_file(store.get(), extra_ca_file.c_str()) == 1;
+  ERR_clear_error();  // of this thread: it is not to be taken for an error of a connection
+  if (!has_all)
+    return Error{Errc::kInvalidArgument, "no certificates can be read from " + extra_ca_file};
+  return store;
+}
+
+class CurlOutboundHttp final : public OutboundHttp {
+ public:
+  CurlOutboundHttp(asio::io_context& loop, const OutboundOptions& options, TrustStore trusted,
+                   std::unique_ptr<NameResolver> resolver)
+      : options_(options),
+        resolver_(std::move(resolver)),
+        trusted_(std::move(trusted)),
+        curl_(loop),
+        share_{loop, curl_, *resolver_, trusted_.get(), running_} {}
+  ~CurlOutboundHttp() override {
+    HEARTH_ASSERT(running_ == 0, "an exchange outlives its OutboundHttp");
+  }
+
+  Result<std::unique_ptr<OutboundExchange>> start(OutboundRequest request,
+                                                  OutboundListener& listener) override {
+    HEARTH_ASSERT(request.rules != nullptr, "a request has no rules");
+    if (Result<void> checked = check_words(request); !checked) return checked.error();
+    Result<OutboundTarget> target = parse_target(request.url);
+    if (!target) return target.error();
+    std::optional<OutboundTarget> proxy;
+    if (!request.proxy.empty()) {
+      Result<OutboundTarget> parsed = parse_proxy(request.proxy);
+      if (!parsed) return parsed.error();
+      proxy = std::move(parsed.value());
+      request.proxy = proxy->url;
+    }
+    if (running_ >= options_.max_exchanges)
+      return Error{Errc::kLimitExceeded,
+                   std::to_string(running_) + " requests are under way already"};
+    return std::unique_ptr<OutboundExchange>(std::make_unique<RunningExchange>(
+        share_, std::move(request), std::move(target.value()), std::move(proxy), listener));
+  }
+
+  std::size_t running() const override { return running_; }
+
+ private:
+  const OutboundOptions options_;
+  std::unique_ptr<NameResolver> resolver_;
+  const TrustStore trusted_;
+  std::size_t running_ = 0;
+  CurlLoop curl_;
+  const OutboundShare share_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OutboundHttp>> OutboundHttp::make(asio::io_context& loop,
+                                                         OutboundOptions options,
+                                                         std::unique_ptr<NameResolver> resolver) {
+  Result<TrustStore> trusted = open_trust_store(options.extra_ca_file);
+  if (!trusted) return trusted.error();
+  if (!resolver) resolver = make_name_resolver(loop);
+  return std::unique_ptr<OutboundHttp>(std::make_unique<CurlOutboundHttp>(
+      loop, options, std::move(trusted.value()), std::move(resolver)));
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,336 @@
+#include "net/outbound_transfer.hpp"
+
+#include "base/assert.hpp"
+#include "base/http_token.hpp"
+#include "net/outbound_failure.hpp"
+
+#include <sys/socket.h>
+
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include <curl/curl.h>
+#include <netinet/in.h>
+
+namespace hearth::net {
+namespace {
+
+// libcurl's buffer for what a request has too much of for one packet: the least it takes.
+constexpr long kUploadBuffer = 16 * 1024;
+// Longer than any transfer needs between its start and its connection.
+constexpr long kKeepAddressesSeconds = 300;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// "HTTP/1.1 200 OK": version and status.
+std::pair<std::string, int> read_status_line(std::string_view line) {
+  line.remove_prefix(std::string_view("HTTP/").size());
+  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::string_view rest = trimmed(line.substr(space));
+  int status = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), status);
+  return {std::string(trimmed(line.substr(0, space))), status};
+}
+
+// What CURLOPT_RESOLVE wants. `+`: not kept for ever.
+std::string resolve_entry(const OutboundTarget& target, const std::vector<IpAddress>& addresses) {
+  std::string entry = "+" + target.host + ":" + std::to_string(target.port) + ":";
+  for (const IpAddress& address : addresses) {
+    if (!entry.ends_with(':')) entry += ',';
+    entry += address.is_v4 ? to_text(address) : "[" + to_text(address) + "]";
+  }
+  return entry;
+}
+
+std::pair<std::optional<IpAddress>, std::uint16_t> read_socket_address(const sockaddr* from) {
+  IpAddress address;
+  if (from->sa_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, from, sizeof v4);
+    address.is_v4 = true;
+    std::memcpy(address.bytes.data(), &v4.sin_addr, 4);
+    return {address, ntohs(v4.sin_port)};
+  }
+  if (from->sa_family != AF_INET6) return {std::nullopt, 0};
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, from, sizeof v6);
+  std::memcpy(address.bytes.data(), &v6.sin6_addr, 16);
+  return {address, ntohs(v6.sin6_port)};
+}
+
+OutboundTransfer& transfer_of(void* self) {
+  return *static_cast<OutboundTransfer*>(self);
+}
+
+}  // namespace
+
+OutboundTransfer::OutboundTransfer(CurlLoop& loop, Plan plan)
+    : loop_(loop), plan_(std::move(plan)), easy_(curl_easy_init()) {
+  HEARTH_ASSERT(easy_ != nullptr, "libcurl has no memory");
+  set_request();
+  set_connection();
+  set_callbacks();
+  loop_.add(*this);
+}
+
+OutboundTransfer::~OutboundTransfer() {
+  loop_.remove(*this);
+  curl_easy_cleanup(easy_);
+  curl_slist_free_all(headers_);
+  curl_slist_free_all(resolve_);
+}
+
+bool OutboundTransfer::has_header(std::string_view name) const {
+  const auto is_it = [name](const HttpHeader& header) {
+    return equal_ignoring_case(header.name, name);
+  };
+  return std::ranges::any_of(plan_.request.headers, is_it) ||
+         std::ranges::any_of(plan_.request.secret_headers, is_it);
+}
+
+void OutboundTransfer::add_header(const std::string& line) {
+  headers_ = curl_slist_append(headers_, line.c_str());
+  HEARTH_ASSERT(headers_ != nullptr, "libcurl has no memory");
+}
+
+void OutboundTransfer::set_request() {
+  const OutboundRequest& request = plan_.request;
+  curl_easy_setopt(easy_, CURLOPT_URL, plan_.target.url.c_str());
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  const bool says_length =
+      request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+  if (request.method == "HEAD") {
+    curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+  } else if (!request.body.empty() || says_length) {
+    curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
+  } else {
+    curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
+  }
+  curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  // libcurl's words for "not this header" and for "this header, empty".
+  add_header("Expect:");
+  if (!has_header("content-type")) add_header("Content-Type:");
+  for (const HttpHeaders* headers : {&request.headers, &request.secret_headers}) {
+    for (const HttpHeader& header : *headers)
+      add_header(trimmed(header.value).empty() ? header.name + ";"
+                                               : header.name + ": " + header.value);
+  }
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+  curl_easy_setopt(easy_, CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
+  curl_easy_setopt(easy_, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION,
+                   request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
+}
+
+void OutboundTransfer::set_connection() {
+  const OutboundRequest& request = plan_.request;
+  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
+                   static_cast<long>(request.connect_timeout.count()));
+  // Empty, but set: libcurl would look into the environment.
+  curl_easy_setopt(easy_, CURLOPT_PROXY, plan_.proxy ? request.proxy.c_str() : "");
+  curl_easy_setopt(easy_, CURLOPT_NOPROXY, "");
+  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy_, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+  // The authorities are in `trusted`, read once.
+  curl_easy_setopt(easy_, CURLOPT_CAINFO, nullptr);
+  curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
+  if (!plan_.addresses.empty()) {
+    resolve_ = curl_slist_append(
+        nullptr, resolve_entry(plan_.proxy ? *plan_.proxy : plan_.target, plan_.addresses).c_str());
+    curl_easy_setopt(easy_, CURLOPT_RESOLVE, resolve_);
+    curl_easy_setopt(easy_, CURLOPT_DNS_CACHE_TIMEOUT, kKeepAddressesSeconds);
+  }
+}
+
+void OutboundTransfer::set_callbacks() {
+  curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<CurlLoop::Transfer*>(this));
+  // Called once the connection is there (behind a proxy, the tunnel), before the handshake.
+  curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_SSL_CTX_FUNCTION, +[](CURL*, void* context, void* self) {
+        OutboundTransfer& transfer = transfer_of(self);
+        transfer.has_tls_ = true;
+        SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), transfer.plan_.trusted);
+        return CURLE_OK;
+      });
+  // Called before libcurl would make a thread to resolve a name, and for addresses, too.
+  curl_easy_setopt(easy_, CURLOPT_RESOLVER_START_DATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_RESOLVER_START_FUNCTION,
+      +[](void*, void*, void* self) { return transfer_of(self).plan_.addresses.empty() ? 0 : 1; });
+  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_OPENSOCKETFUNCTION,
+      +[](void* self, curlsocktype, curl_sockaddr* address) -> curl_socket_t {
+        return transfer_of(self).open_socket(address);
+      });
+  curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_PREREQFUNCTION, +[](void* self, char* address, char*, int port, int) {
+        OutboundTransfer& transfer = transfer_of(self);
+        const auto read = parse_ip_address(address);
+        if (!read || !transfer.may_connect(*read, static_cast<std::uint16_t>(port)))
+          return CURL_PREREQFUNC_ABORT;
+        transfer.stop_ = Stop::kNone;  // another address may have been refused
+        transfer.is_sent_ = true;
+        transfer.activity_ = std::chrono::steady_clock::now();
+        transfer.loop_.has_moved(transfer);
+        return CURL_PREREQFUNC_OK;
+      });
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_HEADERFUNCTION,
+      +[](char* bytes, std::size_t size, std::size_t count, void* self) {
+        const std::string_view line(bytes, size * count);
+        return transfer_of(self).take_line(line) ? line.size() : std::size_t{0};
+      });
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(
+      easy_, CURLOPT_WRITEFUNCTION,
+      +[](char* bytes, std::size_t size, std::size_t count, void* self) {
+        OutboundTransfer& transfer = transfer_of(self);
+        const std::string_view piece(bytes, size * count);
+        transfer.activity_ = std::chrono::steady_clock::now();
+        transfer.loop_.has_moved(transfer);
+        // While resuming, libcurl gives what it has kept, and would copy the rest of
+        // it for each pause.
+        if (transfer.plan_.body.is_full() && !transfer.is_resuming_ && !transfer.location_) {
+          transfer.is_paused_ = true;
+          return std::size_t{CURL_WRITEFUNC_PAUSE};
+        }
+        return transfer.take_body(piece) ? piece.size() : std::size_t{0};
+      });
+}
+
+bool OutboundTransfer::may_connect(const IpAddress& address, std::uint16_t port) {
+  if (plan_.proxy != nullptr) {
+    // What the resolver has found for it, or the address that it is.
+    const auto& known = plan_.addresses;
+    const bool is_it = known.empty() ? parse_ip_address(plan_.proxy->host) == address
+                                     : std::ranges::find(known, address) != known.end();
+    if (is_it && port == plan_.proxy->port) return true;
+  } else if (plan_.request.rules->may_connect(address, port)) {
+    return true;
+  }
+  stop_ = Stop::kRules;
+  return false;
+}
+
+int OutboundTransfer::open_socket(const void* address) {
+  const auto& wanted = *static_cast<const curl_sockaddr*>(address);
+  const auto [ip, port] = read_socket_address(&wanted.addr);
+  if (!ip || !may_connect(*ip, port)) return CURL_SOCKET_BAD;
+  return ::socket(wanted.family, wanted.socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, wanted.protocol);
+}
+
+bool OutboundTransfer::take_line(std::string_view line) {
+  activity_ = std::chrono::steady_clock::now();
+  if (has_head_) return true;  // trailers
+  head_bytes_ += line.size();
+  if (head_bytes_ > OutboundHttp::kMostHeadBytes) {
+    stop_ = Stop::kHeadTooLong;
+    return false;
+  }
+  if (line.starts_with("HTTP/")) {
+    head_.headers.clear();
+    std::tie(head_.http_version, status_) = read_status_line(line);
+    return true;
+  }
+  if (trimmed(line).empty()) {
+    end_head();
+    return true;
+  }
+  const std::size_t colon = line.find(':');
+  if ((line.front() == ' ' || line.front() == '\t') && !head_.headers.empty()) {
+    head_.headers.back().value += " " + std::string(trimmed(line));  // a folded value
+  } else if (colon != std::string_view::npos) {
+    head_.headers.push_back({std::string(trimmed(line.substr(0, colon))),
+                             std::string(trimmed(line.substr(colon + 1)))});
+  }
+  return true;
+}
+
+void OutboundTransfer::end_head() {
+  if (status_ < 200) return;
+  has_head_ = true;
+  head_.status = status_;
+  head_.url = plan_.target.url;
+  if (plan_.request.follow_redirects && is_redirect(status_)) {
+    if (const auto location = find_header(head_.headers, "location"))
+      location_ = std::string(*location);
+  }
+  loop_.has_moved(*this);
+}
+
+// A redirect's body is of no use: the connection ends with it.
+bool OutboundTransfer::take_body(std::string_view piece) {
+  if (location_) return false;
+  if (plan_.body.add(piece)) return true;
+  stop_ = Stop::kBodyTooLong;
+  return false;
+}
+
+std::optional<OutboundHead> OutboundTransfer::take_head() {
+  if (!has_head_ || location_ || std::exchange(head_taken_, true)) return std::nullopt;
+  return std::move(head_);
+}
+
+void OutboundTransfer::resume() {
+  is_paused_ = false;
+  is_resuming_ = true;
+  const CURLcode code = curl_easy_pause(easy_, CURLPAUSE_CONT);
+  is_resuming_ = false;
+  activity_ = std::chrono::steady_clock::now();
+  if (code != CURLE_OK && !code_) code_ = code;
+}
+
+std::int64_t OutboundTransfer::bytes_uploaded() const {
+  curl_off_t bytes = 0;
+  curl_easy_getinfo(easy_, CURLINFO_SIZE_UPLOAD_T, &bytes);
+  return bytes;
+}
+
+OutboundFailure::Phase OutboundTransfer::phase() const {
+  using Phase = OutboundFailure::Phase;
+  if (stop_ == Stop::kRules) return Phase::kRules;
+  if (has_head_) return Phase::kBody;
+  if (is_sent_) {
+    const bool all_sent = bytes_uploaded() >= static_cast<std::int64_t>(plan_.request.body.size());
+    return all_sent ? Phase::kHeaders : Phase::kSend;
+  }
+  return has_tls_ ? Phase::kTls : Phase::kConnect;
+}
+
+std::optional<OutboundFailure> OutboundTransfer::failure() const {
+  using Phase = OutboundFailure::Phase;
+  if (stop_ == Stop::kRules) return rules_failure(is_sent_);
+  if (stop_ == Stop::kHeadTooLong)
+    return OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, is_sent_,
+                           "the head of the answer is longer than 64 KiB"};
+  if (stop_ == Stop::kBodyTooLong)
+    return OutboundFailure{Errc::kLimitExceeded, Phase::kBody, is_sent_,
+                           "the body of the answer is longer than " +
+                               std::to_string(plan_.request.max_body) + " bytes"};
+  // libcurl takes an end within the head for the end of an answer.
+  if (code_ == CURLE_OK && !has_head_)
+    return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent_);
+  if (code_ == CURLE_OK) return std::nullopt;
+  return curl_failure(*code_, phase(), is_sent_);
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,114 @@
+#pragma once
+// One request to one URL, as libcurl makes it: no redirects, no deadlines but that for connecting.
+
+#include "base/ip_address.hpp"
+#include "net/credited_body.hpp"
+#include "net/curl_loop.hpp"
+#include "net/outbound_http.hpp"
+#include "net/outbound_target.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct x509_store_st;
+struct curl_slist;
+
+namespace hearth::net {
+
+// What arrives is kept until it is asked for: libcurl's callbacks call nobody.
+//
+// Threads   The loop's.
+// Lifetime  What the plan names outlives it. Destroying it ends the transfer; not inside libcurl.
+class OutboundTransfer final : public CurlLoop::Transfer {
+ public:
+  class Owner {
+   public:
+    Owner() = default;
+    virtual ~Owner() = default;
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    // Outside of libcurl: the transfer may be destroyed within.
+    virtual void on_transfer_moved() = 0;
+  };
+  struct Plan {
+    const OutboundRequest& request;
+    const OutboundTarget& target;
+    // The addresses to try. Without any the host is an address itself.
+    std::vector<IpAddress> addresses;
+    const OutboundTarget* proxy = nullptr;  // then the addresses are the proxy's
+    x509_store_st* trusted = nullptr;
+    CreditedBody& body;
+    Owner& owner;
+  };
+
+  OutboundTransfer(CurlLoop& loop, Plan plan);
+  ~OutboundTransfer() override;
+
+  // The head of the answer, once.
+  [[nodiscard]] std::optional<OutboundHead> take_head();
+  // Where the answer redirects to, if the request is to follow it: then there is no head.
+  [[nodiscard]] const std::optional<std::string>& location() const { return location_; }
+  [[nodiscard]] int status() const { return status_; }
+
+  // Whether reading waits for credit, and how it goes on then.
+  [[nodiscard]] bool is_paused() const { return is_paused_; }
+  void resume();
+
+  [[nodiscard]] bool is_done() const { return code_.has_value(); }
+  // Once it is done: nothing, or how it failed.
+  [[nodiscard]] std::optional<OutboundFailure> failure() const;
+  // What is going on.
+  [[nodiscard]] OutboundFailure::Phase phase() const;
+  // Whether a byte of the request may have left.
+  [[nodiscard]] bool is_sent() const { return is_sent_; }
+  [[nodiscard]] bool has_head() const { return has_head_; }
+  // When the last byte came or left, and bytes that have left. libcurl tells of the latter only
+  // when it is asked.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const { return activity_; }
+  [[nodiscard]] std::int64_t bytes_uploaded() const;
+
+  // CurlLoop::Transfer
+  [[nodiscard]] CurlHandle* handle() const override { return easy_; }
+  void on_done(int code) override { code_ = code; }
+  void on_moved() override { plan_.owner.on_transfer_moved(); }
+
+ private:
+  enum class Stop : std::uint8_t { kNone, kRules, kHeadTooLong, kBodyTooLong };
+
+  void set_request();
+  void set_connection();
+  void set_callbacks();
+  void add_header(const std::string& line);
+  [[nodiscard]] bool has_header(std::string_view name) const;
+  [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port);
+  bool take_line(std::string_view line);
+  void end_head();
+  bool take_body(std::string_view piece);
+  int open_socket(const void* address);
+
+  CurlLoop& loop_;
+  const Plan plan_;
+  CurlHandle* const easy_;
+  curl_slist* headers_ = nullptr;
+  curl_slist* resolve_ = nullptr;
+
+  int status_ = 0;
+  OutboundHead head_;
+  std::size_t head_bytes_ = 0;
+  std::optional<std::string> location_;
+  std::chrono::steady_clock::time_point activity_ = std::chrono::steady_clock::now();
+  Stop stop_ = Stop::kNone;
+  bool has_tls_ = false;  // the handshake has begun
+  bool has_head_ = false;
+  bool head_taken_ = false;
+  bool is_sent_ = false;
+  bool is_paused_ = false;
+  bool is_resuming_ = false;
+  std::optional<int> code_;
+};
+
+}  // namespace hearth::net

@@ -1,0 +1,182 @@
+#include "net/outbound_failure.hpp"
+
+#include "net/outbound_fixture.hpp"
+#include "support/few_descriptors.hpp"
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+namespace hearth::net {
+
+namespace {
+
+class OutboundFailureTest : public OutboundFixture {
+ protected:
+  void expect(OutboundRequest request, Errc code, Phase phase, bool sent,
+              const std::string& message) {
+    const std::string url = request.url;
+    const OutboundFailure failure = fail(std::move(request));
+    EXPECT_EQ(to_string(failure.code), to_string(code)) << url;
+    EXPECT_EQ(failure.phase, phase) << url;
+    EXPECT_EQ(failure.sent, sent) << url;
+    EXPECT_EQ(failure.message, message) << url;
+  }
+  // A port on which nothing listens: one that was given out and is free again.
+  static std::uint16_t free_port() {
+    asio::io_context loop;
+    using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp>;
+    return Acceptor(loop, {asio::ip::make_address("127.0.0.1"), 0}).local_endpoint().port();
+  }
+  std::string silent_url(std::string_view scheme) const {
+    return std::string(scheme) + "://provider.test:" + std::to_string(provider_.silent()) + "/";
+  }
+};
+
+TEST_F(OutboundFailureTest, RulesRefuseBeforeAnythingIsAsked) {
+  OutboundRequest request = to("/echo");
+  request.rules = rules({"other.test"});
+  expect(request, Errc::kForbidden, Phase::kRules, false, "requests may not go to this host");
+  EXPECT_TRUE(names_->asked_.empty());
+}
+
+TEST_F(OutboundFailureTest, ANameWithoutAddress) {
+  expect(get("http://nowhere.test/"), Errc::kUnavailable, Phase::kResolve, false,
+         "the host's name cannot be resolved");
+}
+
+TEST_F(OutboundFailureTest, ANameThatIsNotResolvedInTime) {
+  names_->held_ = "held.test";
+  OutboundRequest request = get("http://held.test/");
+  request.connect_timeout = std::chrono::milliseconds(50);
+  expect(request, Errc::kTimeout, Phase::kResolve, false,
+         "the host's name was not resolved in time");
+}
+
+TEST_F(OutboundFailureTest, AConnectionThatIsRefused) {
+  expect(get("http://provider.test:" + std::to_string(free_port()) + "/"), Errc::kUnavailable,
+         Phase::kConnect, false, "no connection to the host could be made");
+}
+
+TEST_F(OutboundFailureTest, ATlsHandshakeWithoutAnAnswer) {
+  OutboundRequest request = get(silent_url("https"));
+  request.connect_timeout = std::chrono::milliseconds(100);
+  expect(request, Errc::kTimeout, Phase::kTls, false,
+         "the TLS handshake with the host took too long");
+}
+
+TEST_F(OutboundFailureTest, ATlsHandshakeWithWhatSpeaksNone) {
+  expect(get("https://provider.test:" + std::to_string(provider_.http()) + "/"), Errc::kUnavailable,
+         Phase::kTls, false, "the TLS handshake with the host failed");
+}
+
+TEST_F(OutboundFailureTest, ACertificateThatIsNotTrusted) {
+  options_.extra_ca_file.clear();
+  make_client();
+  expect(get(provider_.https_url("/echo")), Errc::kUnavailable, Phase::kTls, false,
+         "the certificate of the host is not accepted");
+}
+
+TEST_F(OutboundFailureTest, ACertificateForAnotherName) {
+  names_->addresses_["stranger.test"] = {"127.0.0.1"};
+  expect(get("https://stranger.test:" + std::to_string(provider_.https()) + "/"),
+         Errc::kUnavailable, Phase::kTls, false, "the certificate of the host is not accepted");
+}
+
+TEST_F(OutboundFailureTest, ARequestThatIsNotTaken) {
+  OutboundRequest request = get(silent_url("http"));
+  request.method = "POST";
+  request.body = std::string(32 << 20, 'b');
+  request.idle_timeout = std::chrono::milliseconds(200);
+  expect(request, Errc::kTimeout, Phase::kSend, true, "the host does not take the request");
+}
+
+TEST_F(OutboundFailureTest, AnAnswerThatDoesNotBegin) {
+  OutboundRequest request = to("/never");
+  request.idle_timeout = std::chrono::milliseconds(100);
+  expect(request, Errc::kTimeout, Phase::kHeaders, true, "the host does not answer");
+}
+
+TEST_F(OutboundFailureTest, AnAnswerThatEndsInItsHead) {
+  for (const char* path : {"/cut-head", "/cut-before-head"})
+    expect(to(path), Errc::kUnavailable, Phase::kHeaders, true,
+           "the connection ended before the head of the answer was there");
+}
+
+TEST_F(OutboundFailureTest, AnAnswerThatIsNoHttp) {
+  expect(to("/garbage"), Errc::kUnavailable, Phase::kHeaders, true, "the answer is not valid HTTP");
+}
+
+TEST_F(OutboundFailureTest, AHeadThatIsTooLong) {
+  EXPECT_EQ(finish(to("/huge-headers?bytes=30000"))->body, "huge");
+  expect(to("/huge-headers?bytes=100000"), Errc::kLimitExceeded, Phase::kHeaders, true,
+         "the head of the answer is longer than 64 KiB");
+}
+
+TEST_F(OutboundFailureTest, ABodyThatIsCut) {
+  for (const char* path : {"/cut-body", "/cut-chunk"}) {
+    const auto heard = finish(to(path));
+    ASSERT_TRUE(heard->failure) << path;
+    EXPECT_EQ(heard->failure->phase, Phase::kBody) << path;
+    EXPECT_TRUE(heard->failure->sent);
+    EXPECT_EQ(heard->body, "only this") << "what has come is given on first";
+    EXPECT_EQ(heard->failure->message,
+              "the connection ended before the body of the answer was there");
+  }
+}
+
+TEST_F(OutboundFailureTest, AnHttp2BodyThatIsCut) {
+  OutboundRequest request = get(provider_.https_url("/cut-body"));
+  request.http2 = true;
+  const auto heard = finish(request);
+  ASSERT_TRUE(heard->failure);
+  EXPECT_EQ(heard->failure->phase, Phase::kBody);
+  EXPECT_EQ(heard->body, "only this");
+}
+
+TEST_F(OutboundFailureTest, ABodyThatIsNotCompressedAsItSays) {
+  expect(to("/bad-gzip"), Errc::kUnavailable, Phase::kBody, true,
+         "the body of the answer is not compressed as it says");
+}
+
+TEST_F(OutboundFailureTest, ABodyThatIsTooLong) {
+  OutboundRequest request = to("/endless");
+  request.max_body = 100'000;
+  request.credit = 1'000'000;
+  expect(request, Errc::kLimitExceeded, Phase::kBody, true,
+         "the body of the answer is longer than 100000 bytes");
+  request.url = provider_.http_url("/bytes?n=100000");
+  EXPECT_FALSE(finish(request)->failure);
+}
+
+TEST_F(OutboundFailureTest, ACompressedBodyIsAsLongAsWhatItUnpacksTo) {
+  for (const std::size_t credit : {std::size_t{0}, std::size_t{100} << 20}) {
+    OutboundRequest request = to("/gzip-bomb?mb=64");
+    request.max_body = 1'000'000;
+    request.credit = credit;
+    const auto heard = start(request);
+    run_until([&] { return heard->head.has_value(); });
+    if (credit == 0) heard->credit(1 << 30);
+    run_until([&] { return heard->ended; });
+    ASSERT_TRUE(heard->failure);
+    EXPECT_EQ(heard->failure->code, Errc::kLimitExceeded);
+    EXPECT_LE(heard->body.size(), 1'000'000U);
+  }
+}
+
+TEST_F(OutboundFailureTest, ADescriptorThatIsMissingIsNoConnection) {
+  const auto warm = finish(to("/echo"));
+  const testing::FewDescriptors none(0);
+  expect(get(provider_.https_url("/echo")), Errc::kUnavailable, Phase::kConnect, false,
+         "no connection to the host could be made");
+}
+
+TEST_F(OutboundFailureTest, AMessageTellsNoSecret) {
+  OutboundRequest request = get("http://provider.test:" + std::to_string(free_port()) + "/?k=hush");
+  request.secret_headers = {{"authorization", "hush"}};
+  const OutboundFailure failure = fail(request);
+  EXPECT_EQ(failure.message.find("hush"), std::string::npos);
+  EXPECT_EQ(failure.message.find("127.0.0.1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::net

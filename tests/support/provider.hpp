@@ -1,0 +1,46 @@
+#pragma once
+// A server that plays a model provider (provider.mjs says what its paths do), as a child process.
+
+#include "support/server_process.hpp"
+#include "support/temp_directory.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::testing {
+
+// Its certificate is made with the `openssl` command. It is its own authority, and for
+// `provider.test`, `other.test`, `localhost` and 127.0.0.1.
+//
+// Promises  Ready when it is made; gone when it is destroyed.
+class Provider {
+ public:
+  Provider();
+
+  [[nodiscard]] std::uint16_t http() const { return http_; }
+  [[nodiscard]] std::uint16_t https() const { return https_; }
+  // Takes connections, and never reads from them.
+  [[nodiscard]] std::uint16_t silent() const { return silent_; }
+  // An HTTP proxy: all that is asked of it, the ports above answer. It refuses `refused.test`.
+  [[nodiscard]] std::uint16_t proxy() const { return proxy_; }
+
+  // "http://provider.test:PORT" and a path.
+  [[nodiscard]] std::string http_url(std::string_view path) const;
+  [[nodiscard]] std::string https_url(std::string_view path) const;
+
+  // The authority, as a PEM file.
+  [[nodiscard]] std::filesystem::path certificate() const;
+
+ private:
+  TempDirectory directory_;
+  std::unique_ptr<ServerProcess> process_;
+  std::uint16_t http_ = 0;
+  std::uint16_t https_ = 0;
+  std::uint16_t silent_ = 0;
+  std::uint16_t proxy_ = 0;
+};
+
+}  // namespace hearth::testing

@@ -1,0 +1,209 @@
+// Plays a provider on 127.0.0.1: HTTP/1.1 in the clear, HTTP/1.1 and 2 over TLS, and a port that
+// takes connections and never reads. Prints the ports as one line of JSON, and ends with its parent.
+//
+//   node provider.mjs CERTIFICATE.pem KEY.pem
+import fs from 'node:fs';
+import http from 'node:http';
+import http2 from 'node:http2';
+import net from 'node:net';
+import zlib from 'node:zlib';
+
+const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
+const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0 };  // connections
+const counts = {};  // requests of /v1/chat/completions by their key
+
+async function text(request) {
+  let body = '';
+  for await (const piece of request) body += piece;
+  return body;
+}
+
+function json(response, value, status = 200) {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
+// Writes whenever there is room, until `next` has no more or the client is gone.
+function pour(response, next) {
+  const go = () => {
+    for (let piece = next(); piece !== undefined; piece = next()) {
+      if (!response.write(piece)) return response.once('drain', go);
+    }
+    response.end();
+  };
+  go();
+}
+
+// Writes each piece after a pause.
+function drip(response, pieces, pause, end) {
+  let at = 0;
+  const timer = setInterval(() => {
+    if (at < pieces.length) return response.write(pieces[at++]);
+    clearInterval(timer);
+    end();
+  }, pause);
+  response.on('close', () => clearInterval(timer));
+}
+
+function cut(response, bytes) {
+  if (response.stream) return response.stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+  response.socket.write(bytes, () => response.socket.destroy());
+}
+
+function chunk(id, delta, finish = null) {
+  return { id, object: 'chat.completion.chunk', model: 'test', choices: [{ index: 0, delta, finish_reason: finish }] };
+}
+
+async function complete(request, response) {
+  const asked = JSON.parse(await text(request));
+  const name = request.headers['idempotency-key'] ?? request.headers['x-run'] ?? '';
+  counts[name] = (counts[name] ?? 0) + 1;
+  const last = asked.messages.at(-1).content;
+  const words = `You said: ${last}`.match(/\S+\s*/g);
+  const id = `chatcmpl-${name || 'none'}`;
+  if (!asked.stream) {
+    const message = { role: 'assistant', content: words.join('') };
+    return json(response, { id, object: 'chat.completion', model: 'test', choices: [{ index: 0, message, finish_reason: 'stop' }] });
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const deltas = [{ role: 'assistant', content: '' }, ...words.map((content) => ({ content }))];
+  const events = deltas.map((delta) => chunk(id, delta)).concat(chunk(id, {}, 'stop'));
+  const pieces = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).concat('data: [DONE]\n\n');
+  drip(response, pieces, Number(request.headers['x-every-ms'] ?? 1), () => response.end());
+}
+
+const paths = {
+  '/echo': async (request, response) => json(response, {
+    method: request.method, url: request.url, version: request.httpVersion, headers: request.headers, body: await text(request),
+  }),
+  '/stats': (request, response) => json(response, stats),
+  '/counts': (request, response) => json(response, counts),
+  '/v1/chat/completions': complete,
+  '/sse': (request, response, query) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const count = Number(query.get('events') ?? 3);
+    const padding = 'x'.repeat(Number(query.get('bytes') ?? 0));
+    const pieces = Array.from({ length: count }, (_, at) => `id: ${at}\ndata: event ${at}${padding}\n\n`);
+    drip(response, pieces, Number(query.get('every_ms') ?? 1), () => response.end());
+  },
+  // Any status: ?code=429&retry_after=7
+  '/status': (request, response, query) => {
+    const after = query.get('retry_after');
+    response.writeHead(Number(query.get('code')), after ? { 'retry-after': after } : {});
+    response.end(`status ${query.get('code')}`);
+  },
+  // ?to=URL&code=302; without `to` to itself for ever.
+  '/redirect': (request, response, query) => {
+    response.writeHead(Number(query.get('code') ?? 302), { location: query.get('to') ?? request.url });
+    response.end(query.get('body') ?? '');
+  },
+  '/bytes': (request, response, query) => {
+    let left = Number(query.get('n'));
+    response.writeHead(200, { 'content-length': left });
+    pour(response, () => {
+      const size = Math.min(left, 65536);
+      left -= size;
+      return size > 0 ? Buffer.alloc(size, 'b') : undefined;
+    });
+  },
+  '/endless': (request, response) => {
+    response.writeHead(200);
+    pour(response, () => Buffer.alloc(65536, 'e'));
+  },
+  '/gzip': (request, response, query) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' });
+    response.end(zlib.gzipSync(query.get('text') ?? 'hello'));
+  },
+  // ?mb=N zeros, some thousand times smaller on the wire.
+  '/gzip-bomb': (request, response, query) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' });
+    response.end(zlib.gzipSync(Buffer.alloc(Number(query.get('mb')) * 1048576)));
+  },
+  '/bad-gzip': (request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' });
+    response.end('this is not compressed');
+  },
+  '/huge-headers': (request, response, query) => {
+    const headers = {};
+    for (let left = Number(query.get('bytes')), at = 0; left > 0; left -= 1024, ++at) headers[`x-${at}`] = 'h'.repeat(1000);
+    response.writeHead(200, headers);
+    response.end('huge');
+  },
+  '/early-hints': (request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.end('after the hints');
+  },
+  '/slow-head': (request, response, query) => {
+    setTimeout(() => response.end('slow'), Number(query.get('ms') ?? 100));
+  },
+  '/never': () => {},
+  // Head and a first piece, then nothing.
+  '/stall': (request, response) => response.write('first'),
+  '/cut-head': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ncontent-'),
+  '/cut-before-head': (request, response) => cut(response, ''),
+  '/garbage': (request, response) => cut(response, 'SSH-2.0-OpenSSH_9.2\r\n\r\n'),
+  '/cut-body': (request, response) => {
+    if (!response.stream) return cut(response, 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this');
+    response.write('only this', () => cut(response));
+  },
+  '/cut-chunk': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10\r\nonly this'),
+  // Says that the connection stays, and closes it.
+  '/close-idle': (request, response) => {
+    const { socket } = response;
+    response.on('finish', () => socket.end());
+    response.end('closed');
+  },
+};
+
+function answer(request, response) {
+  const url = new URL(request.url, 'http://provider.test');
+  response.on('error', () => {});
+  response.on('close', () => { if (!response.writableFinished) ++stats.cancelled; });
+  const path = paths[url.pathname];
+  if (!path) return json(response, { error: 'no such path' }, 404);
+  Promise.resolve(path(request, response, url.searchParams)).catch(() => response.destroy?.());
+}
+
+function counted(server, name) {
+  server.on(name === 'https' ? 'secureConnection' : 'connection', (socket) => {
+    ++stats[name];
+    ++stats.open;
+    socket.on('error', () => {});
+    socket.on('close', () => --stats.open);
+  });
+  return server;
+}
+
+// A proxy: forwards what is asked of it by name to itself, and opens tunnels to its TLS port.
+function forward(request, response) {
+  const { pathname, search } = new URL(request.url);
+  request.url = pathname + search;
+  request.headers['x-proxied'] = request.headers['proxy-authorization'] ?? 'yes';
+  answer(request, response);
+}
+
+const options = { keepAliveTimeout: 60000, requestTimeout: 0, maxHeaderSize: 1048576 };
+const servers = {
+  http: counted(http.createServer(options, answer), 'http'),
+  https: counted(http2.createSecureServer({ ...options, allowHTTP1: true, cert: certificate, key }, answer), 'https'),
+  silent: counted(net.createServer({ pauseOnConnect: true }), 'silent'),
+  proxy: http.createServer(options, forward),
+};
+servers.proxy.on('connect', (request, socket) => {
+  socket.on('error', () => {});
+  if (request.url.startsWith('refused.test')) return socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+  const upstream = net.connect(servers.https.address().port, '127.0.0.1', () => {
+    socket.write('HTTP/1.1 200 Connected\r\n\r\n');
+    upstream.pipe(socket).pipe(upstream);
+  });
+  upstream.on('error', () => socket.destroy());
+});
+const ports = {};
+for (const [name, server] of Object.entries(servers)) {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
+  ports[name] = server.address().port;
+}
+console.log(JSON.stringify(ports));
+
+const parent = process.ppid;
+setInterval(() => { if (process.ppid !== parent) process.exit(); }, 1000);
