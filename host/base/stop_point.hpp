@@ -36,6 +36,7 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "commit.index_written",
     // the agent's rows are committed, the wake index still knows the earlier wake
     "commit.index_late",
+    "fetch.start.committed",     // the turn of a request, and nothing of it was sent
     "fiber.start.written",       // the new row
     "fiber.start.committed",     //
     "fiber.stash.written",       // the checkpoint, and what the turn wrote before it

@@ -2,10 +2,13 @@
 
 #include "base/escape.hpp"
 #include "base/names.hpp"
+#include "config/egress_section.hpp"
 #include "config/options.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 namespace hearth::config {
@@ -58,7 +61,7 @@ Fields<ClassSettings, std::size_t> every_value() {
 
 // The largest bounds are those of SQLite as Debian builds it, or well below them: a value past
 // 256 MiB would stop its shard for as long as it takes to copy.
-Settings<ClassSettings> make_class_settings() {
+Settings<ClassSettings> make_own_settings() {
   using Class = ClassSettings;
   using durable::FiberSettings;
   using durable::ManagedSettings;
@@ -156,8 +159,14 @@ Settings<ClassSettings> make_class_settings() {
                "the longest wait before an agent that has work under way (a keep-alive "
                "reference, a running fiber) is woken again after a failure, see "
                "[below](#who-is-woken-again)"),
-      options_setting(),
   };
+}
+
+Settings<ClassSettings> make_class_settings() {
+  Settings<ClassSettings> settings = make_own_settings();
+  std::ranges::move(egress_section(), std::back_inserter(settings));
+  settings.push_back(options_setting());
+  return settings;
 }
 
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
@@ -238,7 +247,10 @@ ClassFile read_class_file(const YamlNode& root, Report& report) {
   file.config.file = report.file();
   MappingReader reader(root, "", report);
   read_name(reader, root, file, report);
-  read_settings(class_settings(), reader, {}, report, file.config.settings, file.config.sources);
+  const std::filesystem::path itself(report.file());
+  const auto directory = itself.empty() ? itself : std::filesystem::absolute(itself).parent_path();
+  read_settings(class_settings(), reader, directory, report, file.config.settings,
+                file.config.sources);
   reader.finish();
   return file;
 }

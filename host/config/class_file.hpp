@@ -21,7 +21,7 @@ struct ClassFile {
 };
 
 // The values of a tree, with the default for each key that is missing or wrong; what is wrong goes
-// to `report`.
+// to `report`, whose file is that of the tree: relative paths are taken from its directory.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);
 
 // The rows of a class file, but for `class`. Immutable, made at the first call.

@@ -99,6 +99,13 @@ struct AdminConfig {
   std::filesystem::path token_file;
 };
 
+// Of requests that agents send to other servers.
+struct EgressConfig {
+  // Certificates of authorities that are trusted beside the system's; absolute once loaded. Empty:
+  // none.
+  std::filesystem::path ca_file;
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;  // kAuto: for people on a terminal, JSON otherwise
@@ -123,6 +130,7 @@ struct ServerConfig {
   ServerLimits limits;
   ReloadConfig reload;
   AdminConfig admin;
+  EgressConfig egress;
   LogSettings log;
   Sources sources;
 };

@@ -217,6 +217,9 @@ Settings<ServerConfig> make_server_settings() {
       duration("reload.removal_grace", at(&Server::reload, &ReloadConfig::removal_grace), kGrace,
                "how long the clients of a library that was removed wait for it to come back"),
       token_file_setting(),
+      path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
+           "PEM file with certificates of authorities that [requests of "
+           "agents](#requests-to-other-servers) trust beside the system's"),
       word("log.level", at(&Server::log, &LogSettings::level), log_levels(),
            "the least important lines that are logged"),
       word("log.format", at(&Server::log, &LogSettings::format), log_formats(),

@@ -33,15 +33,20 @@ struct KvSettings {
   std::size_t max_total_bytes = std::size_t{50} << 20;  // of all keys and values of an agent
 };
 
+// How much the agents of a class may ask of other servers. What counts is kept over restarts.
+struct EgressLimits {
+  std::uint32_t requests_per_minute = 0;  // of the wall clock; 0: no limit
+  std::uint32_t concurrent = 1000;        // on one shard
+  std::size_t bytes_per_day = 0;          // of UTC; bodies, both ways; 0: no limit
+};
+
 // Of hearth.fetch/1: where the agents of a class may send requests to.
 struct EgressSettings {
   std::vector<std::string> allow;  // see base/egress_rules.hpp
   std::vector<std::string> deny;
   std::string proxy;                                     // a URL; empty: none
   std::map<std::string, std::filesystem::path> secrets;  // by the name that the code knows
-  std::uint64_t max_requests_per_minute = 0;             // of the class; 0: no limit
-  std::size_t max_concurrent = 1000;                     // ... on one shard
-  std::uint64_t max_bytes_per_day = 0;                   // both ways; 0: no limit
+  EgressLimits limits;
 };
 
 // For one class of agents.

@@ -3,6 +3,7 @@
 #include "extensions/basics.hpp"
 #include "extensions/call.hpp"
 #include "extensions/connections.hpp"
+#include "extensions/fetch.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
@@ -150,6 +151,9 @@ constexpr auto kWatchedConnections =
           Member<&hearth_connections_v1::broadcast, "hearth.connections/1 broadcast">,
           Member<&hearth_connections_v1::close, "hearth.connections/1 close">>();
 
+constexpr auto kWatchedFetch = watch<hearth_fetch_v1, &fetch_extension,
+                                     Member<&hearth_fetch_v1::start, "hearth.fetch/1 start">>();
+
 constexpr auto kWatchedFibers =
     watch<hearth_fibers_v1, &fibers_extension,
           Member<&hearth_fibers_v1::start, "hearth.fibers/1 start">,
@@ -276,6 +280,7 @@ constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent}
                                               {HEARTH_EXT_CALL, &kWatchedCall},
                                               {HEARTH_EXT_CLOCK, &kWatchedClock},
                                               {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
+                                              {HEARTH_EXT_FETCH, &kWatchedFetch},
                                               {HEARTH_EXT_FIBERS, &kWatchedFibers},
                                               {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
                                               {HEARTH_EXT_HTTP, &kWatchedHttp},

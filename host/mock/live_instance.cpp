@@ -49,7 +49,7 @@ LiveInstance::LiveInstance(InstanceParts parts)
                     .calls = *this,
                     .clients = parts.clients,
                     .watchers = *this,
-                    .ports = {.http = nullptr, .agents = parts.world.agents}}),
+                    .ports = {.http = &parts.world.http, .agents = parts.world.agents}}),
       parts_(std::move(parts)),
       database_(parts_.file, parts_.key, options_of(schema_in(parts_.definition))),
       work_(database_, parts_.key, parts_.world.clock, parts_.world.random, parts_.settings,

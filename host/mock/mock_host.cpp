@@ -105,7 +105,8 @@ bool MockHost::step() {
     next();
     return true;
   }
-  return deliver_post() || std::ranges::any_of(agents_, [](auto& agent) { return agent->step(); });
+  return deliver_post() || world_.http.step() ||
+         std::ranges::any_of(agents_, [](auto& agent) { return agent->step(); });
 }
 
 bool MockHost::deliver_post() {
@@ -133,6 +134,8 @@ void MockHost::advance_by(std::chrono::nanoseconds time) {
   wake_those_due();
   for (;;) {
     SteadyTime next = target;
+    if (const auto due = world_.http.next_due(); due && *due > world_.clock.steady_now())
+      next = std::min(next, *due);
     for (const auto& agent : agents_) {
       const auto due = agent->next_due();
       if (due && *due > world_.clock.steady_now()) next = std::min(next, *due);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,9 @@ class MockHost final : public testing::detail::MockHost,
   void fail_submit(hearth_status status) override { submit_status_ = status; }
   void fail_start_fiber(hearth_status status) override { start_fiber_status_ = status; }
   void hold_offload(bool hold) override;
+  void on_fetch(std::function<testing::FetchReply(const testing::SentRequest&)> reply) override {
+    world_.http.answer_with(std::move(reply));
+  }
 
  private:
   // Instances

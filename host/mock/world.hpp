@@ -6,6 +6,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "extensions/agent_context.hpp"
+#include "mock/http_replies.hpp"
 
 #include <hearth/abi.h>
 
@@ -97,6 +98,7 @@ struct World {
   MovedClock clock;
   SeededRandom random;
   Lines log;
+  HttpReplies http{clock};
   const hearth_host* table = nullptr;  // what libraries are given
   extensions::AgentRouter* agents = nullptr;
   std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs

@@ -134,14 +134,22 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"kv.max_value", "16KiB"},
       {"kv.max_total", "17KiB"},
       {"keep_alive_interval", "15s"},
+      {"egress.allow", "[a.example]"},
+      {"egress.deny", "[a.example]"},
+      {"egress.proxy", "'http://proxy.example:3128'"},
+      {"egress.secrets.key", "key.txt"},
+      {"egress.limits.concurrent", "7"},
       {"options.a", "1"},
   };
+  put("classes/key.txt", "s3cret\n");
   for (const auto& [key, value] : keys) {
-    const std::size_t dot = key.find('.');
-    const ClassConfig changed =
-        class_c(dot == std::string::npos
-                    ? key + ": " + value + "\n"
-                    : key.substr(0, dot) + ": {" + key.substr(dot + 1) + ": " + value + "}\n");
+    std::string text = value;
+    std::string rest = key;
+    for (auto dot = rest.rfind('.'); dot != std::string::npos; dot = rest.rfind('.')) {
+      text = "{" + rest.substr(dot + 1) + ": " + text + "}";
+      rest.erase(dot);
+    }
+    const ClassConfig changed = class_c(rest.append(": ").append(text) + "\n");
     EXPECT_EQ(changed_keys(defaults, changed), std::vector<std::string>{key});
     EXPECT_EQ(changed_keys(changed, defaults), std::vector<std::string>{key});
     EXPECT_TRUE(changed_keys(changed, changed).empty()) << key;

@@ -163,6 +163,11 @@ TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
   EXPECT_TRUE(server("").admin.token_file.empty());
 }
 
+TEST_F(ServerFileTest, AuthoritiesThatRequestsTrustMayBeInAFile) {
+  EXPECT_EQ(server("egress: {ca_file: ca.pem}\n").egress.ca_file, path("ca.pem"));
+  EXPECT_TRUE(server("").egress.ca_file.empty());
+}
+
 TEST_F(ServerFileTest, EachValueTellsWhereItStands) {
   const Sources sources = server("data: d\nlimits:\n  max_name: 5\n").sources;
   ASSERT_EQ(sources.size(), 2U);

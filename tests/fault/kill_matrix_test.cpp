@@ -498,7 +498,9 @@ INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases)
 
 TEST(KillMatrix, HasACaseForEveryStopPoint) {
   std::set<std::string_view> tested = {// In tests of their own: DestroyKillTest.
-                                       "destroy.condemned", "destroy.files_removed"};
+                                       "destroy.condemned", "destroy.files_removed",
+                                       // FetchProcessTest.
+                                       "fetch.start.committed"};
   for (const auto* cases : {&kCases, &kManagedCases, &kScheduleCases, &kQueueCases}) {
     for (const Case& each : *cases) {
       const std::string_view stop_at = each.stop_at;

@@ -32,6 +32,7 @@ TESTED_ELSEWHERE = {
     "extensions/durable_work_recovery": "tests/runtime/live_agent_managed_test.cpp",
     "extensions/types": "tests/extensions/connections_test.cpp",
     "mock/clients": "tests/plugin-api/agent_test.cpp",
+    "mock/http_replies": "tests/plugin-api/fetch_test.cpp",
     "mock/lent_bytes": "tests/plugin-api/mock_host_test.cpp",
     "mock/live_instance": "tests/plugin-api/agent_test.cpp",
     "mock/mock_host": "tests/plugin-api/mock_host_test.cpp",

@@ -24,7 +24,19 @@ std::string call_text(const CheckCall& call) {
          std::string(to_string(call.kind)) + ")";
 }
 
+// CheckAgent lets no remote operation begin.
+class KeptRequest final : public extensions::RemoteOperation {
+ public:
+  void start(extensions::RemoteListener& /*listener*/) override {}
+  void credit(std::uint64_t /*bytes*/) override {}
+};
+
 }  // namespace
+
+Result<std::unique_ptr<extensions::RemoteOperation>> CheckHttpPort::make(
+    extensions::FetchRequest /*request*/) {
+  return std::make_unique<KeptRequest>();
+}
 
 CheckAgent::CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage::AgentKey key,
                        const std::filesystem::path& database, bool has_offload)
@@ -36,7 +48,8 @@ CheckAgent::CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage:
                     .work = work_,
                     .calls = *this,
                     .clients = clients_,
-                    .watchers = *this}),
+                    .watchers = *this,
+                    .ports = {.http = &http_port_}}),
       host_(host),
       key_(std::move(key)),
       has_offload_(has_offload),

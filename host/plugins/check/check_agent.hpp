@@ -5,6 +5,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/http_port.hpp"
 #include "storage/agent_database.hpp"
 
 #include <cstddef>
@@ -75,6 +76,14 @@ class CheckClients final : public extensions::Clients {
  private:
   std::map<extensions::ConnectionId, extensions::Client> clients_;
   std::vector<extensions::ConnectionId> all_;
+};
+
+// Requests that are submitted as on a server, and never leave.
+class CheckHttpPort final : public extensions::HttpPort {
+ public:
+  [[nodiscard]] bool wants_credentials() const override { return false; }
+  Result<std::unique_ptr<extensions::RemoteOperation>> make(
+      extensions::FetchRequest request) override;
 };
 
 // Over a database of its own and the server's extensions. It waits for nothing: an operation ends
@@ -153,6 +162,7 @@ class CheckAgent final : public extensions::AgentContext,
   StopPointsAtCommit stops_;
   extensions::DurableWork work_;
   CheckClients clients_;
+  CheckHttpPort http_port_;
   std::deque<ChangedState> changed_states_;
   std::map<extensions::CallId, CheckCall> calls_;
   std::deque<CheckOperation> operations_;

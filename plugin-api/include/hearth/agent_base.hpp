@@ -5,6 +5,7 @@
 #include <hearth/call.hpp>
 #include <hearth/connection.hpp>
 #include <hearth/detail/activation.hpp>
+#include <hearth/fetch.hpp>
 #include <hearth/fiber.hpp>
 #include <hearth/fiber_calls.hpp>
 #include <hearth/fields.hpp>
@@ -267,6 +268,18 @@ class Agent : public detail::ScheduleCalls<Agent>,
   template <class Function>
   [[nodiscard]] detail::OffloadAwaiter<std::decay_t<Function>> offload(Function&& function) {
     return detail::OffloadAwaiter<std::decay_t<Function>>(live(), std::forward<Function>(function));
+  }
+
+  // Sends an HTTP request to another server, once what was written before is stored. Gives the head
+  // of the answer, and the body as it comes: see fetch.hpp. In memory only, as sleep().
+  // Failure   FetchError
+  [[nodiscard]] detail::FetchAwaiter fetch(FetchRequest request) {
+    return {live(), std::move(request)};
+  }
+  [[nodiscard]] detail::FetchAwaiter fetch(std::string_view url) {
+    FetchRequest request;
+    request.url = url;
+    return fetch(std::move(request));
   }
 
   // Tries again what fails: `function` takes the number of the attempt, from 1, or nothing, and

@@ -5,6 +5,7 @@
 #include "support/temp_directory.hpp"
 
 #include <hearth/ext/clock.h>
+#include <hearth/ext/fetch.h>
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
@@ -74,6 +75,21 @@ TEST_F(CheckHostTest, HasEveryExtensionThatAServerHas) {
     EXPECT_NE(host_->get_extension(host_, std::string(each.id).c_str()), nullptr) << each.id;
   EXPECT_EQ(host_->get_extension(host_, "hearth.moon/1"), nullptr);
   EXPECT_EQ(host_->get_extension(host_, nullptr), nullptr);
+}
+
+TEST_F(CheckHostTest, TakesARequestToAnotherServerThatNeverLeaves) {
+  use({});
+  hearth_fetch_request request{};
+  request.struct_size = sizeof request;
+  request.url = bytes_of("https://a.example/");
+  std::uint64_t id = 0;
+  const auto& fetch = extension<hearth_fetch_v1>(HEARTH_EXT_FETCH);
+  ASSERT_EQ(fetch.start(host_, handle_, &request, 7, &id), HEARTH_OK);
+  ASSERT_EQ(agent_->operations().size(), 1U);
+  EXPECT_EQ(agent_->operations().front().operation, std::uint32_t{HEARTH_OP_FETCH});
+  EXPECT_TRUE(agent_->operations().front().is_remote);
+  request.url = bytes_of("nowhere");
+  EXPECT_EQ(fetch.start(host_, handle_, &request, 7, &id), HEARTH_E_INVALID);
 }
 
 TEST_F(CheckHostTest, HidesExtensionsAndShortensItsTable) {

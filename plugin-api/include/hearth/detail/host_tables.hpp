@@ -7,6 +7,7 @@
 #include <hearth/ext/call.h>
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections.h>
+#include <hearth/ext/fetch.h>
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/fibers_2.h>
 #include <hearth/ext/http.h>
@@ -50,6 +51,7 @@ struct HostTables {
   const hearth_call_v1* call = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
+  const hearth_fetch_v1* fetch = nullptr;
   const hearth_fibers_v1* earlier_fibers = nullptr;
   const hearth_fibers_v2* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
@@ -70,6 +72,7 @@ struct HostTables {
     find(call, HEARTH_EXT_CALL);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
+    find(fetch, HEARTH_EXT_FETCH);
     find(earlier_fibers, HEARTH_EXT_FIBERS);
     find(fibers, HEARTH_EXT_FIBERS_2);
     find(http, HEARTH_EXT_HTTP);

@@ -19,8 +19,8 @@
  *   - HEARTH_FETCH_SENT: something of the request may have reached the other side. Without it nothing
  *     has, so that it is safe to try again.
  * Statuses: FORBIDDEN (the class's egress rules), LIMIT (a limit of egress.limits, or the body is
- * longer than max_bytes), TIMEOUT, BUSY (all else: no such name, refused, cut off; worth another
- * try), INVALID (the other side does not speak HTTP, or its certificate is not good).
+ * longer than max_bytes), TIMEOUT, BUSY (all else: no such name, refused, a certificate that is not
+ * good, cut off).
  *
  * Where requests may go, and under which limits, the operator says: `egress` of the class's file.
  */
@@ -71,8 +71,8 @@ typedef struct hearth_fetch_request {
    * Content-Length, Transfer-Encoding and what belongs to them: INVALID here. */
   hearth_bytes headers;
   hearth_bytes body;
-  /* A name under egress.secrets of the class's file: the host adds that header. The plugin never
-   * sees it. Empty: none. NOT_FOUND from start(): the class has none of this name. */
+  /* A name under egress.secrets of the class's file: the host adds that header, for the origin of
+   * `url` alone. The plugin never sees it. Empty: none. */
   hearth_bytes credential;
   uint64_t connect_timeout_ms; /* until the connection, TLS included, stands; 0: 10 s */
   uint64_t idle_timeout_ms;    /* nothing comes, though there is credit; 0: 60 s */
@@ -85,8 +85,10 @@ typedef struct hearth_fetch_request {
 typedef struct hearth_fetch_v1 {
   /* Submits a request, as hearth_host.submit() does: results come with HEARTH_OP_FETCH and `token`,
    * never before this has returned, and *id is for cancel() and credit().
-   * Errors: INVALID (URL, method or a header), NOT_FOUND (credential), UNSUPPORTED (a flag),
-   * LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING. [instance] */
+   * Errors: INVALID (URL, method or a header), NOT_FOUND (the class has no such credential), BUSY
+   * (the credential's file cannot be used now), UNSUPPORTED (a flag, or a host that makes no
+   * requests), LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING.
+   * [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_fetch_request* request, uint64_t token, uint64_t* id);
 } hearth_fetch_v1;

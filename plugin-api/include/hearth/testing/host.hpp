@@ -29,6 +29,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -353,6 +354,15 @@ class Host {
   void fail_start_fiber(hearth_status status) { host_->fail_start_fiber(status); }
   // Offloaded work waits until it is let go.
   void hold_offload(bool hold) { host_->hold_offload(hold); }
+
+  // Who answers requests of agents to other servers, once the turn that made them is over:
+  //     host.on_fetch([](const SentRequest& request) {
+  //       return FetchReply{.status = 404, .body = "no " + request.url};
+  //     });
+  // Nobody is asked otherwise, and requests fail. Every name of a credential will do.
+  void on_fetch(std::function<FetchReply(const SentRequest&)> reply) {
+    host_->on_fetch(std::move(reply));
+  }
 
   [[nodiscard]] const hearth_host* table() const { return host_->table(); }
 

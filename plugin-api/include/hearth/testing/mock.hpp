@@ -6,9 +6,12 @@
 // serves tests of either compiler, with sanitizers or without.
 
 #include <hearth/abi.h>
+#include <hearth/ext/fetch.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +51,44 @@ struct FiberRecord {
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// A request that an agent has sent to another server.
+struct SentRequest {
+  std::string method;
+  std::string url;
+  Headers headers;
+  std::string body;
+  std::string credential;  // its name
+  bool follow_redirects = false;
+  bool http2 = false;
+
+  // Of the header called `name`, as it is written there; empty: there is none.
+  [[nodiscard]] std::string header(std::string_view name) const {
+    for (const auto& [key, value] : headers) {
+      if (key == name) return value;
+    }
+    return {};
+  }
+};
+
+// What comes of it.
+struct FetchReply {
+  // Instead of an answer, or after the pieces that have come.
+  struct Failure {
+    hearth_status code = HEARTH_E_BUSY;
+    std::uint32_t phase = HEARTH_FETCH_PHASE_CONNECT;
+    bool sent = false;
+    std::string text = "the test says so";
+  };
+
+  unsigned status = 200;  // 0: no head comes
+  Headers headers = {};
+  std::string body = {};
+  std::vector<std::string> pieces = {};    // of the body, after `body`
+  std::chrono::milliseconds after = {};    // until the head comes, as Host::advance() counts
+  std::chrono::milliseconds between = {};  // and between two pieces
+  std::optional<Failure> failure = {};
+};
 
 namespace detail {
 
@@ -159,6 +200,7 @@ class MockHost {
   virtual void fail_submit(hearth_status status) = 0;
   virtual void fail_start_fiber(hearth_status status) = 0;
   virtual void hold_offload(bool hold) = 0;
+  virtual void on_fetch(std::function<FetchReply(const SentRequest&)> reply) = 0;
 };
 
 }  // namespace detail

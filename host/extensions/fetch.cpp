@@ -1,0 +1,223 @@
+#include "extensions/fetch.hpp"
+
+#include "base/escape.hpp"
+#include "base/files.hpp"
+#include "base/http_token.hpp"
+#include "extensions/abi_request.hpp"
+#include "json/json.hpp"
+#include "json/json_text.hpp"
+#include "storage/agent_database.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <optional>
+
+namespace hearth::extensions {
+namespace {
+
+constexpr std::size_t kMostHeaders = 100;
+constexpr std::size_t kMostUrlBytes = std::size_t{16} << 10U;
+constexpr std::size_t kMostRequestHeadBytes = std::size_t{64} << 10U;
+
+// What says how the request is framed, or what becomes of the connection.
+constexpr auto kSetByHost = std::to_array<std::string_view>(
+    {"Connection", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Expect",
+     "Keep-Alive", "Accept-Encoding"});
+
+bool begins_with(std::string_view text, std::string_view prefix) {
+  return equal_ignoring_case(text.substr(0, prefix.size()), prefix);
+}
+
+bool is_set_by_host(std::string_view name) {
+  return begins_with(name, "Proxy-") || std::ranges::any_of(kSetByHost, [&](std::string_view each) {
+           return equal_ignoring_case(each, name);
+         });
+}
+
+Error invalid(std::string text) {
+  return Error{Errc::kInvalidArgument, std::move(text)};
+}
+
+Result<void> check_fetch_url(std::string_view url) {
+  if (url.size() > kMostUrlBytes) return invalid("a URL has at most 16 KiB");
+  if (!begins_with(url, "http://") && !begins_with(url, "https://"))
+    return invalid("a URL begins with http:// or https://");
+  if (std::ranges::any_of(url, [](char c) { return c <= ' ' || c == '\x7f'; }))
+    return invalid("a URL has no spaces and no control characters: percent-encode them");
+  const std::string_view rest = url.substr(url.find("//") + 2);
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (authority.empty()) return invalid("the URL names no host");
+  if (authority.find('@') != std::string_view::npos)
+    return invalid("a URL has no user and password: use a credential or a header");
+  return {};
+}
+
+Result<void> check_fetch(const FetchRequest& request) {
+  if (!is_http_token(request.method) || equal_ignoring_case(request.method, "CONNECT"))
+    return invalid("the method is a name such as GET, and not CONNECT");
+  if (const auto url = check_fetch_url(request.url); !url) return url.error();
+  if (request.headers.size() > kMostHeaders) return invalid("a request has at most 100 headers");
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : request.headers) {
+    if (!is_http_token(name) || !is_http_field_value(value))
+      return invalid("the header " + quote_text(name) + " has a character that no header may have");
+    if (is_set_by_host(name)) return invalid("the host sets the header " + name + " itself");
+    bytes += name.size() + value.size();
+  }
+  if (bytes > kMostRequestHeadBytes) return invalid("the headers have at most 64 KiB together");
+  return {};
+}
+
+}  // namespace
+
+// ---- what it does -------------------------------------------------------------------------------
+
+Result<std::pair<std::string, std::string>> credential_header(std::string_view text) {
+  while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+  std::string_view name = "Authorization";
+  std::string value;
+  const std::size_t colon = text.find(": ");
+  if (colon != std::string_view::npos && is_http_token(text.substr(0, colon))) {
+    name = text.substr(0, colon);
+    value = text.substr(colon + 2);
+  } else if (!text.empty() && text.find(' ') == std::string_view::npos) {
+    value = "Bearer " + std::string(text);
+  }
+  if (value.empty() || !is_http_field_value(value) || is_set_by_host(name))
+    return invalid("holds no credential: one line, \"Name: value\" or a token without spaces");
+  return std::pair(std::string(name), std::move(value));
+}
+
+// Bytes that are not UTF-8, which old servers send, become U+FFFD: the plugin is given JSON.
+std::string fetch_head(unsigned status, std::string_view url, const Headers& headers) {
+  std::string json = R"({"status":)" + std::to_string(status) + R"(,"url":)";
+  append_json_string(json, url);
+  json += R"(,"headers":[)";
+  for (const auto& [name, value] : headers) {
+    json += json.back() == '[' ? "[" : ",[";
+    append_json_string(json, name);
+    json += ',';
+    append_json_string(json, value);
+    json += ']';
+  }
+  return json + "]}";
+}
+
+Result<void> FetchExtension::add_credential(std::string_view name, FetchRequest& request) {
+  const auto& secrets = agent_.settings().egress.secrets;
+  const auto found = secrets.find(std::string(name));
+  if (found == secrets.end())
+    return Error{Errc::kNotFound, "the class has no credential " + quote_text(name)};
+  const auto text = read_file(found->second, kMaxCredentialBytes);
+  Result<std::pair<std::string, std::string>> header =
+      text ? credential_header(*text) : text.error();
+  if (header) {
+    request.secret_headers.push_back(*std::move(header));
+    return {};
+  }
+  const std::string which = "the credential " + quote_text(name);
+  const std::string why = text ? show_name(found->second.native()) + " " + header.error().message
+                               : header.error().message;
+  agent_.log(LogLevel::kError, which + " cannot be used: " + why);
+  return Error{Errc::kUnavailable, which + " cannot be used: the server's log says why"};
+}
+
+Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view credential,
+                                          std::uint64_t token) {
+  HttpPort* const port = agent_.ports().http;
+  if (port == nullptr)
+    return Error{Errc::kUnsupported, "this host makes no requests to other servers"};
+  if (const auto right = check_fetch(request); !right) return right.error();
+  const EgressSettings& egress = agent_.settings().egress;
+  if (!rules_) {
+    auto rules = EgressRules::parse(egress.allow, egress.deny);
+    if (!rules) return rules.error();
+    rules_ = std::make_shared<const EgressRules>(*std::move(rules));
+  }
+  request.credential = credential;
+  if (!credential.empty() && port->wants_credentials()) {
+    if (const auto added = add_credential(credential, request); !added) return added.error();
+  }
+  request.agent_class = agent_.database().key().agent_class;
+  request.proxy = egress.proxy;
+  request.limits = egress.limits;
+  request.rules = rules_;
+  auto operation = port->make(std::move(request));
+  if (!operation) return operation.error();
+  return agent_.calls().submit(HEARTH_OP_FETCH, *std::move(operation), token);
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+// [["Accept","text/plain"], ...]; absent: it is something else.
+std::optional<Headers> read_fetch_headers(std::string_view json) {
+  Headers headers;
+  if (json.empty()) return headers;
+  const auto list = parse_json(json, 2);
+  if (!list || !list->is_array()) return std::nullopt;
+  for (const Json& each : *list) {
+    if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_string())
+      return std::nullopt;
+    headers.emplace_back(each[0].get<std::string>(), each[1].get<std::string>());
+  }
+  return headers;
+}
+
+std::chrono::milliseconds time_of(std::uint64_t ms, std::chrono::milliseconds by_default) {
+  constexpr std::uint64_t kLongest = std::uint64_t{365} * 24 * 3600 * 1000;
+  return ms == 0 ? by_default : std::chrono::milliseconds(std::min(ms, kLongest));
+}
+
+std::uint64_t bytes_or(std::uint64_t bytes, std::uint64_t by_default) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
+  return bytes == 0 ? by_default : std::min(bytes, kMost);
+}
+
+hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
+                          const hearth_fetch_request* given, std::uint64_t token,
+                          std::uint64_t* id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto read = read_struct(given);
+    if (!read) return bad_struct(it);
+    if (id == nullptr) return no_place(it);
+    if ((read->flags & ~std::uint32_t{HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2}) != 0)
+      return fail(it, HEARTH_E_UNSUPPORTED, "a flag that this server does not know");
+    const auto method = text_of(read->method);
+    const auto url = text_of(read->url);
+    const auto headers_json = text_of(read->headers);
+    const auto body = bytes_of(read->body);
+    const auto credential = text_of(read->credential);
+    if (!method || !url || !headers_json || !body || !credential) return bad_slice(it);
+    auto headers = read_fetch_headers(*headers_json);
+    if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
+    FetchRequest request;
+    request.method = method->empty() ? "GET" : *method;
+    request.url = *url;
+    request.headers = *std::move(headers);
+    request.body = *body;
+    request.follow_redirects = (read->flags & HEARTH_FETCH_FOLLOW) != 0;
+    request.http2 = (read->flags & HEARTH_FETCH_HTTP2) != 0;
+    request.connect_timeout = time_of(read->connect_timeout_ms, request.connect_timeout);
+    request.idle_timeout = time_of(read->idle_timeout_ms, request.idle_timeout);
+    request.total_timeout = time_of(read->total_timeout_ms, request.total_timeout);
+    request.max_bytes = bytes_or(read->max_bytes, request.max_bytes);
+    request.window = bytes_or(read->window, request.window);
+    const auto started = it.of<FetchExtension>().start(std::move(request), *credential, token);
+    if (started) *id = *started;
+    return status_of(it, started);
+  });
+}
+
+constexpr hearth_fetch_v1 kFetch = {.start = start_fetch};
+
+}  // namespace
+
+const hearth_fetch_v1& fetch_extension() noexcept {
+  return kFetch;
+}
+
+}  // namespace hearth::extensions

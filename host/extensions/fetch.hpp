@@ -1,0 +1,58 @@
+#pragma once
+// hearth.fetch/1: the host's side.
+
+#include "base/egress_rules.hpp"
+#include "base/error.hpp"
+#include "extensions/agent_context.hpp"
+#include "extensions/http_port.hpp"
+
+#include <hearth/ext/fetch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::extensions {
+
+inline constexpr std::size_t kMaxCredentialBytes = std::size_t{16} << 10U;
+
+// The header that a credential's file stands for: "Name: value", or a token alone, which becomes
+// "Authorization: Bearer <token>". One line; a line feed at its end does not count.
+//   Failure   kInvalidArgument, which says nothing of the text.
+[[nodiscard]] Result<std::pair<std::string, std::string>> credential_header(std::string_view text);
+
+// What a port tells of an answer: its head as JSON.
+[[nodiscard]] std::string fetch_head(unsigned status, std::string_view url, const Headers& headers);
+// ... and the flags of a failure. `phase`: HEARTH_FETCH_PHASE_*.
+[[nodiscard]] constexpr std::uint32_t fetch_failure_flags(std::uint32_t phase, bool sent) noexcept {
+  return (phase << 16U) | (sent ? std::uint32_t{HEARTH_FETCH_SENT} : 0);
+}
+
+// HTTP requests of one agent. The port that it goes through keeps the limits.
+//
+// Threads, Failure  As AgentContext.
+class FetchExtension final : public AgentExtension {
+ public:
+  explicit FetchExtension(AgentContext& agent) : agent_(agent) {}
+
+  // Submits a request, which leaves once the turn is durable. Fills in what the class's settings
+  // say: limits, rules, proxy, and the header of `credential` (a name; empty: none), whose file is
+  // read now.
+  //   Failure   kUnsupported (this host has no way out), kInvalidArgument (method, URL, header),
+  //             kNotFound (no such credential), kUnavailable (its file), and those of
+  //             AgentCalls::submit().
+  Result<OperationId> start(FetchRequest request, std::string_view credential, std::uint64_t token);
+
+ private:
+  Result<void> add_credential(std::string_view name, FetchRequest& request);
+
+  AgentContext& agent_;
+  std::shared_ptr<const EgressRules> rules_;  // of the class; made by the first request
+};
+
+[[nodiscard]] const hearth_fetch_v1& fetch_extension() noexcept;
+
+}  // namespace hearth::extensions

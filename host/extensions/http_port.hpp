@@ -1,0 +1,57 @@
+#pragma once
+// How agents make HTTP requests to other servers, as hearth.fetch/1 sees it.
+
+#include "base/egress_rules.hpp"
+#include "base/error.hpp"
+#include "extensions/class_settings.hpp"
+#include "extensions/remote_operation.hpp"
+#include "extensions/types.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace hearth::extensions {
+
+// One request. FetchExtension has checked the method, the URL's scheme and the headers.
+struct FetchRequest {
+  std::string agent_class;  // whose limits it counts against
+  std::string method;
+  std::string url;
+  Headers headers;
+  std::string credential;  // the name of the one whose header is in `secret_headers`; empty: none
+  Headers secret_headers;  // for the origin of `url` alone; in no log and no message
+  std::string body;
+  bool follow_redirects = false;
+  bool http2 = false;
+  std::chrono::milliseconds connect_timeout{10'000};
+  std::chrono::milliseconds idle_timeout{60'000};
+  std::chrono::milliseconds total_timeout{0};          // 0: none
+  std::uint64_t max_bytes = std::uint64_t{64} << 20U;  // of the decoded body
+  std::uint64_t window = std::uint64_t{256} << 10U;    // the first credit
+  std::string proxy;                                   // a URL; empty: none
+  EgressLimits limits;                                 // of the class
+  std::shared_ptr<const EgressRules> rules;            // where it may go; not null
+};
+
+// The operation tells its listener the head as JSON, then the pieces of the body, then the end. The
+// flags are those of hearth/ext/fetch.h.
+//
+// Threads   The agent's shard.
+// Lifetime  Outlives its operations.
+class HttpPort {
+ public:
+  HttpPort() = default;
+  virtual ~HttpPort() = default;
+  HttpPort(const HttpPort&) = delete;
+  HttpPort& operator=(const HttpPort&) = delete;
+
+  // Whether a request is to have its credential's header. A host that sends nothing wants none, and
+  // then any name will do.
+  [[nodiscard]] virtual bool wants_credentials() const { return true; }
+  // Nothing leaves before RemoteOperation::start(). Rules and limits are looked at by then.
+  virtual Result<std::unique_ptr<RemoteOperation>> make(FetchRequest request) = 0;
+};
+
+}  // namespace hearth::extensions

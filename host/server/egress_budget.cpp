@@ -1,0 +1,203 @@
+#include "server/egress_budget.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hearth::server {
+namespace {
+
+using extensions::EgressLimits;
+
+constexpr std::string_view kRequests = "fetch.requests";
+constexpr std::string_view kBytes = "fetch.bytes";
+constexpr std::uint64_t kPortions = 16;  // of a limit
+
+std::chrono::milliseconds window_length(std::string_view counter) {
+  return counter == kRequests ? std::chrono::minutes(1) : std::chrono::hours(24);
+}
+
+std::uint64_t portion_of(std::uint64_t limit) {
+  return std::max<std::uint64_t>(limit / kPortions, 1);
+}
+
+}  // namespace
+
+EgressBudget::EgressBudget(const std::filesystem::path& file, const Clock& clock, Logger& logger)
+    : clock_(clock), logger_(logger), store_(file) {
+  const MutexLock lock(mutex_);
+  for (const storage::ClassCount& each : store_.class_counts()) {
+    const auto counter = each.counter == kRequests ? kRequests : kBytes;
+    const auto used = static_cast<std::uint64_t>(each.used);
+    counts_[{each.agent_class, counter}] = {
+        .window = each.window, .used = used, .reserved = used, .wanted = used};
+  }
+}
+
+EgressBudget::~EgressBudget() {
+  stop();
+}
+
+EgressBudget::Count& EgressBudget::count(const std::string& agent_class, std::string_view counter) {
+  Count& found = counts_[{agent_class, counter}];
+  const std::int64_t window = unix_millis(clock_.wall_now()) / window_length(counter).count();
+  if (found.window != window) found = {.window = window};
+  return found;
+}
+
+Error EgressBudget::exhausted(std::string_view counter, std::uint64_t limit) const {
+  const std::int64_t length = window_length(counter).count();
+  const std::int64_t left = length - unix_millis(clock_.wall_now()) % length;
+  const std::string seconds = std::to_string((left + 999) / 1000);
+  const std::string what = counter == kRequests
+                               ? "egress.limits.requests_per_minute is " + std::to_string(limit)
+                               : "egress.limits.bytes_per_day is " + std::to_string(limit);
+  return Error{Errc::kLimitExceeded,
+               "the class has reached its limit, " + what + "; there is more in " + seconds + " s"};
+}
+
+// From half a portion on: the next one is there before this one has been used.
+void EgressBudget::reserve_ahead(Count& count, std::uint64_t limit) {
+  const std::uint64_t portion = portion_of(limit);
+  const bool has_enough = count.used + portion / 2 < count.wanted || count.wanted >= limit;
+  if (has_enough) return;
+  count.wanted = std::min(std::max(count.used, count.wanted) + portion, limit);
+  begin_writing();
+}
+
+std::optional<Result<void>> EgressBudget::judge(const std::string& agent_class,
+                                                const EgressLimits& limits) {
+  Count* requests = nullptr;
+  bool is_reserved = true;
+  if (limits.bytes_per_day != 0) {
+    Count& bytes = count(agent_class, kBytes);
+    if (bytes.used >= limits.bytes_per_day) return exhausted(kBytes, limits.bytes_per_day);
+    reserve_ahead(bytes, limits.bytes_per_day);
+    is_reserved = bytes.used < bytes.reserved;
+  }
+  if (limits.requests_per_minute != 0) {
+    requests = &count(agent_class, kRequests);
+    if (requests->used >= limits.requests_per_minute)
+      return exhausted(kRequests, limits.requests_per_minute);
+    reserve_ahead(*requests, limits.requests_per_minute);
+    is_reserved = is_reserved && requests->used < requests->reserved;
+  }
+  if (!is_reserved) return std::nullopt;
+  if (requests != nullptr) {
+    ++requests->used;
+    reserve_ahead(*requests, limits.requests_per_minute);
+  }
+  return Result<void>();
+}
+
+std::optional<Result<void>> EgressBudget::ask(const std::string& agent_class,
+                                              const EgressLimits& limits, Answer later) {
+  const MutexLock lock(mutex_);
+  auto judged = judge(agent_class, limits);
+  if (!judged) waiting_.push_back({agent_class, limits, std::move(later)});
+  return judged;
+}
+
+Result<void> EgressBudget::spend(const std::string& agent_class, const EgressLimits& limits,
+                                 std::uint64_t bytes) {
+  if (limits.bytes_per_day == 0) return {};
+  const MutexLock lock(mutex_);
+  Count& its = count(agent_class, kBytes);
+  its.used += bytes;
+  reserve_ahead(its, limits.bytes_per_day);
+  if (its.used > limits.bytes_per_day) return exhausted(kBytes, limits.bytes_per_day);
+  return {};
+}
+
+// ---- on the writer's thread ---------------------------------------------------------------------
+
+void EgressBudget::begin_writing() {
+  dirty_ = true;
+  if (writing_) return;
+  writing_ = writer_.run([this](bool cancelled) {
+    if (!cancelled) write();
+  });
+}
+
+void EgressBudget::write() {
+  for (;;) {
+    std::vector<storage::ClassCount> rows;
+    {
+      const MutexLock lock(mutex_);
+      if (!std::exchange(dirty_, false)) {
+        writing_ = false;
+        return;
+      }
+      for (const auto& [key, each] : counts_) {
+        if (each.wanted > each.reserved)
+          rows.push_back({.agent_class = key.first,
+                          .counter = std::string(key.second),
+                          .window = each.window,
+                          .used = static_cast<std::int64_t>(each.wanted)});
+      }
+    }
+    try {
+      store_.store(rows);
+    } catch (const StorageError& failure) {
+      logger_.write_limited(LogLevel::kError, "fetch.limits_unwritten", {"budget"},
+                            {{"reason", std::string_view(failure.what())}});
+      answer_waiting(Error{Errc::kUnavailable, "what the class has used cannot be recorded"});
+      continue;
+    }
+    {
+      const MutexLock lock(mutex_);
+      for (const storage::ClassCount& row : rows) {
+        const auto counter = row.counter == kRequests ? kRequests : kBytes;
+        Count& its = counts_[{row.agent_class, counter}];
+        if (its.window == row.window) its.reserved = static_cast<std::uint64_t>(row.used);
+      }
+    }
+    answer_waiting(std::nullopt);
+  }
+}
+
+// Those that still have to wait stay: what they need is being reserved.
+void EgressBudget::answer_waiting(std::optional<Error> failure) {
+  std::vector<std::pair<Answer, Result<void>>> answers;
+  {
+    const MutexLock lock(mutex_);
+    std::vector<Waiting> all = std::exchange(waiting_, {});
+    if (failure) {  // the next one that asks has it tried again
+      for (auto& [key, each] : counts_) each.wanted = each.reserved;
+    }
+    for (Waiting& each : all) {
+      auto judged = failure ? Result<void>(*failure) : judge(each.agent_class, each.limits);
+      if (judged) {
+        answers.emplace_back(std::move(each.answer), *std::move(judged));
+      } else {
+        waiting_.push_back(std::move(each));
+      }
+    }
+  }
+  for (const auto& [answer, outcome] : answers) answer(outcome);
+}
+
+void EgressBudget::stop() {
+  writer_.stop();
+  std::vector<storage::ClassCount> rows;
+  {
+    const MutexLock lock(mutex_);
+    waiting_.clear();
+    for (auto& [key, each] : counts_) {
+      if (each.used == each.reserved) continue;
+      each.reserved = each.wanted = each.used;
+      rows.push_back({.agent_class = key.first,
+                      .counter = std::string(key.second),
+                      .window = each.window,
+                      .used = static_cast<std::int64_t>(each.used)});
+    }
+  }
+  if (rows.empty()) return;
+  try {
+    store_.store(rows);
+  } catch (const StorageError& failure) {
+    logger_.write(LogLevel::kError, "fetch.limits_unwritten",
+                  {{"reason", std::string_view(failure.what())}});
+  }
+}
+
+}  // namespace hearth::server

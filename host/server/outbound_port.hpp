@@ -1,0 +1,62 @@
+#pragma once
+// The way of the agents of one shard to other servers: net::OutboundHttp behind the limits of their
+// classes.
+
+#include "base/logger.hpp"
+#include "extensions/http_port.hpp"
+#include "net/outbound_http.hpp"
+#include "runtime/shard_loop.hpp"
+#include "server/egress_budget.hpp"
+#include "telemetry/metrics.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace hearth::server {
+
+// Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, refused (rules and limits)
+//           or cancelled; hearth_fetch_in_flight{class}; hearth_fetch_bytes_total{class,direction}:
+//           of bodies.
+// Log       fetch.refused and fetch.failed, limited for each class and reason. No URLs: queries may
+//           hold secrets.
+// Threads   The shard's.
+// Lifetime  What it is given outlives it; it outlives its operations.
+class OutboundPort final : public extensions::HttpPort {
+ public:
+  struct Parts {
+    runtime::ShardLoop& loop;
+    net::OutboundHttp& http;  // of that loop
+    EgressBudget& budget;
+    Metrics& metrics;
+    Logger& logger;
+  };
+  explicit OutboundPort(const Parts& parts) : parts_(parts) {}
+
+  Result<std::unique_ptr<extensions::RemoteOperation>> make(
+      extensions::FetchRequest request) override;
+
+ private:
+  class Exchange;
+  // What is known of one class.
+  struct Class {
+    Class(Metrics& metrics, const std::string& name);
+
+    Counter& answered;
+    Counter& failed;
+    Counter& refused;
+    Counter& cancelled;
+    Counter& sent_bytes;
+    Counter& received_bytes;
+    Gauge& in_flight;
+    std::uint32_t running = 0;
+  };
+
+  [[nodiscard]] Class& of_class(const std::string& name);
+
+  const Parts parts_;
+  std::map<std::string, Class, std::less<>> classes_;
+};
+
+}  // namespace hearth::server

@@ -1,0 +1,248 @@
+#pragma once
+// HTTP requests to other servers: co_await fetch(...) in a class that derives from hearth::Agent.
+//
+//     hearth::FetchResponse page = co_await fetch("https://example.com/");
+//     if (page.ok()) remember(co_await page.text());
+//
+//     hearth::FetchRequest request{.method = "POST",
+//                                  .url = "https://api.example.com/v1/items",
+//                                  .json = {{"name", "a"}},
+//                                  .timeout = std::chrono::seconds(30),
+//                                  .credential = "example"};
+//     auto response = co_await fetch(std::move(request));
+//     const hearth::Json item = co_await response.json();
+//
+// Give the request a name, as here: g++ 12 compiles braces inside a co_await expression wrongly.
+
+#include <hearth/detail/activation.hpp>
+#include <hearth/ext/fetch.h>
+#include <hearth/json.hpp>
+#include <hearth/parts.hpp>
+#include <hearth/task.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+// What is asked for. 0 and empty are the defaults that the comments name.
+struct FetchRequest {
+  std::string method = "GET";
+  std::string url;  // http or https, without user and password
+  HeaderList headers = {};
+  Json json = nullptr;  // the body, with Content-Type application/json; null: `body` is sent
+  std::string body = {};
+  std::chrono::milliseconds timeout = {};          // for all of it; 0: none
+  std::chrono::milliseconds connect_timeout = {};  // until the connection stands; 0: 10 s
+  std::chrono::milliseconds idle_timeout = {};     // nothing comes, and it is waited for; 0: 60 s
+  std::string credential = {};    // a name under egress.secrets: the host adds that header
+  bool follow_redirects = false;  // at most 10
+  bool http2 = false;             // a slow reader may cost the server 32 MiB
+  std::uint64_t max_bytes = 0;    // of the decoded answer; 0: 64 MiB
+  std::uint64_t window = 0;       // bytes of the answer that come before they are read; 0: 256 KiB
+};
+
+// Where a request has failed.
+enum class FetchPhase : std::uint8_t {
+  kRules = HEARTH_FETCH_PHASE_RULES,  // nothing was tried: the request itself, the egress rules, or
+                                      // a limit
+  kResolve = HEARTH_FETCH_PHASE_RESOLVE,
+  kConnect = HEARTH_FETCH_PHASE_CONNECT,
+  kTls = HEARTH_FETCH_PHASE_TLS,
+  kSend = HEARTH_FETCH_PHASE_SEND,
+  kHeaders = HEARTH_FETCH_PHASE_HEADERS,  // of the answer
+  kBody = HEARTH_FETCH_PHASE_BODY,        // of the answer
+};
+
+// No answer, or a part of one. An answer with an error status (404, 500) is an answer. code():
+// FORBIDDEN, LIMIT, TIMEOUT, BUSY (worth another try), INVALID, NOT_FOUND (no such credential).
+class FetchError : public HostError {
+ public:
+  FetchError(hearth_status code, const std::string& text, FetchPhase phase, bool sent)
+      : HostError(code, text), phase_(phase), sent_(sent) {}
+
+  [[nodiscard]] FetchPhase phase() const noexcept { return phase_; }
+  // Whether the other side may have seen something of the request. False: it is safe to send it
+  // again.
+  [[nodiscard]] bool sent() const noexcept { return sent_; }
+
+ private:
+  FetchPhase phase_;
+  bool sent_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void throw_fetch_error(const Part& end) {
+  const auto phase = std::max(HEARTH_FETCH_PHASE(end.flags), std::uint32_t{1});
+  throw FetchError(end.status, end.body, static_cast<FetchPhase>(phase),
+                   (end.flags & HEARTH_FETCH_SENT) != 0);
+}
+
+inline bool same_header_name(std::string_view a, std::string_view b) noexcept {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// co_await gives the next piece of a body; nothing at its end.
+class [[nodiscard]] NextPiece {
+ public:
+  explicit NextPiece(PartsOperation& operation) noexcept : next_(operation) {}
+  [[nodiscard]] bool await_ready() const noexcept { return next_.await_ready(); }
+  void await_suspend(std::coroutine_handle<> waiting) { next_.await_suspend(waiting); }
+  std::optional<std::string> await_resume() {
+    Part part = next_.await_resume();
+    if (!part.is_end()) return std::move(part.body);
+    if (part.status < 0) throw_fetch_error(part);
+    return std::nullopt;
+  }
+
+ private:
+  PartsOperation::Next next_;
+};
+
+}  // namespace detail
+
+// The answer: its head, and its body as it comes.
+//
+// Lifetime  Destroyed before the end of the body, it ends the request. An eviction does so too.
+// Bounded   Of a body that nobody reads the window waits, and the other side with the rest.
+class FetchResponse {
+ public:
+  // `head`: JSON, see hearth/ext/fetch.h.
+  FetchResponse(std::unique_ptr<detail::PartsOperation> operation, std::string_view head)
+      : operation_(std::move(operation)) {
+    const Json read = parse_json(head);
+    status_ = read.at("status").get<unsigned>();
+    url_ = read.at("url").get<std::string>();
+    headers_ = read.at("headers").get<HeaderList>();
+  }
+
+  [[nodiscard]] unsigned status() const noexcept { return status_; }
+  // 200 to 299.
+  [[nodiscard]] bool ok() const noexcept { return status_ >= 200 && status_ < 300; }
+  // The one that was answered: after redirects the last.
+  [[nodiscard]] const std::string& url() const noexcept { return url_; }
+  [[nodiscard]] const HeaderList& headers() const noexcept { return headers_; }
+  // The first one of this name, in any case.
+  [[nodiscard]] std::optional<std::string> header(std::string_view name) const {
+    for (const auto& [key, value] : headers_) {
+      if (detail::same_header_name(key, name)) return value;
+    }
+    return std::nullopt;
+  }
+
+  // while (auto piece = co_await response.next()) use(*piece);
+  // Pieces end anywhere. After the end it gives nothing again.
+  // Failure   FetchError: the rest does not come.
+  [[nodiscard]] detail::NextPiece next() noexcept { return detail::NextPiece(*operation_); }
+
+  // The rest of the body: text, or any bytes.
+  // Failure   as next()
+  [[nodiscard]] Task<std::string> text() {
+    std::string all;
+    while (auto piece = co_await next()) all += *piece;
+    co_return all;
+  }
+  // The same as JSON, or as what read_json() takes.
+  // Failure   also Error(INVALID): it is none, or does not fit
+  template <class T = Json>
+  [[nodiscard]] Task<T> json() {
+    const std::string body = co_await text();
+    co_return read_json<T>(parse_json(body), "response");
+  }
+
+ private:
+  std::unique_ptr<detail::PartsOperation> operation_;
+  unsigned status_ = 0;
+  std::string url_;
+  HeaderList headers_;
+};
+
+namespace detail {
+
+// Submits the request when awaited, and gives the response when its head has come.
+class [[nodiscard]] FetchAwaiter {
+ public:
+  FetchAwaiter(Activation& activation, FetchRequest request)
+      : activation_(activation), request_(std::move(request)) {}
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    submit();
+    next_.emplace(*operation_);
+    next_->await_suspend(waiting);
+  }
+  FetchResponse await_resume() {
+    const Part head = next_->await_resume();
+    next_.reset();
+    if (head.is_end()) throw_fetch_error(head);
+    return {std::move(operation_), head.body};
+  }
+
+ private:
+  void submit() {
+    const hearth_fetch_v1& table = need(activation_.tables().fetch, HEARTH_EXT_FETCH);
+    if (!request_.json.is_null()) {
+      request_.body = to_text(request_.json);
+      const auto is_type = [](const auto& each) {
+        return same_header_name(each.first, "Content-Type");
+      };
+      if (std::none_of(request_.headers.begin(), request_.headers.end(), is_type))
+        request_.headers.emplace_back("Content-Type", "application/json");
+    }
+    const std::string headers = to_text(Json(request_.headers));
+    const auto begin = [&](std::uint64_t token, std::uint64_t* id) {
+      const hearth_fetch_request given = abi_request(headers);
+      return table.start(activation_.host(), activation_.id(), &given, token, id);
+    };
+    try {
+      operation_ = std::make_unique<PartsOperation>(activation_, "fetch", begin);
+    } catch (const HostError& error) {
+      throw FetchError(error.code(), error.what(), FetchPhase::kRules, false);
+    }
+  }
+  [[nodiscard]] hearth_fetch_request abi_request(const std::string& headers) const {
+    const auto ms = [](std::chrono::milliseconds time) {
+      return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
+    };
+    hearth_fetch_request given = {};
+    given.struct_size = sizeof given;
+    given.flags = (request_.follow_redirects ? std::uint32_t{HEARTH_FETCH_FOLLOW} : 0) |
+                  (request_.http2 ? std::uint32_t{HEARTH_FETCH_HTTP2} : 0);
+    given.method = slice(request_.method);
+    given.url = slice(request_.url);
+    given.headers = slice(headers);
+    given.body = slice(request_.body);
+    given.credential = slice(request_.credential);
+    given.connect_timeout_ms = ms(request_.connect_timeout);
+    given.idle_timeout_ms = ms(request_.idle_timeout);
+    given.total_timeout_ms = ms(request_.timeout);
+    given.max_bytes = request_.max_bytes;
+    given.window = request_.window;
+    given.call = activation_.context().call;
+    return given;
+  }
+
+  Activation& activation_;
+  FetchRequest request_;
+  std::unique_ptr<PartsOperation> operation_;
+  std::optional<PartsOperation::Next> next_;
+};
+
+}  // namespace detail
+
+}  // namespace hearth

@@ -1,0 +1,121 @@
+#include "config/egress_section.hpp"
+
+#include "config/class_file.hpp"
+#include "config/config_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hearth::config {
+namespace {
+
+using extensions::EgressSettings;
+
+class EgressSectionTest : public ConfigFilesTest {
+ protected:
+  [[nodiscard]] std::string egress_mistake(const std::string& section) const {
+    return class_mistake("class: c\negress: {" + section + "}\n");
+  }
+};
+
+TEST_F(EgressSectionTest, EveryKeyReachesItsField) {
+  put("classes/keys/openai", "Authorization: Bearer s3cret\n");
+  const EgressSettings egress = class_c(R"(
+egress:
+  allow: [api.example.com, "*.example.org:443", "10.0.0.0/8", "::1"]
+  deny: ["10.0.0.1"]
+  proxy: http://proxy.example:3128
+  secrets:
+    openai: keys/openai
+  limits:
+    requests_per_minute: 5
+    concurrent: 6
+    bytes_per_day: 7MiB
+)")
+                                    .settings.egress;
+  EXPECT_EQ(egress.allow, (std::vector<std::string>{"api.example.com", "*.example.org:443",
+                                                    "10.0.0.0/8", "::1"}));
+  EXPECT_EQ(egress.deny, std::vector<std::string>{"10.0.0.1"});
+  EXPECT_EQ(egress.proxy, "http://proxy.example:3128");
+  const std::map<std::string, std::filesystem::path> secrets{
+      {"openai", path("classes/keys/openai")}};
+  EXPECT_EQ(egress.secrets, secrets) << "relative to the class file";
+  EXPECT_EQ(egress.limits.requests_per_minute, 5U);
+  EXPECT_EQ(egress.limits.concurrent, 6U);
+  EXPECT_EQ(egress.limits.bytes_per_day, std::size_t{7} << 20U);
+}
+
+TEST_F(EgressSectionTest, WithoutItPublicAddressesAreAllowed) {
+  const EgressSettings egress = class_c("").settings.egress;
+  EXPECT_TRUE(egress.allow.empty());
+  EXPECT_TRUE(egress.deny.empty());
+  EXPECT_TRUE(egress.proxy.empty());
+  EXPECT_TRUE(egress.secrets.empty());
+  EXPECT_EQ(egress.limits.requests_per_minute, 0U);
+  EXPECT_EQ(egress.limits.concurrent, 1000U);
+  EXPECT_EQ(egress.limits.bytes_per_day, 0U);
+}
+
+TEST_F(EgressSectionTest, PatternsAreCheckedWhenTheFileIsRead) {
+  EXPECT_EQ(egress_mistake(R"(allow: ["http://a.example"])"),
+            "classes/c.yaml:2:18: egress.allow: expected a list of hosts and networks such as "
+            R"(["api.example.com", "*.example.com", "10.0.0.0/8"], found "http://a.example")");
+  EXPECT_EQ(egress_mistake(R"(deny: ["10.0.0.0/40"])"),
+            "classes/c.yaml:2:17: egress.deny: expected a list of hosts and networks such as "
+            R"(["api.example.com", "*.example.com", "10.0.0.0/8"], found "10.0.0.0/40")");
+}
+
+TEST_F(EgressSectionTest, AProxyIsAnHttpUrlWithAPort) {
+  for (const std::string proxy :
+       {"proxy.example:3128", "https://proxy.example:3128", "http://proxy.example",
+        "http://me:secret@proxy.example:3128", "http://proxy.example:3128/x"}) {
+    EXPECT_EQ(egress_mistake("proxy: '" + proxy + "'"),
+              "classes/c.yaml:2:17: egress.proxy: expected a proxy such as "
+              "http://proxy.example:3128, found \"" +
+                  proxy + "\"");
+  }
+}
+
+TEST_F(EgressSectionTest, ACredentialsFileMustBeThereAndHoldOne) {
+  EXPECT_EQ(egress_mistake("secrets: {key: missing}"),
+            "classes/c.yaml:2:25: egress.secrets.key: cannot open classes/missing: No such file or "
+            "directory");
+  put("classes/key", "s3cret and more\n");
+  EXPECT_EQ(egress_mistake("secrets: {key: key}"),
+            "classes/c.yaml:2:25: egress.secrets.key: classes/key holds no credential: one line, "
+            "\"Name: value\" or a token without spaces");
+  EXPECT_EQ(egress_mistake("secrets: [key]"),
+            "classes/c.yaml:2:19: egress.secrets: expected a mapping of names to files, found a "
+            "list");
+}
+
+TEST_F(EgressSectionTest, LimitsHaveTheirBoundsAndNames) {
+  EXPECT_EQ(egress_mistake("limits: {per_day: 1}"),
+            "classes/c.yaml:2:19: unknown key \"egress.limits.per_day\"; the keys here are "
+            "requests_per_minute, concurrent and bytes_per_day");
+  EXPECT_NE(egress_mistake("limits: {concurrent: 0}").find("egress.limits.concurrent"),
+            std::string::npos);
+}
+
+TEST_F(EgressSectionTest, TheTextOfSettingsIsReadWithoutItsFiles) {
+  put("classes/key", "s3cret\n");
+  const auto settings = class_c(
+                            "egress: {allow: [a.example], secrets: {key: key}, "
+                            "limits: {bytes_per_day: 1GiB}}\n")
+                            .settings;
+  const std::string text = settings_text(settings);
+  EXPECT_EQ(text.find("s3cret"), std::string::npos);
+  std::filesystem::remove(path("classes/key"));
+  const auto again = read_settings_text(text);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(settings_text(*again), text);
+  EXPECT_EQ(again->egress.secrets, settings.egress.secrets);
+  EXPECT_EQ(again->egress.limits.bytes_per_day, std::size_t{1} << 30U);
+}
+
+}  // namespace
+}  // namespace hearth::config

@@ -1,0 +1,254 @@
+// Requests to other servers, on the mock host.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using hearth::Json;
+using hearth::Task;
+using hearth::testing::FetchReply;
+using hearth::testing::Host;
+using hearth::testing::SentRequest;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Item {
+  std::string name;
+  int price = 0;
+  HEARTH_FIELDS(name, price)
+};
+
+class Asker : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Asker>& m) {
+    m.add("text", &Asker::text);
+    m.add("head", &Asker::head);
+    m.add("post", &Asker::post);
+    m.add("item", &Asker::item);
+    m.add("pieces", &Asker::pieces);
+    m.add("first_piece", &Asker::first_piece);
+    m.add("events", &Asker::events);
+    m.add("failure", &Asker::failure);
+    m.add("late_failure", &Asker::late_failure);
+    m.add("write_and_ask", &Asker::write_and_ask);
+  }
+
+  Task<std::string> text(std::string url) {
+    auto response = co_await fetch(url);
+    co_return co_await response.text();
+  }
+  Task<Json> head(std::string url) {
+    const hearth::FetchResponse response = co_await fetch(url);
+    co_return Json{{"status", response.status()},
+                   {"ok", response.ok()},
+                   {"url", response.url()},
+                   {"count", response.headers().size()},
+                   {"type", response.header("content-TYPE").value_or("none")},
+                   {"other", response.header("x").value_or("none")}};
+  }
+  Task<unsigned> post(Json body) {
+    hearth::FetchRequest request{.method = "POST",
+                                 .url = "https://a.example/items",
+                                 .headers = {{"X-Run", "1"}},
+                                 .json = std::move(body),
+                                 .timeout = seconds(30),
+                                 .credential = "shop"};
+    const auto response = co_await fetch(std::move(request));
+    co_return response.status();
+  }
+  Task<Item> item() {
+    auto response = co_await fetch("https://a.example/item");
+    co_return co_await response.json<Item>();
+  }
+  Task<std::vector<std::string>> pieces(std::size_t window) {
+    hearth::FetchRequest request{.url = "https://a.example/pieces", .window = window};
+    auto response = co_await fetch(std::move(request));
+    std::vector<std::string> all;
+    while (auto piece = co_await response.next()) all.push_back(*std::move(piece));
+    EXPECT_FALSE(co_await response.next()) << "the end is given again";
+    co_return all;
+  }
+  Task<std::string> first_piece() {
+    auto response = co_await fetch("https://a.example/pieces");
+    auto piece = co_await response.next();
+    co_return piece.value_or("none");
+  }
+  Task<std::vector<std::string>> events() {
+    auto response = co_await fetch("https://a.example/events");
+    hearth::SseReader reader(response);
+    std::vector<std::string> all;
+    while (auto event = co_await reader.next()) all.push_back(event->event + ":" + event->data);
+    co_return all;
+  }
+  static Json told(const hearth::FetchError& error) {
+    return {{"code", error.code()},
+            {"phase", static_cast<int>(error.phase())},
+            {"sent", error.sent()},
+            {"text", error.what()}};
+  }
+  Task<Json> failure(std::string url) {
+    try {
+      static_cast<void>(co_await fetch(url));
+    } catch (const hearth::FetchError& error) {
+      co_return told(error);
+    }
+    co_return nullptr;
+  }
+  Task<Json> late_failure() {
+    auto response = co_await fetch("https://a.example/");
+    std::string seen;
+    try {
+      while (auto piece = co_await response.next()) seen += *piece;
+    } catch (const hearth::FetchError& error) {
+      Json all = told(error);
+      all["seen"] = seen;
+      co_return all;
+    }
+    co_return nullptr;
+  }
+  Task<std::string> write_and_ask() {
+    set_state("written");
+    auto response = co_await fetch("https://a.example/");
+    co_return co_await response.text();
+  }
+};
+
+class FetchTest : public ::testing::Test {
+ protected:
+  void answer(FetchReply reply) {
+    host_.on_fetch([this, reply](const SentRequest& request) {
+      sent_.push_back(request);
+      return reply;
+    });
+  }
+
+  Host host_;
+  std::vector<SentRequest> sent_;
+  hearth::testing::AgentHandle agent_ = host_.create<Asker>("a");
+};
+
+TEST_F(FetchTest, GivesTheHeadAndTheBody) {
+  answer({.status = 404, .headers = {{"Content-Type", "text/plain"}}, .body = "no"});
+  EXPECT_EQ(agent_.call("head", "https://a.example/x"), Json({{"status", 404},
+                                                              {"ok", false},
+                                                              {"url", "https://a.example/x"},
+                                                              {"count", 1},
+                                                              {"type", "text/plain"},
+                                                              {"other", "none"}}));
+  EXPECT_EQ(agent_.call("text", "https://a.example/x"), "no");
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[0].method, "GET");
+  EXPECT_EQ(sent_[0].body, "");
+  EXPECT_TRUE(sent_[0].headers.empty());
+}
+
+TEST_F(FetchTest, SendsJsonHeadersAndTheNameOfACredential) {
+  answer({.status = 201});
+  EXPECT_EQ(agent_.call("post", Json{{"a", 1}}), 201);
+  EXPECT_EQ(sent_[0].method, "POST");
+  EXPECT_EQ(sent_[0].body, R"({"a":1})");
+  EXPECT_EQ(sent_[0].header("X-Run"), "1");
+  EXPECT_EQ(sent_[0].header("Content-Type"), "application/json");
+  EXPECT_EQ(sent_[0].credential, "shop");
+}
+
+TEST_F(FetchTest, ReadsJsonIntoAStruct) {
+  answer({.pieces = {R"({"name":"tea",)", R"("price":3})"}});
+  EXPECT_EQ(agent_.call("item"), Json({{"name", "tea"}, {"price", 3}}));
+  answer({.body = R"({"name":7})"});
+  EXPECT_TRUE(agent_.start("item").failed());
+  answer({.body = "{"});
+  EXPECT_TRUE(agent_.start("item").failed());
+}
+
+TEST_F(FetchTest, PiecesComeAsTheyAreReadWhateverTheWindow) {
+  answer({.pieces = {"one", "two", "three"}});
+  for (const int window : {1, 4, 1000})
+    EXPECT_EQ(agent_.call("pieces", window), Json({"one", "two", "three"})) << window;
+}
+
+TEST_F(FetchTest, SlowRepliesComeAtTheirTime) {
+  answer({.pieces = {"a", "b"}, .after = seconds(5), .between = seconds(2)});
+  const auto call = agent_.start("pieces", 1000);
+  host_.advance(milliseconds(8999));
+  EXPECT_FALSE(call.done());
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(call.value(), Json({"a", "b"}));
+}
+
+TEST_F(FetchTest, WhoNeedsNoMoreEndsTheRequest) {
+  answer({.pieces = {"a", "b"}, .between = seconds(2)});
+  EXPECT_EQ(agent_.call("first_piece"), "a");
+  EXPECT_EQ(agent_.call("first_piece"), "a");
+  host_.advance(seconds(10));
+  EXPECT_EQ(agent_.unfinished(), 0U);
+}
+
+TEST_F(FetchTest, EventsAreRead) {
+  answer({.pieces = {"data: on", "e\n\nevent: e\ndata:", " two\n\n"}});
+  EXPECT_EQ(agent_.call("events"), Json({"message:one", "e:two"}));
+}
+
+TEST_F(FetchTest, AFailureSaysWhereAndWhetherAnythingWasSent) {
+  FetchReply reply{.status = 0};
+  reply.failure = {.code = HEARTH_E_TIMEOUT,
+                   .phase = HEARTH_FETCH_PHASE_HEADERS,
+                   .sent = true,
+                   .text = "too slow"};
+  answer(reply);
+  EXPECT_EQ(agent_.call("failure", "https://a.example/"),
+            Json({{"code", HEARTH_E_TIMEOUT}, {"phase", 6}, {"sent", true}, {"text", "too slow"}}));
+  reply = {.body = "half"};
+  reply.failure = {.phase = HEARTH_FETCH_PHASE_BODY, .sent = true, .text = "cut off"};
+  answer(reply);
+  EXPECT_EQ(agent_.call("late_failure"), Json({{"code", HEARTH_E_BUSY},
+                                               {"phase", 7},
+                                               {"sent", true},
+                                               {"text", "cut off"},
+                                               {"seen", "half"}}));
+}
+
+TEST_F(FetchTest, OneThatCannotBeginFailsInThePhaseOfTheRules) {
+  const Json failure = agent_.call("failure", "ftp://a.example/");
+  EXPECT_EQ(failure.at("code"), HEARTH_E_INVALID);
+  EXPECT_EQ(failure.at("phase"), 1);
+  EXPECT_EQ(failure.at("sent"), false);
+  EXPECT_EQ(failure.at("text"), "a URL begins with http:// or https://");
+}
+
+TEST_F(FetchTest, WithoutAReplyOfTheTestItFails) {
+  const Json failure = agent_.call("failure", "https://a.example/");
+  EXPECT_EQ(failure.at("code"), HEARTH_E_BUSY);
+  EXPECT_EQ(failure.at("phase"), 2);
+}
+
+TEST_F(FetchTest, LeavesWhenWhatWasWrittenBeforeIsStored) {
+  Json seen;
+  host_.on_fetch([&](const SentRequest&) {
+    seen = agent_.state();
+    return FetchReply{.body = "ok"};
+  });
+  EXPECT_EQ(agent_.call("write_and_ask"), "ok");
+  EXPECT_EQ(seen, "written");
+}
+
+TEST_F(FetchTest, AnEvictionEndsIt) {
+  answer({.body = "late", .after = seconds(5)});
+  const auto call = agent_.start("text", "https://a.example/");
+  EXPECT_TRUE(agent_.is_live());
+  agent_.evict();
+  host_.advance(seconds(10));
+  EXPECT_FALSE(call.done());
+  EXPECT_EQ(agent_.call("failure", "nowhere").at("code"), HEARTH_E_INVALID) << "it goes on";
+}
+
+}  // namespace

@@ -1,0 +1,160 @@
+#include "server/egress_budget.hpp"
+
+#include "support/manual_clock.hpp"
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hearth::server {
+namespace {
+
+using extensions::EgressLimits;
+
+class EgressBudgetTest : public ::testing::Test {
+ protected:
+  void start() { budget_ = std::make_unique<EgressBudget>(file_, clock_, logger_); }
+  // As kill -9: what is not in the file by now never will be.
+  void kill() {
+    std::filesystem::remove(copy_);
+    if (std::filesystem::exists(file_)) std::filesystem::copy_file(file_, copy_);
+    budget_.reset();
+    std::filesystem::remove(file_);
+    if (std::filesystem::exists(copy_)) std::filesystem::copy_file(copy_, file_);
+    start();
+  }
+  // The answer, whether it comes at once or later.
+  Result<void> ask(const EgressLimits& limits, const std::string& agent_class = "C") {
+    if (!budget_) start();
+    const auto later = std::make_shared<std::promise<Result<void>>>();
+    auto answer = budget_->ask(agent_class, limits,
+                               [later](const Result<void>& it) { later->set_value(it); });
+    return answer ? *std::move(answer) : later->get_future().get();
+  }
+  int granted(const EgressLimits& limits, int asked) {
+    int count = 0;
+    for (int i = 0; i < asked; ++i) count += ask(limits) ? 1 : 0;
+    return count;
+  }
+
+  testing::TempDirectory directory_;
+  const std::filesystem::path file_ = directory_.path() / "server.db";
+  const std::filesystem::path copy_ = directory_.path() / "copy.db";
+  testing::ManualClock clock_;
+  testing::RecordingLogger logger_;
+  std::unique_ptr<EgressBudget> budget_;
+};
+
+TEST_F(EgressBudgetTest, WithoutLimitsEachRequestIsGrantedAndNothingIsKept) {
+  start();
+  for (int i = 0; i < 100; ++i) {
+    const auto answer = budget_->ask("C", {}, [](const Result<void>&) { FAIL(); });
+    ASSERT_TRUE(answer && *answer);
+    ASSERT_TRUE(budget_->spend("C", {}, 1U << 30U));
+  }
+  budget_->stop();
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(EgressBudgetTest, AMinuteHasAsManyRequestsAsTheLimitSays) {
+  for (const std::uint32_t limit : {1U, 2U, 15U, 100U}) {
+    const EgressLimits limits{.requests_per_minute = limit};
+    EXPECT_EQ(granted(limits, 120), static_cast<int>(limit));
+    clock_.advance(std::chrono::minutes(1));
+  }
+}
+
+TEST_F(EgressBudgetTest, ARefusalSaysWhichLimitAndWhenThereIsMore) {
+  const EgressLimits limits{.requests_per_minute = 1, .bytes_per_day = 10};
+  clock_.advance(std::chrono::milliseconds(15'500));
+  EXPECT_TRUE(ask(limits));
+  auto refused = ask(limits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(refused.error().message,
+            "the class has reached its limit, egress.limits.requests_per_minute is 1; there is "
+            "more in 45 s");
+  EXPECT_TRUE(budget_->spend("C", limits, 10));
+  clock_.advance(std::chrono::hours(1));
+  refused = ask(limits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "the class has reached its limit, egress.limits.bytes_per_day is 10; there is more in "
+            "82785 s");
+  clock_.advance(std::chrono::hours(23));
+  EXPECT_TRUE(ask(limits));
+}
+
+TEST_F(EgressBudgetTest, ClassesHaveLimitsOfTheirOwn) {
+  const EgressLimits limits{.requests_per_minute = 1};
+  EXPECT_TRUE(ask(limits, "A"));
+  EXPECT_TRUE(ask(limits, "B"));
+  EXPECT_FALSE(ask(limits, "A"));
+}
+
+TEST_F(EgressBudgetTest, BytesPastTheLimitAreRefusedAsTheyCome) {
+  const EgressLimits limits{.bytes_per_day = 100};
+  EXPECT_TRUE(ask(limits));
+  EXPECT_TRUE(budget_->spend("C", limits, 60));
+  EXPECT_TRUE(budget_->spend("C", limits, 40)) << "exactly";
+  EXPECT_FALSE(ask(limits));
+  EXPECT_FALSE(budget_->spend("C", limits, 1));
+}
+
+TEST_F(EgressBudgetTest, WhatWasGrantedCountsAfterAKill) {
+  const EgressLimits limits{.requests_per_minute = 32};
+  int all = 0;
+  for (int life = 0; life < 40; ++life) {
+    all += granted(limits, 1);
+    kill();
+  }
+  EXPECT_LE(all, 32);
+  EXPECT_GE(all, 8) << "a kill costs three that were reserved at most";
+}
+
+TEST_F(EgressBudgetTest, AnOrderlyStopGivesBackWhatWasNotUsed) {
+  const EgressLimits limits{.requests_per_minute = 32};
+  int all = 0;
+  for (int life = 0; life < 40; ++life) {
+    all += granted(limits, 1);
+    budget_.reset();
+  }
+  EXPECT_EQ(all, 32);
+}
+
+TEST_F(EgressBudgetTest, BytesAreReservedAheadOfTheFirstRequest) {
+  const EgressLimits limits{.bytes_per_day = 160};
+  EXPECT_TRUE(ask(limits));
+  kill();
+  EXPECT_TRUE(ask(limits));
+  EXPECT_FALSE(budget_->spend("C", limits, 151)) << "ten were reserved by the life before";
+}
+
+TEST_F(EgressBudgetTest, WhatCannotBeRecordedIsNotGranted) {
+  const EgressLimits limits{.requests_per_minute = 5};
+  start();
+  std::filesystem::create_directory(file_);
+  const auto refused = ask(limits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+  EXPECT_TRUE(logger_.contains("fetch.limits_unwritten"));
+  std::filesystem::remove(file_);
+  EXPECT_TRUE(ask(limits)) << "it is tried again";
+}
+
+TEST_F(EgressBudgetTest, ALimitThatIsRaisedCountsAtOnce) {
+  EXPECT_EQ(granted({.requests_per_minute = 2}, 5), 2);
+  EXPECT_EQ(granted({.requests_per_minute = 6}, 10), 4);
+  EXPECT_EQ(granted({.requests_per_minute = 3}, 10), 0);
+}
+
+}  // namespace
+}  // namespace hearth::server
