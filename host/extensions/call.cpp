@@ -1,6 +1,7 @@
 #include "extensions/call.hpp"
 
 #include "base/names.hpp"
+#include "base/utf8.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json_scanner.hpp"
@@ -19,6 +20,7 @@ namespace {
 static_assert(kCallBegan == HEARTH_CALL_BEGAN && kMaxCallDepth == HEARTH_CALL_MAX_DEPTH);
 
 constexpr std::size_t kMaxCalleeNameBytes = 512;
+constexpr std::size_t kMaxCalleePathBytes = 8192;  // of a sub-agent
 constexpr std::size_t kMaxCalledMethodBytes = 256;
 constexpr std::uint64_t kUsualCallWindow = std::uint64_t{256} << 10;
 constexpr std::uint64_t kLongestCallTimeout = std::uint64_t{24} * 3600 * 1000;
@@ -37,16 +39,35 @@ bool is_json_array(std::string_view text) {
 Result<void> check_call(const CallRequest& request, std::uint32_t known_flags) {
   if ((request.flags & ~known_flags) != 0)
     return Error{Errc::kUnsupported, "a flag of the call that this server does not know"};
-  if (!is_class_name(request.agent_class)) return bad_call("that is no name of a class");
-  const bool has_controls = std::ranges::any_of(
-      request.name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  if (request.name.empty() || request.name.size() > kMaxCalleeNameBytes || has_controls)
-    return bad_call("an agent's name is 1 to 512 bytes of UTF-8 without control characters");
   if (request.method.empty() || request.method.size() > kMaxCalledMethodBytes)
     return bad_call("a method's name is 1 to 256 bytes of UTF-8");
   if (!request.arguments.empty() && !is_json_array(request.arguments))
     return bad_call("the arguments of a call are a JSON array");
   return {};
+}
+
+// Whom it is for. The class as the request has it.
+Result<storage::AgentKey> callee_of(const storage::AgentKey& caller, const CallRequest& request) {
+  if ((request.flags & HEARTH_CALL_ABOVE) != 0) {
+    if (auto above = caller.parent()) return *std::move(above);
+    return Error{Errc::kNotFound, "nothing is above this agent"};
+  }
+  if (!is_class_name(request.agent_class)) return bad_call("that is no name of a class");
+  if ((request.flags & HEARTH_CALL_BELOW) != 0) {
+    if (!storage::is_sub_agent_name(request.name))
+      return bad_call("a sub-agent's name is 1 to 512 bytes of UTF-8 without control characters");
+    if (caller.depth() == storage::AgentKey::kMaxDepth)
+      return bad_call("too many agents stand above this one");
+    return caller.child(request.agent_class, request.name);
+  }
+  storage::AgentKey callee{std::string(request.agent_class), std::string(request.name)};
+  const std::size_t most = callee.is_sub_agent() ? kMaxCalleePathBytes : kMaxCalleeNameBytes;
+  if (callee.name.empty() || callee.name.size() > most || has_control_character(callee.name))
+    return bad_call("an agent's name is 1 to 512 bytes of UTF-8 without control characters");
+  const bool is_path = callee.name.find('/') != std::string::npos;
+  if (is_path && (!callee.is_sub_agent() || callee.depth() > storage::AgentKey::kMaxDepth))
+    return bad_call("an agent's name has no slash: HEARTH_CALL_BELOW is for sub-agents");
+  return callee;
 }
 
 std::string arguments_of(const CallRequest& request) {
@@ -71,10 +92,10 @@ bool is_hex(std::string_view text) {
 
 // ---- what it does -------------------------------------------------------------------------------
 
-AgentCall CallExtension::call_to(const CallRequest& request) {
+AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& request) {
   const CallOrigin event = agent_.calls().origin(request.call);
   auto origin = std::make_shared<Origin>();
-  origin->agent = agent_.database().key();
+  origin->agent = agent_.key();
   if (event.origin) {
     origin->depth = event.origin->depth;
     origin->waiting = event.origin->waiting;
@@ -83,8 +104,8 @@ AgentCall CallExtension::call_to(const CallRequest& request) {
   ++origin->depth;
   if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
   if (agent_.settings().serial_calls && event.is_method) origin->waiting.push_back(origin->agent);
-  AgentCall call{.agent_class = std::string(request.agent_class),
-                 .name = std::string(request.name),
+  AgentCall call{.agent_class = std::move(callee.agent_class),
+                 .name = std::move(callee.name),
                  .method = std::string(request.method),
                  .arguments = arguments_of(request),
                  .origin = std::move(origin),
@@ -101,26 +122,33 @@ AgentCall CallExtension::call_to(const CallRequest& request) {
 }
 
 Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64_t token) {
-  if (auto checked = check_call(request, HEARTH_CALL_NO_CREATE); !checked) return checked.error();
+  constexpr std::uint32_t kFlags = HEARTH_CALL_NO_CREATE | HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
+  if (auto checked = check_call(request, kFlags); !checked) return checked.error();
+  auto callee = callee_of(agent_.key(), request);
+  if (!callee) return callee.error();
   AgentRouter* const router = agent_.ports().agents;
   std::unique_ptr<RemoteOperation> remote;
   if (router == nullptr) {
     remote = std::make_unique<NoWay>();
   } else {
-    remote = router->call(call_to(request));
+    remote = router->call(call_to(*std::move(callee), request));
   }
   return agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
 }
 
 Result<std::string> CallExtension::notify(const CallRequest& request) {
-  if (auto checked = check_call(request, 0); !checked) return checked.error();
+  constexpr std::uint32_t kFlags = HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
+  if (auto checked = check_call(request, kFlags); !checked) return checked.error();
+  auto callee = callee_of(agent_.key(), request);
+  if (!callee) return callee.error();
   if (agent_.phase() == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
   if (agent_.in_transaction())
     return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
   const CallOrigin event = agent_.calls().origin(request.call);
-  auto id = agent_.work().notices().push({.agent_class = std::string(request.agent_class),
-                                          .name = std::string(request.name),
+  const std::string its_class = callee->agent_class;
+  auto id = agent_.work().notices().push({.agent_class = std::move(callee->agent_class),
+                                          .name = std::move(callee->name),
                                           .method = std::string(request.method),
                                           .arguments = arguments_of(request),
                                           .trace = event.origin && !event.origin->trace.empty()
@@ -128,7 +156,7 @@ Result<std::string> CallExtension::notify(const CallRequest& request) {
                                                        : new_trace(agent_.work().random())});
   if (id) {
     agent_.work().report(DurableEvent::kNotifyCreate, *id,
-                         std::string(request.agent_class) + " " + std::string(request.method));
+                         its_class + " " + std::string(request.method));
   }
   return id;
 }

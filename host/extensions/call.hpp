@@ -43,7 +43,7 @@ class CallExtension {
   Result<void> remove(std::string_view id);
 
  private:
-  [[nodiscard]] AgentCall call_to(const CallRequest& request);
+  [[nodiscard]] AgentCall call_to(storage::AgentKey callee, const CallRequest& request);
 
   AgentContext& agent_;
 };

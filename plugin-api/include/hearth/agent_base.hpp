@@ -238,7 +238,16 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // The class as its code or URLs spell it, the name as it stands in URLs.
   [[nodiscard]] AgentRef agent(std::string_view agent_class, std::string_view name,
                                CallOptions options = {}) {
-    return {live(), {std::string(agent_class), std::string(name), options}};
+    return {live(), {std::string(agent_class), std::string(name), options, 0}};
+  }
+  // One right below this one, which is made if need be. The name as it is, not encoded.
+  [[nodiscard]] AgentRef sub_agent(std::string_view agent_class, std::string_view name,
+                                   CallOptions options = {}) {
+    return {live(), {std::string(agent_class), std::string(name), options, HEARTH_CALL_BELOW}};
+  }
+  // The one right above it. Calls fail with NOT_FOUND if there is none.
+  [[nodiscard]] AgentRef parent_agent(CallOptions options = {}) {
+    return {live(), {{}, {}, options, HEARTH_CALL_ABOVE}};
   }
   // The agent whose call is being handled; nullopt: a client, HTTP, or the host.
   [[nodiscard]] std::optional<AgentCaller> caller_agent() const {

@@ -3,6 +3,7 @@
 //
 //     const int count = co_await agent("counter", "a").call<int>("increment", 5);
 //     agent("mailer", "outbox").notify("send", mail);      // one way, durable, not awaited
+//     co_await sub_agent("chat", "monday").call<void>("post", text);
 //     auto tokens = agent("model", "a").stream("tokens", prompt);
 //     while (auto token = co_await tokens.next<std::string>()) out.send(*token);
 //
@@ -55,8 +56,8 @@ struct CallOptions {
 
 // The agent that has made the call which is handled now.
 struct AgentCaller {
-  std::string class_name;  // "ChatRoom"
-  std::string name;
+  std::string class_name;                   // "ChatRoom"
+  std::string name;                         // of a sub-agent the way to it; agent() takes it
   std::optional<std::string> notification;  // its id, if it is one: a repeat has the same
 };
 
@@ -87,6 +88,7 @@ struct Callee {
   std::string agent_class;
   std::string name;
   CallOptions options;
+  std::uint32_t flags = 0;  // HEARTH_CALL_BELOW, HEARTH_CALL_ABOVE
 };
 
 inline const hearth_call_v1& call_table(const Activation& activation) {
@@ -99,6 +101,7 @@ inline hearth_call_request call_request(const Activation& activation, const Call
   const Context& context = activation.context();
   hearth_call_request request = {};
   request.struct_size = sizeof request;
+  request.flags = callee.flags;
   request.agent_class = slice(std::string_view(callee.agent_class));
   request.name = slice(std::string_view(callee.name));
   request.method = slice(method);

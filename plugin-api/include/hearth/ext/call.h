@@ -54,8 +54,11 @@ enum { HEARTH_CALL_MAX_DEPTH = 16 };
 
 /* hearth_call_request.flags. Unknown ones: UNSUPPORTED. */
 enum {
-  HEARTH_CALL_NO_CREATE = 1 /* the agent must exist already: it has stored something, or is in
-                               memory. Not for notify() */
+  HEARTH_CALL_NO_CREATE = 1, /* the agent must exist already: it has stored something, or is in
+                                memory. Not for notify() */
+  HEARTH_CALL_BELOW = 2,     /* the agent of that class and name right below this one
+                                (hearth.subagents/1), which is made if need be */
+  HEARTH_CALL_ABOVE = 4      /* the agent right above this one; class and name count for nothing */
 };
 
 /* hearth_result.flags of HEARTH_OP_CALL, beside HEARTH_RESULT_FINAL. */
@@ -67,7 +70,7 @@ typedef struct hearth_call_request {
   uint32_t struct_size;
   uint32_t flags;           /* HEARTH_CALL_* */
   hearth_bytes agent_class; /* as the class is named in the code, or as URLs spell it; no alias */
-  hearth_bytes name;
+  hearth_bytes name;        /* as it stands in URLs; with HEARTH_CALL_BELOW decoded */
   hearth_bytes method;
   hearth_bytes arguments; /* JSON array; empty: [] */
   /* The event of the calling agent for which it is made: its depth, the agents that wait for it,
@@ -82,7 +85,7 @@ typedef struct hearth_call_v1 {
   /* Submits a call, as hearth_host.submit() does: results come with HEARTH_OP_CALL and `token`,
    * never before this has returned, and *id is for cancel() and credit().
    * Errors: INVALID (the agent's class, name or method is empty or too long, or the arguments are
-   * no JSON array), UNSUPPORTED (a flag), LIMIT (too many operations in flight), FORBIDDEN (in
+   * no JSON array), UNSUPPORTED (a flag), NOT_FOUND (nothing is above this agent), LIMIT (too many operations in flight), FORBIDDEN (in
    * create or MIGRATE), CLOSING. [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_call_request* request, uint64_t token, uint64_t* id);
@@ -95,6 +98,7 @@ typedef struct hearth_call_v1 {
 
   /* Which agent the event `call`, which is in progress, comes from. *caller, lent:
    *   {"class":"ChatRoom","name":"lobby","notification":"<id>"}
+   * The name of a sub-agent is the way to it; a call may name it so.
    * The last member only if it is a notification.
    * Errors: NOT_FOUND (no agent: a client, HTTP, the host; or no such event). [instance] */
   hearth_status (*caller)(const hearth_host* host, hearth_agent agent, uint64_t call,
