@@ -336,7 +336,8 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
   const Client* const client = parts_.clients.find_client(call.event.connection);
   if (call.event.connection != 0 && (client == nullptr || !client->seen->open))
     return gone("caller: the client has left");
-  if (call.event.part && !call.event.part(part)) return gone("caller: it has left");
+  if (call.event.abandoned && call.event.abandoned()) return gone("caller: it has left");
+  if (call.event.part) call.event.part(part);
   call.part_sent = true;
   if (const auto& record = call.event.record) {
     record->http_status = call.head.status;
@@ -403,12 +404,15 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
   const std::uint64_t number = read->number;
   // (Call 0: what the agent has sent, and a test has that at once.)
   if (read->kind == kDrain && number != 0 && !calls_.contains(number)) return gone("call");
+  const bool left = read->kind == kDrain && number != 0 && calls_[number].event.abandoned &&
+                    calls_[number].event.abandoned();
   operations_[++last_operation_] = {
       .operation = operation,
       .token = token,
       .due = parts_.world.clock.steady_now() +
              std::chrono::milliseconds(read->kind == kSleep ? number : 0),
-      .job = read->kind == kOffload ? number : 0};
+      .job = read->kind == kOffload ? number : 0,
+      .status = left ? HEARTH_E_GONE : HEARTH_OK};
   return last_operation_;
 }
 

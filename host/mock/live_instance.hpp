@@ -64,10 +64,10 @@ struct Incoming {
   extensions::OriginPtr origin{};  // null: none was given with it
   std::unique_ptr<extensions::DueWork> work{};
   std::shared_ptr<CallRecord> record{};  // null: the test does not ask for it
-  // Of a call by another agent. `part` gives false if nobody listens; as `then`, neither may enter
-  // the instance.
+  // Of a call by another agent. As `then`, none of them may enter the instance.
   std::function<void()> begun{};
-  std::function<bool(std::string_view)> part{};
+  std::function<void(std::string_view)> part{};
+  std::function<bool()> abandoned{};  // nobody listens any more
   // It is over, or was refused. Runs inside a call into the instance: what enters it must wait.
   std::function<void(const Result<std::string_view>&)> then{};
 };

@@ -105,8 +105,13 @@ bool MockHost::step() {
     next();
     return true;
   }
-  return deliver_post() || world_.http.step() ||
-         std::ranges::any_of(agents_, [](auto& agent) { return agent->step(); });
+  if (deliver_post() || world_.http.step()) return true;
+  // In turn: one that always has something to do holds up none of the others.
+  for (std::size_t each = 0; each < agents_.size(); ++each) {
+    turn_ = (turn_ + 1) % agents_.size();
+    if (agents_[turn_]->step()) return true;
+  }
+  return false;
 }
 
 bool MockHost::deliver_post() {

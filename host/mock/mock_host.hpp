@@ -103,6 +103,7 @@ class MockHost final : public testing::detail::MockHost,
   Mutex mutex_;
   std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<StoredAgent>> agents_;
+  std::size_t turn_ = 0;  // of them, the one that did the last step
   std::vector<StoredAgent*>
       called_;  // of them, those that a call has made and no test has asked for
 };

@@ -46,8 +46,8 @@ void deliver_call(StoredAgent& callee, const MockCallPtr& state) {
   event.part = [state](std::string_view part) {
     state->parts.emplace_back(part);
     state->tell();
-    return state->listener != nullptr;
   };
+  event.abandoned = [state] { return state->listener == nullptr; };
   event.then = [state](const Result<std::string_view>& outcome) {
     if (state->end) return;
     if (outcome.has_error()) {

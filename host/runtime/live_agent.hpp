@@ -228,8 +228,8 @@ class LiveAgent final : public extensions::AgentContext,
     std::unique_ptr<extensions::RemoteOperation> remote;
   };
   // Marks the instance as being on the stack, for `call` (0: for none). Re-entry is the one thing
-  // that the plugin contract excludes by construction: no function that a plugin can call comes back
-  // to deliver an event.
+  // that the plugin contract excludes by construction: no function that a plugin can call comes
+  // back to deliver an event.
   class Entry {
    public:
     explicit Entry(LiveAgent& agent, CallId call = 0) : agent_(agent) {

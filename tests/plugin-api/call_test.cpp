@@ -35,6 +35,7 @@ class WordCounter : public hearth::Agent {
     m.add("wait", &WordCounter::wait);
     m.add("note", &WordCounter::note);
     m.stream("words", &WordCounter::words);
+    m.stream("pages", &WordCounter::pages);
   }
   int add(int by) {
     const int sum = (state().is_null() ? 0 : state().get<int>()) + by;
@@ -63,6 +64,11 @@ class WordCounter : public hearth::Agent {
     }
     co_return count;
   }
+  // More than a window.
+  void pages(hearth::Stream& out) {
+    for (int page = 0; page < 20; ++page) out.send(std::string(65'536, 'x'));
+    out.end(20);
+  }
 };
 
 class ReadingDesk : public hearth::Agent {
@@ -74,6 +80,7 @@ class ReadingDesk : public hearth::Agent {
     m.add("missing", &ReadingDesk::missing);
     m.add("wait", &ReadingDesk::wait);
     m.add("words", &ReadingDesk::words);
+    m.add("page_sizes", &ReadingDesk::page_sizes);
     m.add("some_words", &ReadingDesk::some_words);
     m.add("unread_words", &ReadingDesk::unread_words);
     m.add("notes", &ReadingDesk::notes);
@@ -109,15 +116,20 @@ class ReadingDesk : public hearth::Agent {
     all.push_back(words.result<int>());
     co_return all;
   }
+  Task<int> page_sizes() {
+    int sizes = 0;
+    hearth::CallStream pages = agent("word-counter", "a").stream("pages");
+    while (std::optional<std::string> page = co_await pages.next<std::string>())
+      sizes += static_cast<int>(page->size());
+    co_return sizes;
+  }
   Task<std::string> some_words() {
     hearth::CallStream words = agent("word-counter", "a").stream("words", 1'000'000);
     const std::optional<std::string> word = co_await words.next<std::string>();
     co_return word.value_or("none");
   }
   // The result alone: the parts go by.
-  Task<int> unread_words() {
-    co_return co_await agent("word-counter", "a").call<int>("words", 50'000);
-  }
+  Task<int> unread_words() { co_return co_await agent("word-counter", "a").call<int>("pages"); }
   void notes(int count) {
     for (int note = 0; note < count; ++note) agent("word-counter", "a").notify("note", note);
   }
@@ -187,7 +199,8 @@ TEST_F(CallTest, ACallWaitsAndEndsWithTheCallee) {
 
 TEST_F(CallTest, AStreamGivesItsPartsAndThenItsResult) {
   EXPECT_EQ(desk_.call("words", 2), (Json{"word 0", "word 1", 2}));
-  EXPECT_EQ(desk_.call("unread_words"), 50'000) << "parts that nobody wants cost nothing";
+  EXPECT_EQ(desk_.call("unread_words"), 20) << "parts that nobody wants hold nothing up";
+  EXPECT_EQ(desk_.call("page_sizes"), 20 * 65'536);
 }
 
 TEST_F(CallTest, AStreamThatIsLetGoEndsItsCallee) {

@@ -102,7 +102,14 @@ class AgentCallTest : public ::testing::Test {
     room.name = "ToldRoom";
   }
   void TearDown() override {
-    if (runtime_) stop();
+    if (!runtime_) return;
+    // What a test's methods refer to is gone.
+    for (CallingScript* const script : {&asking, &room}) {
+      script->methods.clear();
+      script->on_message = {};
+      script->on_result = [](HostCalls&, const OperationResult&) {};
+    }
+    stop();
   }
 
   void start(ClassSettings asking_settings = {}, ClassSettings room_settings = {},

@@ -1,6 +1,7 @@
 // Agents that call agents, across shards and on the same one.
-#include "runtime/agent_call_fixture.hpp"
 #include "runtime/agent_call_router.hpp"
+
+#include "runtime/agent_call_fixture.hpp"
 
 #include <hearth/ext/drain.h>
 

@@ -41,7 +41,10 @@ TEST_F(DurableCountsTest, NamesAreUniqueAndOfTheirSubject) {
   for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents) {
     EXPECT_TRUE(names.insert(traits.name).second) << traits.name;
     const std::string_view area = traits.name.substr(0, traits.name.find(':'));
-    const std::string_view subject = area == "queue" ? "item" : area == "alarm" ? "" : area;
+    const std::string_view subject = area == "queue"    ? "item"
+                                     : area == "notify" ? "notification"
+                                     : area == "alarm"  ? ""
+                                                        : area;
     EXPECT_EQ(traits.subject, subject) << traits.name;
   }
 }
