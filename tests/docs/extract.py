@@ -46,6 +46,7 @@ class Research : public hearth::Agent {
 };""",
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
 class Till : public hearth::Agent {
