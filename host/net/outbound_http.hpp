@@ -32,7 +32,8 @@ struct OutboundRequest {
   std::string url;
   // `Host` replaces what the URL says. Refused are those that the client sets itself: Connection,
   // Content-Length, Transfer-Encoding, TE, Trailer, Upgrade, Expect, Keep-Alive, Accept-Encoding,
-  // and all that begin with Proxy-. A redirect to another origin drops Host, Authorization and Cookie.
+  // and all that begin with Proxy-. A redirect to another origin drops Host, Authorization and
+  // Cookie.
   HttpHeaders headers;
   // Sent after `headers` to the origin of `url`. A redirect to another origin drops them for the
   // rest of the exchange. Never in a log or a message.
@@ -43,8 +44,8 @@ struct OutboundRequest {
   // Follows 301, 302, 303, 307 and 308, at most kMostRedirects times. Each URL is judged by
   // `rules`. 303 makes the next request a GET, and so do 301 and 302 after a POST; HEAD stays.
   bool follow_redirects = false;
-  // HTTP/2 over TLS if the other side speaks it; else, and without this, HTTP/1.1. Debian's libcurl
-  // may hold 32 MiB for each HTTP/2 answer that has no credit.
+  // HTTP/2 over TLS if the other side speaks it; else, and without this, HTTP/1.1. Requests that
+  // run at the same time have a connection each.
   bool http2 = false;
   // "http://[user:password@]host:port", or empty for none; the environment's proxies are never
   // used. The proxy is the operator's choice, so `rules` judge neither its name nor its address.

@@ -25,8 +25,8 @@ namespace hearth::server {
 // Promises
 //  P1 Limit     In one minute of the wall clock no more requests of a class are granted than its
 //               limit; none is once the class has used its bytes of the day.
-//  P2 Restart   What is granted is reserved on the device before. What was reserved when the process
-//               was killed counts as used; stop() gives back what was not used.
+//  P2 Restart   What is granted is reserved on the device before. What was reserved when the
+//               process was killed counts as used; stop() gives back what was not used.
 //  P3 No wait   No function but stop() waits for the device. Portions (a sixteenth of a limit) are
 //               reserved ahead, on a thread that may wait. A request for which nothing is reserved
 //               yet is answered later.

@@ -16,9 +16,9 @@
 
 namespace hearth::server {
 
-// Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, refused (rules and limits)
-//           or cancelled; hearth_fetch_in_flight{class}; hearth_fetch_bytes_total{class,direction}:
-//           of bodies.
+// Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, cancelled, or refused by
+//           rules or limits; hearth_fetch_in_flight{class}; of bodies
+//           hearth_fetch_bytes_total{class,direction}.
 // Log       fetch.refused and fetch.failed, limited for each class and reason. No URLs: queries may
 //           hold secrets.
 // Threads   The shard's.

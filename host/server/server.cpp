@@ -22,6 +22,7 @@
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
+#include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -103,6 +104,7 @@ struct Server::Parts {
   // The reloader's, once there is one. After what has counted the last crash.
   std::unique_ptr<plugins::ClassConfiguration> configuration;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
+  std::unique_ptr<WaysOut> ways_out;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
   std::unique_ptr<plugins::PluginLoader> plugins;
@@ -188,8 +190,13 @@ Result<void> Server::Parts::start_loops() {
   for (std::size_t i = 0; i < config::shard_count(config.server); ++i) {
     shards.push_back(loops.emplace_back(std::make_unique<runtime::AsioLoop>(clock)).get());
   }
+  auto opened = WaysOut::open(data->path() / "server.db", config.server.egress, loops, clock,
+                              metrics, logger);
+  if (!opened) return opened.error();
+  ways_out = *std::move(opened);
   runtime::RuntimeOptions options;
   options.limits = config.server.runtime;
+  options.http_port = [this](unsigned shard) { return ways_out->port(shard); };
   options.closing_threads = 1;
   // Agents that write at the same rate are due at the same moment, and the device syncs several
   // files at once.
@@ -273,6 +280,7 @@ Result<void> Server::Parts::load_plugins() {
   }
   loaded = *std::move(report);
   warn_of_unused_settings();
+  warn_of_readable_secrets(config.classes, logger);
   return {};
 }
 
@@ -534,6 +542,7 @@ void Server::Parts::stop_loops() {
     }
   }
   for (const auto& loop : loops) loop->stop();
+  if (ways_out) ways_out->stop();  // no agent asks any more
 }
 
 void Server::Parts::unload_plugins() {

@@ -51,6 +51,7 @@ class Research : public hearth::Agent {
 class Bookkeeper : public hearth::Agent {
 @  bool closed_ = false;
 };""",
+    ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """

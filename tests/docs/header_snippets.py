@@ -19,6 +19,12 @@ class Reminder : public hearth::Agent {
   void remind_me(std::string text);
   void remind(const std::string& text);
 @};""",
+    ("fetch.hpp", "hearth::FetchResponse page"): """
+class Reader : public hearth::Agent {
+  void remember(std::string text);
+  hearth::Task<void> read() {
+@  }
+};""",
     ("fiber.hpp", "m.fiber"): """
 class Importer : public hearth::Agent {
   struct Order {
@@ -90,6 +96,13 @@ class Counter : public hearth::Agent {
     ("queue.hpp", 'queue("send_mail"'): """
 class Mailer : public hearth::Agent {
   void order() {
+@  }
+};""",
+    ("sse.hpp", "hearth::SseReader events"): """
+class Listener : public hearth::Agent {
+  void use(const std::string& data);
+  hearth::Task<void> listen() {
+    auto response = co_await fetch("https://a.example/events");
 @  }
 };""",
     ("schedule.hpp", "m.callback"): """

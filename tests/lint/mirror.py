@@ -81,6 +81,7 @@ TESTED_ELSEWHERE = {
     "server/containment": "tests/process/containment_test.cpp",
     "server/stop_signals": "tests/process/start_stop_test.cpp",
     "server/supervisor": "tests/process/supervised_test.cpp",
+    "server/ways_out": "tests/process/fetch_test.cpp",
     "storage/plugin_sql_values": "tests/storage/plugin_sql_test.cpp",
     "storage/single_owner_vfs": "tests/storage/agent_database_memory_test.cpp",
 }

@@ -59,7 +59,7 @@ TEST_F(OutboundFailureTest, AConnectionThatIsRefused) {
 
 TEST_F(OutboundFailureTest, ATlsHandshakeWithoutAnAnswer) {
   OutboundRequest request = get(silent_url("https"));
-  request.connect_timeout = std::chrono::milliseconds(100);
+  request.connect_timeout = std::chrono::milliseconds(400);
   expect(request, Errc::kTimeout, Phase::kTls, false,
          "the TLS handshake with the host took too long");
 }

@@ -207,17 +207,18 @@ TEST_F(OutboundHttpTest, Http2IsSpokenWhenItIsAskedFor) {
   EXPECT_EQ(finish(request)->head->http_version, "1.1") << "not in the clear";
 }
 
-TEST_F(OutboundHttpTest, OneHttp2StreamDoesNotHoldUpAnother) {
+TEST_F(OutboundHttpTest, EachHttp2StreamHasAConnection) {
   OutboundRequest request = get(provider_.https_url("/endless"));
   request.http2 = true;
   request.credit = 0;
   auto held = start(request);
   run_until([&] { return held->head.has_value(); });
-  request.url = provider_.https_url("/bytes?n=3000000");
-  request.credit = 4'000'000;
+  request.url = provider_.https_url("/bytes?n=60000000");
+  request.credit = 100'000'000;
   const auto heard = finish(request);
   EXPECT_FALSE(heard->failure);
-  EXPECT_EQ(heard->body.size(), 3'000'000U);
+  EXPECT_EQ(heard->body.size(), 60'000'000U);
+  EXPECT_EQ(stat("https"), 2) << "a connection each";
   held->cancel();
 }
 

@@ -1,5 +1,6 @@
 // Where requests may go, once names have addresses, hosts redirect and connections are kept.
 #include "net/outbound_fixture.hpp"
+#include "net/outbound_transfer.hpp"
 
 namespace hearth::net {
 namespace {
@@ -72,6 +73,29 @@ TEST_F(OutboundRulesTest, P1_AKeptConnectionIsJudgedAgain) {
   OutboundRequest request = to("/echo");
   request.rules = rules({"provider.test", "127.0.0.9"});
   expect_refused(std::move(request));
+}
+
+// What a transfer is given has been judged. It judges again, in case libcurl has other addresses.
+TEST_F(OutboundRulesTest, P1_ASocketIsJudgedWhenItOpens) {
+  struct Owner final : OutboundTransfer::Owner {
+    void on_transfer_moved() override {}
+  } owner;
+  CurlLoop curl(loop_);
+  CreditedBody body(1000, 1000);
+  OutboundRequest request = to("/echo");
+  const OutboundTarget target = parse_target(request.url).value();
+  for (const bool is_allowed : {false, true}) {
+    request.rules = is_allowed ? rules({"*", "127.0.0.1"}) : rules({});
+    OutboundTransfer transfer(curl, {.request = request,
+                                     .target = target,
+                                     .addresses = {parse_ip_address("127.0.0.1").value()},
+                                     .body = body,
+                                     .owner = owner});
+    run_until([&] { return transfer.is_done(); });
+    EXPECT_EQ(transfer.failure().has_value(), !is_allowed);
+    EXPECT_EQ(transfer.phase(), is_allowed ? Phase::kBody : Phase::kRules);
+    EXPECT_EQ(stat("http"), is_allowed ? 2 : 1) << "one of them for this question";
+  }
 }
 
 TEST_F(OutboundRulesTest, P1_DenyHoldsForWhatANameLeadsTo) {

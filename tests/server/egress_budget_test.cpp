@@ -110,24 +110,24 @@ TEST_F(EgressBudgetTest, BytesPastTheLimitAreRefusedAsTheyCome) {
 }
 
 TEST_F(EgressBudgetTest, WhatWasGrantedCountsAfterAKill) {
-  const EgressLimits limits{.requests_per_minute = 32};
+  const EgressLimits limits{.requests_per_minute = 8};
   int all = 0;
-  for (int life = 0; life < 40; ++life) {
+  for (int life = 0; life < 10; ++life) {
     all += granted(limits, 1);
     kill();
   }
-  EXPECT_LE(all, 32);
-  EXPECT_GE(all, 8) << "a kill costs three that were reserved at most";
+  EXPECT_LE(all, 8);
+  EXPECT_GE(all, 4) << "a kill costs one that was reserved at most";
 }
 
 TEST_F(EgressBudgetTest, AnOrderlyStopGivesBackWhatWasNotUsed) {
-  const EgressLimits limits{.requests_per_minute = 32};
+  const EgressLimits limits{.requests_per_minute = 8};
   int all = 0;
-  for (int life = 0; life < 40; ++life) {
+  for (int life = 0; life < 10; ++life) {
     all += granted(limits, 1);
     budget_.reset();
   }
-  EXPECT_EQ(all, 32);
+  EXPECT_EQ(all, 8);
 }
 
 TEST_F(EgressBudgetTest, BytesAreReservedAheadOfTheFirstRequest) {

@@ -1,0 +1,49 @@
+#pragma once
+// How the agents of a server reach other servers: a client and a port for each loop, and the limits
+// that all share.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/logger.hpp"
+#include "config/config.hpp"
+#include "net/outbound_http.hpp"
+#include "runtime/asio_loop.hpp"
+#include "server/egress_budget.hpp"
+#include "server/outbound_port.hpp"
+#include "telemetry/metrics.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hearth::server {
+
+// Threads    The one that makes it, while the loops do not run; ports as they say.
+// Lifetime   Outlives the runtime. The loops, and what it is given, outlive it.
+class WaysOut {
+ public:
+  // `file`: of the limits' record.
+  // Failure  For the operator: the record or the file of authorities cannot be read.
+  static Result<std::unique_ptr<WaysOut>> open(
+      const std::filesystem::path& file, const config::EgressConfig& settings,
+      std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock,
+      Metrics& metrics, Logger& logger);
+
+  [[nodiscard]] extensions::HttpPort* port(unsigned shard) { return ports_[shard].get(); }
+  // After the loops: no agent asks any more.
+  void stop() { budget_.stop(); }
+
+ private:
+  WaysOut(const std::filesystem::path& file, const Clock& clock, Logger& logger)
+      : budget_(file, clock, logger) {}
+
+  EgressBudget budget_;
+  std::vector<std::unique_ptr<net::OutboundHttp>> clients_;
+  std::vector<std::unique_ptr<OutboundPort>> ports_;
+};
+
+// Says of each credential that other users of this machine can read.
+void warn_of_readable_secrets(const config::ClassConfigs& classes, Logger& logger);
+
+}  // namespace hearth::server

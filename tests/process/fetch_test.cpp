@@ -1,0 +1,299 @@
+// Agents of a real server that ask a provider: where they may, with which credentials, how often,
+// and over kills.
+
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+#include "support/built.hpp"
+#include "support/provider.hpp"
+
+#include <hearth/ext/fetch.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+constexpr Ending kShotDown{.status = -1, .signal = SIGKILL};
+
+class FetchProcessTest : public ProcessTest {
+ protected:
+  FetchProcessTest() {
+    install(built::agent("fetch-agent"), "fetch-agent.so");
+    put("hearth.yaml", "egress: {ca_file: " + provider_.certificate().string() + "}\n");
+    configure("");
+  }
+
+  // The class file: what the provider needs, and more of `egress`.
+  void configure(const std::string& more) const {
+    put("classes/fetcher.yaml",
+        "class: Fetcher\negress:\n  allow: [localhost, 127.0.0.1]\n" + more);
+  }
+  [[nodiscard]] static std::vector<std::string> command() {
+    return {built::server().string(),
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "human",
+            "--config",
+            "hearth.yaml",
+            "--shards",
+            "1"};
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(std::vector<std::string> environment) {
+    environment.insert(environment.begin(), "env");
+    for (std::string& each : command()) environment.push_back(std::move(each));
+    return std::make_unique<ServerProcess>(environment, root_);
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_fetchers() {
+    auto server = serve_with({});
+    server->wait_until_ready();
+    return server;
+  }
+  [[nodiscard]] std::string http(std::string_view path) const {
+    return "http://127.0.0.1:" + std::to_string(provider_.http()) + std::string(path);
+  }
+  [[nodiscard]] std::string https(std::string_view path) const {
+    return "https://localhost:" + std::to_string(provider_.https()) + std::string(path);
+  }
+  static std::string arguments(const std::vector<Json>& all) { return dump_json(Json(all)); }
+  static Json get(const ServerProcess& server, const std::string& url) {
+    return AgentClient(server, "/agents/fetcher/a").call("get", arguments({url}));
+  }
+  // How many requests of each key the provider has had.
+  [[nodiscard]] std::map<std::string, int> counts() const {
+    RawClient client(provider_.http());
+    const Reply reply =
+        client.request("GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return parse_json(reply.body).value().get<std::map<std::string, int>>();
+  }
+  // Asks again and again.
+  template <class Over>
+  static void wait_for(const Over& over) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (!over()) {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("in vain");
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // others have the processor
+    }
+  }
+  // Whether the first `steps` have their texts, and how often each was tried.
+  static std::map<std::string, int> attempts_of(const Json& transcript) {
+    std::map<std::string, int> attempts;
+    for (const Json& each : transcript) {
+      const std::string key = "step-" + std::to_string(each.at("step").get<int>());
+      EXPECT_EQ(each.at("text"), "You said: this is " + key);
+      attempts[key] = each.at("attempts").get<int>();
+    }
+    return attempts;
+  }
+  static Json transcript_of(const ServerProcess& server) {
+    return AgentClient(server, "/agents/fetcher/a").call("transcript");
+  }
+  static bool is_over(const Json& transcript, std::size_t steps) {
+    return transcript.size() == steps && transcript.back().contains("text");
+  }
+
+  Provider provider_;
+};
+
+TEST_F(FetchProcessTest, AChatIsStreamedOverTls) {
+  const auto server = serve_fetchers();
+  AgentClient client(*server, "/agents/fetcher/a");
+  EXPECT_EQ(client.call("chat", arguments({https("/v1/chat/completions"), "hello there"})),
+            "You said: hello there");
+  const Json echo = client.call("get", arguments({https("/echo?x=1")}));
+  EXPECT_EQ(echo.at("status"), 200);
+  EXPECT_NE(echo.at("body").get<std::string>().find(R"("url":"/echo?x=1")"), std::string::npos);
+  EXPECT_EQ(client.call("get", arguments({http("/status?code=429")})).at("status"), 429);
+}
+
+TEST_F(FetchProcessTest, TheRulesAreKeptAlsoAfterARedirect) {
+  const auto server = serve_fetchers();
+  AgentClient client(*server, "/agents/fetcher/a");
+  const Json refused = client.call("get", arguments({"http://example.com/"}));
+  EXPECT_EQ(refused.at("code"), HEARTH_E_FORBIDDEN);
+  EXPECT_EQ(refused.at("phase"), HEARTH_FETCH_PHASE_RULES);
+  EXPECT_EQ(refused.at("sent"), false);
+  const Json redirected = client.call(
+      "get_with", arguments({http("/redirect?to=http://169.254.169.254/latest"), "", true}));
+  EXPECT_EQ(redirected.at("code"), HEARTH_E_FORBIDDEN);
+  EXPECT_EQ(redirected.at("phase"), HEARTH_FETCH_PHASE_RULES);
+  EXPECT_EQ(redirected.at("sent"), true) << "the first hop was";
+  server->wait_for_log("fetch.refused");
+}
+
+TEST_F(FetchProcessTest, WithoutRulesNoPrivateAddressIsReached) {
+  put("classes/fetcher.yaml", "class: Fetcher\n");
+  const auto server = serve_fetchers();
+  for (const std::string& url : {http("/echo"), https("/echo")}) {
+    const Json refused = get(*server, url);
+    EXPECT_EQ(refused.at("code"), HEARTH_E_FORBIDDEN) << url;
+    EXPECT_EQ(refused.at("sent"), false) << url;
+  }
+  RawClient client(provider_.http());
+  const Reply stats = client.request("GET /stats HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(stats.body.find(R"("http":1,)"), std::string::npos) << stats.body << ": this alone";
+}
+
+TEST_F(FetchProcessTest, TheCredentialReachesTheProviderAndNothingElse) {
+  put("classes/key", "X-Api-Key: s3cret-and-long\n");
+  std::filesystem::permissions(root_ / "classes/key", std::filesystem::perms{0644});
+  configure("  secrets: {provider: key}\n");
+  const auto server = serve_fetchers();
+  AgentClient client(*server, "/agents/fetcher/a");
+  const Json echo = client.call("get_with", arguments({https("/echo"), "provider", false}));
+  EXPECT_NE(echo.at("body").get<std::string>().find(R"("x-api-key":"s3cret-and-long")"),
+            std::string::npos);
+  // (The echo itself is the only way in which the agent learns it.)
+  const std::string away = http("/redirect?to=" + https("/echo"));
+  const Json redirected = client.call("get_with", arguments({away, "provider", true}));
+  EXPECT_EQ(redirected.at("body").get<std::string>().find("s3cret"), std::string::npos)
+      << "another origin";
+  EXPECT_EQ(client.call("get_with", arguments({https("/echo"), "other", false})).at("code"),
+            HEARTH_E_NOT_FOUND);
+  const Json failed =
+      client.call("get_with", arguments({http("/cut-before-head"), "provider", false}));
+  EXPECT_EQ(failed.at("code"), HEARTH_E_BUSY);
+  EXPECT_EQ(dump_json(failed).find("s3cret"), std::string::npos);
+  EXPECT_EQ(server->kill(), kShotDown);
+  EXPECT_EQ(server->log().find("s3cret"), std::string::npos);
+  EXPECT_NE(server->log().find("class.secret_readable"), std::string::npos);
+}
+
+TEST_F(FetchProcessTest, TheBytesOfADayAreKnownAfterAKill) {
+  configure("  limits: {bytes_per_day: 4KiB}\n");
+  auto server = serve_fetchers();
+  const Json cut = get(*server, http("/bytes?n=5000"));
+  EXPECT_EQ(cut.at("code"), HEARTH_E_LIMIT);
+  EXPECT_EQ(cut.at("phase"), HEARTH_FETCH_PHASE_BODY);
+  const auto is_refused = [](const Json& answer) {
+    return answer.contains("code") && answer.at("code") == HEARTH_E_LIMIT &&
+           answer.at("phase") == HEARTH_FETCH_PHASE_RULES && answer.at("sent") == false;
+  };
+  EXPECT_TRUE(is_refused(get(*server, http("/echo"))));
+  EXPECT_EQ(server->stop(), kClean);
+  server = serve_fetchers();
+  EXPECT_TRUE(is_refused(get(*server, http("/echo"))));
+  EXPECT_EQ(server->kill(), kShotDown);
+  server = serve_fetchers();
+  const Json refused = get(*server, http("/echo"));
+  EXPECT_TRUE(is_refused(refused));
+  EXPECT_NE(refused.at("text").get<std::string>().find("bytes_per_day is 4096"), std::string::npos);
+}
+
+TEST_F(FetchProcessTest, NoShardWaitsForTheRecordOfLimits) {
+  configure("  limits: {requests_per_minute: 1000000, bytes_per_day: 1GiB}\n");
+  const auto record = root_ / "syncs";
+  {
+    const auto server = serve_with(
+        {"LD_PRELOAD=" + built::sync_recorder().string(), "SYNC_RECORD=" + record.string()});
+    server->wait_until_ready();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(get(*server, http("/echo")).at("status"), 200);
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  int of_shards = 0;
+  int all = 0;
+  std::ifstream file(record);
+  for (std::string thread, call; file >> thread >> call; ++all)
+    of_shards += thread.find("shard") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(of_shards, 0);
+  EXPECT_GT(all, 0);
+}
+
+TEST_F(FetchProcessTest, MetricsCountRequests) {
+  const auto server = serve_fetchers();
+  EXPECT_EQ(get(*server, http("/echo")).at("status"), 200);
+  static_cast<void>(get(*server, "http://example.com/"));
+  const std::string text = request(*server, "GET", "/metrics").body;
+  for (const std::string_view line :
+       {R"(hearth_fetch_requests_total{class="Fetcher",outcome="answered"} 1)",
+        R"(hearth_fetch_requests_total{class="Fetcher",outcome="refused"} 1)",
+        R"(hearth_fetch_in_flight{class="Fetcher"} 0)"})
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+}
+
+TEST_F(FetchProcessTest, AShutdownEndsRequestsInProgress) {
+  put("hearth.yaml", "limits: {shutdown_grace: 10ms}\n");
+  const auto server = serve_fetchers();
+  AgentClient(*server, "/agents/fetcher/a").begin("get", arguments({http("/stall")}));
+  AgentClient(*server, "/agents/fetcher/b").begin("get", arguments({http("/never")}));
+  wait_for([&] {
+    const std::string text = request(*server, "GET", "/metrics").body;
+    return text.find(R"(hearth_fetch_in_flight{class="Fetcher"} 2)") != std::string::npos;
+  });
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// ---- kills ----
+
+TEST_F(FetchProcessTest, KilledAfterTheCommitNothingWasSentAndTheFiberAsksAgain) {
+  auto server = serve_with({"HEARTH_STOP_AT=fetch.start.committed"});
+  server->wait_until_ready();
+  AgentClient client(*server, "/agents/fetcher/a");
+  client.begin("run", arguments({http("/v1/chat/completions"), 2}));
+  server->wait_for_log("stopped at fetch.start.committed\n");
+  EXPECT_EQ(server->kill(), kShotDown);
+  EXPECT_TRUE(counts().empty());
+  server = serve_fetchers();
+  wait_for([&] { return is_over(transcript_of(*server), 2); });
+  EXPECT_EQ(counts(), (std::map<std::string, int>{{"step-1", 1}, {"step-2", 1}}));
+  EXPECT_EQ(attempts_of(transcript_of(*server)),
+            (std::map<std::string, int>{{"step-1", 2}, {"step-2", 1}}));
+}
+
+TEST_F(FetchProcessTest, KilledBeforeTheAnswerTheFiberAsksAgainUnderItsKey) {
+  auto server = serve_fetchers();
+  {
+    AgentClient client(*server, "/agents/fetcher/a");
+    client.begin("run", arguments({http("/v1/chat/completions"), 1000}));
+    wait_for([&] { return !counts().empty(); });
+  }
+  EXPECT_EQ(server->kill(), kShotDown);
+  const auto before = counts();
+  server = serve_fetchers();
+  wait_for([&] { return counts().size() > before.size(); });
+  EXPECT_EQ(server->kill(), kShotDown);
+  for (const auto& [key, count] : counts()) EXPECT_LE(count, 3) << key;
+}
+
+// What the agent has written of its attempts and what the provider has counted: an attempt is
+// written before it leaves, so the provider never has more.
+TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
+  constexpr int kSteps = 30;
+  constexpr int kKills = 10;
+  auto server = serve_fetchers();
+  AgentClient(*server, "/agents/fetcher/a")
+      .begin("run", arguments({http("/v1/chat/completions"), kSteps}));
+  for (int kill = 1; kill <= kKills; ++kill) {
+    const auto wanted = static_cast<std::size_t>(kill * kSteps / (kKills + 1));
+    wait_for([&] { return counts().size() >= wanted; });
+    EXPECT_EQ(server->kill(), kShotDown);
+    server = serve_fetchers();
+  }
+  wait_for([&] { return is_over(transcript_of(*server), kSteps); });
+  const auto attempts = attempts_of(transcript_of(*server));
+  const auto counted = counts();
+  ASSERT_EQ(counted.size(), static_cast<std::size_t>(kSteps));
+  int repeats = 0;
+  for (const auto& [key, count] : counted) {
+    EXPECT_GE(count, 1) << key;
+    EXPECT_LE(count, attempts.at(key)) << key;
+    repeats += attempts.at(key) - 1;
+  }
+  EXPECT_LE(repeats, kKills) << "a kill costs the step that it interrupts";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing
