@@ -17,6 +17,7 @@
 namespace hearth::extensions {
 namespace {
 
+constexpr std::string_view kTraceHeader = "traceparent";  // W3C Trace Context
 constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostUrlBytes = std::size_t{16} << 10U;
 constexpr std::size_t kMostRequestHeadBytes = std::size_t{64} << 10U;
@@ -194,6 +195,9 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
     if (!method || !url || !headers_json || !body || !credential) return bad_slice(it);
     auto headers = read_fetch_headers(*headers_json);
     if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
+    const OriginPtr origin = it.calls().origin(read->call).origin;
+    if (origin && !origin->trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
+      headers->emplace_back(kTraceHeader, origin->trace);
     FetchRequest request;
     request.method = method->empty() ? "GET" : *method;
     request.url = *url;

@@ -104,6 +104,25 @@ class AbiFetchTest : public ::testing::Test {
   std::uint64_t id_ = 0;
 };
 
+TEST_F(AbiFetchTest, TheTraceOfTheEventGoesAlongUnlessTheAgentSetsOne) {
+  use({});
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  auto origin = std::make_shared<Origin>();
+  origin->trace = trace;
+  agent_->origin_call = 5;
+  agent_->its_origin.origin = origin;
+  hearth_fetch_request it = request("https://a.example/");
+  EXPECT_EQ(start(it), HEARTH_OK);
+  it.call = 5;
+  EXPECT_EQ(start(it), HEARTH_OK);
+  it.headers = slice(R"([["TraceParent","mine"]])");
+  EXPECT_EQ(start(it), HEARTH_OK);
+  ASSERT_EQ(port_.made.size(), 3U);
+  EXPECT_TRUE(port_.made[0].headers.empty());
+  EXPECT_EQ(port_.made[1].headers, (Headers{{"traceparent", trace}}));
+  EXPECT_EQ(port_.made[2].headers, (Headers{{"TraceParent", "mine"}}));
+}
+
 TEST_F(AbiFetchTest, ARequestIsSubmittedWithWhatItSays) {
   hearth_fetch_request it = request("https://a.example/v1?x=1");
   it.flags = HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2;

@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "mock/http_replies": "tests/plugin-api/fetch_test.cpp",
     "mock/lent_bytes": "tests/plugin-api/mock_host_test.cpp",
     "mock/live_instance": "tests/plugin-api/agent_test.cpp",
+    "mock/live_instance_operations": "tests/plugin-api/call_test.cpp",
     "mock/mock_host": "tests/plugin-api/mock_host_test.cpp",
     "mock/mock_router": "tests/plugin-api/call_test.cpp",
     "mock/stored_agent": "tests/plugin-api/agent_test.cpp",
