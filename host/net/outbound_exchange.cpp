@@ -102,17 +102,19 @@ void RunningExchange::go_on() {
 
 void RunningExchange::finish_transfer() {
   sent_before_ = is_sent();
-  if (transfer_->location()) return redirect();
+  if (const std::optional<std::string>& location = transfer_->location()) {
+    const Result<OutboundTarget> next = resolve_location(target_, *location);
+    return redirect(next);
+  }
   std::optional<OutboundFailure> failure = transfer_->failure();
   if (failure) failure->sent = sent_before_;
   end(std::move(failure));
 }
 
-void RunningExchange::redirect() {
+void RunningExchange::redirect(const Result<OutboundTarget>& next) {
   if (redirects_++ == OutboundHttp::kMostRedirects)
     return end(OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, true,
                                "the host redirects too often"});
-  const Result<OutboundTarget> next = resolve_location(target_, *transfer_->location());
   const int status = transfer_->status();
   transfer_.reset();
   if (!next)

@@ -51,7 +51,7 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
   void on_transfer_moved() override { go_on(); }
   void go_on();
   void finish_transfer();
-  void redirect();
+  void redirect(const Result<OutboundTarget>& next);
   void end(std::optional<OutboundFailure> failure);
 
   [[nodiscard]] bool is_connected() const;

@@ -76,7 +76,7 @@ class CurlOutboundHttp final : public OutboundHttp {
 }  // namespace
 
 Result<std::unique_ptr<OutboundHttp>> OutboundHttp::make(asio::io_context& loop,
-                                                         OutboundOptions options,
+                                                         const OutboundOptions& options,
                                                          std::unique_ptr<NameResolver> resolver) {
   Result<TrustStore> trusted = open_trust_store(options.extra_ca_file);
   if (!trusted) return trusted.error();

@@ -164,7 +164,7 @@ class OutboundHttp {
 
   // `resolver`: null for make_name_resolver(). Fails if the file of authorities cannot be read.
   [[nodiscard]] static Result<std::unique_ptr<OutboundHttp>> make(
-      asio::io_context& loop, OutboundOptions options,
+      asio::io_context& loop, const OutboundOptions& options,
       std::unique_ptr<NameResolver> resolver = nullptr);
 
   OutboundHttp() = default;

@@ -15,7 +15,7 @@
 #include <vector>
 
 struct x509_store_st;
-struct curl_slist;
+struct curl_slist;  // NOLINT(readability-identifier-naming): libcurl's
 
 namespace hearth::net {
 

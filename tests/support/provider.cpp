@@ -7,6 +7,9 @@
 namespace hearth::testing {
 namespace {
 
+constexpr const char* kNames =
+    "subjectAltName=DNS:provider.test,DNS:other.test,DNS:localhost,IP:127.0.0.1";
+
 // The number after `"name":` in a line of JSON that provider.mjs has written.
 std::uint16_t port_in(const std::string& line, const std::string& name) {
   const std::string key = "\"" + name + "\":";
@@ -25,10 +28,8 @@ Provider::Provider() {
   const std::string key = directory_.path() / "key.pem";
   ServerProcess openssl({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                          "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                         "/CN=provider.test", "-addext",
-                         "subjectAltName=DNS:provider.test,DNS:other.test,DNS:localhost,"
-                         "IP:127.0.0.1",
-                         "-keyout", key, "-out", certificate()});
+                         "/CN=provider.test", "-addext", kNames, "-keyout", key, "-out",
+                         certificate()});
   if (openssl.wait() != Ending{.status = 0, .signal = 0})
     throw std::runtime_error("openssl made no certificate: " + openssl.log());
   const std::string script = built::sources() / "tests/support/provider.mjs";
