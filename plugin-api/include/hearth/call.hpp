@@ -3,7 +3,7 @@
 //
 //     const int count = co_await agent("counter", "a").call<int>("increment", 5);
 //     agent("mailer", "outbox").notify("send", mail);      // one way, durable, not awaited
-//     co_await sub_agent("chat", "monday").call<void>("post", text);
+//     co_await sub_agent("chat", "monday").call<void>("post", prompt);
 //     auto tokens = agent("model", "a").stream("tokens", prompt);
 //     while (auto token = co_await tokens.next<std::string>()) out.send(*token);
 //
