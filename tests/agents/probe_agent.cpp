@@ -74,6 +74,8 @@ class ProbeAgent : public hearth::Agent {
     m.add("below", &ProbeAgent::below);
     m.add("destroy_below", &ProbeAgent::destroy_below);
     m.add("path", &ProbeAgent::path);
+    m.add("ask_below", &ProbeAgent::ask_below);
+    m.add("ask_above", &ProbeAgent::ask_above);
   }
 
   hearth::Task<void> on_sub_agent(hearth::SubAgentName child,
@@ -248,6 +250,12 @@ class ProbeAgent : public hearth::Agent {
   }
   bool destroy_below(const std::string& class_name, const std::string& child) {
     return sub_agents().destroy(class_name, child);
+  }
+  hearth::Task<int> ask_below(std::string class_name, std::string child, int by) {
+    co_return co_await sub_agent(class_name, child).call<int>("increment", by);
+  }
+  hearth::Task<int> ask_above(int a, int b) {
+    co_return co_await parent_agent().call<int>("add", a, b);
   }
   std::string path() {
     std::string text;

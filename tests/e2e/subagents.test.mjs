@@ -50,6 +50,17 @@ for (const version of versions) {
       assert.equal(await two.client.call("increment", [1]), 42);
     });
 
+    test("an agent calls those below it, and the one above it", limits, async (t) => {
+      const name = freshName("family");
+      const above = connect(t, version, server, { agent: "ProbeAgent", name });
+      const below = connect(t, version, server, { agent: "ProbeAgent", name, path: "sub/probe-agent/child" });
+      await Promise.all([above.client.ready, below.client.ready]);
+      assert.equal(await above.client.call("ask_below", ["Counter", "new/one", 3]), 3);
+      assert.deepEqual(await above.client.call("below"), ["ProbeAgent child", "Counter new/one"]);
+      assert.equal(await below.client.call("ask_above", [1, 2]), 3);
+      await assert.rejects(above.client.call("ask_above", [1, 2]), /nothing is above this agent/);
+    });
+
     test("who is refused by the agent above stops", limits, async (t) => {
       const name = freshName("gate");
       const refused = connect(t, version, server, { agent: "ProbeAgent", name, path: "sub/counter/forbidden" });

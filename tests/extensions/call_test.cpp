@@ -94,7 +94,7 @@ TEST_F(AbiCallTest, ACallIsSubmittedAndWhatNoAgentCanBeIsRefused) {
     EXPECT_EQ(notify(bad), HEARTH_E_INVALID);
   }
   auto strange = request_to("C", "a", "m");
-  strange.flags = 2;
+  strange.flags = 8;
   EXPECT_EQ(start(strange), HEARTH_E_UNSUPPORTED);
   strange.flags = HEARTH_CALL_NO_CREATE;
   EXPECT_EQ(start(strange), HEARTH_OK);
@@ -202,6 +202,26 @@ TEST_F(CallExtensionTest, DepthWaitingDeadlineAndTraceGoOn) {
   const CallOrigin message{.origin = origin, .due = {}, .is_method = false};
   EXPECT_EQ(call_for(kAsked, message, true).origin->waiting.size(), 1U)
       << "nor does anything wait for a message to end";
+}
+
+TEST_F(CallExtensionTest, OneBelowIsNamedByTheWayToItAndMayBeCalledByThatToo) {
+  CallRequest below{
+      .flags = HEARTH_CALL_BELOW, .agent_class = "chat", .name = "a/b", .method = "m"};
+  AgentCall call = call_for(below);
+  EXPECT_EQ(call.agent_class, "chat");
+  EXPECT_EQ(call.name, "Plain/a/a%2Fb");
+  below = {.agent_class = "Chat", .name = "Plain/a/a%2Fb", .method = "m"};
+  EXPECT_EQ(call_for(below).name, "Plain/a/a%2Fb");
+  hearth::testing::TestAgent agent(1, {}, {.http = nullptr, .agents = &router_});
+  const auto refused = [&agent](const CallRequest& request) {
+    return CallExtension(agent).start(request, 1).error().code;
+  };
+  EXPECT_EQ(refused({.agent_class = "Chat", .name = "a/b", .method = "m"}), Errc::kInvalidArgument);
+  EXPECT_EQ(
+      refused({.flags = HEARTH_CALL_BELOW, .agent_class = "Chat", .name = "\n", .method = "m"}),
+      Errc::kInvalidArgument);
+  EXPECT_EQ(refused({.flags = HEARTH_CALL_ABOVE, .method = "m"}), Errc::kNotFound)
+      << "nothing is above a root";
 }
 
 TEST_F(CallExtensionTest, WhatCountsAsDelivered) {

@@ -500,7 +500,10 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
   std::set<std::string_view> tested = {// In tests of their own: DestroyKillTest.
                                        "destroy.condemned", "destroy.files_removed",
                                        // FetchProcessTest.
-                                       "fetch.start.committed"};
+                                       "fetch.start.committed",
+                                       // NotifyKillTest.
+                                       "notice.claim.written", "notice.claim.committed",
+                                       "notice.end.written", "notice.end.committed"};
   for (const auto* cases : {&kCases, &kManagedCases, &kScheduleCases, &kQueueCases}) {
     for (const Case& each : *cases) {
       const std::string_view stop_at = each.stop_at;
