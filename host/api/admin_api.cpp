@@ -249,15 +249,11 @@ void AdminApi::on_request(const Exchange& exchange) {
   } else if (path == "/admin/plugins/reload") {
     if (has_method(*exchange, "POST")) reload(exchange);
   } else if (path == "/admin/quarantine") {
-    if (!has_method(*exchange, "GET")) return;
-    actions_.quarantined(answer_to<std::vector<QuarantinedView>>(
-        exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
+    list_quarantined(exchange);
   } else if (path == "/admin/quarantine/release") {
     if (has_method(*exchange, "POST")) release(exchange);
   } else if (path == kClasses) {
-    if (!has_method(*exchange, "GET")) return;
-    actions_.classes(answer_to<std::vector<ClassView>>(
-        exchange, [](const auto& views) { return Json{{"classes", all_to_json(views)}}; }));
+    list_classes(exchange);
   } else if (path.starts_with(kClasses) && path[kClasses.size()] == '/') {
     one_class(exchange, path.substr(kClasses.size() + 1));
   } else if (path == kAgents) {
@@ -267,6 +263,18 @@ void AdminApi::on_request(const Exchange& exchange) {
   } else {
     not_found(*exchange);
   }
+}
+
+void AdminApi::list_quarantined(const Exchange& exchange) {
+  if (!has_method(*exchange, "GET")) return;
+  actions_.quarantined(answer_to<std::vector<QuarantinedView>>(
+      exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
+}
+
+void AdminApi::list_classes(const Exchange& exchange) {
+  if (!has_method(*exchange, "GET")) return;
+  actions_.classes(answer_to<std::vector<ClassView>>(
+      exchange, [](const auto& views) { return Json{{"classes", all_to_json(views)}}; }));
 }
 
 void AdminApi::reload(const Exchange& exchange) {

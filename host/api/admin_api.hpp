@@ -65,6 +65,8 @@ class AdminApi {
 
   // Who may not ask has been told so.
   [[nodiscard]] bool admits(const Exchange& exchange);
+  void list_quarantined(const Exchange& exchange);
+  void list_classes(const Exchange& exchange);
   void reload(const Exchange& exchange);
   void release(const Exchange& exchange);
   void one_class(const Exchange& exchange, std::string_view path);

@@ -130,7 +130,7 @@ Result<void> Notices::remove(std::string_view id) {
   if (!job) return Error{Errc::kNotFound, "no notification has this id"};
   jobs_.erase(job->seq);
   std::erase(running_, id);
-  advance(*job->key);
+  advance(job->key.value_or(std::string()));
   return {};
 }
 
@@ -152,7 +152,7 @@ std::optional<NoticeDelivery> Notices::begin_next() {
     if (job->interruptions >= kMostInterruptions) {
       bury(*job, "the server crashed again and again in its middle");
       dead_.push_back(job->id);
-      advance(*job->key);
+      advance(job->key.value_or(std::string()));
       continue;
     }
     ++job->claims;
@@ -182,7 +182,7 @@ NoticeEnd Notices::ended(std::string_view id, const NoticeOutcome& outcome) {
   HEARTH_ASSERT(job, "a notification on its way is not in its table");
   if (outcome.delivered) {
     jobs_.erase(job->seq);
-    advance(*job->key);
+    advance(job->key.value_or(std::string()));
     return NoticeEnd::kDelivered;
   }
   const std::string_view error = std::string_view(outcome.error).substr(0, kMaxNoticeErrorBytes);
@@ -190,7 +190,7 @@ NoticeEnd Notices::ended(std::string_view id, const NoticeOutcome& outcome) {
   job->interruptions = 0;
   if (now_ms() - job->created_at_ms >= std::chrono::milliseconds(kGiveUpAfter).count()) {
     bury(*job, error);
-    advance(*job->key);
+    advance(job->key.value_or(std::string()));
     return NoticeEnd::kDead;
   }
   job->next_at_ms =

@@ -1,5 +1,6 @@
 // Operations that an agent of a mock host submits.
 #include "extensions/abi_status.hpp"
+#include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
 #include "mock/live_instance.hpp"
 

@@ -57,9 +57,11 @@ using Wire = std::shared_ptr<CallWire>;
 class OutgoingCall final : public extensions::RemoteOperation {
  public:
   OutgoingCall(ShardLoop& loop, AgentCallPaths& paths, extensions::AgentCall call)
-      : wire_(std::make_shared<CallWire>(loop)), paths_(paths), call_(std::move(call)) {
+      : wire_(std::make_shared<CallWire>(loop)),
+        paths_(paths),
+        call_(std::move(call)),
+        credit_(call_.window) {
     wire_->call = this;
-    credit_ = call_.window;
   }
   ~OutgoingCall() override {
     wire_->call = nullptr;

@@ -12,7 +12,7 @@
 
 namespace hearth::runtime {
 
-class Shard;
+class Shard;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 // What the routers of one runtime share. It outlives them.
 struct AgentCallPaths {

@@ -187,6 +187,7 @@ class [[nodiscard]] FetchAwaiter {
     next_->await_suspend(waiting);
   }
   FetchResponse await_resume() {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): await_suspend() has come before
     const Part head = next_->await_resume();
     next_.reset();
     if (head.is_end()) throw_fetch_error(head);

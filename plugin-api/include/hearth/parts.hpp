@@ -37,7 +37,6 @@ class PartsOperation final : public PendingOperation {
     const hearth_status status = activation.submit_with(
         *this, token_, [&](std::uint64_t token) { return begin(token, &host_id_); });
     activation.check(status, doing);
-    running_ = true;
   }
   ~PartsOperation() override {
     if (running_) activation_.forget(token_, host_id_);
@@ -99,7 +98,7 @@ class PartsOperation final : public PendingOperation {
   Context context_;
   std::uint64_t token_ = 0;
   std::uint64_t host_id_ = 0;
-  bool running_ = false;
+  bool running_ = true;
   std::deque<Part> parts_;
   std::coroutine_handle<> waiting_;
 };
