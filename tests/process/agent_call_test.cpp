@@ -4,6 +4,7 @@
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
+#include "support/environment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -97,7 +98,8 @@ TEST_F(AgentCallProcessTest, ASlowReaderBoundsWhatIsMadeForIt) {
   EXPECT_EQ(reader.call("read", R"(["calling-agent","source",384,262144,1])"), 384 * 262144);
   const long grown = resident_kib(*server) - before;
   std::cout << "96 MiB through a slow reader: " << grown << " KiB at the most\n";
-  EXPECT_LT(grown, 16 * 1024) << "of 96 MiB";
+  // A sanitizer keeps what was freed.
+  if (!kSanitized) EXPECT_LT(grown, 16 * 1024) << "of 96 MiB";
 }
 
 TEST_F(AgentCallProcessTest, ACallSurvivesTheReloadOfItsCallee) {
@@ -115,8 +117,13 @@ TEST_F(AgentCallProcessTest, ACallSurvivesTheReloadOfItsCallee) {
   std::filesystem::rename(root_ / "plugins" / "calling.so", root_ / "old.so");
   install(built::agent("calling-2"), "calling.so");
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (client.call("ask", R"(["calling-agent","callee","version",[]])") != "2.0.0")
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  // The one that asks is of the library too, and may be cut off itself.
+  const auto version = [&client] {
+    client.begin("ask", R"(["calling-agent","callee","version",[]])");
+    const Json answer = client.answer();
+    return answer.at("success") == true ? answer.at("result") : Json();
+  };
+  while (version() != "2.0.0") ASSERT_LT(std::chrono::steady_clock::now(), deadline);
 }
 
 TEST_F(AgentCallProcessTest, CallsAreCutOffByTheEndOfTheServer) {
