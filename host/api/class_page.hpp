@@ -1,5 +1,5 @@
 #pragma once
-// What is told of a class, apart from its agents.
+// The HTTP page of a class: its methods.
 
 #include "net/http.hpp"
 

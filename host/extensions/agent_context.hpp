@@ -44,7 +44,7 @@ struct RequestView {
   ResponseHead* response = nullptr;  // null once the first part has left: then it cannot change
 };
 
-// What is known of an event in progress beside what the agent's code is told.
+// What the host keeps of an event in progress, and does not give to the agent's code.
 struct CallOrigin {
   OriginPtr origin;               // null: none was given with it
   std::optional<SteadyTime> due;  // when its time is over

@@ -23,7 +23,7 @@ struct AgentCall {
   std::string name;
   std::string method;
   std::string arguments;  // JSON array
-  OriginPtr origin;       // never null: who calls
+  OriginPtr origin;       // of the caller; never null
   // Until the answer, or its next part; 0: as long as a client's call may take.
   std::chrono::milliseconds timeout{0};
   std::uint64_t window = 0;  // the first credit

@@ -197,7 +197,7 @@ AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery deliv
           .method = std::move(delivery.notice.method),
           .arguments = std::move(delivery.notice.arguments),
           .origin = std::move(origin),
-          .window = std::numeric_limits<std::uint64_t>::max()};  // nobody reads its parts
+          .window = std::numeric_limits<std::uint64_t>::max()};  // a notification has no reader
 }
 
 durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::uint32_t flags) {
