@@ -16,8 +16,6 @@ namespace hearth::api {
 namespace {
 
 constexpr std::string_view kRoot = "/admin";
-constexpr std::string_view kAgents = "/admin/agents";
-constexpr std::string_view kClasses = "/admin/classes";
 
 // Of class and name in a query: longer ones do not exist.
 constexpr std::size_t kMaxValueBytes = 4096;
@@ -47,20 +45,6 @@ void refuse(net::HttpExchange& exchange, int status, std::string_view code,
 
 void refuse(net::HttpExchange& exchange, const Error& error) {
   refuse(exchange, http_status(error.code), to_string(error.code), error.message);
-}
-
-void not_found(net::HttpExchange& exchange) {
-  refuse(exchange, 404, "not_found", "there is nothing at this path");
-}
-
-// Answers 405 if the request has another method.
-bool has_method(net::HttpExchange& exchange, std::string_view method) {
-  const std::string& asked = exchange.request().method;
-  if (asked == method || (method == "GET" && asked == "HEAD")) return true;
-  const std::string allowed = method == "GET" ? "GET, HEAD" : std::string(method);
-  refuse(exchange, 405, "method_not_allowed", "only " + allowed + " is answered here",
-         {{"Allow", allowed}});
-  return false;
 }
 
 // An answer of the actions as the answer to a request.
@@ -182,6 +166,11 @@ Result<std::string> named_class(const std::string& body) {
   return name;
 }
 
+// Of a path with {class} and {name}.
+AgentName named_agent(const RouteCall& call) {
+  return {std::string(call.values[0]), std::string(call.values[1])};
+}
+
 // Whether a browser sends this for a page of another origin.
 bool is_foreign_page(const net::HttpHeaders& headers) {
   const auto site = net::find_header(headers, "Sec-Fetch-Site");
@@ -233,51 +222,62 @@ bool AdminApi::admits(const Exchange& exchange) {
   return false;
 }
 
-void AdminApi::on_request(const Exchange& exchange) {
-  if (!admits(exchange)) return;
-  const std::string_view target = exchange->request().target;
-  const std::string_view path = target.substr(0, target.find('?'));
-  const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
-  if (path == "/admin/plugins") {
-    if (has_method(*exchange, "GET"))
-      actions_.plugins(answer_to<PluginList>(exchange, current_versions));
-  } else if (path == "/admin/generations") {
-    if (!has_method(*exchange, "GET")) return;
-    actions_.plugins(answer_to<PluginList>(exchange, [](const PluginList& list) {
-      return Json{{"generations", all_to_json(list.versions)}};
-    }));
-  } else if (path == "/admin/plugins/reload") {
-    if (has_method(*exchange, "POST")) reload(exchange);
-  } else if (path == "/admin/quarantine") {
-    list_quarantined(exchange);
-  } else if (path == "/admin/quarantine/release") {
-    if (has_method(*exchange, "POST")) release(exchange);
-  } else if (path == kClasses) {
-    list_classes(exchange);
-  } else if (path.starts_with(kClasses) && path[kClasses.size()] == '/') {
-    one_class(exchange, path.substr(kClasses.size() + 1));
-  } else if (path == kAgents) {
-    if (has_method(*exchange, "GET")) list_agents(exchange, query);
-  } else if (path.starts_with(kAgents) && path[kAgents.size()] == '/') {
-    one_agent(exchange, path.substr(kAgents.size() + 1));
-  } else {
-    not_found(*exchange);
+void AdminApi::add_routes(Routes& routes) {
+  struct Row {
+    std::string_view method, pattern, summary;
+    void (AdminApi::*answer)(const RouteCall&);
+  };
+  static constexpr Row kRows[] = {
+      {"GET", "/admin/plugins", "The libraries that are served, and the files that are not.",
+       &AdminApi::list_plugins},
+      {"POST", "/admin/plugins/reload", "Looks at the libraries and the class files.",
+       &AdminApi::reload},
+      {"GET", "/admin/generations", "All versions of libraries that are loaded.",
+       &AdminApi::list_generations},
+      {"GET", "/admin/classes", "The classes that are served.", &AdminApi::list_classes},
+      {"GET", "/admin/classes/{class}/methods", "The methods of a class.", &AdminApi::list_methods},
+      {"GET", "/admin/quarantine", "The classes that crashed the server too often.",
+       &AdminApi::list_quarantined},
+      {"POST", "/admin/quarantine/release", "Serves a class again.", &AdminApi::release},
+      {"GET", "/admin/agents", "A page of the agents of a class.", &AdminApi::list_agents},
+      {"GET", "/admin/agents/{class}/{name}", "One agent.", &AdminApi::show_agent},
+      {"DELETE", "/admin/agents/{class}/{name}", "Destroys an agent and its data.",
+       &AdminApi::destroy_agent},
+      {"POST", "/admin/agents/{class}/{name}/evict", "Has an agent leave memory.",
+       &AdminApi::evict_agent},
+  };
+  for (const Row& row : kRows) {
+    routes.add({row.method, row.pattern, Access::kAdministrator, row.summary,
+                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); }});
   }
 }
 
-void AdminApi::list_quarantined(const Exchange& exchange) {
-  if (!has_method(*exchange, "GET")) return;
+void AdminApi::refuse_unknown(net::HttpExchange& exchange) {
+  refuse(exchange, 404, "not_found", "there is nothing at this path");
+}
+
+void AdminApi::list_plugins(const RouteCall& call) {
+  actions_.plugins(answer_to<PluginList>(call.exchange, current_versions));
+}
+
+void AdminApi::list_generations(const RouteCall& call) {
+  actions_.plugins(answer_to<PluginList>(call.exchange, [](const PluginList& list) {
+    return Json{{"generations", all_to_json(list.versions)}};
+  }));
+}
+
+void AdminApi::list_quarantined(const RouteCall& call) {
   actions_.quarantined(answer_to<std::vector<QuarantinedView>>(
-      exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
+      call.exchange, [](const auto& views) { return Json{{"quarantined", all_to_json(views)}}; }));
 }
 
-void AdminApi::list_classes(const Exchange& exchange) {
-  if (!has_method(*exchange, "GET")) return;
+void AdminApi::list_classes(const RouteCall& call) {
   actions_.classes(answer_to<std::vector<ClassView>>(
-      exchange, [](const auto& views) { return Json{{"classes", all_to_json(views)}}; }));
+      call.exchange, [](const auto& views) { return Json{{"classes", all_to_json(views)}}; }));
 }
 
-void AdminApi::reload(const Exchange& exchange) {
+void AdminApi::reload(const RouteCall& call) {
+  const Exchange& exchange = call.exchange;
   auto name = named_class(exchange->request().body);
   if (!name) return refuse(*exchange, name.error());
   log("admin.reload", exchange, {*name, ""});
@@ -287,7 +287,8 @@ void AdminApi::reload(const Exchange& exchange) {
                                         }));
 }
 
-void AdminApi::release(const Exchange& exchange) {
+void AdminApi::release(const RouteCall& call) {
+  const Exchange& exchange = call.exchange;
   auto name = named_class(exchange->request().body);
   if (!name) return refuse(*exchange, name.error());
   if (name->empty())
@@ -299,14 +300,9 @@ void AdminApi::release(const Exchange& exchange) {
       }));
 }
 
-// `path`: class/methods.
-void AdminApi::one_class(const Exchange& exchange, std::string_view path) {
-  const std::size_t slash = path.find('/');
-  if (slash == 0 || slash == std::string_view::npos || path.substr(slash) != "/methods")
-    return not_found(*exchange);
-  if (!has_method(*exchange, "GET")) return;
-  actions_.methods(std::string(path.substr(0, slash)),
-                   [exchange](const Result<ClassMethodsView>& view) {
+void AdminApi::list_methods(const RouteCall& call) {
+  actions_.methods(std::string(call.values[0]),
+                   [exchange = call.exchange](const Result<ClassMethodsView>& view) {
                      if (!view) return refuse(*exchange, view.error());
                      net::HttpResponse response = methods_answer(view->segment, view->methods);
                      seal(response);
@@ -314,7 +310,9 @@ void AdminApi::one_class(const Exchange& exchange, std::string_view path) {
                    });
 }
 
-void AdminApi::list_agents(const Exchange& exchange, std::string_view query) {
+void AdminApi::list_agents(const RouteCall& call) {
+  const Exchange& exchange = call.exchange;
+  const std::string_view query = call.query;
   AgentPageRequest request;
   const auto agent_class = protocol::query_value(query, "class", kMaxValueBytes);
   if (!agent_class || agent_class->empty())
@@ -331,34 +329,26 @@ void AdminApi::list_agents(const Exchange& exchange, std::string_view query) {
   actions_.agents(std::move(request), answer_to<AgentPage>(exchange, page_to_json));
 }
 
-// `path`: class/name or class/name/evict.
-void AdminApi::one_agent(const Exchange& exchange, std::string_view path) {
-  const std::size_t slash = path.find('/');
-  if (slash == std::string_view::npos) return not_found(*exchange);
-  const std::string_view rest = path.substr(slash + 1);
-  const std::size_t end = rest.find('/');
-  const AgentName name{std::string(path.substr(0, slash)), std::string(rest.substr(0, end))};
-  if (name.agent_class.empty() || name.name.empty()) return not_found(*exchange);
-  if (end != std::string_view::npos) {
-    if (rest.substr(end) != "/evict") return not_found(*exchange);
-    if (!has_method(*exchange, "POST")) return;
-    log("admin.evict", exchange, name);
-    actions_.evict(name, answer_to<std::string>(exchange, [](const std::string& state) {
-                     return Json{{"evicted", state == "live" || state == "waking"},
-                                 {"state", state}};
+void AdminApi::show_agent(const RouteCall& call) {
+  actions_.agent(named_agent(call), answer_to<AgentView>(call.exchange, [](const AgentView& agent) {
+                   return to_json(agent);
+                 }));
+}
+
+void AdminApi::evict_agent(const RouteCall& call) {
+  const AgentName name = named_agent(call);
+  log("admin.evict", call.exchange, name);
+  actions_.evict(name, answer_to<std::string>(call.exchange, [](const std::string& state) {
+                   return Json{{"evicted", state == "live" || state == "waking"}, {"state", state}};
+                 }));
+}
+
+void AdminApi::destroy_agent(const RouteCall& call) {
+  const AgentName name = named_agent(call);
+  log("admin.destroy", call.exchange, name);
+  actions_.destroy(name, answer_to<std::string>(call.exchange, [](const std::string&) {
+                     return Json{{"destroyed", true}};
                    }));
-    return;
-  }
-  if (exchange->request().method == "DELETE") {
-    log("admin.destroy", exchange, name);
-    actions_.destroy(name, answer_to<std::string>(exchange, [](const std::string&) {
-                       return Json{{"destroyed", true}};
-                     }));
-    return;
-  }
-  if (!has_method(*exchange, "GET")) return;
-  actions_.agent(
-      name, answer_to<AgentView>(exchange, [](const AgentView& agent) { return to_json(agent); }));
 }
 
 void AdminApi::log(std::string_view event, const Exchange& exchange, const AgentName& name) {

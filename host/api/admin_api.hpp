@@ -2,6 +2,7 @@
 // /admin: what an administrator asks a running server.
 
 #include "api/admin_actions.hpp"
+#include "api/routes.hpp"
 #include "base/logger.hpp"
 #include "net/http.hpp"
 #include "telemetry/metrics.hpp"
@@ -13,21 +14,23 @@
 
 namespace hearth::api {
 
-//  GET    /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served,
-//                                              and which files are not
-//  POST   /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
-//  GET    /admin/generations                   {"generations":[...]}: all versions that are loaded
-//  GET    /admin/classes                       {"classes":[...]}
-//  GET    /admin/classes/{class}/methods       {"class","methods":[...]}, as GET /agents/{class}
-//  GET    /admin/quarantine                    {"quarantined":[...]}: classes that are not served
-//                                              because they ended the server too often
-//  POST   /admin/quarantine/release            {"released":"...","files":[...]}; body:
-//                                              {"class":"..."}
-//  GET    /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a
-//                                              page; `next` is the `after` of the next one
-//  GET    /admin/agents/{class}/{name}         one agent
-//  POST   /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
-//  DELETE /admin/agents/{class}/{name}         {"destroyed":true}: nothing of the agent is left
+// The rows of the table of routes that begin with /admin. add_routes() says what each of them
+// does. The bodies:
+//
+//  /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served, and
+//                                       which files are not
+//  /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
+//  /admin/generations                   {"generations":[...]}: all versions that are loaded
+//  /admin/classes                       {"classes":[...]}
+//  /admin/classes/{class}/methods       {"class","methods":[...]}, as GET /agents/{class}
+//  /admin/quarantine                    {"quarantined":[...]}: classes that are not served because
+//                                       they ended the server too often
+//  /admin/quarantine/release            {"released":"...","files":[...]}; body: {"class":"..."}
+//  /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page;
+//                                       `next` is the `after` of the next one
+//  GET /admin/agents/{class}/{name}     one agent
+//  /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
+//  DELETE ...                           {"destroyed":true}: nothing of the agent is left
 //
 // A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that
 // was encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
@@ -55,23 +58,33 @@ class AdminApi {
   // `token`: not empty.
   AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics);
 
-  // Whether a path (without a query) is /admin or below it.
+  // Whether a path (without a query) is /admin or below it. Each of them is for administrators,
+  // whether it exists or not.
   [[nodiscard]] static bool is_ours(std::string_view path);
 
-  void on_request(const std::shared_ptr<net::HttpExchange>& exchange);
+  // Whether an administrator asks. If not, the exchange has been answered (P1, P2).
+  [[nodiscard]] bool admits(const std::shared_ptr<net::HttpExchange>& exchange);
+
+  // The rows call this object: it outlives the table's last use.
+  void add_routes(Routes& routes);
+
+  // For an administrator who asked for something that is not there.
+  static void refuse_unknown(net::HttpExchange& exchange);
 
  private:
   using Exchange = std::shared_ptr<net::HttpExchange>;
 
-  // Who may not ask has been told so.
-  [[nodiscard]] bool admits(const Exchange& exchange);
-  void list_quarantined(const Exchange& exchange);
-  void list_classes(const Exchange& exchange);
-  void reload(const Exchange& exchange);
-  void release(const Exchange& exchange);
-  void one_class(const Exchange& exchange, std::string_view path);
-  void list_agents(const Exchange& exchange, std::string_view query);
-  void one_agent(const Exchange& exchange, std::string_view path);
+  void list_plugins(const RouteCall& call);
+  void list_generations(const RouteCall& call);
+  void list_quarantined(const RouteCall& call);
+  void list_classes(const RouteCall& call);
+  void reload(const RouteCall& call);
+  void release(const RouteCall& call);
+  void list_methods(const RouteCall& call);
+  void list_agents(const RouteCall& call);
+  void show_agent(const RouteCall& call);
+  void evict_agent(const RouteCall& call);
+  void destroy_agent(const RouteCall& call);
   void log(std::string_view event, const Exchange& exchange, const AgentName& name);
 
   AdminActions& actions_;

@@ -62,6 +62,23 @@ AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readi
       logger_(logger),
       max_name_bytes_(max_name_bytes) {}
 
+void AgentsEndpoint::add_routes(Routes& routes) {
+  struct Row {
+    std::string_view method, pattern, summary;
+  };
+  static constexpr Row kRows[] = {
+      {"GET", "/agents/{class}", "The methods of a class, if its setting list_methods says so."},
+      {"*", "/agents/{class}", "Refused: a class alone is no agent."},
+      {"*", "/agents/{class}/{name}", "A request to an agent, or a WebSocket."},
+      {"*", "/agents/{class}/{name}/{path...}",
+       "A request to an agent with a path of its own, or to an agent below it."},
+  };
+  for (const Row& row : kRows) {
+    routes.add({row.method, row.pattern, Access::kUser, row.summary,
+                [this](const RouteCall& call) { on_request(call.exchange); }});
+  }
+}
+
 void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   if (const auto listed = listed_class(exchange->request())) {
     net::HttpResponse response = methods_answer(listed->segment, listed->agent_class->methods());

@@ -3,6 +3,7 @@
 // told when there is none.
 
 #include "api/readiness.hpp"
+#include "api/routes.hpp"
 #include "api/sub_agent_gate.hpp"
 #include "base/close_codes.hpp"
 #include "base/logger.hpp"
@@ -62,6 +63,10 @@ class AgentsEndpoint {
  public:
   AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
                  Logger& logger, std::size_t max_name_bytes);
+
+  // The rows call this object: it outlives the table's last use. They have the paths as clients
+  // write them; those with empty segments have no row and mean the same.
+  void add_routes(Routes& routes);
 
   // Answers in this call or later, on the agent's loop or this one.
   void on_request(std::shared_ptr<net::HttpExchange> exchange);

@@ -3,6 +3,7 @@
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,21 +34,11 @@ net::HttpResponse json_answer(int status, const Json& body) {
   return text_answer(status, "application/json", dump_json(body));
 }
 
-net::HttpResponse wrong_method() {
-  net::HttpResponse response =
-      error_answer(405, "method_not_allowed", "only GET and HEAD are answered here");
-  response.headers.push_back({"Allow", "GET, HEAD"});
-  return response;
+net::HttpResponse nothing_there() {
+  return error_answer(404, "not_found", "there is nothing at this path");
 }
 
 }  // namespace
-
-const HttpApi::Page HttpApi::kPages[] = {
-    {"/", &HttpApi::front_page},
-    {"/healthz", &HttpApi::health},
-    {"/readyz", &HttpApi::readiness},
-    {"/metrics", &HttpApi::metrics},
-};
 
 HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
                  Random& random, Logger& logger, HttpApiOptions options)
@@ -55,7 +46,30 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       readiness_(readiness),
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes),
-      admin_(options.admin) {}
+      admin_(options.admin) {
+  add_pages();
+  agents_.add_routes(routes_);
+  if (admin_ != nullptr) admin_->add_routes(routes_);
+}
+
+void HttpApi::add_pages() {
+  struct Page {
+    std::string_view path, summary;
+    net::HttpResponse (HttpApi::*answer)() const;
+  };
+  static constexpr Page kPages[] = {
+      {"/", "What this server is, as text.", &HttpApi::front_page},
+      {"/healthz", "Whether the server is alive.", &HttpApi::health},
+      {"/readyz", "Whether the server is ready, and for which classes.", &HttpApi::readiness},
+      {"/metrics", "Figures about the server, for Prometheus.", &HttpApi::metrics},
+  };
+  for (const Page& page : kPages) {
+    routes_.add({"GET", page.path, Access::kAnybody, page.summary,
+                 [this, answer = page.answer](const RouteCall& call) {
+                   call.exchange->respond((this->*answer)());
+                 }});
+  }
+}
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
@@ -64,17 +78,19 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   }
   const std::string_view target = request.target;
   const std::string_view path = target.substr(0, target.find('?'));
-  for (const Page& page : kPages) {
-    if (page.path != path) continue;
-    const bool readable = request.method == "GET" || request.method == "HEAD";
-    exchange->respond(readable ? (this->*page.answer)() : wrong_method());
-    return;
+  Routes::Found found = routes_.find(request.method, path);
+  const bool is_admin = admin_ != nullptr && AdminApi::is_ours(path);
+  if (is_admin || (found.is_path && found.access == Access::kAdministrator)) {
+    if (admin_ == nullptr) return exchange->respond(nothing_there());
+    if (!admin_->admits(exchange)) return;
   }
-  if (admin_ != nullptr && AdminApi::is_ours(path)) {
-    admin_->on_request(exchange);
-    return;
+  if (found.route != nullptr) {
+    const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
+    return found.route->answer({std::move(exchange), std::move(found.values), query});
   }
-  agents_.on_request(std::move(exchange));
+  if (found.is_path) return exchange->respond(routes_.wrong_method(path));
+  if (is_admin) return AdminApi::refuse_unknown(*exchange);
+  agents_.on_request(std::move(exchange));  // paths of agents with empty segments, and 404
 }
 
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {

@@ -1,10 +1,11 @@
 #pragma once
-// Everything that the server answers, as one table of paths.
+// Everything that the server answers: the table of routes, and what holds for all of them.
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
+#include "api/routes.hpp"
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
@@ -36,9 +37,9 @@ struct HttpApiOptions {
 //  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
 //
-// Requests that the OriginRules refuse are answered 403, upgrades too.
-//
-// All but agents take HEAD like GET and answer other methods 405.
+// Requests that the OriginRules refuse are answered 403, upgrades too. A path of the table answers
+// other methods than its own 405. /admin, and what is below it, is closed to all but
+// administrators, whether a row of the table has the path or not.
 //
 // Threads    Called on any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint; the metrics outlive it.
@@ -52,16 +53,14 @@ class HttpApi final : public net::HttpHandler {
   // before the first request.
   void serve_only(OriginRules origins) { origins_ = std::move(origins); }
 
+  // All routes, those of the parts too.
+  [[nodiscard]] const Routes& routes() const { return routes_; }
+
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
   net::UpgradePlan on_upgrade(const net::HttpRequest& request) override;
 
  private:
-  struct Page {
-    std::string_view path;
-    net::HttpResponse (HttpApi::*answer)() const;
-  };
-  static const Page kPages[];
-
+  void add_pages();
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
@@ -72,6 +71,7 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   AdminApi* const admin_;
+  Routes routes_;
   OriginRules origins_;
 };
 

@@ -1,0 +1,95 @@
+#include "api/routes.hpp"
+
+#include "api/http_errors.hpp"
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+// Takes the first segment off `path`, with the slash before it. `path` begins with a slash.
+std::string_view take_path_segment(std::string_view& path) {
+  const std::size_t end = std::min(path.find('/', 1), path.size());
+  const std::string_view segment = path.substr(1, end - 1);
+  path.remove_prefix(end);
+  return segment;
+}
+
+// The values of the parameters if `path` has this pattern.
+std::optional<std::vector<std::string_view>> match(std::string_view pattern,
+                                                   std::string_view path) {
+  std::vector<std::string_view> values;
+  while (pattern.starts_with('/') && path.starts_with('/')) {
+    const std::string_view want = take_path_segment(pattern);
+    if (want.ends_with("...}")) {
+      values.push_back(path.substr(1));
+      return values;
+    }
+    const std::string_view segment = take_path_segment(path);
+    if (want.starts_with('{')) {
+      if (segment.empty()) return std::nullopt;
+      values.push_back(segment);
+    } else if (want != segment) {
+      return std::nullopt;
+    }
+  }
+  if (!pattern.empty() || !path.empty()) return std::nullopt;
+  return values;
+}
+
+bool answers(const Route& row, std::string_view method) {
+  return row.method == method || (row.method == "GET" && method == "HEAD");
+}
+
+}  // namespace
+
+void Routes::add(Route route) {
+  for (const Route& row : rows_) {
+    HEARTH_ASSERT(row.pattern != route.pattern || row.access == route.access,
+                  "rows of one path that let different people in");
+  }
+  rows_.push_back(std::move(route));
+}
+
+Routes::Found Routes::find(std::string_view method, std::string_view path) const {
+  Found found;
+  std::string_view pattern;
+  for (const Route& row : rows_) {
+    if (!found.is_path) {
+      auto values = match(row.pattern, path);
+      if (!values) continue;
+      found = {.is_path = true, .access = row.access, .values = *std::move(values)};
+      pattern = row.pattern;
+    }
+    if (row.pattern != pattern) continue;
+    if (answers(row, method)) {
+      found.route = &row;
+      break;
+    }
+    if (row.method == "*") found.route = &row;
+  }
+  return found;
+}
+
+net::HttpResponse Routes::wrong_method(std::string_view path) const {
+  std::string allowed;
+  std::string_view pattern;
+  for (const Route& row : rows_) {
+    if (pattern.empty() && match(row.pattern, path)) pattern = row.pattern;
+    if (row.pattern != pattern) continue;
+    if (!allowed.empty()) allowed += ", ";
+    allowed += row.method == "GET" ? "GET, HEAD" : row.method;
+  }
+  net::HttpResponse response =
+      error_answer(405, "method_not_allowed", "this path answers " + allowed);
+  response.headers.push_back({"Allow", std::move(allowed)});
+  response.headers.push_back({"Cache-Control", "no-store"});
+  response.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  return response;
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,70 @@
+#pragma once
+// The table of routes: one row for each method and path that the server answers. The server
+// dispatches by it; a document of the API and a test of who may ask what can walk it.
+
+#include "net/http.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace hearth::api {
+
+// Who may ask.
+enum class Access {
+  kAnybody,        // no proof of identity is asked for
+  kUser,           // whoever the rules for clients let in
+  kAdministrator,  // the token of the administrators (api/admin_api.hpp)
+};
+
+// A request that a row answers. The views point into the request's target, and live as long as the
+// exchange.
+struct RouteCall {
+  std::shared_ptr<net::HttpExchange> exchange;
+  std::vector<std::string_view> values;  // of the pattern's parameters in order, as written
+  std::string_view query;                // without the `?`
+};
+
+struct Route {
+  // "GET" also answers HEAD. "*": each method that no other row of the pattern names.
+  std::string_view method;
+  // Segments are compared byte by byte. "{name}" takes one segment that is not empty. "{name...}"
+  // at the end takes what remains, empty or not.
+  std::string_view pattern;
+  Access access = Access::kAdministrator;
+  std::string_view summary;  // one sentence
+  std::function<void(const RouteCall&)> answer;
+};
+
+// Rules
+//   - The first row whose pattern fits the path decides the pattern. Put "/a/b" before "/a/{x}".
+//   - Rows of one pattern have one Access.
+//
+// Threads   find() and all() from any thread, once the last row was added.
+class Routes {
+ public:
+  struct Found {
+    bool is_path = false;                    // some row has this path
+    const Route* route = nullptr;            // null: no row of the path has the method
+    Access access = Access::kAdministrator;  // of the path; meaningless without one
+    std::vector<std::string_view> values;
+  };
+
+  // The texts of the row outlive the table: string literals.
+  void add(Route route);
+
+  // `path`: without the query.
+  [[nodiscard]] Found find(std::string_view method, std::string_view path) const;
+
+  // 405, for a path with rows: with the methods that they answer in `Allow`.
+  [[nodiscard]] net::HttpResponse wrong_method(std::string_view path) const;
+
+  [[nodiscard]] std::span<const Route> all() const { return rows_; }
+
+ private:
+  std::vector<Route> rows_;
+};
+
+}  // namespace hearth::api
