@@ -24,9 +24,9 @@ namespace {
 using Outcomes = PluginReloader::Outcomes;
 using What = PluginReloader::Outcome::What;
 
-class PluginReloaderSettingsTest : public server::OneLoopTest {
+class SettingsRolloutsTest : public server::OneLoopTest {
  protected:
-  explicit PluginReloaderSettingsTest(
+  explicit SettingsRolloutsTest(
       std::chrono::milliseconds patience = std::chrono::milliseconds(10)) {
     std::filesystem::create_directory(classes());
     put("class: counter\n");
@@ -44,7 +44,7 @@ class PluginReloaderSettingsTest : public server::OneLoopTest {
     settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
     reloader_.emplace(report, loader_, runtime_, clock_, logger_, metrics_, std::move(settings));
   }
-  ~PluginReloaderSettingsTest() override {
+  ~SettingsRolloutsTest() override {
     reloader_.reset();
     stop();
   }
@@ -77,7 +77,7 @@ class PluginReloaderSettingsTest : public server::OneLoopTest {
   std::optional<PluginReloader> reloader_;
 };
 
-TEST_F(PluginReloaderSettingsTest, AClassIsServedWithWhatItsFileSays) {
+TEST_F(SettingsRolloutsTest, AClassIsServedWithWhatItsFileSays) {
   put("class: counter\noptions: {start: 5}\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);
@@ -90,7 +90,7 @@ TEST_F(PluginReloaderSettingsTest, AClassIsServedWithWhatItsFileSays) {
   EXPECT_EQ(runtime_.classes().find("counter")->settings.options, R"({"start":5})");
 }
 
-TEST_F(PluginReloaderSettingsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
+TEST_F(SettingsRolloutsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
   put("class: counter\noptions: {start: 5}\n");
@@ -104,7 +104,7 @@ TEST_F(PluginReloaderSettingsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor)
   wait_until_settled();
 }
 
-TEST_F(PluginReloaderSettingsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
+TEST_F(SettingsRolloutsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
   put("class: counter\ndurability: disk\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);
@@ -118,9 +118,9 @@ TEST_F(PluginReloaderSettingsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended
   EXPECT_TRUE(reloader_->refusals().empty());
 }
 
-class PatientReloaderTest : public PluginReloaderSettingsTest {
+class PatientReloaderTest : public SettingsRolloutsTest {
  protected:
-  PatientReloaderTest() : PluginReloaderSettingsTest(std::chrono::seconds(1)) {}
+  PatientReloaderTest() : SettingsRolloutsTest(std::chrono::seconds(1)) {}
 };
 
 TEST_F(PatientReloaderTest, ALoopThatDoesNotAnswerIsWaitedForOnceForAllClasses) {
@@ -144,7 +144,7 @@ TEST_F(PatientReloaderTest, ALoopThatDoesNotAnswerIsWaitedForOnceForAllClasses) 
   wait_until_settled();
 }
 
-TEST_F(PluginReloaderSettingsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
+TEST_F(SettingsRolloutsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
   const auto before = runtime_.classes().find("counter");
   put("class: counter\naliases: [tally]\n");
   const auto outcomes = reload();
@@ -160,7 +160,7 @@ TEST_F(PluginReloaderSettingsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
   EXPECT_EQ(runtime_.classes().find_for_client("tally"), nullptr);
 }
 
-TEST_F(PluginReloaderSettingsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
+TEST_F(SettingsRolloutsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
   put("class: counter\naliases: [chat-room]\noptions: {start: 5}\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);

@@ -1,0 +1,426 @@
+#include "plugins/versions/code_rollouts.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+namespace hearth::plugins {
+
+using What = ReloadOutcome::What;
+
+CodeRollouts::CodeRollouts(const RolloutParts& parts, PluginLoader& loader,
+                           SettingsRollouts& settings, std::chrono::milliseconds removal_grace,
+                           Metrics& metrics)
+    : parts_(parts),
+      loader_(loader),
+      settings_(settings),
+      reloads_(metrics.counter("hearth_reloads_total",
+                               "Versions of libraries that took the place of another one.")),
+      refusals_(metrics.counter("hearth_reloads_refused_total",
+                                "Changed files that were not loaded; the log says why.")),
+      rollbacks_(metrics.counter("hearth_reloads_taken_back_total",
+                                 "Versions that were taken back because agents failed on them.")),
+      removed_(parts_.runtime, parts_.clock, parts_.logger, removal_grace) {}
+
+void CodeRollouts::adopt(const LoadReport& report) {
+  for (const LoadedPlugin& plugin : report.plugins) {
+    ServedLibrary& library = parts_.libraries.by_file()[plugin.file];
+    library.generation = plugin.generation;
+    for (const auto& agent_class : plugin.classes) {
+      ClassVersion version = parts_.libraries.version_of(agent_class);
+      const std::string segment = version.served->segment;
+      version.served = parts_.runtime.classes().find(segment);
+      if (version.served) library.classes[segment] = std::move(version);
+    }
+    adopt_trial(plugin, report.refusals);
+  }
+  for (const Refusal& refusal : report.refusals) parts_.board.refuse(refusal);
+}
+
+bool CodeRollouts::busy() const {
+  return removed_.any() || std::ranges::any_of(parts_.libraries.by_file(), [](const auto& each) {
+           return each.second.coming != nullptr;
+         });
+}
+
+bool CodeRollouts::expects_news() const {
+  return busy() || retiring_ || parts_.libraries.has_leaving() ||
+         std::ranges::any_of(parts_.libraries.by_file(), [](const auto& each) {
+           return each.second.first_wakes.expects_any();
+         });
+}
+
+std::optional<SteadyTime> CodeRollouts::next_deadline() const {
+  std::optional<SteadyTime> next = probation_.next();
+  const auto add = [&next](std::optional<SteadyTime> other) {
+    if (other && (!next || *other < *next)) next = other;
+  };
+  for (const auto& [file, library] : parts_.libraries.by_file()) {
+    if (library.coming) add(library.coming->next_deadline());
+  }
+  add(removed_.next_deadline());
+  return next;
+}
+
+void CodeRollouts::add_moving(std::vector<std::string>& names) const {
+  for (const auto& [file, library] : parts_.libraries.by_file()) {
+    if (!library.coming) continue;
+    for (const auto& [segment, version] : library.coming->next())
+      names.emplace_back(version.served->agent_class->name());
+  }
+}
+
+void CodeRollouts::release(const std::string& segment) {
+  for (auto& [file, library] : parts_.libraries.by_file()) {
+    const auto found = library.classes.find(segment);
+    if (found == library.classes.end() || found->second.served->refusal.empty()) continue;
+    ClassVersion next = parts_.libraries.version_of(found->second.served->agent_class);
+    if (!next.served->refusal.empty()) continue;
+    found->second = next;
+    parts_.runtime.classes().put(next.served);
+    parts_.runtime.class_is_back(segment);
+    parts_.logger.write(LogLevel::kInfo, "class.served",
+                        {{"class", next.served->agent_class->name()},
+                         {"version", next.served->agent_class->version()},
+                         {"library", next.served->agent_class->origin()},
+                         {"path", parts_.configuration.paths(segment)}});
+  }
+}
+
+// ---- a file has changed -------------------------------------------------------------------------
+
+ReloadOutcome CodeRollouts::changed(const std::filesystem::path& file) {
+  VersionReport report = loader_.load_version(file);
+  if (parts_.libraries.by_file().contains(file)) refuse_what_may_not_run(report);
+  if (report.refusal) {
+    refusals_.add();
+    parts_.board.refuse(*report.refusal);
+  } else {
+    parts_.board.clear(file);
+  }
+  if (!report.refusal && !report.plugin) return unchanged(file);
+  ReloadOutcome outcome;
+  outcome.file = file;
+  if (report.plugin) outcome.note = bring_in(*report.plugin);
+  if (report.refusal) {
+    outcome.what = What::kRefused;
+    outcome.reason = report.refusal->reason;
+    if (report.plugin)  // the file is back, and the version before stands in for what it holds
+      tell_taken_back(file, parts_.libraries.by_file()[file],
+                      report.plugin->instead_of.value_or(""), report.refusal->reason);
+    return outcome;
+  }
+  outcome.what = What::kNewVersion;
+  outcome.version = report.plugin->version;
+  outcome.generation = report.plugin->generation;
+  return outcome;
+}
+
+ReloadOutcome CodeRollouts::unchanged(const std::filesystem::path& file) const {
+  ReloadOutcome outcome;
+  outcome.file = file;
+  const auto found = parts_.libraries.by_file().find(file);
+  if (found == parts_.libraries.by_file().end() || !found->second.coming) return outcome;
+  outcome.what = What::kNewVersion;
+  outcome.version = found->second.coming->next().begin()->second.served->agent_class->version();
+  outcome.generation = found->second.generation;
+  return outcome;
+}
+
+// Agents that run must not move to a version that may not: the one before goes on.
+void CodeRollouts::refuse_what_may_not_run(VersionReport& report) {
+  if (!report.plugin) return;
+  std::string why;
+  for (const auto& agent_class : report.plugin->classes) {
+    if (why.empty()) why = parts_.libraries.version_of(agent_class).served->refusal;
+  }
+  if (why.empty()) return;
+  Refusal refusal{.file = report.plugin->file, .rule = "R2", .reason = why};
+  const std::uint64_t generation = report.plugin->generation;
+  report.plugin.reset();  // it holds the version that is to go
+  loader_.take_back(refusal.file, generation, why);
+  parts_.logger.write(
+      LogLevel::kError, "plugin.refused",
+      {{"file", refusal.file.native()}, {"rule", refusal.rule}, {"reason", refusal.reason}});
+  report.refusal = std::move(refusal);
+  retiring_ = true;
+}
+
+std::string CodeRollouts::bring_in(const LoadedPlugin& plugin) {
+  const std::filesystem::path& file = plugin.file;
+  ServedLibrary& library = parts_.libraries.by_file()[file];
+  settings_.put_off(file, library);
+  const std::unique_ptr<Rollout> overtaken = overtake(file, library);
+  expel_earlier(file);
+  removed_.end(file);
+  probation_.end(file);
+  return begin(file, library, plugin);
+}
+
+std::unique_ptr<Rollout> CodeRollouts::overtake(const std::filesystem::path& file,
+                                                ServedLibrary& library) {
+  settings_.hurry(file);
+  if (!library.coming) return nullptr;
+  library.coming->hurry();
+  for (Served& served : library.coming->overtaken())
+    parts_.libraries.leave(file, std::move(served));
+  if (!library.coming->before().empty()) reloads_.add();
+  return std::move(library.coming);
+}
+
+// Two versions are enough. Other settings of the code that is served count as the same one.
+void CodeRollouts::expel_earlier(const std::filesystem::path& file) {
+  std::vector<std::pair<Served, std::shared_ptr<const runtime::ShardAnswers>>> going;
+  for (Served& served : parts_.libraries.with_other_code(file)) {
+    auto answers = parts_.runtime.expel_version(served, runtime::EvictReason::kCodeUpdate);
+    going.emplace_back(std::move(served), std::move(answers));
+  }
+  parts_.runtime.classes().news()->want(true);
+  const SteadyTime patience_ends = parts_.clock.steady_now() + parts_.patience.rules().patience;
+  for (const auto& [served, answers] : going) {
+    // Their databases may be closed a moment later, elsewhere.
+    while ((!answers->complete() || served->starts->agents > 0) &&
+           parts_.errands.wait_for_news(patience_ends)) {
+    }
+  }
+}
+
+std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary& library,
+                                const LoadedPlugin& plugin) {
+  library.generation_before = std::exchange(library.generation, plugin.generation);
+  library.hash = plugin.sha256;
+  library.on_trial = plugin.on_trial;
+  library.first_wakes.end();
+  const ClassVersions before = std::exchange(library.classes, {});
+  ClassVersions left_out = before;
+  library.coming = std::make_unique<Rollout>(parts_.runtime, parts_.clock, before);
+  std::string note;
+  for (const auto& agent_class : plugin.classes) {
+    const ClassVersion next = parts_.libraries.version_of(agent_class);
+    const std::string& segment = next.served->segment;
+    left_out.erase(segment);
+    library.classes[segment] = next;
+    if (const auto old = before.find(segment); old != before.end())
+      settings_.begin_trial(next, old->second);
+    runtime::RolloutSettings settings = parts_.patience.settings();
+    settings.awaited = library.awaited_of(segment);
+    const runtime::ClassRollout& of_class = library.coming->begin(next, settings);
+    const std::string silence = parts_.patience.tell(of_class);
+    if (note.empty()) note = silence;
+    parts_.logger.write(LogLevel::kInfo, "reload.begun",
+                        {{"class", agent_class->name()},
+                         {"version", agent_class->version()},
+                         {"file", file.native()},
+                         {"generation", plugin.generation},
+                         {"trying", of_class.tried()}});
+  }
+  library.awaited.clear();
+  if (!left_out.empty()) remove(file, left_out);
+  parts_.errands.stir();
+  return note;
+}
+
+// ---- a file is gone -----------------------------------------------------------------------------
+
+void CodeRollouts::gone(const std::filesystem::path& file) {
+  parts_.board.clear(file);
+  const auto found = parts_.libraries.by_file().find(file);
+  if (found == parts_.libraries.by_file().end()) return;
+  loader_.forget_file(file);
+  const std::unique_ptr<Rollout> overtaken = overtake(file, found->second);
+  const ClassVersions classes = std::move(found->second.classes);
+  parts_.libraries.by_file().erase(found);
+  probation_.end(file);
+  remove(file, classes);
+}
+
+void CodeRollouts::remove(const std::filesystem::path& file, const ClassVersions& classes) {
+  removed_.remove(file, classes);
+  for (const auto& [segment, version] : classes) {
+    settings_.end_probation(segment);
+    parts_.libraries.leave(file, version.served);
+  }
+  retiring_ = true;
+}
+
+// ---- what is under way --------------------------------------------------------------------------
+
+void CodeRollouts::drive() {
+  for (auto& [file, library] : parts_.libraries.by_file()) drive(file, library);
+  end_probations();
+  removed_.drive();
+}
+
+void CodeRollouts::drive(const std::filesystem::path& file, ServedLibrary& library) {
+  if (!library.coming) {
+    goes_back(file, library, false);
+    return;
+  }
+  switch (library.coming->look()) {
+    case Rollout::State::kTrying:
+    case Rollout::State::kMoving: return;
+    case Rollout::State::kRolledBack: return take_back(file, library);
+    case Rollout::State::kDone: return finish(file, library);
+  }
+}
+
+void CodeRollouts::finish(const std::filesystem::path& file, ServedLibrary& library) {
+  for (const auto& [segment, version] : library.coming->next()) {
+    parts_.logger.write(LogLevel::kInfo, "reload.done",
+                        {{"class", version.served->agent_class->name()},
+                         {"version", version.served->agent_class->version()},
+                         {"file", file.native()},
+                         {"generation", library.generation}});
+    // What the code before could not live with, this one may.
+    parts_.configuration.try_again(version.served->agent_class->name());
+  }
+  if (!library.coming->before().empty()) reloads_.add();
+  watch_first_wakes(file, library);
+  for (const auto& [segment, version] : library.classes)
+    settings_.begin_probation(segment, version);
+  library.coming.reset();
+  retiring_ = true;
+  parts_.errands.stir();  // for goes_back(), and for settings that have waited
+}
+
+void CodeRollouts::unload_unused() {
+  if (!retiring_) return;
+  loader_.retire_unused();
+  retiring_ = std::ranges::any_of(loader_.generations(), [](const GenerationInfo& each) {
+    using State = GenerationInfo::State;
+    return each.state == State::kDraining || each.state == State::kRetired;
+  });
+}
+
+// ---- the way back -------------------------------------------------------------------------------
+
+void CodeRollouts::adopt_trial(const LoadedPlugin& plugin, const std::vector<Refusal>& refusals) {
+  ServedLibrary& library = parts_.libraries.by_file().at(plugin.file);
+  library.hash = plugin.sha256;
+  if (plugin.on_trial) {
+    library.on_trial = true;
+    std::set<std::string> segments;
+    for (const auto& [segment, version] : library.classes) segments.insert(segment);
+    library.first_wakes.watch(std::move(segments), false);
+    begin_probation(plugin.file);
+  }
+  if (!plugin.instead_of) return;
+  const auto refusal = std::ranges::find(refusals, plugin.file, &Refusal::file);
+  tell_taken_back(plugin.file, library, *plugin.instead_of,
+                  refusal == refusals.end() ? std::string() : refusal->reason);
+}
+
+void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& library) {
+  const std::unique_ptr<Rollout> failed = std::move(library.coming);
+  const std::string reason = failed->reason();
+  failed->roll_back(reason);
+  loader_.take_back(file, library.generation, reason);
+  parts_.logger.write(LogLevel::kError, "reload.taken_back",
+                      {{"file", file.native()},
+                       {"generation", library.generation},
+                       {"reason", reason},
+                       {"advice", "the version before it goes on; agent.start_failed tells more"}});
+  count_taken_back(library);
+  refuse_taken_back(file, library.hash);
+  // None of those that failed lives now: settings that follow alone are to be judged by them all
+  // the same.
+  for (const auto& [segment, agents] : failed->tried()) library.awaited[segment] = agents;
+  for (const auto& [segment, version] : failed->next())
+    parts_.libraries.leave(file, library.classes.at(segment).served);
+  begin_probation(file);  // of what goes on, unless it is proven
+  const ClassVersions added = restore_before(library, *failed);
+  for (const auto& [segment, version] : library.classes)
+    settings_.begin_probation(segment, version);
+  if (!added.empty()) remove(file, added);  // nothing else serves these
+  retiring_ = true;
+  parts_.errands.stir();
+}
+
+ClassVersions CodeRollouts::restore_before(ServedLibrary& library, const Rollout& failed) {
+  library.generation = library.generation_before;
+  ClassVersions added = std::exchange(library.classes, failed.before());
+  std::erase_if(library.classes, [&](const auto& each) {
+    const auto& [segment, version] = each;
+    added.erase(segment);
+    if (const Served now = parts_.runtime.classes().find(segment))
+      return now != version.served;  // left out by the version, and another library has it by now
+    parts_.runtime.classes().put(version.served);  // the version had left it out
+    parts_.runtime.class_is_back(segment);
+    return false;
+  });
+  return added;
+}
+
+void CodeRollouts::watch_first_wakes(const std::filesystem::path& file, ServedLibrary& library) {
+  std::set<std::string> segments;
+  bool has_newer_schema = false;
+  for (const auto& [segment, before] : library.coming->before()) {
+    const auto now = library.classes.find(segment);
+    if (now == library.classes.end()) continue;
+    has_newer_schema = has_newer_schema || now->second.served->agent_class->schema_version() >
+                                               before.served->agent_class->schema_version();
+    if (library.on_trial) segments.insert(segment);
+  }
+  library.first_wakes.watch(std::move(segments), has_newer_schema);
+  begin_probation(file);
+}
+
+bool CodeRollouts::goes_back(const std::filesystem::path& file, ServedLibrary& library,
+                             bool is_over) {
+  const auto starts_of = [&](const std::string& segment) {
+    return served_now(parts_.runtime, library.classes.at(segment))->starts;
+  };
+  const auto [verdict, reason] =
+      library.first_wakes.judge(starts_of, parts_.patience.rules(), is_over);
+  if (verdict == FirstWakes::Verdict::kProven) {
+    probation_.end(file);
+    loader_.prove(file);
+  }
+  if (verdict != FirstWakes::Verdict::kFailed) return false;
+  const VersionReport report = loader_.go_back(file, reason);
+  if (!report.plugin) return true;
+  tell_taken_back(file, library, library.hash, reason);
+  refuse_taken_back(file, library.hash);
+  (void)bring_in(*report.plugin);
+  return true;
+}
+
+void CodeRollouts::begin_probation(const std::filesystem::path& file) {
+  probation_.begin(file, parts_.clock.steady_now() + parts_.probation);
+}
+
+void CodeRollouts::end_probations() {
+  for (const auto& file : probation_.over(parts_.clock.steady_now())) {
+    const auto library = parts_.libraries.by_file().find(file);
+    if (library != parts_.libraries.by_file().end() && !goes_back(file, library->second, true))
+      loader_.prove(file);
+  }
+}
+
+void CodeRollouts::tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,
+                                   const std::string& hash, const std::string& reason) {
+  parts_.logger.write(
+      LogLevel::kError, "reload.taken_back",
+      {{"file", file.native()},
+       {"sha256", hash},
+       {"reason", reason},
+       {"advice",
+        "the version before it is served: replace the file, or run `hearth reload` to try what it "
+        "holds again"}});
+  count_taken_back(library);
+}
+
+void CodeRollouts::count_taken_back(ServedLibrary& library) {
+  rollbacks_.add();
+  library.failed_classes.clear();
+  for (const auto& [segment, version] : library.classes) library.failed_classes.insert(segment);
+}
+
+void CodeRollouts::refuse_taken_back(const std::filesystem::path& file, const std::string& hash) {
+  const auto why = loader_.refusal(file, hash);
+  if (!why) return;
+  parts_.board.refuse({.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash});
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,41 @@
+#include "plugins/versions/removed_classes.hpp"
+
+namespace hearth::plugins {
+
+void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersions& classes) {
+  Removed& removed = removed_[file];
+  removed.give_up_at = clock_.steady_now() + grace_;
+  for (const auto& [segment, version] : classes) {
+    runtime_.classes().remove(segment);
+    runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
+    removed.segments.push_back(segment);
+    logger_.write(LogLevel::kWarn, "reload.removed",
+                  {{"class", version.served->agent_class->name()},
+                   {"file", file.native()},
+                   {"advice", "its agents keep their data; put the library back to serve them"}});
+  }
+}
+
+void RemovedClasses::drive() {
+  const SteadyTime now = clock_.steady_now();
+  std::erase_if(removed_, [&](const auto& each) {
+    if (now < each.second.give_up_at) return false;
+    for (const std::string& segment : each.second.segments) {
+      // Back in another library by now: then there is nothing to give up.
+      if (!runtime_.classes().is_awaited(segment)) continue;
+      runtime_.classes().give_up(segment);
+      runtime_.class_is_gone(segment);
+    }
+    return true;
+  });
+}
+
+std::optional<SteadyTime> RemovedClasses::next_deadline() const {
+  std::optional<SteadyTime> next;
+  for (const auto& [file, removed] : removed_) {
+    if (!next || removed.give_up_at < *next) next = removed.give_up_at;
+  }
+  return next;
+}
+
+}  // namespace hearth::plugins

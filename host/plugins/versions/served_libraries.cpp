@@ -1,0 +1,38 @@
+#include "plugins/versions/served_libraries.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::plugins {
+
+ServedLibraries::ServedLibraries(const ClassConfiguration& configuration, Describe describe)
+    : configuration_(configuration), describe_(std::move(describe)) {}
+
+ClassVersion ServedLibraries::version_of(
+    const std::shared_ptr<const runtime::AgentClass>& agent_class) const {
+  return {.served = std::make_shared<const runtime::ServedClass>(describe_(agent_class)),
+          .settings = configuration_.of(agent_class->name())};
+}
+
+std::vector<Served> ServedLibraries::with_other_code(const std::filesystem::path& file) const {
+  const auto library = by_file_.find(file);
+  const auto leaving = leaving_.find(file);
+  if (leaving == leaving_.end()) return {};
+  std::vector<Served> others;
+  for (const Served& served : leaving->second) {
+    const bool is_served = library != by_file_.end() &&
+                           std::ranges::any_of(library->second.classes, [&](const auto& each) {
+                             return each.second.served->agent_class == served->agent_class;
+                           });
+    if (!is_served) others.push_back(served);
+  }
+  return others;
+}
+
+void ServedLibraries::forget_left() {
+  const auto has_left = [](const Served& served) { return served->starts->agents == 0; };
+  for (auto& [file, versions] : leaving_) std::erase_if(versions, has_left);
+  std::erase_if(leaving_, [](const auto& each) { return each.second.empty(); });
+}
+
+}  // namespace hearth::plugins

@@ -1,0 +1,317 @@
+#include "plugins/versions/settings_rollouts.hpp"
+
+#include "config/class_file.hpp"
+#include "protocol/class_segment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::plugins {
+namespace {
+
+using What = ReloadOutcome::What;
+
+// Of the keys that a line of the log names.
+constexpr std::size_t kMaxNamedKeys = 20;
+
+std::string named(const std::vector<std::string>& keys) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(keys.size(), kMaxNamedKeys); ++i)
+    text += (i == 0 ? "" : ", ") + keys[i];
+  if (keys.size() > kMaxNamedKeys)
+    text += " and " + std::to_string(keys.size() - kMaxNamedKeys) + " more";
+  return text;
+}
+
+}  // namespace
+
+SettingsRollouts::SettingsRollouts(const RolloutParts& parts, Metrics& metrics)
+    : parts_(parts),
+      changes_(metrics.counter("hearth_config_changes_total",
+                               "Classes that were given other settings.")),
+      refusals_(metrics.counter("hearth_config_refused_total",
+                                "Changes of class files with a mistake in them; the log says "
+                                "where.")),
+      rollbacks_(metrics.counter("hearth_config_taken_back_total",
+                                 "Settings that were taken back because agents failed on them.")) {}
+
+// ---- class files have changed -------------------------------------------------------------------
+
+std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcomes& outcomes) {
+  runtime::ClassRegistry& classes = parts_.runtime.classes();
+  ClassConfiguration::ServedSegments segments;
+  for (const Served& served : classes.all())
+    segments.emplace(served->segment, served->agent_class->name());
+  auto reading = parts_.configuration.read_again(errand.segment, errand.all, segments);
+  if (!reading.mistakes.empty()) {
+    refuse(reading.mistakes, outcomes);
+    return {};
+  }
+  classes.set_aliases(parts_.configuration.aliases());
+  for (const ClassConfiguration::Change& change : reading.changes) {
+    const std::string segment = protocol::kebab_case(change.agent_class);
+    classes.expect(segment);
+    const Served served = classes.find(segment);
+    outcomes.push_back(
+        {.file = change.file,
+         .what = What::kNewSettings,
+         .agent_class = served ? std::string(served->agent_class->name()) : change.agent_class,
+         .keys = change.keys});
+    if (served) continue;
+    parts_.logger.write(
+        LogLevel::kWarn, "class.not_found",
+        {{"class", change.agent_class},
+         {"file", change.file},
+         {"advice", "no library that is served has this class: its settings are unused"}});
+  }
+  parts_.board.set_mistakes({});
+  return std::move(reading.segments);
+}
+
+void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes) {
+  refusals_.add();
+  std::vector<Refusal> refusals;
+  for (const config::Diagnostic& mistake : mistakes) {
+    const std::string text = to_string(mistake);
+    parts_.logger.write(LogLevel::kError, "config.refused",
+                        {{"file", mistake.file},
+                         {"line", mistake.at.line},
+                         {"column", mistake.at.column},
+                         {"mistake", text},
+                         {"advice", "all classes go on with the settings that they have"}});
+    refusals.push_back({.file = mistake.file, .rule = "config", .reason = text});
+    outcomes.push_back({.file = mistake.file, .what = What::kRefused, .reason = text});
+  }
+  parts_.board.set_mistakes(std::move(refusals));
+}
+
+// ---- from settings to settings ------------------------------------------------------------------
+
+void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
+  for (auto& [file, library] : parts_.libraries.by_file()) {
+    if (library.coming) continue;  // afterwards
+    for (auto& [segment, version] : library.classes) {
+      if (moves_.contains(segment)) continue;
+      const auto settings = parts_.configuration.of(version.served->agent_class->name());
+      if (settings == version.settings) continue;
+      const std::vector<std::string> keys = config::changed_keys(*version.settings, *settings);
+      if (keys.empty()) {
+        version.settings = settings;  // the same values of another file
+      } else if (keys == std::vector<std::string>{"aliases"}) {
+        // They are there already, and no agent has to know them.
+        version.settings = settings;
+        tell_change(version, keys, 0);
+        tell_done(version);
+      } else {
+        begin_one(file, library, segment, keys, outcomes);
+      }
+    }
+    library.awaited.clear();
+  }
+}
+
+void SettingsRollouts::begin_one(const std::filesystem::path& file, ServedLibrary& library,
+                                 const std::string& segment, const std::vector<std::string>& keys,
+                                 ReloadOutcomes& outcomes) {
+  ClassVersion& version = library.classes.at(segment);
+  const auto agent_class = version.served->agent_class;
+  ClassVersion next = parts_.libraries.version_of(agent_class);
+  begin_trial(next, version);
+  library.first_wakes.excuse();
+  runtime::RolloutSettings settings = parts_.patience.settings();
+  settings.awaited = library.awaited_of(segment);
+  auto rollout =
+      std::make_unique<Rollout>(parts_.runtime, parts_.clock, ClassVersions{{segment, version}});
+  version = next;
+  const runtime::ClassRollout& of_class = rollout->begin(std::move(next), settings);
+  tell_change(version, keys, of_class.tried());
+  const std::string note = parts_.patience.tell(of_class);
+  for (ReloadOutcome& outcome : outcomes) {
+    if (outcome.agent_class == agent_class->name()) outcome.note = note;
+  }
+  moves_.emplace(segment, Move{file, std::move(rollout)});
+  parts_.errands.stir();
+}
+
+void SettingsRollouts::tell_change(const ClassVersion& version,
+                                   const std::vector<std::string>& keys, std::size_t trying) {
+  parts_.logger.write(
+      LogLevel::kInfo, "config.changed",
+      {{"class", version.served->agent_class->name()},
+       {"keys", named(keys)},
+       {"file", version.settings->file.empty() ? "defaults" : version.settings->file},
+       {"trying", trying}});
+}
+
+void SettingsRollouts::tell_done(const ClassVersion& version) {
+  parts_.logger.write(LogLevel::kInfo, "config.done",
+                      {{"class", version.served->agent_class->name()}});
+  changes_.add();
+}
+
+void SettingsRollouts::tell(const Errand& errand, ReloadOutcomes& outcomes) const {
+  for (const auto& [segment, move] : moves_) {
+    const auto& [before, next] = std::pair(move.before().settings, move.next().settings);
+    const std::string agent_class(move.next().served->agent_class->name());
+    const bool is_told = std::ranges::any_of(
+        outcomes, [&](const ReloadOutcome& outcome) { return outcome.agent_class == agent_class; });
+    if (is_told || (!errand.segment.empty() && errand.segment != segment)) continue;
+    outcomes.push_back({.file = next->file.empty() ? before->file : next->file,
+                        .what = What::kNewSettings,
+                        .agent_class = agent_class,
+                        .keys = config::changed_keys(*before, *next)});
+  }
+}
+
+// ---- what is under way --------------------------------------------------------------------------
+
+void SettingsRollouts::drive() {
+  std::erase_if(moves_, [this](const auto& each) {
+    const auto& [segment, move] = each;
+    switch (move.rollout->look()) {
+      case Rollout::State::kTrying:
+      case Rollout::State::kMoving: return false;
+      case Rollout::State::kRolledBack: take_back(segment, move); return true;
+      case Rollout::State::kDone: break;
+    }
+    tell_done(move.next());
+    begin_probation(segment, move.next());
+    return true;
+  });
+  ReloadOutcomes nobody_asks;
+  begin(nobody_asks);  // what has changed while libraries were busy
+  end_probations();
+}
+
+std::optional<SteadyTime> SettingsRollouts::next_deadline() const {
+  std::optional<SteadyTime> next = probation_.next();
+  for (const auto& [segment, move] : moves_) {
+    const auto of_move = move.rollout->next_deadline();
+    if (of_move && (!next || *of_move < *next)) next = of_move;
+  }
+  return next;
+}
+
+void SettingsRollouts::add_moving(std::vector<std::string>& names) const {
+  for (const auto& [segment, move] : moves_)
+    names.emplace_back(move.next().served->agent_class->name());
+}
+
+void SettingsRollouts::publish() {
+  std::vector<Refusal> taken_back;
+  for (const auto& each : parts_.configuration.taken_back()) {
+    taken_back.push_back({.file = each.file,
+                          .rule = "R1",
+                          .reason = "class " + each.agent_class +
+                                    " goes on with the settings before: " + each.reason});
+  }
+  parts_.board.set_taken_back(std::move(taken_back));
+}
+
+void SettingsRollouts::take_back(const std::string& segment, const Move& move) {
+  const auto& [before, next] = std::pair(move.before(), move.next());
+  const std::string_view agent_class = next.served->agent_class->name();
+  const std::string reason = move.rollout->reason();
+  parts_.configuration.take_back(agent_class, next.settings, before.settings, reason);
+  const auto library = parts_.libraries.by_file().find(move.library);
+  if (library != parts_.libraries.by_file().end()) library->second.classes[segment] = before;
+  parts_.libraries.leave(move.library, next.served);
+  begin_probation(segment, before);
+  tell_taken_back(agent_class, next.settings->file, reason,
+                  "the settings before go on; agent.start_failed tells more");
+}
+
+// ---- a version of the code comes in, or goes ----------------------------------------------------
+
+void SettingsRollouts::put_off(const std::filesystem::path& file, ServedLibrary& library) {
+  std::erase_if(moves_, [&](const auto& each) {
+    const auto& [segment, move] = each;
+    if (move.library != file) return false;
+    const Rollout::State state = move.rollout->look();
+    if (state == Rollout::State::kRolledBack) {
+      take_back(segment, move);
+      return true;
+    }
+    if (state != Rollout::State::kTrying) return false;  // they are proven
+    for (const auto& [of_class, agents] : move.rollout->tried()) library.awaited[of_class] = agents;
+    move.rollout->roll_back("a version of its library comes in");
+    parts_.libraries.leave(file, move.next().served);
+    library.classes[segment] = move.before();
+    parts_.logger.write(LogLevel::kInfo, "config.put_off",
+                        {{"class", move.next().served->agent_class->name()},
+                         {"advice", "a version of its library comes in: both are tried together"}});
+    return true;
+  });
+}
+
+void SettingsRollouts::hurry(const std::filesystem::path& file) {
+  std::erase_if(moves_, [&](const auto& each) {
+    const auto& [segment, move] = each;
+    if (move.library != file) return false;
+    move.rollout->hurry();
+    parts_.libraries.leave(file, move.before().served);
+    changes_.add();
+    begin_probation(segment, move.next());
+    return true;
+  });
+}
+
+// ---- the way back, after the process has ended --------------------------------------------------
+
+void SettingsRollouts::noted(const Result<void>& outcome) {
+  if (outcome) return;
+  parts_.logger.write(
+      LogLevel::kWarn, "config.trial_not_noted",
+      {{"reason", outcome.error().message},
+       {"advice",
+        "if the settings of a class end the server, the settings before do not hold "
+        "after the restart"}});
+}
+
+void SettingsRollouts::begin_trial(const ClassVersion& next, const ClassVersion& before) {
+  probation_.end(next.served->segment);
+  if (config::changed_keys(*before.settings, *next.settings).empty()) return;
+  noted(parts_.configuration.begin_trial(next.served->agent_class->name(), next.settings,
+                                         before.settings));
+}
+
+void SettingsRollouts::begin_probation(const std::string& segment, const ClassVersion& version) {
+  if (parts_.configuration.is_on_trial(version.served->agent_class->name()))
+    probation_.begin(segment, parts_.clock.steady_now() + parts_.probation);
+}
+
+void SettingsRollouts::end_probations() {
+  for (const std::string& segment : probation_.over(parts_.clock.steady_now())) {
+    for (const auto& [file, library] : parts_.libraries.by_file()) {
+      const auto found = library.classes.find(segment);
+      if (found == library.classes.end()) continue;
+      const auto& [served, settings] = found->second;
+      noted(parts_.configuration.prove(served->agent_class->name(), settings));
+    }
+  }
+}
+
+void SettingsRollouts::adopt() {
+  for (const auto& [file, library] : parts_.libraries.by_file()) {
+    for (const auto& [segment, version] : library.classes) begin_probation(segment, version);
+  }
+  for (const std::string& reason : parts_.configuration.without_way_back())
+    parts_.logger.write(LogLevel::kError, "config.no_settings_before", {{"reason", reason}});
+  for (const auto& each : parts_.configuration.taken_back()) {
+    tell_taken_back(each.agent_class, each.file, each.reason,
+                    "the settings before hold: change the file, or run `hearth reload` to try "
+                    "what it says again");
+  }
+}
+
+void SettingsRollouts::tell_taken_back(std::string_view agent_class, const std::string& file,
+                                       const std::string& reason, std::string_view advice) {
+  parts_.logger.write(LogLevel::kError, "config.taken_back",
+                      {{"class", agent_class},
+                       {"file", file.empty() ? "defaults" : file},
+                       {"reason", reason},
+                       {"advice", advice}});
+  rollbacks_.add();
+}
+
+}  // namespace hearth::plugins
