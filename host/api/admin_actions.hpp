@@ -3,6 +3,7 @@
 // libraries: app does.
 
 #include "base/error.hpp"
+#include "storage/audit_store.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -146,6 +147,10 @@ class AdminActions {
   // serves it and at its settings. Answers when the files were read and tried; agents may still be
   // on their way to a new version then.
   virtual void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) = 0;
+
+  // In the order of ids, with what was recorded before the call.
+  virtual void audit(storage::AuditQuery query,
+                     Answer<std::vector<storage::AuditEntry>> answer) = 0;
 
   virtual void quarantined(Answer<std::vector<QuarantinedView>> answer) = 0;  // oldest first
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 namespace hearth::api {
@@ -126,6 +127,17 @@ Json to_json(const AgentView& agent) {
           {"next_wake_ms", agent.next_wake_ms ? Json(*agent.next_wake_ms) : Json()}};
 }
 
+Json to_json(const storage::AuditEntry& entry) {
+  auto detail = parse_json(entry.detail);
+  return {{"id", entry.id},
+          {"at_ms", entry.at_ms},
+          {"event", entry.event},
+          {"actor", entry.actor},
+          {"class", text_or_null(entry.agent_class)},
+          {"agent", text_or_null(entry.agent)},
+          {"detail", detail ? *std::move(detail) : Json()}};
+}
+
 template <class T>
 Json all_to_json(const std::vector<T>& values) {
   Json list = Json::array();
@@ -164,6 +176,49 @@ Result<std::string> named_class(const std::string& body) {
   auto name = found->get<std::string>();
   if (name.empty()) return wrong;
   return name;
+}
+
+// A whole number of a query, if it is there.
+Result<std::optional<std::int64_t>> number_in(std::string_view query, std::string_view key,
+                                              std::int64_t least, std::int64_t most) {
+  const auto text = protocol::query_value(query, key, 32);
+  if (!text) return std::optional<std::int64_t>();
+  std::int64_t number = 0;
+  const char* const end = text->data() + text->size();
+  const auto read = std::from_chars(text->data(), end, number);
+  if (read.ec == std::errc() && read.ptr == end && number >= least && number <= most)
+    return std::optional(number);
+  return Error{Errc::kInvalidArgument, std::string(key) + " is a whole number from " +
+                                           std::to_string(least) + " to " + std::to_string(most)};
+}
+
+Result<storage::AuditQuery> audit_query(std::string_view text) {
+  storage::AuditQuery query;
+  const auto word = [&](std::string_view key) {
+    return protocol::query_value(text, key, kMaxValueBytes).value_or("");
+  };
+  query.event = word("event");
+  query.actor = word("actor");
+  query.agent_class = word("class");
+  query.agent = word("agent");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kPage = AdminApi::kMaxPage;
+  const auto after = number_in(text, "after", 0, kMost);
+  if (!after) return after.error();
+  query.after = after->value_or(0);
+  const auto limit = number_in(text, "limit", 1, kPage);
+  if (!limit) return limit.error();
+  const auto last = number_in(text, "last", 1, kPage);
+  if (!last) return last.error();
+  query.newest = last->has_value();
+  query.limit = static_cast<std::size_t>(last->value_or(limit->value_or(AdminApi::kDefaultPage)));
+  for (const auto& [key, moment] :
+       {std::pair("since_ms", &query.since_ms), std::pair("until_ms", &query.until_ms)}) {
+    auto given = number_in(text, key, 0, kMost);
+    if (!given) return given.error();
+    *moment = *given;
+  }
+  return query;
 }
 
 // Of a path with {class} and {name}.
@@ -241,6 +296,7 @@ void AdminApi::add_routes(Routes& routes) {
       {"POST", "/admin/quarantine/release", "Serves a class again.", &AdminApi::release},
       {"GET", "/admin/agents", "A page of the agents of a class.", &AdminApi::list_agents},
       {"GET", "/admin/agents/{class}/{name}", "One agent.", &AdminApi::show_agent},
+      {"GET", "/admin/audit", "What was done here.", &AdminApi::list_audit},
       {"DELETE", "/admin/agents/{class}/{name}", "Destroys an agent and its data.",
        &AdminApi::destroy_agent},
       {"POST", "/admin/agents/{class}/{name}/evict", "Has an agent leave memory.",
@@ -349,6 +405,16 @@ void AdminApi::destroy_agent(const RouteCall& call) {
   actions_.destroy(name, answer_to<std::string>(call.exchange, [](const std::string&) {
                      return Json{{"destroyed", true}};
                    }));
+}
+
+void AdminApi::list_audit(const RouteCall& call) {
+  const auto query = audit_query(call.query);
+  if (!query) return refuse(*call.exchange, query.error());
+  actions_.audit(*query, answer_to<std::vector<storage::AuditEntry>>(
+                             call.exchange, [after = query->after](const auto& entries) {
+                               const auto next = entries.empty() ? after : entries.back().id;
+                               return Json{{"entries", all_to_json(entries)}, {"next", next}};
+                             }));
 }
 
 void AdminApi::log(std::string_view event, const Exchange& exchange, const AgentName& name) {

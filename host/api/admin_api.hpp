@@ -82,6 +82,7 @@ class AdminApi {
   void release(const RouteCall& call);
   void list_methods(const RouteCall& call);
   void list_agents(const RouteCall& call);
+  void list_audit(const RouteCall& call);
   void show_agent(const RouteCall& call);
   void evict_agent(const RouteCall& call);
   void destroy_agent(const RouteCall& call);

@@ -63,6 +63,14 @@ class Logger {
     if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));
   }
 
+  // An event that belongs to the record of what was done here: kept by a logger that keeps such a
+  // record (server/audit_log.hpp), whatever the level of the log, and a line of the log if `level`
+  // is enabled. The record calls "object.created" ObjectCreated.
+  void record(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+    keep(event, std::span(fields.begin(), fields.size()));
+    write(level, event, fields);
+  }
+
   // For lines that clients can cause as often as they like: written no more often than the limit
   // says for their kind, which is the level, the event and `kind` (a class, a class and an error's
   // code ...; never what a client chooses). Those left out are counted by the next one of the kind:
@@ -80,6 +88,9 @@ class Logger {
   static constexpr LogLimit kClientLimit{.burst = 10, .per_second = 1};
   // What is worth more lines: those of plugins, and of durable work.
   static constexpr LogLimit kWorkLimit{.burst = 100, .per_second = 20};
+
+ protected:
+  virtual void keep(std::string_view event, std::span<const LogField> fields);
 
  private:
   LogRate rate_;

@@ -59,23 +59,12 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
-// A sentence that quotes something, on one line, with its quotes as they are.
-std::string sentence(const std::string& text) {
-  const std::string safe = escaped(text);
-  std::string shown;
-  for (std::size_t i = 0; i < safe.size(); ++i) {
-    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
-    shown += safe[i];
-  }
-  return shown;
-}
-
 // ---- the commands -------------------------------------------------------------------------------
 
 std::string refused_file(const Json& file) {
   const std::string reason = text_in(file, "reason");
   // A mistake in a class file says itself where it is.
-  if (text_in(file, "rule") == "config") return sentence(reason) + "\n";
+  if (text_in(file, "rule") == "config") return one_line(reason) + "\n";
   return escaped(text_in(file, "file") + " is refused by rule " + text_in(file, "rule") + ": " +
                  reason) +
          "\n";
@@ -122,7 +111,7 @@ std::string reloaded_text(const Json& file) {
     text += outcome;
   }
   if (const std::string note = text_in(file, "note"); !note.empty()) text += " (" + note + ")";
-  return sentence(text) + "\n";
+  return one_line(text) + "\n";
 }
 
 // What became of a version that was coming in: empty while that is open.

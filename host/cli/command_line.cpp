@@ -135,6 +135,11 @@ constexpr const char* kQuarantineNotes =
     "server that runs on the data\n"
     "directory, and without one look into the directory itself.";
 
+constexpr const char* kAuditNotes =
+    "Each line: when, what, who, the class and the agent, and what else is known. The server keeps "
+    "the entries\n"
+    "(audit.max_entries, audit.keep), and appends them to audit.file if that is set.";
+
 constexpr const char* kRepairNotes =
     "For a stopped server. Reads the file of each agent, and makes the directory of agents "
     "(host.db) "
@@ -343,6 +348,31 @@ void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
   }
 }
 
+void add_audit(CLI::App& app, AuditCommand& audit) {
+  CLI::App& command = *app.add_subcommand(
+      "audit", "What was done on a server: agents, libraries, settings, administrators");
+  command.footer(kAuditNotes);
+  command.add_option("-n,--lines", audit.lines, "The last so many (100)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command.add_flag("-f,--follow", audit.follow, "Go on with what comes, until Ctrl-C");
+  command
+      .add_option_function<std::string>("--since",
+                                        into(audit.since, "--since", config::parse_duration),
+                                        "Not older than this, such as 30m or 24h")
+      ->type_name("TIME");
+  command.add_option("--event", audit.event, "Only these, such as ReloadDone")->type_name("NAME");
+  command.add_option("--actor", audit.actor, "server, administrator, agent or client")
+      ->type_name("WHO");
+  command.add_option("--class", audit.agent_class, "Of this class, as it is (ChatRoom)")
+      ->type_name("CLASS");
+  command.add_option("--agent", audit.agent, "Of the agent of this name")->type_name("NAME");
+  command.add_flag("--json", audit.json, "Each entry as one JSON object");
+  command.add_option("--config", audit.config, "Server file, which says where data is kept")
+      ->type_name("FILE");
+  command.add_option("--data", audit.data, "Data directory of the server (data)")->type_name("DIR");
+}
+
 void add_repair(CLI::App& app, RepairCommand& repair) {
   CLI::App& command = *app.add_subcommand(
       "repair", "Rebuild the directory of agents from their files, while no server runs");
@@ -389,6 +419,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_new(app, fresh);
   QuarantineCommand quarantine;
   add_quarantine(app, quarantine);
+  AuditCommand audit;
+  add_audit(app, audit);
   RepairCommand repair;
   add_repair(app, repair);
   CheckCommand check;
@@ -412,6 +444,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;
+  if (app.got_subcommand("audit")) return audit;
   if (app.got_subcommand("repair")) return repair;
   if (app.got_subcommand("check")) return check;
   if (app.got_subcommand("config")) return config;

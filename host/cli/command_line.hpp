@@ -76,6 +76,20 @@ struct QuarantineCommand {
   bool json = false;
 };
 
+// hearth audit
+struct AuditCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  unsigned lines = 100;  // the last ones
+  bool follow = false;   // and those that come
+  bool json = false;
+  std::string event;
+  std::string actor;
+  std::string agent_class;
+  std::string agent;
+  std::optional<std::chrono::milliseconds> since;  // so long ago
+};
+
 // hearth repair
 struct RepairCommand {
   std::optional<std::filesystem::path> config;
@@ -106,7 +120,7 @@ struct Answer {
 };
 
 using Command = std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
-                             RepairCommand, CheckCommand, AdminCommand, Answer>;
+                             RepairCommand, CheckCommand, AdminCommand, AuditCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Looks at no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

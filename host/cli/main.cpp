@@ -1,4 +1,5 @@
 #include "cli/admin_command.hpp"
+#include "cli/audit_command.hpp"
 #include "cli/check_command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/config_command.hpp"
@@ -51,6 +52,10 @@ int run(const AdminCommand& command) {
   std::fputs(output.out.c_str(), stdout);
   std::fputs(output.err.c_str(), stderr);
   return output.status;
+}
+
+int run(const AuditCommand& command) {
+  return show_audit(command);
 }
 
 int run(const QuarantineCommand& command) {

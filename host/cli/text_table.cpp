@@ -64,4 +64,15 @@ std::string moment_text(std::int64_t unix_ms) {
   return text;
 }
 
+std::string one_line(const std::string& text) {
+  std::string safe;
+  append_escaped(safe, text, EscapeStyle::kHuman);
+  std::string shown;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+    shown += safe[i];
+  }
+  return shown;
+}
+
 }  // namespace hearth::cli

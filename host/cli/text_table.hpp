@@ -27,4 +27,8 @@ class TextTable {
 // "2026-01-02T12:00:00Z"
 [[nodiscard]] std::string moment_text(std::int64_t unix_ms);
 
+// Text that quotes something, such as a sentence or JSON: escaped to stand on one line, with its
+// quotes and backslashes as they are.
+[[nodiscard]] std::string one_line(const std::string& text);
+
 }  // namespace hearth::cli

@@ -106,6 +106,18 @@ struct EgressConfig {
   std::filesystem::path ca_file;
 };
 
+// The record of what was done (server/audit_log.hpp).
+struct AuditConfig {
+  // Entries that are kept; 0: none. A hundred thousand are some tens of megabytes.
+  std::uint32_t max_entries = 100'000;
+
+  // How long one is kept: a quarter of a year.
+  std::chrono::milliseconds keep = std::chrono::hours(24 * 90);
+
+  // A file to which each entry is appended as well; absolute once loaded. Empty: none.
+  std::filesystem::path file;
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;  // kAuto: for people on a terminal, JSON otherwise
@@ -131,6 +143,7 @@ struct ServerConfig {
   ReloadConfig reload;
   AdminConfig admin;
   EgressConfig egress;
+  AuditConfig audit;
   LogSettings log;
   Sources sources;
 };

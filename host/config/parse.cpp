@@ -111,6 +111,7 @@ void make_absolute(ServerConfig& server) {
   server.classes = fs::absolute(server.classes);
   if (!server.admin.token_file.empty())
     server.admin.token_file = fs::absolute(server.admin.token_file);
+  if (!server.audit.file.empty()) server.audit.file = fs::absolute(server.audit.file);
   if (!server.egress.ca_file.empty()) server.egress.ca_file = fs::absolute(server.egress.ca_file);
 }
 

@@ -31,6 +31,8 @@ constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
 constexpr Bounds<milliseconds> kGrace{seconds(0), minutes(10)};
 constexpr Bounds<milliseconds> kInterval{seconds(0), hours(1)};
+constexpr Bounds<milliseconds> kKept{hours(1), hours(24 * 3660)};
+constexpr Bounds<std::uint32_t> kEntries{0, 10'000'000};
 
 bool is_origin(std::string_view text) {
   return text == "*" || text == "null" || parse_origin(text).has_value();
@@ -220,6 +222,13 @@ Settings<ServerConfig> make_server_settings() {
       path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
            "PEM file with certificates of authorities that [requests of "
            "agents](#requests-to-other-servers) trust beside the system's"),
+      count("audit.max_entries", at(&Server::audit, &AuditConfig::max_entries), kEntries,
+            "entries of the [audit log](../packaging/README.md#the-audit-log) that are kept; `0`: "
+            "none"),
+      duration("audit.keep", at(&Server::audit, &AuditConfig::keep), kKept,
+               "how long an entry is kept"),
+      path("audit.file", at(&Server::audit, &AuditConfig::file),
+           "a file to which each entry is appended too, as a line of JSON"),
       word("log.level", at(&Server::log, &LogSettings::level), log_levels(),
            "the least important lines that are logged"),
       word("log.format", at(&Server::log, &LogSettings::format), log_formats(),

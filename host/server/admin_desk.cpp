@@ -146,14 +146,24 @@ void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing
 
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
                      const storage::DataDirectory& data, plugins::VersionLedger& ledger,
-                     Logger& logger, std::chrono::milliseconds shard_patience)
+                     AuditLog& audit, Logger& logger, std::chrono::milliseconds shard_patience)
     : runtime_(runtime),
       loader_(loader),
       data_(data),
       ledger_(ledger),
+      audit_(audit),
       logger_(logger),
       shard_patience_(shard_patience),
       pool_(1, kMaxWaiting) {}
+
+void AdminDesk::record(std::string_view event, const storage::AgentKey& key) {
+  logger_.record(LogLevel::kDebug, event, {{"class", key.agent_class}, {"agent", key.name}});
+}
+
+Error AdminDesk::too_much() const {
+  return stopping_ ? Error{Errc::kClosing, "the server is shutting down"}
+                   : Error{Errc::kUnavailable, "too much is asked at once; try again"};
+}
 
 void AdminDesk::stop() {
   stopping_ = true;
@@ -180,8 +190,7 @@ void AdminDesk::ask(Answer<T> answer, std::function<Result<T>()> work) {
     }
   });
   if (accepted) return;
-  (*shared)(stopping_ ? Error{Errc::kClosing, "the server is shutting down"}
-                      : Error{Errc::kUnavailable, "too much is asked at once; try again"});
+  (*shared)(too_much());
 }
 
 storage::Directory& AdminDesk::directory() {
@@ -241,6 +250,13 @@ void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::Reloaded
 
 // ---- quarantine ---------------------------------------------------------------------------------
 
+void AdminDesk::audit(storage::AuditQuery query, Answer<std::vector<storage::AuditEntry>> answer) {
+  const auto shared = std::make_shared<Answer<std::vector<storage::AuditEntry>>>(std::move(answer));
+  if (audit_.read(std::move(query), [shared](AuditLog::Page page) { (*shared)(std::move(page)); }))
+    return;
+  (*shared)(too_much());
+}
+
 void AdminDesk::quarantined(Answer<std::vector<api::QuarantinedView>> answer) {
   std::vector<api::QuarantinedView> views;
   for (const plugins::ClassFacts& each : ledger_.quarantined()) {
@@ -264,10 +280,10 @@ void AdminDesk::release(std::string agent_class, Answer<api::ReleasedClass> answ
   ask<Released>(then, [this, given = std::move(agent_class)] {
     auto released = ledger_.release(given, "an administrator of the server");
     if (released) {
-      logger_.write(LogLevel::kInfo, "class.released",
-                    {{"class", released->front().agent_class},
-                     {"library", released->front().library},
-                     {"versions", released->size()}});
+      logger_.record(LogLevel::kInfo, "class.released",
+                     {{"class", released->front().agent_class},
+                      {"library", released->front().library},
+                      {"versions", released->size()}});
     }
     return released;
   });
@@ -454,6 +470,7 @@ void AdminDesk::evict(api::AgentName name, Answer<std::string> answer) {
         runtime_, runtime_.shard_index(*key), shard_patience_,
         [key = *key](runtime::Shard& shard) { return word(shard.evict(key)); });
     if (!state) return no_answer();
+    record("admin.evicted", *key);
     return *state;
   });
 }
@@ -467,6 +484,7 @@ void AdminDesk::destroy(api::AgentName name, Answer<std::string> answer) {
                               [key = *key](runtime::Shard& shard) { return shard.destroy(key); });
     if (!destroyed) return no_answer();
     if (!*destroyed) return destroyed->error();
+    record("admin.destroyed", *key);
     if (!runtime_.sync_directory()) {
       return Error{Errc::kInternal,
                    "the agent is being destroyed, but a loss of power may bring it back: the "

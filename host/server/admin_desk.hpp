@@ -9,6 +9,7 @@
 #include "plugins/versions/version_ledger.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "runtime/runtime.hpp"
+#include "server/audit_log.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -34,8 +35,8 @@ class AdminDesk final : public api::AdminActions {
   static constexpr std::chrono::milliseconds kShardPatience{5000};
 
   AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
-            const storage::DataDirectory& data, plugins::VersionLedger& ledger, Logger& logger,
-            std::chrono::milliseconds shard_patience = kShardPatience);
+            const storage::DataDirectory& data, plugins::VersionLedger& ledger, AuditLog& audit,
+            Logger& logger, std::chrono::milliseconds shard_patience = kShardPatience);
 
   // Who replaces libraries from now on; null: nobody. When this has returned the one before is not
   // used any more.
@@ -46,6 +47,7 @@ class AdminDesk final : public api::AdminActions {
 
   void plugins(Answer<api::PluginList> answer) override;
   void reload(std::string agent_class, Answer<std::vector<api::ReloadedFile>> answer) override;
+  void audit(storage::AuditQuery query, Answer<std::vector<storage::AuditEntry>> answer) override;
   void quarantined(Answer<std::vector<api::QuarantinedView>> answer) override;
   void release(std::string agent_class, Answer<api::ReleasedClass> answer) override;
   void classes(Answer<std::vector<api::ClassView>> answer) override;
@@ -58,6 +60,9 @@ class AdminDesk final : public api::AdminActions {
  private:
   using Views = std::vector<api::AgentView>;
 
+  // An administrator has done that.
+  void record(std::string_view event, const storage::AgentKey& key);
+  [[nodiscard]] Error too_much() const;
   template <class T>
   void ask(Answer<T> answer, std::function<Result<T>()> work);
 
@@ -77,6 +82,7 @@ class AdminDesk final : public api::AdminActions {
   plugins::PluginLoader& loader_;
   const storage::DataDirectory& data_;
   plugins::VersionLedger& ledger_;
+  AuditLog& audit_;
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
   std::atomic<bool> stopping_ = false;

@@ -38,7 +38,7 @@ void Containment::count(const diagnosis::CrashRecord& crash) const {
   const auto counted = ledger_.crashed(crash);
   if (!counted.written) tell_unknown(logger_, counted.written.error().message);
   if (!counted.is_quarantined) return;
-  logger_.write(
+  logger_.record(
       LogLevel::kError, "class.quarantined",
       {{"class", crash.agent_class},
        {"library", crash.library},

@@ -19,6 +19,7 @@
 #include "runtime/runtime.hpp"
 #include "server/admin_desk.hpp"
 #include "server/admin_token.hpp"
+#include "server/audit_log.hpp"
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
@@ -64,7 +65,13 @@ std::string how_to_listen(const Error& error) {
 // Fields in the order in which they are made; each stands on those before it and is destroyed
 // before them.
 struct Server::Parts {
-  Parts(config::Config given, Logger& log) : config(std::move(given)), logger(log) {}
+  Parts(config::Config given, Logger& log)
+      : config(std::move(given)),
+        audit(log, clock,
+              {.max_entries = config.server.audit.max_entries,
+               .keep = config.server.audit.keep,
+               .file = config.server.audit.file},
+              metrics) {}
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
@@ -93,10 +100,11 @@ struct Server::Parts {
   void unload_plugins();
 
   const config::Config config;
-  Logger& logger;
   SystemClock clock;
   SystemRandom random;
   Metrics metrics;
+  AuditLog audit;
+  Logger& logger = audit;
   ServerMetrics server_metrics{metrics, logger, clock};
   std::unique_ptr<storage::DataDirectory> data;
   std::unique_ptr<plugins::VersionLedger> ledger;
@@ -157,6 +165,7 @@ Result<void> Server::Parts::open_data() {
     tell_full("the process id in the file `lock`", Error{Errc::kUnavailable, system_text(ENOSPC)},
               "a server that is refused the directory cannot name this one");
   }
+  audit.open(data->path() / "audit.db");
   open_ledger();
   containment = std::make_unique<Containment>(data->path(), *ledger, logger);
   configuration =
@@ -379,7 +388,7 @@ Result<void> Server::Parts::open_admin() {
                    "other users of this machine can read the administrators' token: "
                    "chmod 600 the file"}});
   }
-  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, logger);
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
   return {};
 }
@@ -468,11 +477,11 @@ Result<void> Server::Parts::listen() {
       "hearth_client_memory_bytes",
       "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
       [this] { return static_cast<double>(runtime->client_memory().used()); });
-  logger.write(LogLevel::kInfo, "server.ready",
-               {{"address", http->address()},
-                {"classes", runtime->classes().all().size()},
-                {"shards", loops.size()},
-                {"data", data->path().native()}});
+  logger.record(LogLevel::kInfo, "server.ready",
+                {{"address", http->address()},
+                 {"classes", runtime->classes().all().size()},
+                 {"shards", loops.size()},
+                 {"data", data->path().native()}});
   return {};
 }
 
@@ -493,6 +502,7 @@ void Server::reload() {
 // ---- stop ---------------------------------------------------------------------------------------
 
 void Server::stop() {
+  parts_->logger.record(LogLevel::kDebug, "server.stopping", {});
   parts_->readiness.set(api::Readiness::Phase::kStopping);
   parts_->stop_admin();      // no new versions from here on
   parts_->finish_work();     // answers still reach their clients

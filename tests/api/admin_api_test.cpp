@@ -43,6 +43,13 @@ class FakeActions final : public AdminActions {
     give(answer, state);
   }
 
+  void audit(storage::AuditQuery query, Answer<std::vector<storage::AuditEntry>> answer) override {
+    note("audit after=" + std::to_string(query.after) + " limit=" + std::to_string(query.limit) +
+         (query.newest ? " newest " : " ") + query.event + " " + query.actor + " " +
+         query.agent_class + " " + query.agent + " " + std::to_string(query.since_ms.value_or(-1)) +
+         " " + std::to_string(query.until_ms.value_or(-1)));
+    give(answer, entries);
+  }
   void quarantined(Answer<std::vector<QuarantinedView>> answer) override {
     note("quarantined");
     give(answer, held);
@@ -59,6 +66,7 @@ class FakeActions final : public AdminActions {
   std::vector<ClassView> views;
   ClassMethodsView methods_of_class;
   std::vector<QuarantinedView> held;
+  std::vector<storage::AuditEntry> entries;
   ReleasedClass released;
   AgentPage page;
   AgentView view;
@@ -264,6 +272,37 @@ TEST_F(AdminApiTest, APageIsBounded) {
     EXPECT_EQ(as_admin("GET", std::string("/admin/agents") + query).status, 400) << query;
   }
   EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(AdminApiTest, WhatWasDoneIsListed) {
+  actions_.entries = {{.id = 8,
+                       .at_ms = 1000,
+                       .event = "AdminEvict",
+                       .actor = "administrator",
+                       .agent_class = "Counter",
+                       .agent = "a",
+                       .detail = R"({"peer":"127.0.0.1:1"})"},
+                      {.id = 9, .at_ms = 2000, .event = "ServerReady", .actor = "server"}};
+  const Json page = parse_json(as_admin("GET", "/admin/audit").body).value();
+  EXPECT_EQ(page["next"], 9);
+  EXPECT_EQ(page["entries"][0], (Json{{"id", 8},
+                                      {"at_ms", 1000},
+                                      {"event", "AdminEvict"},
+                                      {"actor", "administrator"},
+                                      {"class", "Counter"},
+                                      {"agent", "a"},
+                                      {"detail", {{"peer", "127.0.0.1:1"}}}}));
+  EXPECT_EQ(page["entries"][1]["agent"], nullptr);
+  EXPECT_EQ(page["entries"][1]["detail"], nullptr);
+  actions_.entries.clear();
+  EXPECT_EQ(parse_json(as_admin("GET", "/admin/audit?after=7").body).value()["next"], 7);
+  (void)as_admin("GET",
+                 "/admin/audit?last=3&event=E&actor=A&class=C&agent=a%2Fb&since_ms=1&until_ms=2");
+  EXPECT_EQ(actions_.asked,
+            (Asked{"audit after=0 limit=100      -1 -1", "audit after=7 limit=100      -1 -1",
+                   "audit after=0 limit=3 newest E A C a/b 1 2"}));
+  for (const char* wrong : {"after=-1", "limit=0", "limit=1001", "last=x", "since_ms=1.5"})
+    EXPECT_EQ(as_admin("GET", std::string("/admin/audit?") + wrong).status, 400) << wrong;
 }
 
 TEST_F(AdminApiTest, OneAgentIsShownEvictedAndDestroyed) {

@@ -166,6 +166,7 @@ TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
 TEST_F(ServerFileTest, AuthoritiesThatRequestsTrustMayBeInAFile) {
   EXPECT_EQ(server("egress: {ca_file: ca.pem}\n").egress.ca_file, path("ca.pem"));
   EXPECT_TRUE(server("").egress.ca_file.empty());
+  EXPECT_EQ(server("audit: {file: audit.jsonl}\n").audit.file, path("audit.jsonl"));
 }
 
 TEST_F(ServerFileTest, EachValueTellsWhereItStands) {

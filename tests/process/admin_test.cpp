@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -167,6 +168,27 @@ TEST_F(AdminTest, AgentsAreListedAndEvicted) {
   const Said unknown = say({"evict", "versioned", "nobody"});
   EXPECT_EQ(unknown.ending, kFailed);
   EXPECT_NE(unknown.err.find("there is no agent \"nobody\""), std::string::npos) << unknown.err;
+}
+
+TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
+  put("hearth.yaml", "reload: {watch: false}\naudit: {file: audit.jsonl}\n");
+  start();
+  wake("a");
+  (void)ask({"evict", "versioned", "a"});
+  const std::string last = ask({"audit", "-n", "1"});
+  EXPECT_NE(last.find("  AdminEvicted  administrator  Versioned/a\n"), std::string::npos) << last;
+  const auto follower = run({"audit", "-f", "--json", "--event", "AdminDestroyed"});
+  (void)ask({"destroy", "versioned", "a", "--yes"});
+  const std::string line = follower->wait_for_line();
+  EXPECT_EQ(parse_json(line).value().at("agent"), "a") << line;
+  server_->stop();
+  EXPECT_EQ(follower->wait(), kFailed) << "the server is gone";
+  std::ifstream file(root_ / "audit.jsonl");
+  std::vector<std::string> events;
+  for (std::string each; std::getline(file, each);)
+    events.push_back(parse_json(each).value().at("event").get<std::string>());
+  EXPECT_EQ(events, (std::vector<std::string>{"PluginLoaded", "ServerReady", "AdminEvicted",
+                                              "AdminDestroyed", "ServerStopping"}));
 }
 
 TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {

@@ -166,6 +166,19 @@ TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {
   EXPECT_EQ(ask("GET", "/admin/agents/counter/b").error().code, Errc::kNotFound);
 }
 
+TEST_F(AdminDeskTest, WhatWasDoneIsRecordedAndStaysAfterARestart) {
+  start();
+  (void)ask("POST", "/admin/agents/counter/a/evict");
+  stop();
+  start();
+  const Json entries = get("/admin/audit")["entries"];
+  std::vector<std::string> events;
+  for (const Json& each : entries) events.push_back(each["event"].get<std::string>());
+  EXPECT_EQ(events, (std::vector<std::string>{"PluginLoaded", "ServerReady", "AdminEvicted",
+                                              "ServerStopping", "PluginLoaded", "ServerReady"}));
+  EXPECT_EQ(get("/admin/audit?event=AdminEvicted")["entries"][0]["agent"], "a");
+}
+
 TEST_F(AdminDeskTest, NothingOfADestroyedAgentIsLeft) {
   start();
   touch("a");

@@ -140,7 +140,7 @@ void CodeRollouts::refuse_what_may_not_run(VersionReport& report) {
   const std::uint64_t generation = report.plugin->generation;
   report.plugin.reset();  // it holds the version that is to go
   loader_.take_back(refusal.file, generation, why);
-  parts_.logger.write(
+  parts_.logger.record(
       LogLevel::kError, "plugin.refused",
       {{"file", refusal.file.native()}, {"rule", refusal.rule}, {"reason", refusal.reason}});
   report.refusal = std::move(refusal);
@@ -267,11 +267,11 @@ void CodeRollouts::drive(const std::filesystem::path& file, ServedLibrary& libra
 
 void CodeRollouts::finish(const std::filesystem::path& file, ServedLibrary& library) {
   for (const auto& [segment, version] : library.coming->next()) {
-    parts_.logger.write(LogLevel::kInfo, "reload.done",
-                        {{"class", version.served->agent_class->name()},
-                         {"version", version.served->agent_class->version()},
-                         {"file", file.native()},
-                         {"generation", library.generation}});
+    parts_.logger.record(LogLevel::kInfo, "reload.done",
+                         {{"class", version.served->agent_class->name()},
+                          {"version", version.served->agent_class->version()},
+                          {"file", file.native()},
+                          {"generation", library.generation}});
     // What the code before could not live with, this one may.
     parts_.configuration.try_again(version.served->agent_class->name());
   }
@@ -316,11 +316,12 @@ void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& l
   const std::string reason = failed->reason();
   failed->roll_back(reason);
   loader_.take_back(file, library.generation, reason);
-  parts_.logger.write(LogLevel::kError, "reload.taken_back",
-                      {{"file", file.native()},
-                       {"generation", library.generation},
-                       {"reason", reason},
-                       {"advice", "the version before it goes on; agent.start_failed tells more"}});
+  parts_.logger.record(
+      LogLevel::kError, "reload.taken_back",
+      {{"file", file.native()},
+       {"generation", library.generation},
+       {"reason", reason},
+       {"advice", "the version before it goes on; agent.start_failed tells more"}});
   count_taken_back(library);
   refuse_taken_back(file, library.hash);
   // None of those that failed lives now: settings that follow alone are to be judged by them all
@@ -400,7 +401,7 @@ void CodeRollouts::end_probations() {
 
 void CodeRollouts::tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,
                                    const std::string& hash, const std::string& reason) {
-  parts_.logger.write(
+  parts_.logger.record(
       LogLevel::kError, "reload.taken_back",
       {{"file", file.native()},
        {"sha256", hash},

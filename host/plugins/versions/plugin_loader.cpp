@@ -118,19 +118,19 @@ void PluginLoader::tell(const LoadedPlugin& plugin) {
         LogLevel::kWarn, "plugin.warning",
         {{"file", plugin.file.native()}, {"rule", warning.rule}, {"reason", warning.reason}});
   }
-  services_.logger.write(LogLevel::kInfo, "plugin.loaded",
-                         {{"file", plugin.file.native()},
-                          {"plugin", plugin.plugin},
-                          {"version", plugin.version},
-                          {"classes", plugin.classes.size()},
-                          {"sha256", plugin.sha256},
-                          {"generation", plugin.generation}});
+  services_.logger.record(LogLevel::kInfo, "plugin.loaded",
+                          {{"file", plugin.file.native()},
+                           {"plugin", plugin.plugin},
+                           {"version", plugin.version},
+                           {"classes", plugin.classes.size()},
+                           {"sha256", plugin.sha256},
+                           {"generation", plugin.generation}});
 }
 
 Refusal PluginLoader::refuse(const std::filesystem::path& file, const Finding& why,
                              const std::string& sha256) {
-  services_.logger.write(LogLevel::kError, "plugin.refused",
-                         {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
+  services_.logger.record(LogLevel::kError, "plugin.refused",
+                          {{"file", file.native()}, {"rule", why.rule}, {"reason", why.reason}});
   return Refusal{.file = file, .rule = why.rule, .reason = why.reason, .sha256 = sha256};
 }
 

@@ -9,10 +9,10 @@ void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersio
     runtime_.classes().remove(segment);
     runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
     removed.segments.push_back(segment);
-    logger_.write(LogLevel::kWarn, "reload.removed",
-                  {{"class", version.served->agent_class->name()},
-                   {"file", file.native()},
-                   {"advice", "its agents keep their data; put the library back to serve them"}});
+    logger_.record(LogLevel::kWarn, "reload.removed",
+                   {{"class", version.served->agent_class->name()},
+                    {"file", file.native()},
+                    {"advice", "its agents keep their data; put the library back to serve them"}});
   }
 }
 

@@ -144,8 +144,8 @@ void SettingsRollouts::tell_change(const ClassVersion& version,
 }
 
 void SettingsRollouts::tell_done(const ClassVersion& version) {
-  parts_.logger.write(LogLevel::kInfo, "config.done",
-                      {{"class", version.served->agent_class->name()}});
+  parts_.logger.record(LogLevel::kInfo, "config.done",
+                       {{"class", version.served->agent_class->name()}});
   changes_.add();
 }
 
@@ -306,11 +306,11 @@ void SettingsRollouts::adopt() {
 
 void SettingsRollouts::tell_taken_back(std::string_view agent_class, const std::string& file,
                                        const std::string& reason, std::string_view advice) {
-  parts_.logger.write(LogLevel::kError, "config.taken_back",
-                      {{"class", agent_class},
-                       {"file", file.empty() ? "defaults" : file},
-                       {"reason", reason},
-                       {"advice", advice}});
+  parts_.logger.record(LogLevel::kError, "config.taken_back",
+                       {{"class", agent_class},
+                        {"file", file.empty() ? "defaults" : file},
+                        {"reason", reason},
+                        {"advice", advice}});
   rollbacks_.add();
 }
 

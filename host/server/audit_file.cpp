@@ -1,0 +1,84 @@
+#include "server/audit_file.hpp"
+
+#include "json/json.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+// 2026-11-24T12:00:00.000Z
+std::string utc_text(std::int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  char text[40] = "";
+  if (::gmtime_r(&seconds, &parts) == nullptr) return text;
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  (void)std::snprintf(text + length, sizeof text - length, ".%03dZ",
+                      static_cast<int>(unix_ms % 1000));
+  return text;
+}
+
+// 0, or the error that stopped it.
+int write_whole(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string audit_line(const storage::AuditEntry& entry) {
+  Json line{{"id", entry.id},
+            {"at", utc_text(entry.at_ms)},
+            {"event", entry.event},
+            {"actor", entry.actor}};
+  if (!entry.agent_class.empty()) line["class"] = entry.agent_class;
+  if (!entry.agent.empty()) line["agent"] = entry.agent;
+  if (auto detail = parse_json(entry.detail)) line["detail"] = *std::move(detail);
+  return dump_json(line);
+}
+
+AuditFile::AuditFile(std::filesystem::path file) : file_(std::move(file)) {}
+
+bool AuditFile::is_current() const {
+  struct ::stat opened{};
+  struct ::stat named{};
+  return open_.is_open() && ::fstat(open_.get(), &opened) == 0 &&
+         ::stat(file_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+Error AuditFile::failure(const char* what) const {
+  return Error{Errc::kUnavailable, std::string("cannot ") + what + " the audit file " +
+                                       file_.native() + ": " + system_text(errno)};
+}
+
+Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
+  if (!is_current()) {
+    open_ = FileDescriptor(
+        ::open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    if (!open_.is_open()) return failure("open");
+  }
+  std::string lines;
+  for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
+  if (const int error = write_whole(open_.get(), lines); error != 0) {
+    errno = error;
+    return failure("write to");
+  }
+  return {};
+}
+
+}  // namespace hearth::server

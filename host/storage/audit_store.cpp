@@ -1,0 +1,106 @@
+#include "storage/audit_store.hpp"
+
+#include "storage/connection.hpp"
+#include "storage/migrations.hpp"
+#include "storage/statement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace hearth::storage {
+namespace {
+
+constexpr std::array<const char*, 1> kAuditSteps = {
+    "CREATE TABLE entries("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, event TEXT NOT NULL,"
+    "  actor TEXT NOT NULL, class TEXT NOT NULL, agent TEXT NOT NULL, detail TEXT NOT NULL);"
+    "CREATE INDEX entries_of_agents ON entries(class, agent, id)",
+};
+
+constexpr std::string_view kFilters =
+    " FROM entries WHERE id > ?1 AND (?2 = '' OR event = ?2) AND (?3 = '' OR actor = ?3)"
+    " AND (?4 = '' OR class = ?4) AND (?5 = '' OR agent = ?5)"
+    " AND (?6 IS NULL OR at_ms >= ?6) AND (?7 IS NULL OR at_ms < ?7) ORDER BY id ";
+
+}  // namespace
+
+AuditStore::AuditStore(std::filesystem::path file) : file_(std::move(file)) {}
+
+AuditStore::~AuditStore() = default;
+
+Connection& AuditStore::opened() {
+  if (!connection_) {
+    auto connection =
+        std::make_unique<Connection>(file_, ConnectionOptions{.create = true, .exclusive = true});
+    connection->execute("PRAGMA journal_mode = WAL");
+    connection->execute("PRAGMA synchronous = NORMAL");
+    migrate(*connection, kAuditSteps);
+    connection_ = std::move(connection);
+  }
+  return *connection_;
+}
+
+void AuditStore::append(std::vector<AuditEntry>& entries) {
+  Connection& connection = opened();
+  connection.execute("BEGIN IMMEDIATE");
+  try {
+    Statement put(connection.handle(),
+                  "INSERT INTO entries(at_ms, event, actor, class, agent, detail) "
+                  "VALUES(?, ?, ?, ?, ?, ?) RETURNING id");
+    for (AuditEntry& each : entries) {
+      const std::array params{Param(each.at_ms),
+                              Param(std::string_view(each.event)),
+                              Param(std::string_view(each.actor)),
+                              Param(std::string_view(each.agent_class)),
+                              Param(std::string_view(each.agent)),
+                              Param(std::string_view(each.detail))};
+      Rows rows = put.query(params);
+      while (rows.next()) each.id = rows.integer(0);
+    }
+    connection.execute("COMMIT");
+  } catch (...) {
+    connection_.reset();  // rolls back
+    throw;
+  }
+}
+
+void AuditStore::trim(std::size_t keep, std::int64_t before_ms) {
+  Connection& connection = opened();
+  Statement by_age(connection.handle(), "DELETE FROM entries WHERE at_ms < ?");
+  by_age.execute(std::array{Param(before_ms)});
+  Statement by_count(connection.handle(),
+                     "DELETE FROM entries WHERE id <= "
+                     "(SELECT id FROM entries ORDER BY id DESC LIMIT 1 OFFSET ?)");
+  by_count.execute(std::array{Param(static_cast<std::int64_t>(keep))});
+}
+
+std::vector<AuditEntry> AuditStore::read(const AuditQuery& query) {
+  std::vector<AuditEntry> entries;
+  if (!connection_ && !std::filesystem::exists(file_)) return entries;
+  const std::string sql = "SELECT id, at_ms, event, actor, class, agent, detail" +
+                          std::string(kFilters) + (query.newest ? "DESC" : "ASC") + " LIMIT ?8";
+  Statement all(opened().handle(), sql);
+  const std::array params{Param(query.after),
+                          Param(std::string_view(query.event)),
+                          Param(std::string_view(query.actor)),
+                          Param(std::string_view(query.agent_class)),
+                          Param(std::string_view(query.agent)),
+                          nullable(query.since_ms),
+                          nullable(query.until_ms),
+                          Param(static_cast<std::int64_t>(query.limit))};
+  for (Rows rows = all.query(params); rows.next();) {
+    entries.push_back({.id = rows.integer(0),
+                       .at_ms = rows.integer(1),
+                       .event = std::string(rows.text(2)),
+                       .actor = std::string(rows.text(3)),
+                       .agent_class = std::string(rows.text(4)),
+                       .agent = std::string(rows.text(5)),
+                       .detail = std::string(rows.text(6))});
+  }
+  if (query.newest) std::ranges::reverse(entries);
+  return entries;
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,67 @@
+#pragma once
+// data/audit.db: who has done what here, and when.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::storage {
+
+class Connection;
+
+struct AuditEntry {
+  std::int64_t id = 0;     // rises; given by the store
+  std::int64_t at_ms = 0;  // Unix
+  std::string event;       // "ObjectCreated"
+  std::string actor;       // "server", "administrator", "agent" or "client"
+  std::string agent_class = {};
+  std::string agent = {};   // its name; empty: it is about none
+  std::string detail = {};  // what else is known: a JSON object; empty: nothing
+
+  friend bool operator==(const AuditEntry&, const AuditEntry&) = default;
+};
+
+struct AuditQuery {
+  std::int64_t after = 0;  // ids greater than this
+  std::size_t limit = 100;
+  bool newest = false;  // the last `limit` of them, else the first
+  // Empty, or absent: any.
+  std::string event = {};
+  std::string actor = {};
+  std::string agent_class = {};
+  std::string agent = {};
+  std::optional<std::int64_t> since_ms = {};  // at or after
+  std::optional<std::int64_t> until_ms = {};  // before
+};
+
+// On disk   entries(id, at_ms, event, actor, class, agent, detail). The file is made by the first
+//           append(). A commit is not synced: a loss of power may take the last entries, never the
+//           file.
+// Threads   One at a time.
+// Failure   StorageError, also for a file of a newer server.
+class AuditStore {
+ public:
+  explicit AuditStore(std::filesystem::path file);
+  ~AuditStore();
+  AuditStore(const AuditStore&) = delete;
+  AuditStore& operator=(const AuditStore&) = delete;
+
+  // All or none; they get ids in their order.
+  void append(std::vector<AuditEntry>& entries);
+  // Removes all but the newest `keep`, and those before `before_ms`. Ids are never used again.
+  void trim(std::size_t keep, std::int64_t before_ms);
+  // In the order of ids.
+  [[nodiscard]] std::vector<AuditEntry> read(const AuditQuery& query);
+
+ private:
+  [[nodiscard]] Connection& opened();
+
+  const std::filesystem::path file_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace hearth::storage

@@ -1,0 +1,25 @@
+#include "cli/audit_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace hearth::cli {
+namespace {
+
+TEST(AuditTargetTest, AsksForTheLastEntriesThatFit) {
+  EXPECT_EQ(audit_target({}, 0), "/admin/audit?last=100");
+  AuditCommand command;
+  command.lines = 5;
+  command.event = "AdminEvict";
+  command.actor = "administrator";
+  command.agent_class = "Counter";
+  command.agent = "a/b";
+  command.since = std::chrono::seconds(30);
+  EXPECT_EQ(audit_target(command, 100'000),
+            "/admin/audit?last=5&event=AdminEvict&actor=administrator&class=Counter&agent=a%2Fb"
+            "&since_ms=70000");
+}
+
+}  // namespace
+}  // namespace hearth::cli

@@ -1,0 +1,71 @@
+#include "server/audit_file.hpp"
+
+#include "json/json.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace hearth::server {
+namespace {
+
+using storage::AuditEntry;
+
+const AuditEntry kEntry{.id = 7,
+                        .at_ms = 1'767'355'200'005,
+                        .event = "ObjectCreated",
+                        .actor = "client",
+                        .agent_class = "Counter",
+                        .agent = "a\nb",
+                        .detail = R"({"peer":"127.0.0.1:1"})"};
+
+std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::vector<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(AuditLineTest, IsOneObjectOnOneLine) {
+  EXPECT_EQ(parse_json(audit_line(kEntry)).value(), (Json{{"id", 7},
+                                                          {"at", "2026-01-02T12:00:00.005Z"},
+                                                          {"event", "ObjectCreated"},
+                                                          {"actor", "client"},
+                                                          {"class", "Counter"},
+                                                          {"agent", "a\nb"},
+                                                          {"detail", {{"peer", "127.0.0.1:1"}}}}));
+  EXPECT_EQ(audit_line(kEntry).find('\n'), std::string::npos);
+  EXPECT_EQ(audit_line({.id = 1, .at_ms = 0, .event = "ServerReady", .actor = "server"}),
+            R"({"actor":"server","at":"1970-01-01T00:00:00.000Z","event":"ServerReady","id":1})");
+}
+
+TEST(AuditFileTest, AppendsAndIsMadeAnewWhenItWasRotated) {
+  const hearth::testing::TempDirectory directory;
+  const auto path = directory.path() / "audit.jsonl";
+  AuditFile file(path);
+  const std::vector<AuditEntry> two{kEntry, kEntry};
+  ASSERT_TRUE(file.append(two));
+  ASSERT_TRUE(file.append(two));
+  EXPECT_EQ(lines_of(path).size(), 4U);
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+  std::filesystem::rename(path, directory.path() / "audit.jsonl.1");
+  ASSERT_TRUE(file.append(two));
+  EXPECT_EQ(lines_of(path).size(), 2U);
+  EXPECT_EQ(lines_of(directory.path() / "audit.jsonl.1").size(), 4U);
+}
+
+TEST(AuditFileTest, WhatCannotBeWrittenIsSaid) {
+  const hearth::testing::TempDirectory directory;
+  AuditFile file(directory.path() / "missing" / "audit.jsonl");
+  const auto written = file.append(std::vector<AuditEntry>{kEntry});
+  ASSERT_FALSE(written);
+  EXPECT_TRUE(written.error().message.starts_with("cannot open the audit file "))
+      << written.error().message;
+}
+
+}  // namespace
+}  // namespace hearth::server

@@ -1,0 +1,127 @@
+#include "server/audit_log.hpp"
+
+#include "base/clock.hpp"
+#include "support/recording_logger.hpp"
+#include "support/temp_directory.hpp"
+#include "telemetry/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::server {
+namespace {
+
+using storage::AuditEntry;
+
+class AuditLogTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path store() const { return directory_.path() / "audit.db"; }
+  static std::vector<AuditEntry> read(AuditLog& log) {
+    std::promise<AuditLog::Page> page;
+    EXPECT_TRUE(log.read({}, [&page](AuditLog::Page found) { page.set_value(std::move(found)); }));
+    return page.get_future().get().value();
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::RecordingLogger next_;
+  SystemClock clock_;
+  Metrics metrics_;
+};
+
+TEST(AuditNameTest, EventsOfTheLogAreOneWord) {
+  for (const auto& [event, name] :
+       std::vector<std::pair<std::string, std::string>>{{"object.created", "ObjectCreated"},
+                                                        {"reload.taken_back", "ReloadTakenBack"},
+                                                        {"admin.evict", "AdminEvict"},
+                                                        {"x.2nd", "X2nd"}})
+    EXPECT_EQ(audit_name(event), name);
+}
+
+TEST_F(AuditLogTest, WhatIsRecordedIsKeptWithItsParts) {
+  AuditLog log(next_, clock_, {}, metrics_);
+  log.record(LogLevel::kInfo, "server.ready", {});  // before there is a store
+  log.open(store());
+  log.record(LogLevel::kInfo, "admin.evict",
+             {{"class", "Counter"}, {"agent", "a"}, {"peer", "127.0.0.1:1"}, {"n", 3}});
+  log.record(LogLevel::kDebug, "object.created", {{"actor", "client"}, {"class", "Counter"}});
+  log.write(LogLevel::kInfo, "agent.call_failed", {{"class", "Counter"}});
+  const auto entries = read(log);
+  ASSERT_EQ(entries.size(), 3U) << "what was only logged is no entry";
+  EXPECT_EQ(entries[0].event, "ServerReady");
+  EXPECT_EQ(entries[0].actor, "server");
+  EXPECT_EQ(entries[0].detail, "");
+  EXPECT_GT(entries[0].at_ms, 0);
+  EXPECT_EQ(entries[1].actor, "administrator");
+  EXPECT_EQ(entries[1].agent_class, "Counter");
+  EXPECT_EQ(entries[1].agent, "a");
+  EXPECT_EQ(entries[1].detail, R"({"n":3,"peer":"127.0.0.1:1"})");
+  EXPECT_EQ(entries[2].actor, "client");
+  EXPECT_TRUE(next_.contains("info admin.evict class=Counter agent=a"));
+}
+
+TEST_F(AuditLogTest, ItIsThereAfterARestart) {
+  {
+    AuditLog log(next_, clock_, {}, metrics_);
+    log.open(store());
+    log.record(LogLevel::kInfo, "admin.evict", {{"agent", "a"}});
+  }
+  AuditLog log(next_, clock_, {}, metrics_);
+  log.open(store());
+  EXPECT_EQ(read(log).size(), 1U);
+}
+
+TEST_F(AuditLogTest, OnlyTheNewestAreKept) {
+  AuditLog log(next_, clock_, {.max_entries = 2}, metrics_);
+  for (int i = 0; i < 100; ++i) log.record(LogLevel::kInfo, "admin.evict", {{"n", i}});
+  log.open(store());
+  const auto entries = read(log);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].detail, R"({"n":98})");
+  EXPECT_EQ(entries[1].id, 100);
+}
+
+TEST_F(AuditLogTest, WhatFindsNoRoomIsCounted) {
+  AuditLog log(next_, clock_, {}, metrics_);
+  for (std::size_t i = 0; i < AuditLog::kMaxWaiting + 3; ++i)
+    log.record(LogLevel::kInfo, "admin.evict", {});
+  EXPECT_NE(metrics_.text().find("hearth_audit_lost_total 3"), std::string::npos);
+  EXPECT_TRUE(next_.contains("error audit.lost entries=1"));
+}
+
+TEST_F(AuditLogTest, ItCanBeTurnedOff) {
+  AuditLog log(next_, clock_, {.max_entries = 0}, metrics_);
+  log.open(store());
+  log.record(LogLevel::kInfo, "admin.evict", {});
+  EXPECT_TRUE(read(log).empty());
+  EXPECT_FALSE(std::filesystem::exists(store()));
+  EXPECT_TRUE(next_.contains("info admin.evict"));
+}
+
+TEST_F(AuditLogTest, LongTextsAreCut) {
+  AuditLog log(next_, clock_, {}, metrics_);
+  log.open(store());
+  const std::string text(10'000, 'x');
+  log.record(LogLevel::kInfo, "admin.evict",
+             {{"agent", text}, {"a", text}, {"b", text}, {"c", text}, {"d", text}});
+  const auto entries = read(log);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].agent.size(), AuditLog::kMaxDetail / 4);
+  EXPECT_LE(entries[0].detail.size(), AuditLog::kMaxDetail);
+}
+
+TEST_F(AuditLogTest, WhatCannotBeWrittenIsCountedAndTold) {
+  AuditLog log(next_, clock_, {.file = directory_.path() / "missing" / "a.jsonl"}, metrics_);
+  log.open(store());
+  log.record(LogLevel::kInfo, "admin.evict", {});
+  EXPECT_EQ(read(log).size(), 1U) << "the store has it";
+  EXPECT_TRUE(next_.contains("error audit.lost entries=1"));
+  EXPECT_NE(metrics_.text().find("hearth_audit_lost_total 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::server

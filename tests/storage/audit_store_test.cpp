@@ -1,0 +1,103 @@
+#include "storage/audit_store.hpp"
+
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hearth::storage {
+namespace {
+
+std::vector<std::int64_t> ids(const std::vector<AuditEntry>& entries) {
+  std::vector<std::int64_t> all;
+  for (const AuditEntry& each : entries) all.push_back(each.id);
+  return all;
+}
+using Ids = std::vector<std::int64_t>;
+
+class AuditStoreTest : public ::testing::Test {
+ protected:
+  AuditStoreTest() {
+    std::vector<AuditEntry> entries{
+        {.at_ms = 1000, .event = "ServerReady", .actor = "server"},
+        {.at_ms = 2000,
+         .event = "ObjectCreated",
+         .actor = "client",
+         .agent_class = "Counter",
+         .agent = "a"},
+        {.at_ms = 3000,
+         .event = "ObjectCreated",
+         .actor = "client",
+         .agent_class = "Counter",
+         .agent = "b",
+         .detail = R"({"peer":"127.0.0.1:1"})"},
+        {.at_ms = 4000,
+         .event = "ObjectDeleted",
+         .actor = "administrator",
+         .agent_class = "Counter",
+         .agent = "a"},
+    };
+    store_.append(entries);
+    EXPECT_EQ(ids(entries), (Ids{1, 2, 3, 4}));
+  }
+
+  hearth::testing::TempDirectory directory_;
+  const std::filesystem::path file_ = directory_.path() / "audit.db";
+  AuditStore store_{file_};
+};
+
+TEST_F(AuditStoreTest, GivesBackWhatWasAppended) {
+  const auto entries = store_.read({.after = 2, .limit = 1});
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0], (AuditEntry{.id = 3,
+                                    .at_ms = 3000,
+                                    .event = "ObjectCreated",
+                                    .actor = "client",
+                                    .agent_class = "Counter",
+                                    .agent = "b",
+                                    .detail = R"({"peer":"127.0.0.1:1"})"}));
+}
+
+TEST_F(AuditStoreTest, FindsWhatIsAskedFor) {
+  struct Case {
+    std::string name;
+    AuditQuery query;
+    Ids found;
+  };
+  const std::vector<Case> cases{
+      {"all", {}, {1, 2, 3, 4}},
+      {"a page", {.after = 1, .limit = 2}, {2, 3}},
+      {"the newest", {.limit = 2, .newest = true}, {3, 4}},
+      {"by event", {.event = "ObjectCreated"}, {2, 3}},
+      {"by actor", {.actor = "administrator"}, {4}},
+      {"by agent", {.agent_class = "Counter", .agent = "a"}, {2, 4}},
+      {"by time", {.since_ms = 2000, .until_ms = 4000}, {2, 3}},
+      {"the newest of an agent", {.limit = 1, .newest = true, .agent = "a"}, {4}},
+      {"nothing", {.agent_class = "' OR 1=1 --"}, {}},
+  };
+  for (const Case& each : cases) EXPECT_EQ(ids(store_.read(each.query)), each.found) << each.name;
+}
+
+TEST_F(AuditStoreTest, TheOldestGoAndTheirIdsAreNeverUsedAgain) {
+  store_.trim(3, 0);
+  EXPECT_EQ(ids(store_.read({})), (Ids{2, 3, 4}));
+  store_.trim(100, 4000);
+  EXPECT_EQ(ids(store_.read({})), (Ids{4}));
+  store_.trim(0, 0);
+  std::vector<AuditEntry> next{{.at_ms = 5000, .event = "ServerReady", .actor = "server"}};
+  store_.append(next);
+  EXPECT_EQ(ids(store_.read({})), (Ids{5}));
+}
+
+TEST(AuditStoreFileTest, AFileThatIsNotThereIsReadAsEmptyAndNotMade) {
+  const hearth::testing::TempDirectory directory;
+  AuditStore store(directory.path() / "audit.db");
+  EXPECT_TRUE(store.read({}).empty());
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "audit.db"));
+}
+
+}  // namespace
+}  // namespace hearth::storage
