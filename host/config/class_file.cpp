@@ -105,8 +105,9 @@ Settings<ClassSettings> make_own_settings() {
           "instruction, and each takes time in proportion to its arguments: `LIKE` and "
           "`GLOB` patterns have at most 200 bytes, and two documents of `json_patch` "
           "together some 64 KiB each; `highlight` and `snippet` refuse a row with more "
-          "than 1,048,576 matches. Not bounded are FTS5 queries of hundreds of phrases: `NEAR` "
-          "and `rank` compare each phrase with the matches of all in one instruction"),
+          "than 1,048,576 matches. A text that is bound to a statement with a full-text search "
+          "has at most 1,000 words, and 32 phrases in a `NEAR`; queries that SQL makes of what "
+          "is stored are not bounded"),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},
             "events in progress at once in one agent"),
       duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),

@@ -150,8 +150,8 @@ Settings<ServerConfig> make_server_settings() {
       size("limits.client_memory", at(&Server::runtime, &RuntimeLimits::client_memory),
            {1U << 20U, std::size_t{1} << 40U},
            "what is held for all clients together: unfinished requests and messages, what "
-           "waits for agents, what is not read yet. Past it, a client that needs more than "
-           "8 KiB gets 503 or 1013; what is under way goes on"),
+           "waits for agents or for the device, what is not read yet. Past it, a client that "
+           "needs more than 8 KiB gets 503 or 1013; what is under way goes on"),
       size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},
            "a second, over each 10 s: a client that sends less of an unfinished body or "
            "message, or takes less of what waits for it, is disconnected (408, 1013)"),

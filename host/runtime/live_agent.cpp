@@ -12,10 +12,6 @@
 namespace hearth::runtime {
 namespace {
 
-// Frames and answers that wait for the device. Past it an agent gets no more events until some have
-// left.
-constexpr std::size_t kMaxHeldEffects = 4096;
-
 // Of a method in the log: clients choose it.
 constexpr std::size_t kMaxShownMethod = 64;
 
@@ -65,7 +61,7 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
             services.durable_events(), stops_at_commit_),
       wake_keeper_(services.alarms(), services.logger(), owner.key()),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      outbox_(*this, gate_.get()),
+      outbox_(*this, gate_.get(), services.client_memory()),
       clients_(owner, services, outbox_),
       interruptible_(services.client_memory(), services.limits().max_waiting,
                      services.limits().max_waiting_bytes),
@@ -340,10 +336,6 @@ void LiveAgent::trim() {
 }
 
 // ---- turns --------------------------------------------------------------------------------------
-
-bool LiveAgent::is_crowded() const {
-  return gate_ != nullptr && outbox_.held() >= kMaxHeldEffects;
-}
 
 bool LiveAgent::dirty() const {
   // What a nearer wake is about must not leave before it either, though it may be about no row.

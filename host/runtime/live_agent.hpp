@@ -160,7 +160,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
   // So much is held back that no more events should be delivered before some of it has left.
-  [[nodiscard]] bool is_crowded() const;
+  [[nodiscard]] bool is_crowded() const { return outbox_.is_crowded(); }
   // Gives back memory that an idle agent does not need.
   void trim();
 
