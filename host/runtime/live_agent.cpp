@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "extensions/state.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -124,6 +125,7 @@ void LiveAgent::deliver(Event incoming) {
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.origin = incoming.origin;
+  if (call.origin) call.span = span_of(call.origin->trace);
   call.began = owner_.last_activity();
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
   call.timeout = incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout
@@ -138,6 +140,11 @@ void LiveAgent::deliver(Event incoming) {
         incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
   }
   accept_call(id, incoming);
+}
+
+LiveAgent::Span LiveAgent::span_of(std::string_view cause) {
+  std::string span = extensions::next_span(cause, services_.random());
+  return span.empty() ? nullptr : std::make_shared<const std::string>(std::move(span));
 }
 
 void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
@@ -172,7 +179,8 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 Result<void> LiveAgent::enter(const AgentEvent& event) {
   Result<void> accepted;
   {
-    Entry entry(*this, event.call);
+    const Call* const call = calls_.find(event.call);
+    Entry entry(*this, event.call, call != nullptr ? call->span : nullptr);
     accepted = instance_->on_event(event);
   }
   state_chain_.reset();

@@ -189,11 +189,15 @@ class LiveAgent final : public extensions::AgentContext,
   using AgentPhase = extensions::AgentPhase;
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
+  // A traceparent with the span of an event. Shared by the event and by what it has begun, which
+  // may go on when the event is over. Null: none.
+  using Span = std::shared_ptr<const std::string>;
   struct Call {
     EventKind kind{};
     std::string method;  // of a call or a request; its beginning, for the log
     ConnectionId connection = 0;
     extensions::OriginPtr origin;
+    Span span;
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
@@ -221,6 +225,7 @@ class LiveAgent final : public extensions::AgentContext,
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
     CallId call = 0;                               // in which it was submitted
+    Span span;                                     // of that
     std::string notice;                            // the id of a notification, which is the host's
     TimerId timer = 0;                             // sleep
     std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
@@ -232,16 +237,18 @@ class LiveAgent final : public extensions::AgentContext,
   // back to deliver an event.
   class Entry {
    public:
-    explicit Entry(LiveAgent& agent, CallId call = 0) : agent_(agent) {
+    explicit Entry(LiveAgent& agent, CallId call = 0, Span span = nullptr) : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
       HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
       agent_.current_call_ = call;
+      agent_.current_span_ = std::move(span);
       ++agent_.turns_;
     }
     ~Entry() {
       agent_.entered_ = false;
       agent_.current_call_ = 0;
+      agent_.current_span_.reset();
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
@@ -261,6 +268,9 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> cancel(OperationId operation) override;
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(CallId call) override;
+  [[nodiscard]] std::string trace() const override {
+    return current_span_ ? *current_span_ : std::string();
+  }
   Result<extensions::RequestView> request(CallId call) override;
 
   // StateWatchers
@@ -292,6 +302,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
   bool begin_work(bool may_recover);
+  [[nodiscard]] Span span_of(std::string_view cause);
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   bool send_notice();
   void end_notice(const std::string& notice, const Result<std::string>& outcome,
@@ -357,6 +368,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::size_t methods_in_progress_ = 0;
   bool notice_comes_first_ = false;
   CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
+  Span current_span_;        // of that
   InterruptibleEvents interruptible_;
   SlotMap<Operation> operations_;
   std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack
