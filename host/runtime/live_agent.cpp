@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/call_answers.hpp"
 #include "extensions/state.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/shard_services.hpp"
@@ -81,8 +82,9 @@ Result<void> LiveAgent::start() {
     gate_->directory_written();
     outbox_.hold_back();
   }
-  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing.
-  if (owner_.key().is_sub_agent()) record();
+  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing. An
+  // object that was only called is listed too.
+  if (owner_.key().is_sub_agent() || settings().is_object) record();
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
@@ -117,8 +119,10 @@ void LiveAgent::deliver(Event incoming) {
     write_state_of_client(incoming);
     return;
   }
+  if (incoming.retry_key && answer_again(incoming)) return;
   const auto [id, call] = calls_.emplace();
   call.kind = incoming.kind;
+  call.retry_key = std::move(incoming.retry_key);
   if (rule_of(call.kind).runs_method) call.method = cut_text(incoming.name, kMaxShownMethod);
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
@@ -335,7 +339,7 @@ void LiveAgent::forget_connection(ConnectionId id) {
 
 bool LiveAgent::idle() const {
   return !entered_ && !lent_ && !extensions().keeps_alive() && work_.idle() && calls_.empty() &&
-         operations_.empty() && outbox_.empty() && !database_.dirty();
+         operations_.empty() && outbox_.empty() && !database_.dirty() && !has_unwritten_answers();
 }
 
 void LiveAgent::trim() {
@@ -347,7 +351,7 @@ void LiveAgent::trim() {
 
 bool LiveAgent::dirty() const {
   // What a nearer wake is about must not leave before it either, though it may be about no row.
-  return database_.dirty() || directory_dirty_ ||
+  return database_.dirty() || directory_dirty_ || has_unwritten_answers() ||
          (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
 }
 
@@ -359,6 +363,7 @@ void LiveAgent::record() {
 }
 
 void LiveAgent::commit() {
+  write_answers();
   if (database_.dirty()) record();
   directory_dirty_ = false;
   if (wake_keeper_.before_commit(wake())) {
@@ -481,6 +486,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   forbid_another_try(call);
   const EventKind kind = call.kind;
   const ConnectionId connection = call.connection;
+  if (call.retry_key) of<extensions::CallAnswers>().note_ended(*call.retry_key, outcome);
   if (call.sink) {
     if (outbox_.open()) {
       if (connection == 0 || clients_.connection(connection) != nullptr) {

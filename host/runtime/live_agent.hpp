@@ -55,6 +55,10 @@ struct Completion {
 //  P6 Undone         A rollback of the instance's own takes the state back with the rows: state()
 //                    gives what the file holds, and no frame and no STATE_CHANGED tells of what was
 //                    undone. Frames that the instance itself has sent leave.
+//  P7 Once           The answer to a call that came with a key is stored in the commit of the turn
+//                    that gave it. A later call with that key and the same contents gets the stored
+//                    answer, and one that may have had effects without an answer is not run again
+//                    unless its method is idempotent.
 //
 // Threads    The shard's. Lifetime  Owned by its owner; shut() and close_database() before
 //                                   destruction.
@@ -201,7 +205,8 @@ class LiveAgent final : public extensions::AgentContext,
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
-    std::unique_ptr<extensions::DueWork> work;  // what it stands for, if dispatch() delivered it
+    std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
+    std::unique_ptr<extensions::DueWork> work;     // what it stands for, if dispatch() delivered it
     bool part_sent = false;
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
@@ -327,6 +332,11 @@ class LiveAgent final : public extensions::AgentContext,
   // The end of the instance cuts it off. False: it must be answered now.
   bool interrupt(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
+  // ---- calls that came with a key (live_agent_answers.cpp) ----
+  // Answers the call from what is known of its key. False: it may run.
+  bool answer_again(Event& incoming);
+  [[nodiscard]] bool has_unwritten_answers() const;
+  void write_answers();
   void tell_failure(const Call& call, const Error& error);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
