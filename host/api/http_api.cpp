@@ -14,6 +14,7 @@ constexpr std::string_view kFrontPage =
     "Hearth serves agents.\n"
     "\n"
     "  /agents/{class}/{name}   an agent, over WebSocket or HTTP\n"
+    "  /objects/{class}/{id}    an object, over HTTP and JSON\n"
     "  /healthz                 is the server alive\n"
     "  /readyz                  is it ready, and for which classes\n"
     "  /metrics                 figures about it, for Prometheus\n"
@@ -46,9 +47,11 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       readiness_(readiness),
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes),
+      objects_(runtime, readiness, options.max_name_bytes),
       admin_(options.admin) {
   add_pages();
   agents_.add_routes(routes_);
+  objects_.add_routes(routes_);
   if (admin_ != nullptr) admin_->add_routes(routes_);
 }
 

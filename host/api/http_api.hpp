@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
 #include "api/routes.hpp"
@@ -34,6 +35,7 @@ struct HttpApiOptions {
 //                        "stopping"}; classes as they are spelled in URLs, in alphabetical order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
 //  /agents/...           agents, any method; see AgentsEndpoint
+//  /objects/...          agents as durable objects; see ObjectsEndpoint
 //  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
 //
@@ -70,6 +72,7 @@ class HttpApi final : public net::HttpHandler {
   const Readiness& readiness_;
   const Metrics& metrics_;
   AgentsEndpoint agents_;
+  ObjectsEndpoint objects_;
   AdminApi* const admin_;
   Routes routes_;
   OriginRules origins_;

@@ -52,6 +52,7 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "fiber.recovered.committed",  //
     "fiber.failed.written",       // the hook has failed: its error and the next moment are noted
     "fiber.failed.committed",     //
+    "call.answer.committed",      // the answer to a call with a key, with the writes of the call
     "destroy.condemned",  // the marker is on disk, the agent is in memory and its files are there
     "destroy.files_removed",     // its files are gone; its entry, its wake and the marker are there
     "schedule.claim.written",    // a run is claimed

@@ -1,6 +1,7 @@
 #include "cli/admin_client.hpp"
 
 #include "config/units.hpp"
+#include "net/tls_session.hpp"
 #include "server/admin_token.hpp"
 
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -78,29 +80,61 @@ Result<Socket> connect_to(const std::string& text) {
   return unreachable(text, std::generic_category().message(error));
 }
 
-bool send_all(const Socket& socket, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(sent));
+// What the bytes go through: the socket, or TLS over it. The socket's time-outs end each of its
+// members.
+class Wire {
+ public:
+  // The lock on the server's record says who answers there (PublishedRecord): so the certificate,
+  // which names the server as its clients know it, is not looked at.
+  Wire(const Socket& socket, bool tls) : socket_(socket) {
+    if (tls) tls_.emplace(net::TlsContext::for_own_server(), socket.get());
   }
-  return true;
-}
 
-// Until the server closes, which it was asked to do after its answer.
-std::optional<std::string> receive_all(const Socket& socket) {
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const ssize_t size = ::recv(socket.get(), part, sizeof part, 0);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return std::nullopt;
-    if (size == 0) return text;
-    text.append(part, static_cast<std::size_t>(size));
-    if (text.size() > kMaxAnswer) return std::nullopt;
+  bool open() { return !tls_ || tls_->handshake() == net::TlsSession::Outcome::kDone; }
+
+  bool send_all(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = send_some(text);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
   }
-}
+
+  // Until the server closes, which it was asked to do after its answer.
+  std::optional<std::string> receive_all() {
+    std::string text;
+    char part[16384];
+    for (;;) {
+      const ssize_t size = receive_some(part);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return std::nullopt;
+      if (size == 0) return text;
+      text.append(part, static_cast<std::size_t>(size));
+      if (text.size() > kMaxAnswer) return std::nullopt;
+    }
+  }
+
+ private:
+  ssize_t send_some(std::string_view text) {
+    if (!tls_) return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    const net::TlsSession::Moved moved = tls_->write(text);
+    errno = 0;
+    return moved.bytes == 0 ? -1 : static_cast<ssize_t>(moved.bytes);
+  }
+
+  ssize_t receive_some(std::span<char> into) {
+    if (!tls_) return ::recv(socket_.get(), into.data(), into.size(), 0);
+    const net::TlsSession::Moved moved = tls_->read(into);
+    errno = 0;
+    if (moved.outcome == net::TlsSession::Outcome::kEnded) return 0;
+    return moved.bytes == 0 ? -1 : static_cast<ssize_t>(moved.bytes);
+  }
+
+  const Socket& socket_;
+  std::optional<net::TlsSession> tls_;
+};
 
 // What the server has to say against a request.
 Error refusal(int status, const Result<Json>& body) {
@@ -160,8 +194,10 @@ Result<Json> AdminClient::ask(std::string_view method, std::string_view target,
   request += "Connection: close\r\n";
   if (!body.empty()) request += "Content-Type: application/json\r\n";
   request += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
-  if (!send_all(*socket, request)) return unreachable(record_.address, "it does not listen");
-  const auto answer = receive_all(*socket);
+  Wire wire(*socket, record_.tls);
+  if (!wire.open()) return unreachable(record_.address, "it does not speak TLS");
+  if (!wire.send_all(request)) return unreachable(record_.address, "it does not listen");
+  const auto answer = wire.receive_all();
   if (!answer) return unreachable(record_.address, "it does not answer");
   const std::size_t head_end = answer->find("\r\n\r\n");
   int status = 0;

@@ -4,6 +4,7 @@
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
+#include "net/tls_context.hpp"
 #include "server/admin_token.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/server.hpp"
@@ -40,11 +41,17 @@ void print_line(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-// The last part of --check-config: the file that must exist because it is named.
-int check_token(const config::AdminConfig& admin) {
-  if (!admin.token_file.empty()) {
-    if (const auto token = server::read_admin_token(admin.token_file); !token) {
+// The last part of --check-config: the files that must exist because they are named.
+int check_named_files(const config::ServerConfig& server) {
+  if (!server.admin.token_file.empty()) {
+    if (const auto token = server::read_admin_token(server.admin.token_file); !token) {
       print_line(stderr, "hearth: admin.token_file: " + token.error().message);
+      return kExitBadUsage;
+    }
+  }
+  if (server.net.tls.is_used()) {
+    if (const auto tls = net::TlsContext::load(server.net.tls); !tls) {
+      print_line(stderr, "hearth: tls: " + tls.error().message);
       return kExitBadUsage;
     }
   }
@@ -166,7 +173,7 @@ int serve(const ServeCommand& command) {
     std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
     return kExitBadUsage;
   }
-  if (command.check_config) return check_token(loaded->server.admin);
+  if (command.check_config) return check_named_files(loaded->server);
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);

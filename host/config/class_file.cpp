@@ -67,6 +67,7 @@ Settings<ClassSettings> make_own_settings() {
   using durable::ManagedSettings;
   using durable::QueueSettings;
   using durable::ScheduleSettings;
+  using extensions::AnswerSettings;
   using extensions::KvSettings;
   using runtime::Durability;
   using storage::PluginSqlLimits;
@@ -89,6 +90,16 @@ Settings<ClassSettings> make_own_settings() {
            {{"process", Durability::kProcess}, {"power", Durability::kPower}},
            "what an acknowledged write survives: `process` (`kill -9`) or `power` (loss of "
            "power too); [what that costs](#durability-power)"),
+      yes_or_no("objects", at(&Class::is_object),
+                "whether the agents are [objects](#objects): clients call them at "
+                "`/objects/SEGMENT/ID`. Three defaults are others then: `idle_timeout: 300s`, "
+                "`calls: serial`, and every object is listed as soon as it was called"),
+      duration("objects_call_timeout", at(&Class::object_call_timeout),
+               {milliseconds(10), hours(24)},
+               "one call over `/objects`, until its caller gets 504"),
+      duration("idempotency_keep", at(&Class::answers, &AnswerSettings::keep),
+               {seconds(1), hours(24 * 30)},
+               "how long the answer of a call with an `Idempotency-Key` is kept"),
       word("calls", at(&Class::serial_calls), {{"concurrent", false}, {"serial", true}},
            "`serial`: an agent handles one call or request at a time, and the others wait until it "
            "is answered; a call that waits for itself is an error"),
@@ -105,8 +116,9 @@ Settings<ClassSettings> make_own_settings() {
           "instruction, and each takes time in proportion to its arguments: `LIKE` and "
           "`GLOB` patterns have at most 200 bytes, and two documents of `json_patch` "
           "together some 64 KiB each; `highlight` and `snippet` refuse a row with more "
-          "than 1,048,576 matches. Not bounded are FTS5 queries of hundreds of phrases: `NEAR` "
-          "and `rank` compare each phrase with the matches of all in one instruction"),
+          "than 1,048,576 matches. A text that is bound to a statement with a full-text search "
+          "has at most 1,000 words, and 32 phrases in a `NEAR`; queries that SQL makes of what "
+          "is stored are not bounded"),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},
             "events in progress at once in one agent"),
       duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),
@@ -167,6 +179,12 @@ Settings<ClassSettings> make_class_settings() {
   std::ranges::move(egress_section(), std::back_inserter(settings));
   settings.push_back(options_setting());
   return settings;
+}
+
+// What holds for objects where their class file says nothing.
+void fill_in_object_defaults(ClassConfig& config) {
+  if (!config.sources.contains("idle_timeout")) config.settings.idle_timeout = minutes(5);
+  if (!config.sources.contains("calls")) config.settings.serial_calls = true;
 }
 
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
@@ -252,6 +270,7 @@ ClassFile read_class_file(const YamlNode& root, Report& report) {
   read_settings(class_settings(), reader, directory, report, file.config.settings,
                 file.config.sources);
   reader.finish();
+  if (file.config.settings.is_object) fill_in_object_defaults(file.config);
   return file;
 }
 

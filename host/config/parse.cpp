@@ -111,7 +111,9 @@ void make_absolute(ServerConfig& server) {
   server.classes = fs::absolute(server.classes);
   if (!server.admin.token_file.empty())
     server.admin.token_file = fs::absolute(server.admin.token_file);
-  if (!server.audit.file.empty()) server.audit.file = fs::absolute(server.audit.file);
+  for (fs::path* file : {&server.net.tls.certificate, &server.net.tls.key, &server.audit.file}) {
+    if (!file->empty()) *file = fs::absolute(*file);
+  }
   if (!server.egress.ca_file.empty()) server.egress.ca_file = fs::absolute(server.egress.ca_file);
 }
 

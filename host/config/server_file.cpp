@@ -16,6 +16,7 @@ namespace hearth::config {
 namespace {
 
 using net::NetOptions;
+using net::TlsOptions;
 using runtime::RuntimeLimits;
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -106,6 +107,39 @@ Setting<ServerConfig> shards_setting() {
       "event loops; `auto`: one a core");
 }
 
+template <class T>
+Fields<ServerConfig, T> at_tls(T TlsOptions::* member) {
+  return {{.get = [=](const ServerConfig& server) -> const T& { return server.net.tls.*member; },
+           .of = [=](ServerConfig& server) -> T& { return server.net.tls.*member; }}};
+}
+
+Setting<ServerConfig> certificate_setting() {
+  auto setting =
+      path("tls.certificate", at_tls(&TlsOptions::certificate),
+           "[TLS](#tls): PEM file with the server's certificate, and behind it those that lead to "
+           "its authority");
+  setting.default_words = "none: the server speaks plain HTTP";
+  return setting;
+}
+
+Setting<ServerConfig> key_setting() {
+  auto setting = path("tls.key", at_tls(&TlsOptions::key),
+                      "PEM file with the certificate's key, not encrypted, for the server's user "
+                      "alone (0600; 0640 for a group)");
+  setting.default_words = "none";
+  return setting;
+}
+
+// One of the two files is of no use.
+void check_tls(const ServerConfig& config, Report& report) {
+  const bool has_certificate = config.sources.contains("tls.certificate");
+  if (has_certificate == config.sources.contains("tls.key")) return;
+  const std::string_view given = has_certificate ? "tls.certificate" : "tls.key";
+  const std::string_view missing = has_certificate ? "tls.key" : "tls.certificate";
+  report.add(config.sources.find(given)->second.at,
+             std::string(given) + ": it needs " + std::string(missing) + " beside it");
+}
+
 Setting<ServerConfig> token_file_setting() {
   auto setting = path(
       "admin.token_file", at(&ServerConfig::admin, &AdminConfig::token_file),
@@ -120,6 +154,11 @@ Settings<ServerConfig> make_server_settings() {
   using Server = ServerConfig;
   return {
       listen_setting(),
+      certificate_setting(),
+      key_setting(),
+      word("tls.min_version", at_tls(&TlsOptions::min_version),
+           {{"1.2", net::TlsVersion::k12}, {"1.3", net::TlsVersion::k13}},
+           "the oldest version of TLS that is spoken"),
       path("data", at(&Server::data), "the agents' databases; one server at a time"),
       plugins_setting(),
       yes_or_no("require_checked", at(&Server::require_checked),
@@ -152,8 +191,8 @@ Settings<ServerConfig> make_server_settings() {
       size("limits.client_memory", at(&Server::runtime, &RuntimeLimits::client_memory),
            {1U << 20U, std::size_t{1} << 40U},
            "what is held for all clients together: unfinished requests and messages, what "
-           "waits for agents, what is not read yet. Past it, a client that needs more than "
-           "8 KiB gets 503 or 1013; what is under way goes on"),
+           "waits for agents or for the device, what is not read yet. Past it, a client that "
+           "needs more than 8 KiB gets 503 or 1013; what is under way goes on"),
       size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},
            "a second, over each 10 s: a client that sends less of an unfinished body or "
            "message, or takes less of what waits for it, is disconnected (408, 1013)"),
@@ -276,6 +315,7 @@ ServerConfig read_server_file(const YamlNode& root, const std::filesystem::path&
   MappingReader reader(root, "", report);
   read_settings(server_settings(), reader, directory, report, config, config.sources);
   reader.finish();
+  check_tls(config, report);
   return config;
 }
 

@@ -123,6 +123,19 @@ std::optional<std::int64_t> Jobs::number(std::string_view sql, Params params) {
   return integer_or_none(rows, 0);
 }
 
+void Jobs::keep_trace(JobKind kind, std::string_view id, std::string_view trace) {
+  run("UPDATE cf_agents_jobs SET trace = ?3 WHERE id = ?1 AND kind = ?2 AND trace IS NULL",
+      std::array{Param(id), number_of(kind), Param(trace)});
+}
+
+std::string Jobs::trace_of(JobKind kind, std::string_view id) {
+  if (!exists()) return {};
+  Rows rows = kept("SELECT trace FROM cf_agents_jobs WHERE id = ?1 AND kind = ?2")
+                  .query(std::array{Param(id), number_of(kind)});
+  if (!rows.next()) return {};
+  return text_or_none(rows, 0).value_or(std::string());
+}
+
 std::int64_t Jobs::run(std::string_view sql, Params params) {
   prepare_write();
   return kept(sql).execute(params);

@@ -124,6 +124,12 @@ class Jobs {
   void update(const Job& job);
   void erase(std::int64_t seq);  // and its documents
 
+  // ---- traces ----
+  // To which trace a job belongs, as a traceparent. The first one stays.
+  void keep_trace(JobKind kind, std::string_view id, std::string_view trace);
+  // Empty: to none, or there is no such job.
+  [[nodiscard]] std::string trace_of(JobKind kind, std::string_view id);
+
   // ---- lines ----
   // The first of a line that `fits`, by its due_at.
   [[nodiscard]] std::optional<Job> first_due(JobKind kind, JobState state,

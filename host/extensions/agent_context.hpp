@@ -49,6 +49,9 @@ struct CallOrigin {
   OriginPtr origin;               // null: none was given with it
   std::optional<SteadyTime> due;  // when its time is over
   bool is_method = false;         // a call or a request: a serial agent handles one at a time
+  // traceparent with the event's own span: the parent of what the event makes others do. Empty:
+  // none.
+  std::string trace{};
 };
 
 // The events that an agent has accepted, and the operations that it has submitted.
@@ -77,8 +80,11 @@ class AgentCalls {
   virtual Result<void> cancel(OperationId operation) = 0;
   // kNotFound: it has ended. kUnsupported: it has no parts.
   virtual Result<void> credit(OperationId operation, std::uint64_t bytes) = 0;
-  // Nothing is known of an event that is over.
+  // Of an event that is over only the trace, and that while what it has begun goes on: in the
+  // results of its operations, and of theirs.
   [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
+  // The trace that the agent's code is under now, as origin() gives it.
+  [[nodiscard]] virtual std::string trace() const = 0;
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 };

@@ -4,11 +4,11 @@
 #include "base/utf8.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/trace.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -83,11 +83,6 @@ class NoWay final : public RemoteOperation {
   void credit(std::uint64_t /*bytes*/) override {}
 };
 
-bool is_hex(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 }  // namespace
 
 // ---- what it does -------------------------------------------------------------------------------
@@ -99,8 +94,8 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
   if (event.origin) {
     origin->depth = event.origin->depth;
     origin->waiting = event.origin->waiting;
-    origin->trace = event.origin->trace;
   }
+  origin->trace = event.trace;
   ++origin->depth;
   if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
   if (agent_.settings().serial_calls && event.is_method) origin->waiting.push_back(origin->agent);
@@ -147,13 +142,12 @@ Result<std::string> CallExtension::notify(const CallRequest& request) {
     return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
   const CallOrigin event = agent_.calls().origin(request.call);
   const std::string its_class = callee->agent_class;
-  auto id = agent_.work().notices().push({.agent_class = std::move(callee->agent_class),
-                                          .name = std::move(callee->name),
-                                          .method = std::string(request.method),
-                                          .arguments = arguments_of(request),
-                                          .trace = event.origin && !event.origin->trace.empty()
-                                                       ? event.origin->trace
-                                                       : new_trace(agent_.work().random())});
+  auto id = agent_.work().notices().push(
+      {.agent_class = std::move(callee->agent_class),
+       .name = std::move(callee->name),
+       .method = std::string(request.method),
+       .arguments = arguments_of(request),
+       .trace = event.trace.empty() ? new_trace(agent_.work().random()) : event.trace});
   if (id) {
     agent_.work().report(DurableEvent::kNotifyCreate, *id,
                          its_class + " " + std::string(request.method));
@@ -207,35 +201,6 @@ durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::u
   const bool is_answer = error.code != Errc::kUnavailable && error.code != Errc::kTimeout &&
                          error.code != Errc::kClosing && error.code != Errc::kInternal;
   return {.delivered = began && is_answer, .error = error.message};
-}
-
-std::string new_trace(Random& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<std::byte, 24> bytes{};
-  random.fill(bytes);
-  bytes[15] |= std::byte{1};  // neither id may be all zero
-  bytes[23] |= std::byte{1};
-  std::string trace = "00-";
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    if (at == 16) trace += '-';
-    const auto value = std::to_integer<unsigned>(bytes[at]);
-    trace += kDigits[value >> 4];
-    trace += kDigits[value & 15];
-  }
-  return trace + "-01";
-}
-
-std::string_view valid_trace(std::string_view text) {
-  // 00-<32 hex, not all 0>-<16 hex, not all 0>-<2 hex>
-  const bool has_form =
-      text.size() == 55 && text.substr(0, 3) == "00-" && text[35] == '-' && text[52] == '-';
-  if (!has_form) return {};
-  const std::string_view trace = text.substr(3, 32);
-  const std::string_view parent = text.substr(36, 16);
-  const bool is_valid = is_hex(trace) && is_hex(parent) && is_hex(text.substr(53, 2)) &&
-                        trace.find_first_not_of('0') != std::string_view::npos &&
-                        parent.find_first_not_of('0') != std::string_view::npos;
-  return is_valid ? text : std::string_view();
 }
 
 // ---- its C functions ----------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 #pragma once
 // hearth.call/1: the host's side.
 
-#include "base/random.hpp"
 #include "durable/notices.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/agent_router.hpp"
@@ -53,11 +52,6 @@ class CallExtension {
 // What the end of that call means. Delivered: the callee's code has answered, but for BUSY.
 [[nodiscard]] durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome,
                                                     std::uint32_t flags);
-
-// A traceparent of its own.
-[[nodiscard]] std::string new_trace(Random& random);
-// The text if it is a traceparent (W3C Trace Context, version 00); else empty.
-[[nodiscard]] std::string_view valid_trace(std::string_view text);
 
 [[nodiscard]] const hearth_call_v1& call_extension() noexcept;
 

@@ -33,6 +33,13 @@ struct KvSettings {
   std::size_t max_total_bytes = std::size_t{50} << 20;  // of all keys and values of an agent
 };
 
+// Of the answers to calls that came with a key (extensions/call_answers.hpp).
+struct AnswerSettings {
+  std::chrono::milliseconds keep{24 * 60 * 60 * 1000};
+  std::size_t max_answers = 10'000;                     // of one agent
+  std::size_t max_total_bytes = std::size_t{64} << 20;  // of one agent
+};
+
 // How much the agents of a class may ask of other servers. What counts is kept over restarts.
 struct EgressLimits {
   std::uint32_t requests_per_minute = 0;  // of the wall clock; 0: no limit
@@ -90,6 +97,15 @@ struct ClassSettings {
 
   // An agent of the class handles one call at a time: the next one begins when it is answered.
   bool serial_calls = false;
+
+  // Clients may call its agents over plain HTTP (api/objects_endpoint.hpp), and the directory lists
+  // each of them as soon as it has started. In files some other defaults go with it.
+  bool is_object = false;
+
+  // One call over plain HTTP, until its caller gets a time-out. 0: limits.call_timeout.
+  std::chrono::milliseconds object_call_timeout{30'000};
+
+  AnswerSettings answers;
 
   // How soon an agent that kept itself alive is back at the latest when it was lost though the
   // process lives on: when its storage failed.

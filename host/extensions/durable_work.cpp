@@ -1,6 +1,5 @@
 #include "extensions/durable_work.hpp"
 
-#include "durable/jobs.hpp"
 #include "json/json_scanner.hpp"
 
 #include <algorithm>
@@ -50,23 +49,23 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
       settings_(settings),
       events_(events),
       stops_(stops),
+      jobs_(database),
       fibers_(database, clock, random, settings.fibers) {}
 
 // ---- life ---------------------------------------------------------------------------------------
 
 void DurableWork::load(bool ended_process) {
-  if (!database_.exists()) return;
-  durable::Jobs jobs(database_);
-  if (!jobs.exists()) return;
+  if (!database_.exists() || !jobs_.exists()) return;
   fibers_.load(ended_process);
-  if (jobs.has_any(durable::JobKind::kManaged)) managed();
-  if (jobs.has_any(durable::JobKind::kSchedule)) schedules();
-  if (jobs.has_any(durable::JobKind::kItem)) queue();
-  if (jobs.has_any(durable::JobKind::kNotice)) notices();
+  if (jobs_.has_any(durable::JobKind::kManaged)) managed();
+  if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
+  if (jobs_.has_any(durable::JobKind::kItem)) queue();
+  if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   report_notes();
 }
 
 void DurableWork::close() {
+  jobs_.close();
   fibers_.close();
   if (managed_) managed_->close();
   if (schedules_) schedules_->close();
@@ -133,7 +132,29 @@ void DurableWork::warn_of_duplicates(std::string_view callback) {
 
 // ---- what is due --------------------------------------------------------------------------------
 
+void DurableWork::keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace) {
+  if (!trace.empty()) jobs_.keep_trace(kind, id, trace);
+}
+
+std::string DurableWork::trace_of(const DueWork& work) {
+  using durable::JobKind;
+  switch (work.kind) {
+    case EventKind::kSchedule: return jobs_.trace_of(JobKind::kSchedule, work.id);
+    case EventKind::kQueueItem: return jobs_.trace_of(JobKind::kItem, work.id);
+    case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kManaged, work.id);
+    case EventKind::kFiberRecovered:
+      return jobs_.trace_of(is_managed(work.id) ? JobKind::kManaged : JobKind::kFiber, work.id);
+    default: return {};  // a plan is about all fibers
+  }
+}
+
 std::optional<DueWork> DurableWork::next(bool may_recover) {
+  std::optional<DueWork> work = next_of_any(may_recover);
+  if (work) work->trace = trace_of(*work);
+  return work;
+}
+
+std::optional<DueWork> DurableWork::next_of_any(bool may_recover) {
   constexpr unsigned kKinds = 4;
   for (unsigned tried = 0; tried < kKinds; ++tried) {
     turn_ = (turn_ + 1) % kKinds;

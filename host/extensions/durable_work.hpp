@@ -7,6 +7,7 @@
 #include "base/random.hpp"
 #include "base/stop_point.hpp"
 #include "durable/fibers.hpp"
+#include "durable/jobs.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/notices.hpp"
 #include "durable/queue.hpp"
@@ -37,6 +38,7 @@ struct DueWork {
   std::string body;
   std::chrono::milliseconds timeout{};
   std::optional<DurableEvent> step;  // to be reported once it is on disk that it begins
+  std::string trace{};               // under which it was begun: keep_trace()
 };
 
 // kind               at once                       ends as (outcome of the event)
@@ -97,6 +99,9 @@ class DurableWork {
   [[nodiscard]] Random& random() const { return random_; }
   // A line of the log, and a count.
   void report(DurableEvent event, std::string_view id, std::string_view detail = {});
+  // What next() will give of this piece of work belongs to this trace (a traceparent), unless it
+  // has one already. Empty: to none, and nothing is written.
+  void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
   // Named when what is written now has been committed.
   void stop_at_commit(StopPoint place) { stops_.add(place); }
 
@@ -134,6 +139,8 @@ class DurableWork {
     bool is_retry;         // its work has failed, and begins again: that is no recovery
   };
 
+  std::optional<DueWork> next_of_any(bool may_recover);
+  [[nodiscard]] std::string trace_of(const DueWork& work);
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
@@ -160,6 +167,7 @@ class DurableWork {
   DurableEvents& events_;
   StopPointsAtCommit& stops_;
 
+  durable::Jobs jobs_;  // of all kinds
   durable::Fibers fibers_;
   std::unique_ptr<durable::ManagedFibers> managed_;
   std::unique_ptr<durable::Schedules> schedules_;

@@ -195,9 +195,9 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
     if (!method || !url || !headers_json || !body || !credential) return bad_slice(it);
     auto headers = read_fetch_headers(*headers_json);
     if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
-    const OriginPtr origin = it.calls().origin(read->call).origin;
-    if (origin && !origin->trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
-      headers->emplace_back(kTraceHeader, origin->trace);
+    std::string trace = it.calls().origin(read->call).trace;
+    if (!trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
+      headers->emplace_back(kTraceHeader, std::move(trace));
     FetchRequest request;
     request.method = method->empty() ? "GET" : *method;
     request.url = *url;

@@ -15,6 +15,7 @@ Result<durable::Fibers::Started> FiberExtension::start(std::string_view name,
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto started = agent_.work().fibers().start(name, replaces);
   if (started.has_error()) return started;
+  agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
   // A commit ends a statement that is in the middle of writing, and the names may lie in its row.
   const std::string its_name(name);
   const std::string old_id(replaces);

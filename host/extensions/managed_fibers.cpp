@@ -21,6 +21,7 @@ Result<durable::ManagedFibers::Started> ManagedFiberExtension::start(
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto started = agent_.work().managed().start(request);
   if (started.has_error() || started->fiber == 0) return started;
+  agent_.work().keep_trace(durable::JobKind::kManaged, started->id, agent_.calls().trace());
   const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   agent_.commit_now();  // the record is on disk before the work's first instruction

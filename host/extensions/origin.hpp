@@ -17,7 +17,7 @@ struct Origin {
   unsigned depth = 0;        // so many calls between agents wait for it
   // The agents of serial classes that wait for it: each handles nothing else until it is answered.
   std::vector<storage::AgentKey> waiting;
-  std::string trace;  // traceparent, as W3C Trace Context has it; empty: none
+  std::string trace;  // traceparent: the span that has caused the event; empty: none
 
   [[nodiscard]] bool is_agent() const { return !agent.name.empty(); }
 };

@@ -13,6 +13,7 @@ Result<std::string> QueueExtension::push(const durable::QueueRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto pushed = agent_.work().queue().push(request);
   if (pushed.has_error()) return pushed.error();
+  agent_.work().keep_trace(durable::JobKind::kItem, pushed->id, agent_.calls().trace());
   agent_.work().report(DurableEvent::kQueueCreate, pushed->id, request.callback);
   return std::move(pushed->record);
 }

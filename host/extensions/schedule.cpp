@@ -17,7 +17,10 @@ Result<durable::Schedules::Created> ScheduleExtension::create(
   if (made.has_error()) return made;
   using Type = durable::ScheduleType;
   const bool once = request.type == Type::kDelay || request.type == Type::kAt;
-  if (made->created) work.report(DurableEvent::kScheduleCreate, made->id, request.callback);
+  if (made->created) {
+    work.keep_trace(durable::JobKind::kSchedule, made->id, agent_.calls().trace());
+    work.report(DurableEvent::kScheduleCreate, made->id, request.callback);
+  }
   if (once && request.idempotent == durable::Idempotent::kByType &&
       agent_.phase() == AgentPhase::kStarting)
     work.warn_of_duplicates(request.callback);

@@ -350,8 +350,10 @@ extensions::CallOrigin LiveInstance::origin(extensions::CallId id) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return {};
   const Incoming& event = found->second.event;
-  return {
-      .origin = event.origin, .due = {}, .is_method = extensions::rule_of(event.kind).runs_method};
+  return {.origin = event.origin,
+          .due = {},
+          .is_method = extensions::rule_of(event.kind).runs_method,
+          .trace = event.origin ? event.origin->trace : std::string()};
 }
 
 Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {

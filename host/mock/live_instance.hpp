@@ -185,6 +185,7 @@ class LiveInstance final : public extensions::AgentContext,
   Result<void> cancel(extensions::OperationId operation) override;
   Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(extensions::CallId call) override;
+  [[nodiscard]] std::string trace() const override { return {}; }  // a test has none
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers

@@ -31,6 +31,17 @@ NetOptions options_of_refused(NetOptions options) {
   return options;
 }
 
+HttpResponse too_many_connections() {
+  HttpResponse response =
+      error_response(503, "unavailable", "the server has as many connections as it may have");
+  response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+HttpResponse tls_wanted() {
+  return error_response(400, "bad_request", "this port speaks TLS: use https:// or wss://");
+}
+
 int open_spare() {
   return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -40,6 +51,11 @@ int open_spare() {
 Result<std::unique_ptr<Acceptor>> Acceptor::listen(const NetOptions& options,
                                                    const NetSupplies& supplies) {
   std::unique_ptr<Acceptor> acceptor(new Acceptor(options, supplies));
+  if (options.tls.is_used()) {
+    auto context = TlsContext::load(options.tls);
+    if (!context) return context.error();
+    acceptor->use(*std::move(context));
+  }
   if (auto bound = acceptor->bind(options); !bound) return bound.error();
   return acceptor;
 }
@@ -99,6 +115,16 @@ void Acceptor::go_on() {
   });
 }
 
+void Acceptor::use(std::shared_ptr<const TlsContext> context) {
+  const MutexLock lock(tls_mutex_);
+  tls_ = std::move(context);
+}
+
+std::shared_ptr<const TlsContext> Acceptor::tls() const {
+  const MutexLock lock(tls_mutex_);
+  return tls_;
+}
+
 // Exactly one of a wait, a pause, the post of start() or waiting_ is pending while the acceptor is
 // open; its handler sees closing_ and ends.
 void Acceptor::close() {
@@ -135,9 +161,9 @@ void Acceptor::accept_all() {
       waiting_ = true;
       return;
     }
-    const bool refused = choice.kind == Choice::Kind::kRefuse;
+    const bool goes_on = choice.kind == Choice::Kind::kAdmit && !options_.tls.is_used();
     error_code error;
-    TcpSocket socket = acceptor_.accept(refused ? loop_ : *choice.loop, error);
+    TcpSocket socket = acceptor_.accept(goes_on ? *choice.loop : loop_, error);
     if (error == asio::error::would_block || error == asio::error::try_again) break;
     if (error == asio::error::no_descriptors) {
       refuse_without_descriptor();
@@ -146,13 +172,47 @@ void Acceptor::accept_all() {
     // The client has gone again; any other error is told by the next wait or accept.
     if (error == asio::error::connection_aborted) continue;
     if (error) return pause(error);
-    if (refused) {
-      refuse(std::move(socket));
-    } else {
-      owner_.admit(std::move(socket));
-    }
+    take(std::move(socket), choice);
   }
   wait();
+}
+
+void Acceptor::take(TcpSocket socket, const Choice& choice) {
+  if (choice.kind == Choice::Kind::kRefuse) return refuse(std::move(socket));
+  if (!options_.tls.is_used()) return owner_.admit(std::move(socket));
+  owner_.begin_handshake();
+  start_tls_handshake(share_, std::move(socket), tls(),
+                      [this](EndedHandshake ended) { handshake_ended(std::move(ended)); });
+}
+
+void Acceptor::handshake_ended(EndedHandshake ended) {
+  if (ended.how != EndedHandshake::How::kDone) return give_up_handshake(std::move(ended));
+  std::string peer = peer_of(ended.socket);
+  std::optional<LooseSocket> loose = loosen(ended.socket);
+  if (!loose) return owner_.give_up();
+  loose->tls = std::move(ended.session);
+  owner_.admit_secure(*std::move(loose), std::move(peer), ended.since);
+}
+
+void Acceptor::give_up_handshake(EndedHandshake ended) {
+  using How = EndedHandshake::How;
+  switch (ended.how) {
+    case How::kPlainHttp:
+      share_.drops.add(DropReason::kHandshake);
+      tell(std::move(ended.socket), tls_wanted());
+      break;
+    case How::kFailed:
+      share_.drops.add(DropReason::kHandshake);
+      share_.logger.write_limited(LogLevel::kInfo, "net.handshake_failed", {},
+                                  {{"reason", ended.reason}});
+      tell(std::move(ended.socket), std::nullopt);
+      break;
+    case How::kSilent: share_.note_drop(DropReason::kSilent); break;
+    case How::kMemory: share_.note_drop(DropReason::kMemory); break;
+    case How::kCut:
+    case How::kDone: break;
+  }
+  owner_.give_up();
 }
 
 // Without a pause an exhausted process would spin: the connection stays in the system's queue, and
@@ -167,9 +227,15 @@ void Acceptor::pause(error_code why) {
 
 void Acceptor::refuse(TcpSocket socket) {
   share_.drops.add(DropReason::kConnections);
+  if (!options_.tls.is_used()) tell(std::move(socket), too_many_connections());
+}
+
+// Its client can read the answer, or the alert that TLS has sent.
+void Acceptor::tell(TcpSocket socket, const std::optional<HttpResponse>& answer) {
   std::weak_ptr<Session>& place = refused_[next_refused_++ % kMostRefused];
   if (const auto oldest = place.lock()) oldest->cut();
-  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_));
+  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_),
+                            answer);
 }
 
 // Gives up the spare descriptor for each connection that waits, tells it, and closes it at once.
@@ -180,7 +246,10 @@ void Acceptor::refuse_without_descriptor() {
     TcpSocket socket = acceptor_.accept(loop_, error);
     if (!error) {
       share_.drops.add(DropReason::kConnections);
-      refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_))
+      const auto answer =
+          options_.tls.is_used() ? std::nullopt : std::optional(too_many_connections());
+      refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_),
+                        answer)
           ->cut();
     }
     spare_ = open_spare();

@@ -160,10 +160,10 @@ void ByteStream::wait_for_room() {
 
 void ByteStream::everything_sent() {
   held_.set(0);
-  if (!finishing_ || !open_) return;
+  if (!finishing_ || !open_ || waiting_for_room_) return;
   if (!send_ended_) {
-    send_ended_ = true;
-    shutdown_send();
+    send_ended_ = try_shutdown_send();
+    if (!send_ended_) return wait_for_room();
   }
   if (peer_ended_) close();
 }

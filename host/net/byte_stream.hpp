@@ -1,11 +1,12 @@
 #pragma once
-// Bytes to and from one peer. The seam below HTTP and WebSocket: plain TCP implements it in
-// tcp_stream.cpp, and TLS can be added behind the same few virtual functions.
+// Bytes to and from one peer. The seam below HTTP and WebSocket: tcp_stream.cpp implements it over
+// plain TCP, and tls_stream.cpp over TLS.
 
 #include "base/client_memory.hpp"
 #include "base/turn_end.hpp"
 #include "net/buffer_pool.hpp"
 #include "net/outgoing_queue.hpp"
+#include "net/tls_session.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/buffer.hpp>
@@ -41,7 +42,8 @@ enum class Linger {
 struct LooseSocket {
   int descriptor = -1;
   bool is_v6 = false;
-  std::string unsent;  // what the stream had gathered and not sent
+  std::string unsent;               // what the stream had gathered and not sent
+  std::unique_ptr<TlsSession> tls;  // none: plain TCP
 };
 
 // A stream that gathers what is written. append() puts it into a queue, and what is in the queue
@@ -126,8 +128,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   void finish(Linger linger, std::function<void()> closed);
   // Closes now and drops what is left. A pending read completes with an error.
   void abort();
-  // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot
-  // (TLS has state that does not move). Only while no read is pending.
+  // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot.
+  // Only while no read is pending.
   [[nodiscard]] virtual std::optional<LooseSocket> release() { return std::nullopt; }
 
   static constexpr std::size_t kMostGathered = 64 * 1024;
@@ -154,7 +156,9 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   virtual void start_wait_writable() = 0;
   // Without reading or blocking.
   [[nodiscard]] virtual bool wire_has_ended() = 0;
-  virtual void shutdown_send() = 0;
+  // False: there is no room for the last words of the stream's own (TLS has some). It is called
+  // again once there is.
+  [[nodiscard]] virtual bool try_shutdown_send() = 0;
   // Completes pending operations with an error; close_wire() closes the socket besides.
   virtual void cancel_wire() = 0;
   virtual void close_wire() = 0;
@@ -204,7 +208,7 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   bool leaves_soon_ = false;  // leave() comes at the end of the turn
   bool waiting_for_room_ = false;
   bool finishing_ = false;   // no more append(); everything_sent() ends our side
-  bool send_ended_ = false;  // shutdown_send() was called
+  bool send_ended_ = false;  // try_shutdown_send() has done so
   bool peer_ended_ = false;  // nothing more is expected of the peer
 };
 

@@ -12,6 +12,7 @@ std::string_view name_of(DropReason reason) {
     case DropReason::kSilent: return "silent";
     case DropReason::kMemory: return "memory";
     case DropReason::kConnections: return "connections";
+    case DropReason::kHandshake: return "handshake";
   }
   return "unknown";
 }

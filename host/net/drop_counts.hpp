@@ -16,6 +16,7 @@ enum class DropReason {
   kSilent,       // it did not answer a ping, or sent no request's head in time
   kMemory,       // the account of client memory was overdrawn
   kConnections,  // it was one connection too many, and was told so
+  kHandshake,    // it did not speak TLS as the server does
 };
 
 // The name of a reason, for logs and as the metric's label: "send_queue".
@@ -31,7 +32,7 @@ class DropCounts {
   void add(DropReason reason) { counters_[static_cast<std::size_t>(reason)]->add(); }
 
  private:
-  static constexpr std::size_t kReasons = static_cast<std::size_t>(DropReason::kConnections) + 1;
+  static constexpr std::size_t kReasons = static_cast<std::size_t>(DropReason::kHandshake) + 1;
   std::array<Counter*, kReasons> counters_{};  // never null; the metrics own them
 };
 

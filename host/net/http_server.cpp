@@ -71,6 +71,16 @@ class HttpServer::Door {
     started_ = true;
     acceptor_->start({.choose = [this] { return choose(); },
                       .admit = [this](TcpSocket socket) { admit(std::move(socket)); },
+                      .begin_handshake = [this] { count_one(); },
+                      .admit_secure =
+                          [this](LooseSocket socket, std::string peer, SocketTime since) {
+                            admit_secure(std::move(socket), std::move(peer), since);
+                          },
+                      .give_up =
+                          [this] {
+                            connections_.fetch_sub(1);
+                            let_go();
+                          },
                       .closed = [this] { let_go(); }});
   }
 
@@ -88,6 +98,14 @@ class HttpServer::Door {
     // Last, since without connections the server may be gone as soon as the acceptor lets go of it.
     acceptor_->close();
   }
+
+  Result<void> reload_certificate() {
+    auto context = TlsContext::load(options_.tls);
+    if (!context) return context.error();
+    acceptor_->use(*std::move(context));
+    return {};
+  }
+  [[nodiscard]] std::shared_ptr<const TlsContext> tls() const { return acceptor_->tls(); }
 
   [[nodiscard]] const tcp::endpoint& endpoint() const { return acceptor_->endpoint(); }
   [[nodiscard]] std::size_t connections() const { return connections_.load(); }
@@ -125,20 +143,48 @@ class HttpServer::Door {
     return false;
   }
 
-  void admit(TcpSocket socket) {
-    ++turn_;
+  void count_one() {
     connections_.fetch_add(1);
     holds_.fetch_add(1);
-    Place& place = *chosen_;
-    place.is_given.store(true);
-    asio::post(place.loop, [this, &place, socket = std::move(socket)]() mutable {
-      place.is_given.store(false);
-      if (all_given_.exchange(false)) acceptor_->go_on();
+  }
+
+  void admit(TcpSocket socket) {
+    count_one();
+    Place& place = give();
+    asio::post(place.loop, [this, &place, socket = std::move(socket), since = now()]() mutable {
+      taken(place);
       std::string peer = peer_of(socket);
       start_http_session(place, make_tcp_stream(std::move(socket), place.buffers, place.turn_end),
-                         std::move(peer), services_);
+                         std::move(peer), since, services_);
     });
   }
+
+  // It was chosen for before its handshake: the loop that is free now may be another one. When none
+  // is, it waits at the next.
+  void admit_secure(LooseSocket socket, std::string peer, SocketTime since) {
+    (void)find_place();
+    Place& place = give();
+    asio::post(place.loop, [this, &place, loose = std::move(socket), peer = std::move(peer),
+                            since]() mutable {
+      taken(place);
+      auto stream = adopt_stream(std::move(loose), {place.loop, place.turn_end}, place.buffers);
+      if (stream == nullptr) return place.connection_ended();
+      start_http_session(place, std::move(stream), std::move(peer), since, services_);
+    });
+  }
+
+  Place& give() {
+    ++turn_;
+    chosen_->is_given.store(true);
+    return *chosen_;
+  }
+
+  void taken(Place& place) {
+    place.is_given.store(false);
+    if (all_given_.exchange(false)) acceptor_->go_on();
+  }
+
+  static SocketTime now() { return std::chrono::steady_clock::now(); }
 
   void move_socket(LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
                    HttpRequest request, UpgradePlan plan) {
@@ -153,7 +199,7 @@ class HttpServer::Door {
     if (!loose) return from.connection_ended();
     asio::post(to.loop, [&to, loose = std::move(*loose), leftover = std::move(leftover),
                          request = std::move(request), plan = std::move(plan)]() mutable {
-      auto arrived = adopt_tcp_stream(loose, {to.loop, to.turn_end}, to.buffers);
+      auto arrived = adopt_stream(std::move(loose), {to.loop, to.turn_end}, to.buffers);
       if (arrived == nullptr) return to.connection_ended();
       arrived->preload(std::move(leftover));
       open_web_socket(to, std::move(arrived), request, plan);
@@ -221,6 +267,14 @@ std::string HttpServer::address() const {
 
 bool HttpServer::is_on_loopback() const {
   return door_->endpoint().address().is_loopback();
+}
+
+Result<void> HttpServer::reload_certificate() {
+  return door_->reload_certificate();
+}
+
+std::shared_ptr<const TlsContext> HttpServer::tls() const {
+  return door_->tls();
 }
 
 void HttpServer::start() {

@@ -1,11 +1,13 @@
 #pragma once
-// The door: listens on one address and serves HTTP/1.1 and WebSocket on the loops it is given.
+// The door: listens on one address and serves HTTP/1.1 and WebSocket on the loops it is given, over
+// TCP or TLS.
 
 #include "base/error.hpp"
 #include "net/http.hpp"
 #include "net/net_loop.hpp"
 #include "net/options.hpp"
 #include "net/supplies.hpp"
+#include "net/tls_context.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -33,7 +35,8 @@ namespace asio = boost::asio;
 class HttpServer {
  public:
   // Binds and listens. The error says which address and why: in use, not allowed, not this
-  // machine's, a name that does not resolve. `loops` must not be empty.
+  // machine's, a name that does not resolve; or what is wrong with the certificate (it blocks on
+  // its files). `loops` must not be empty.
   static Result<std::unique_ptr<HttpServer>> listen(NetOptions options,
                                                     std::span<const NetLoop> loops,
                                                     HttpHandler& handler,
@@ -51,6 +54,13 @@ class HttpServer {
 
   // Begins to accept.
   void start();
+
+  // Reads the files of TLS again. Connections that begin later use what is in them, those that are
+  // open go on as they began. Only with TLS.
+  //   Failure   What TlsContext::load() says: then nothing has changed.
+  [[nodiscard]] Result<void> reload_certificate();
+  // The certificate that connections begin with now; none without TLS.
+  [[nodiscard]] std::shared_ptr<const TlsContext> tls() const;
 
   // Ends everything: accepts no more, closes idle HTTP connections, lets running exchanges finish,
   // closes WebSockets with 1001; what is left after `grace` is cut. Up to 100 WebSockets are closed

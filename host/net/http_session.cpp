@@ -36,7 +36,7 @@ class HttpSession final : public Session,
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
-  void run();
+  void run(SocketTime since);
 
   void on_sweep(SocketTime now) override;
   void wind_down() override;
@@ -118,9 +118,10 @@ class HttpSession final : public Session,
 
 // ---- requests in --------------------------------------------------------------------------------
 
-void HttpSession::run() {
+void HttpSession::run(SocketTime since) {
   if (is_ending()) return;  // the server stops
   wait_for_request(share_.options.handshake_timeout);
+  deadline_ = since + share_.options.handshake_timeout;
   read();
 }
 
@@ -454,11 +455,11 @@ void HttpSession::on_sweep(SocketTime now) {
 }  // namespace
 
 void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
-                        const HttpServices& services) {
+                        SocketTime since, const HttpServices& services) {
   const auto session =
       std::make_shared<HttpSession>(share, std::move(stream), std::move(peer), services);
   share.table.add(session);
-  session->run();
+  session->run(since);
 }
 
 }  // namespace hearth::net

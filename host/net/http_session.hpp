@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace hearth::net {
@@ -31,11 +32,15 @@ struct HttpServices {
 // to `share.connection_ended` unless it is handed over.
 //
 // Order     Requests are answered one after the other, however many the client sends ahead.
+// Limits    NetOptions::handshake_timeout from `since`, when the connection was accepted, to the end
+//           of the first head.
 // Threads   On the share's loop.
 void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
-                        const HttpServices& services);
+                        SocketTime since, const HttpServices& services);
 
-// Answers 503 without reading a request, and closes. In `share.table` for that time.
-std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream);
+// Answers without reading a request, and closes; without an answer it only closes, in good order.
+// In `share.table` for that time.
+std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                                           const std::optional<HttpResponse>& answer);
 
 }  // namespace hearth::net

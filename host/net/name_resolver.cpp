@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <unordered_map>
 #include <utility>
 
 #include <ares.h>
@@ -60,12 +61,52 @@ std::vector<IpAddress> addresses_of(const ares_addrinfo* found) {
   return addresses;
 }
 
+// Of all records that have led to the addresses: until one of them is over.
+std::chrono::seconds time_to_live(const ares_addrinfo& found) {
+  std::chrono::seconds least = kLongestKept;
+  for (const ares_addrinfo_node* node = found.nodes; node != nullptr; node = node->ai_next)
+    least = std::min(least, std::chrono::seconds(node->ai_ttl));
+  for (const ares_addrinfo_cname* name = found.cnames; name != nullptr; name = name->next)
+    least = std::min(least, std::chrono::seconds(name->ttl));
+  return least;
+}
+
+// The answers that may be given again.
+class KeptAddresses {
+ public:
+  explicit KeptAddresses(std::function<SteadyTime()> now) : now_(std::move(now)) {}
+
+  [[nodiscard]] std::vector<IpAddress> find(const std::string& name) const {
+    const auto found = kept_.find(name);
+    if (found == kept_.end() || found->second.until <= now_()) return {};
+    return found->second.addresses;
+  }
+  void keep(const std::string& name, const std::vector<IpAddress>& addresses,
+            std::chrono::seconds time) {
+    if (time <= std::chrono::seconds(0)) return;
+    kept_.insert_or_assign(name, Kept{addresses, now_() + time});
+    if (kept_.size() <= kMostKept) return;
+    kept_.erase(
+        std::ranges::min_element(kept_, {}, [](const auto& each) { return each.second.until; }));
+  }
+
+ private:
+  struct Kept {
+    std::vector<IpAddress> addresses;
+    SteadyTime until;
+  };
+
+  const std::function<SteadyTime()> now_;
+  std::unordered_map<std::string, Kept> kept_;
+};
+
 // c-ares opens sockets and says what it waits for; the loop tells it what is ready.
 class AresResolver final : public NameResolver {
  public:
-  AresResolver(asio::io_context& loop, std::string servers)
+  AresResolver(asio::io_context& loop, std::string servers, std::function<SteadyTime()> now)
       : loop_(loop),
         servers_(std::move(servers)),
+        kept_(std::move(now)),
         sockets_(loop,
                  [this](int socket, bool readable, bool writable) {
                    go_on(readable ? socket : ARES_SOCKET_BAD, writable ? socket : ARES_SOCKET_BAD);
@@ -78,14 +119,18 @@ class AresResolver final : public NameResolver {
   }
 
   std::unique_ptr<Query> resolve(const std::string& name, Done done) override {
-    renew_channel();
     auto question = std::make_shared<Question>(std::move(done));
+    if (std::vector<IpAddress> kept = kept_.find(name); !kept.empty()) {
+      tell_soon(question, std::move(kept));
+      return std::make_unique<AresQuery>(std::move(question));
+    }
+    renew_channel();
     ares_addrinfo_hints hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     ++waiting_;
     ares_getaddrinfo(channel_, name.c_str(), nullptr, &hints, &AresResolver::answered,
-                     new Asked{*this, question});
+                     new Asked{*this, question, name});
     await();
     return std::make_unique<AresQuery>(std::move(question));
   }
@@ -94,6 +139,7 @@ class AresResolver final : public NameResolver {
   struct Asked {
     AresResolver& resolver;
     std::shared_ptr<Question> question;
+    std::string name;
   };
 
   // What /etc/resolv.conf says now holds from the first question after a silence.
@@ -119,6 +165,8 @@ class AresResolver final : public NameResolver {
   static void answered(void* argument, int status, int /*timeouts*/, ares_addrinfo* found) {
     const std::unique_ptr<Asked> asked(static_cast<Asked*>(argument));
     std::vector<IpAddress> addresses = addresses_of(status == ARES_SUCCESS ? found : nullptr);
+    const std::chrono::seconds time =
+        addresses.empty() ? std::chrono::seconds(0) : time_to_live(*found);
     if (found != nullptr) ares_freeaddrinfo(found);
     AresResolver& resolver = asked->resolver;
     --resolver.waiting_;
@@ -126,14 +174,17 @@ class AresResolver final : public NameResolver {
       asked->question->done = nullptr;
       return;
     }
-    asio::post(resolver.loop_,
-               [question = asked->question, found = std::move(addresses)]() mutable {
-                 const Done done = std::exchange(question->done, nullptr);
-                 if (!done) return;
-                 if (found.empty())
-                   return done(Error{Errc::kUnavailable, "the host's name has no address"});
-                 done(std::move(found));
-               });
+    resolver.kept_.keep(asked->name, addresses, time);
+    resolver.tell_soon(asked->question, std::move(addresses));
+  }
+
+  void tell_soon(std::shared_ptr<Question> question, std::vector<IpAddress> found) {
+    asio::post(loop_, [question = std::move(question), found = std::move(found)]() mutable {
+      const Done done = std::exchange(question->done, nullptr);
+      if (!done) return;
+      if (found.empty()) return done(Error{Errc::kUnavailable, "the host's name has no address"});
+      done(std::move(found));
+    });
   }
 
   void go_on(ares_socket_t readable, ares_socket_t writable) {
@@ -156,6 +207,7 @@ class AresResolver final : public NameResolver {
 
   asio::io_context& loop_;
   const std::string servers_;
+  KeptAddresses kept_;
   LoopSockets sockets_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>,
@@ -169,8 +221,9 @@ class AresResolver final : public NameResolver {
 
 }  // namespace
 
-std::unique_ptr<NameResolver> make_name_resolver(asio::io_context& loop, std::string servers) {
-  return std::make_unique<AresResolver>(loop, std::move(servers));
+std::unique_ptr<NameResolver> make_name_resolver(asio::io_context& loop, std::string servers,
+                                                 std::function<SteadyTime()> now) {
+  return std::make_unique<AresResolver>(loop, std::move(servers), std::move(now));
 }
 
 }  // namespace hearth::net

@@ -1,11 +1,14 @@
 #pragma once
 // From a host's name to its addresses, on a loop and without a thread.
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/ip_address.hpp"
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,7 +42,16 @@ class NameResolver {
 
 // Asks /etc/hosts, then the servers of /etc/resolv.conf, or instead of them `servers`
 // ("127.0.0.1:5353,..."). A query ends after 14 seconds for each server.
-[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(boost::asio::io_context& loop,
-                                                               std::string servers = {});
+//
+// Kept      What a server has answered is the answer to the same name until the time to live of one
+//           of its records is over, at most for kLongestKept. Answers from /etc/hosts and failures
+//           are not kept. Who uses an address judges it each time: a kept one is no permission.
+// Bounded   kMostKept names; the one that ends first makes room.
+// `now`: the clock of the times to live.
+inline constexpr std::chrono::seconds kLongestKept{60};
+inline constexpr std::size_t kMostKept = 256;
+[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(
+    boost::asio::io_context& loop, std::string servers = {},
+    std::function<SteadyTime()> now = &BootClock::now);
 
 }  // namespace hearth::net

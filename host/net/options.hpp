@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace hearth::net {
@@ -12,11 +13,24 @@ namespace hearth::net {
 // caused ends no connection.
 using SocketTime = std::chrono::steady_clock::time_point;
 
+enum class TlsVersion { k12, k13 };
+
+// PEM files. tls_context.hpp says what they must be like, and what is spoken.
+struct TlsOptions {
+  std::filesystem::path certificate;  // empty: plain HTTP
+  std::filesystem::path key;
+  // Clients of the last ten years speak 1.2, those of the last six 1.3.
+  TlsVersion min_version = TlsVersion::k12;
+
+  [[nodiscard]] bool is_used() const { return !certificate.empty(); }
+};
+
 // A value; the server keeps one copy, and nothing in it changes while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
+  TlsOptions tls = {};
 
   // Open connections of any kind; one more gets a 503 and is closed. Each is a file descriptor and
   // some 16 KiB.

@@ -1,8 +1,9 @@
-// A connection too many: it gets a 503 and is closed.
+// A connection that is not served: it may be told why, and is closed.
 
 #include "net/http_session.hpp"
 #include "net/http_text.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,15 +16,14 @@ class RefusedConnection final : public Session,
   RefusedConnection(LoopShare& share, std::shared_ptr<ByteStream> stream)
       : share_(share), stream_(std::move(stream)) {}
 
-  void run() {
+  void run(const std::optional<HttpResponse>& answer) {
     deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
-    std::string text;
-    HttpResponse response =
-        error_response(503, "unavailable", "the server has as many connections as it may have");
-    response.headers.push_back({"Retry-After", "1"});
-    (void)append_head(text, response,
-                      {BodyFraming::kLength, response.body.size(), false, share_.date.now()});
-    stream_->append(text.append(response.body));
+    if (answer) {
+      std::string text;
+      (void)append_head(text, *answer,
+                        {BodyFraming::kLength, answer->body.size(), false, share_.date.now()});
+      stream_->append(text.append(answer->body));
+    }
     stream_->finish(Linger::kUntilPeerEnds, [self = shared_from_this()] {
       self->share_.table.remove(*self);
       self->share_.connection_ended();
@@ -44,10 +44,11 @@ class RefusedConnection final : public Session,
 
 }  // namespace
 
-std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream) {
+std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                                           const std::optional<HttpResponse>& answer) {
   const auto refused = std::make_shared<RefusedConnection>(share, std::move(stream));
   share.table.add(refused);
-  refused->run();
+  refused->run(answer);
   return refused;
 }
 

@@ -1,5 +1,7 @@
 #include "net/tcp_stream.hpp"
 
+#include "net/tls_stream.hpp"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,19 +18,12 @@ class TcpStream final : public ByteStream {
  public:
   TcpStream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end)
       : ByteStream(socket.get_executor(), pool, turn_end), socket_(std::move(socket)) {
-    error_code ignored;  // a peer that is gone already shows at the first read
-    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-    socket_.non_blocking(true, ignored);
+    prepare_socket(socket_);
   }
 
   std::optional<LooseSocket> release() override {
-    error_code error;
-    const auto local = socket_.local_endpoint(error);
-    LooseSocket loose;
-    loose.is_v6 = !error && local.address().is_v6();
-    loose.descriptor = socket_.release(error);
-    if (error) return std::nullopt;
-    loose.unsent = give_up();
+    auto loose = loosen(socket_);
+    if (loose) loose->unsent = give_up();
     return loose;
   }
 
@@ -57,27 +52,19 @@ class TcpStream final : public ByteStream {
                              : socket_.write_some(bytes, error);
   }
 
-  std::size_t on_the_way() override {
-    int bytes = 0;  // tcp(7): what the peer has not acknowledged
-    return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes)
-                                                                   : 0;
-  }
+  std::size_t on_the_way() override { return unacknowledged(socket_); }
 
   void start_wait_writable() override {
     socket_.async_wait(asio::socket_base::wait_write,
                        [self = shared()](error_code error) { self->writable(error); });
   }
 
-  bool wire_has_ended() override {
-    // A peek would see the end only behind the last byte that nobody has read yet; this sees it at
-    // once.
-    pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
-    return ::poll(&look, 1, 0) > 0;
-  }
+  bool wire_has_ended() override { return has_ended(socket_); }
 
-  void shutdown_send() override {
+  bool try_shutdown_send() override {
     error_code ignored;  // not connected any more: then there is nothing to end
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    return true;
   }
 
   void cancel_wire() override {
@@ -103,8 +90,7 @@ std::shared_ptr<ByteStream> make_tcp_stream(TcpSocket socket, BufferPool& pool, 
   return std::make_shared<TcpStream>(std::move(socket), pool, turn_end);
 }
 
-std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& loose, const NetLoop& loop,
-                                             BufferPool& pool) {
+std::shared_ptr<ByteStream> adopt_stream(LooseSocket loose, const NetLoop& loop, BufferPool& pool) {
   TcpSocket socket(loop.context.get_executor());
   error_code error;
   socket.assign(loose.is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), loose.descriptor, error);
@@ -112,9 +98,40 @@ std::shared_ptr<ByteStream> adopt_tcp_stream(const LooseSocket& loose, const Net
     ::close(loose.descriptor);
     return nullptr;
   }
-  auto stream = make_tcp_stream(std::move(socket), pool, loop.turn_end);
+  auto stream = loose.tls == nullptr
+                    ? make_tcp_stream(std::move(socket), pool, loop.turn_end)
+                    : make_tls_stream(std::move(socket), std::move(loose.tls), pool, loop.turn_end);
   if (!loose.unsent.empty()) stream->append(loose.unsent);
   return stream;
+}
+
+std::optional<LooseSocket> loosen(TcpSocket& socket) {
+  error_code error;
+  const auto local = socket.local_endpoint(error);
+  LooseSocket loose;
+  loose.is_v6 = !error && local.address().is_v6();
+  loose.descriptor = socket.release(error);
+  if (error) return std::nullopt;
+  return loose;
+}
+
+void prepare_socket(TcpSocket& socket) {
+  error_code ignored;  // a peer that is gone already shows at the first read
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.non_blocking(true, ignored);
+}
+
+std::size_t unacknowledged(TcpSocket& socket) {
+  int bytes = 0;  // tcp(7)
+  return ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes)
+                                                                : 0;
+}
+
+bool has_ended(TcpSocket& socket) {
+  // A peek would see the end only behind the last byte that nobody has read yet; this sees it at
+  // once.
+  pollfd look{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&look, 1, 0) > 0;
 }
 
 std::string peer_of(const TcpSocket& socket) {

@@ -39,7 +39,8 @@ class CallSink {
   virtual void when_drained(std::function<void()> notice) { notice(); }
 
   // The end. For a method call the value is JSON text or empty for "no value"; for a request the
-  // rest of the body. `head` has meaning for requests only.
+  // rest of the body. `head` has meaning for requests; for a call with a key that did not run, its
+  // status says why (409, 422, 429), or a header that the answer is a stored one.
   virtual void finish(const ResponseHead& head, const Result<std::string_view>& outcome) = 0;
 };
 

@@ -27,8 +27,8 @@ struct RuntimeLimits {
   std::size_t max_waiting_bytes = std::size_t{64} << 20;
 
   // Bytes that are held for all clients together: what they have sent in part, what waits for
-  // agents, and what they have not read yet. Past it, who needs more is refused. A quarter of a
-  // small machine.
+  // agents or for the device, and what they have not read yet. Past it, a client that needs more is
+  // refused. A quarter of a small machine.
   std::size_t client_memory = std::size_t{256} << 20;
 
   std::size_t max_operations = extensions::kMaxOperations;     // of one agent in flight

@@ -1,6 +1,6 @@
 #include "runtime/event.hpp"
 
-#include "extensions/call.hpp"
+#include "extensions/trace.hpp"
 
 namespace hearth::runtime {
 

@@ -4,6 +4,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/clock.hpp"
+#include "extensions/call_key.hpp"
 #include "extensions/origin.hpp"
 #include "runtime/types.hpp"
 
@@ -61,7 +62,8 @@ struct EventFreight {
   std::unique_ptr<RequestHead> request;  // kRequest only
   Interruptions interruptions;           // kConnect, kCall: it was begun before, or has a time
   extensions::OriginPtr origin;          // null: none was given with it
-  std::uint64_t state_write = 0;         // kStateChanged: which write of the state it tells of
+  std::optional<extensions::CallKey> retry_key;  // kCall: the caller may send it again under it
+  std::uint64_t state_write = 0;  // kStateChanged: which write of the state it tells of
   // kStateChanged: how many changes this handler and those that its changes called have made.
   // Shared by all events of one such chain; null in its first one.
   std::shared_ptr<unsigned> state_chain;

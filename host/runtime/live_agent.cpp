@@ -3,7 +3,9 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/call_answers.hpp"
 #include "extensions/state.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -11,10 +13,6 @@
 
 namespace hearth::runtime {
 namespace {
-
-// Frames and answers that wait for the device. Past it an agent gets no more events until some have
-// left.
-constexpr std::size_t kMaxHeldEffects = 4096;
 
 // Of a method in the log: clients choose it.
 constexpr std::size_t kMaxShownMethod = 64;
@@ -65,7 +63,7 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
             services.durable_events(), stops_at_commit_),
       wake_keeper_(services.alarms(), services.logger(), owner.key()),
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      outbox_(*this, gate_.get()),
+      outbox_(*this, gate_.get(), services.client_memory()),
       clients_(owner, services, outbox_),
       interruptible_(services.client_memory(), services.limits().max_waiting,
                      services.limits().max_waiting_bytes),
@@ -84,8 +82,9 @@ Result<void> LiveAgent::start() {
     gate_->directory_written();
     outbox_.hold_back();
   }
-  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing.
-  if (owner_.key().is_sub_agent()) record();
+  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing. An
+  // object that was only called is listed too.
+  if (owner_.key().is_sub_agent() || settings().is_object) record();
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
@@ -120,14 +119,17 @@ void LiveAgent::deliver(Event incoming) {
     write_state_of_client(incoming);
     return;
   }
+  if (incoming.retry_key && answer_again(incoming)) return;
   const auto [id, call] = calls_.emplace();
   call.kind = incoming.kind;
+  call.retry_key = std::move(incoming.retry_key);
   if (rule_of(call.kind).runs_method) call.method = cut_text(incoming.name, kMaxShownMethod);
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.origin = incoming.origin;
+  if (call.origin) call.span = span_of(call.origin->trace);
   call.began = owner_.last_activity();
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
   call.timeout = incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout
@@ -142,6 +144,11 @@ void LiveAgent::deliver(Event incoming) {
         incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
   }
   accept_call(id, incoming);
+}
+
+LiveAgent::Span LiveAgent::span_of(std::string_view cause) {
+  std::string span = extensions::next_span(cause, services_.random());
+  return span.empty() ? nullptr : std::make_shared<const std::string>(std::move(span));
 }
 
 void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
@@ -176,7 +183,8 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 Result<void> LiveAgent::enter(const AgentEvent& event) {
   Result<void> accepted;
   {
-    Entry entry(*this, event.call);
+    const Call* const call = calls_.find(event.call);
+    Entry entry(*this, event.call, call != nullptr ? call->span : nullptr);
     accepted = instance_->on_event(event);
   }
   state_chain_.reset();
@@ -331,7 +339,7 @@ void LiveAgent::forget_connection(ConnectionId id) {
 
 bool LiveAgent::idle() const {
   return !entered_ && !lent_ && !extensions().keeps_alive() && work_.idle() && calls_.empty() &&
-         operations_.empty() && outbox_.empty() && !database_.dirty();
+         operations_.empty() && outbox_.empty() && !database_.dirty() && !has_unwritten_answers();
 }
 
 void LiveAgent::trim() {
@@ -341,13 +349,9 @@ void LiveAgent::trim() {
 
 // ---- turns --------------------------------------------------------------------------------------
 
-bool LiveAgent::is_crowded() const {
-  return gate_ != nullptr && outbox_.held() >= kMaxHeldEffects;
-}
-
 bool LiveAgent::dirty() const {
   // What a nearer wake is about must not leave before it either, though it may be about no row.
-  return database_.dirty() || directory_dirty_ ||
+  return database_.dirty() || directory_dirty_ || has_unwritten_answers() ||
          (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
 }
 
@@ -359,6 +363,7 @@ void LiveAgent::record() {
 }
 
 void LiveAgent::commit() {
+  write_answers();
   if (database_.dirty()) record();
   directory_dirty_ = false;
   if (wake_keeper_.before_commit(wake())) {
@@ -481,6 +486,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   forbid_another_try(call);
   const EventKind kind = call.kind;
   const ConnectionId connection = call.connection;
+  if (call.retry_key) of<extensions::CallAnswers>().note_ended(*call.retry_key, outcome);
   if (call.sink) {
     if (outbox_.open()) {
       if (connection == 0 || clients_.connection(connection) != nullptr) {

@@ -55,6 +55,10 @@ struct Completion {
 //  P6 Undone         A rollback of the instance's own takes the state back with the rows: state()
 //                    gives what the file holds, and no frame and no STATE_CHANGED tells of what was
 //                    undone. Frames that the instance itself has sent leave.
+//  P7 Once           The answer to a call that came with a key is stored in the commit of the turn
+//                    that gave it. A later call with that key and the same contents gets the stored
+//                    answer, and one that may have had effects without an answer is not run again
+//                    unless its method is idempotent.
 //
 // Threads    The shard's. Lifetime  Owned by its owner; shut() and close_database() before
 //                                   destruction.
@@ -160,7 +164,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
   // So much is held back that no more events should be delivered before some of it has left.
-  [[nodiscard]] bool is_crowded() const;
+  [[nodiscard]] bool is_crowded() const { return outbox_.is_crowded(); }
   // Gives back memory that an idle agent does not need.
   void trim();
 
@@ -189,15 +193,20 @@ class LiveAgent final : public extensions::AgentContext,
   using AgentPhase = extensions::AgentPhase;
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
+  // A traceparent with the span of an event. Shared by the event and by what it has begun, which
+  // may go on when the event is over. Null: none.
+  using Span = std::shared_ptr<const std::string>;
   struct Call {
     EventKind kind{};
     std::string method;  // of a call or a request; its beginning, for the log
     ConnectionId connection = 0;
     extensions::OriginPtr origin;
+    Span span;
     std::shared_ptr<CallSink> sink;
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
-    std::unique_ptr<extensions::DueWork> work;  // what it stands for, if dispatch() delivered it
+    std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
+    std::unique_ptr<extensions::DueWork> work;     // what it stands for, if dispatch() delivered it
     bool part_sent = false;
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
@@ -221,6 +230,7 @@ class LiveAgent final : public extensions::AgentContext,
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
     CallId call = 0;                               // in which it was submitted
+    Span span;                                     // of that
     std::string notice;                            // the id of a notification, which is the host's
     TimerId timer = 0;                             // sleep
     std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
@@ -232,16 +242,18 @@ class LiveAgent final : public extensions::AgentContext,
   // back to deliver an event.
   class Entry {
    public:
-    explicit Entry(LiveAgent& agent, CallId call = 0) : agent_(agent) {
+    explicit Entry(LiveAgent& agent, CallId call = 0, Span span = nullptr) : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
       HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
       agent_.current_call_ = call;
+      agent_.current_span_ = std::move(span);
       ++agent_.turns_;
     }
     ~Entry() {
       agent_.entered_ = false;
       agent_.current_call_ = 0;
+      agent_.current_span_.reset();
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
@@ -261,6 +273,9 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> cancel(OperationId operation) override;
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(CallId call) override;
+  [[nodiscard]] std::string trace() const override {
+    return current_span_ ? *current_span_ : std::string();
+  }
   Result<extensions::RequestView> request(CallId call) override;
 
   // StateWatchers
@@ -292,6 +307,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
   bool begin_work(bool may_recover);
+  [[nodiscard]] Span span_of(std::string_view cause);
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   bool send_notice();
   void end_notice(const std::string& notice, const Result<std::string>& outcome,
@@ -316,6 +332,11 @@ class LiveAgent final : public extensions::AgentContext,
   // The end of the instance cuts it off. False: it must be answered now.
   bool interrupt(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
+  // ---- calls that came with a key (live_agent_answers.cpp) ----
+  // Answers the call from what is known of its key. False: it may run.
+  bool answer_again(Event& incoming);
+  [[nodiscard]] bool has_unwritten_answers() const;
+  void write_answers();
   void tell_failure(const Call& call, const Error& error);
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
@@ -357,6 +378,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::size_t methods_in_progress_ = 0;
   bool notice_comes_first_ = false;
   CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
+  Span current_span_;        // of that
   InterruptibleEvents interruptible_;
   SlotMap<Operation> operations_;
   std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack

@@ -81,9 +81,8 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
   if (call != nullptr) {
     fields.push_back({"call", current_call_});
     if (!call->method.empty()) fields.push_back({"method", call->method});
-    if (call->origin && !call->origin->trace.empty())
-      fields.push_back({"trace", call->origin->trace});
   }
+  if (current_span_) fields.push_back({"trace", *current_span_});
   services_.logger().write_limited(level, "agent.log", {class_->name()}, fields,
                                    Logger::kWorkLimit);
 }
@@ -135,8 +134,12 @@ void LiveAgent::undone(std::uint64_t last_write) {
 
 extensions::CallOrigin LiveAgent::origin(CallId id) {
   const Call* const call = calls_.find(id);
-  if (call == nullptr) return {};
   extensions::CallOrigin known;
+  if (call == nullptr) {
+    if (id != 0 && id == current_call_) known.trace = trace();
+    return known;
+  }
+  if (call->span) known.trace = *call->span;
   known.origin = call->origin;
   known.is_method = rule_of(call->kind).runs_method;
   if (call->timeout.count() > 0) known.due = call->due;

@@ -38,6 +38,7 @@ void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {
     kept.body = event.body;
   }
   kept.origin = call.origin;
+  kept.retry_key = call.retry_key;
   kept.interruptions = call.interruptions;
   ++kept.interruptions.count;
   if (!kept.interruptions.has_due()) {

@@ -33,6 +33,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   entry.operation = operation;
   entry.token = token;
   entry.call = current_call_;
+  entry.span = current_span_;
   Result<void> started;
   switch (read->kind) {
     case extensions::OperationKind::kSleep: start_sleep(id, read->number); break;
@@ -56,6 +57,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
   entry.operation = operation;
   entry.token = token;
   entry.call = current_call_;
+  entry.span = current_span_;
   entry.answer = std::make_unique<RemoteAnswer>(*this, id);
   entry.remote = std::move(remote);
   outbox_.push(RemoteEffect{id});
@@ -107,9 +109,10 @@ void LiveAgent::tell_remote(OperationId id, const Result<std::string>& outcome, 
     result.outcome = std::string_view(*outcome);
   }
   const CallId call = found->call;
+  const Span span = found->span;
   if (is_final) operations_.erase(id);
   {
-    Entry entry(*this, call);
+    Entry entry(*this, call, span);
     instance_->on_result(result);
   }
   leave();
@@ -226,9 +229,10 @@ void LiveAgent::end_operation(OperationId id, const Result<std::string_view>& ou
   if (found == nullptr || shutting() || broken_ || !instance_) return;
   const OperationResult result{outcome, found->operation, found->token};
   const CallId call = found->call;
+  const Span span = found->span;
   operations_.erase(id);
   {
-    Entry entry(*this, call);
+    Entry entry(*this, call, span);
     instance_->on_result(result);
   }
   leave();

@@ -74,6 +74,7 @@ bool LiveAgent::begin_work(bool may_recover) {
   event.deadline_ms = static_cast<std::uint64_t>(due->timeout.count());
   call.timeout = due->timeout;
   call.due = services_.loop().clock().steady_now() + due->timeout;
+  call.span = span_of(due->trace);
   call.work = std::make_unique<extensions::DueWork>(std::move(*due));
   accept_call(id, event);
   return true;

@@ -1,13 +1,51 @@
 #include "runtime/outbox.hpp"
 
 #include "base/assert.hpp"
+#include "runtime/event.hpp"
 
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
 
-Outbox::Outbox(OutboxOwner& owner, DurabilityGate* gate)
-    : owner_(owner), gate_(gate), self_(std::make_shared<Outbox*>(this)) {}
+// A sync takes milliseconds, and a device that hangs takes seconds: so much may wait for it.
+constexpr std::size_t kMaxHeldEffects = 4096;
+constexpr std::size_t kMaxHeldBytes = std::size_t{4} << 20;
+
+std::size_t text_bytes_of(const FrameEffect& frame) {
+  return frame.payload.size() + frame.to.size() * sizeof(ConnectionId);
+}
+std::size_t text_bytes_of(const CloseEffect& close) {
+  return close.reason.size();
+}
+std::size_t text_bytes_of(const HandshakeEffect& handshake) {
+  return handshake.state ? handshake.state->size() : 0;
+}
+std::size_t text_bytes_of(const PartEffect& part) {
+  return part.body.size() + text_bytes(part.head.headers);
+}
+std::size_t text_bytes_of(const FinishEffect& answer) {
+  return text_bytes(answer.head.headers) +
+         (answer.outcome.has_error() ? answer.outcome.error().message : *answer.outcome).size();
+}
+std::size_t text_bytes_of(const JobEffect& /*job*/) {
+  return 0;
+}
+std::size_t text_bytes_of(const RemoteEffect& /*remote*/) {
+  return 0;
+}
+std::size_t text_bytes_of(const DrainEffect& /*drain*/) {
+  return 0;
+}
+
+}  // namespace
+
+std::size_t bytes_of(const Effect& effect) {
+  return std::visit([](const auto& each) { return text_bytes_of(each); }, effect);
+}
+
+Outbox::Outbox(OutboxOwner& owner, DurabilityGate* gate, ClientMemory& memory)
+    : owner_(owner), gate_(gate), bytes_(memory), self_(std::make_shared<Outbox*>(this)) {}
 
 Outbox::~Outbox() {
   *self_ = nullptr;
@@ -24,8 +62,26 @@ void Outbox::push(Effect effect) {
   } else if (open()) {
     owner_.apply(effect);
   } else {
-    held_.push_back(std::move(effect));
+    hold(std::move(effect));
   }
+}
+
+bool Outbox::is_crowded() const {
+  return gate_ != nullptr &&
+         (held_.size() >= kMaxHeldEffects || bytes_.bytes() >= kMaxHeldBytes || bytes_.refused());
+}
+
+void Outbox::hold(Effect effect) {
+  if (gate_ != nullptr) bytes_.set(bytes_.bytes() + bytes_of(effect));
+  held_.push_back(std::move(effect));
+}
+
+Effect Outbox::take_first() {
+  Effect effect = std::move(held_.front());
+  held_.pop_front();
+  ++first_;
+  if (gate_ != nullptr) bytes_.set(bytes_.bytes() - bytes_of(effect));
+  return effect;
 }
 
 void Outbox::flush() {
@@ -36,8 +92,7 @@ void Outbox::flush() {
   // nothing is held but what waits for an earlier answer, an empty frame to nobody holds their
   // place in the order.
   const bool none_is_new = first_ + held_.size() - 1 <= requested_;
-  if (wrote && gate_ != nullptr && (held_.empty() || none_is_new))
-    held_.emplace_back(FrameEffect{});
+  if (wrote && gate_ != nullptr && (held_.empty() || none_is_new)) hold(FrameEffect{});
   if (held_.empty()) return;
   const std::uint64_t last = first_ + held_.size() - 1;
   if (gate_ == nullptr) {
@@ -48,7 +103,7 @@ void Outbox::flush() {
 }
 
 void Outbox::hold_back() {
-  held_.emplace_back(FrameEffect{});  // to nobody
+  hold(FrameEffect{});  // to nobody
   request(first_ + held_.size() - 1);
 }
 
@@ -74,26 +129,24 @@ void Outbox::durable(std::uint64_t up_to, bool ok) {
 
 void Outbox::release(std::uint64_t up_to) {
   while (!held_.empty() && first_ <= up_to) {
-    Effect effect = std::move(held_.front());
-    held_.pop_front();
-    ++first_;
+    Effect effect = take_first();
     owner_.apply(effect);
   }
 }
 
 void Outbox::withdraw_states(std::uint64_t last_write) {
-  std::erase_if(held_, [last_write](const Effect& effect) {
+  std::erase_if(held_, [this, last_write](const Effect& effect) {
     const auto* const frame = std::get_if<FrameEffect>(&effect);
-    return frame != nullptr && frame->state_write > last_write;
+    if (frame == nullptr || frame->state_write <= last_write) return false;
+    if (gate_ != nullptr) bytes_.set(bytes_.bytes() - bytes_of(effect));
+    return true;
   });
 }
 
 void Outbox::discard_all() {
   discarding_ = true;
   while (!held_.empty()) {
-    Effect effect = std::move(held_.front());
-    held_.pop_front();
-    ++first_;
+    Effect effect = take_first();
     owner_.discard(effect);
   }
 }

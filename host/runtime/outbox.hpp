@@ -1,6 +1,7 @@
 #pragma once
 // The one way out of an agent: what it sends waits here until what it wrote before is durable.
 
+#include "base/client_memory.hpp"
 #include "base/error.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/durability_gate.hpp"
@@ -77,6 +78,9 @@ struct DrainEffect {
 using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect,
                             JobEffect, DrainEffect, RemoteEffect>;
 
+// Bytes of its texts and addressees.
+[[nodiscard]] std::size_t bytes_of(const Effect& effect);
+
 // What the outbox asks of its agent.
 class OutboxOwner {
  public:
@@ -107,13 +111,16 @@ class OutboxOwner {
 //  P3 Open     With nothing uncommitted and nothing held, push() applies at once: reading costs no
 //              wait.
 //  P4 Answer   Each effect is applied or discarded, exactly once.
+//  P5 Account  With a gate, the bytes of what is held are on the account of client memory. Nothing
+//              is refused for them: the owner asks is_crowded() before it delivers more.
 //
 // Threads     The agent's shard.
-// Lifetime    The owner outlives it. Answers of the gate that come after destruction are ignored.
+// Lifetime    The owner and the memory outlive it. Answers of the gate that come after destruction
+//             are ignored.
 class Outbox {
  public:
   // `gate` may be null (durability `process`): then a commit opens the outbox. Not owned.
-  Outbox(OutboxOwner& owner, DurabilityGate* gate);
+  Outbox(OutboxOwner& owner, DurabilityGate* gate, ClientMemory& memory);
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -141,10 +148,13 @@ class Outbox {
   void discard_all();
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
-  // How many effects wait.
-  [[nodiscard]] std::size_t held() const { return held_.size(); }
+  // So much waits for the gate that nothing should add to it before some of it has left: 4096
+  // effects, 4 MiB, or what the account refuses while it is overdrawn. Without a gate never.
+  [[nodiscard]] bool is_crowded() const;
 
  private:
+  void hold(Effect effect);
+  Effect take_first();
   void request(std::uint64_t up_to);
   void release(std::uint64_t up_to);
   void durable(std::uint64_t up_to, bool ok);
@@ -152,6 +162,7 @@ class Outbox {
   OutboxOwner& owner_;
   DurabilityGate* gate_;
   std::deque<Effect> held_;
+  HeldBytes bytes_;              // with a gate: of held_
   std::uint64_t first_ = 1;      // the number of held_.front()
   std::uint64_t requested_ = 0;  // effects up to this number wait for an answer of the gate
   bool discarding_ = false;

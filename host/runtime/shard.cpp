@@ -174,12 +174,16 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
                                       {{"error", std::string_view(failure.what())}});
     return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
   }
+  if (call.is_of_client) client_came();
+  if (call.retry_key) sink = keyed_calls_.enter(call.key, *call.retry_key, std::move(sink));
+  if (!sink) return;
   Event incoming;
   incoming.kind = EventKind::kCall;
   incoming.name = call.method;
   incoming.body = call.arguments;
   incoming.sink = std::move(sink);
   incoming.origin = call.origin;
+  incoming.retry_key = call.retry_key;
   const auto timeout = call.timeout.count() > 0 ? call.timeout : environment_.limits.call_timeout;
   incoming.interruptions.timeout = timeout;
   incoming.interruptions.due = loop_.clock().steady_now() + timeout;

@@ -16,6 +16,7 @@
 #include "runtime/database_threads.hpp"
 #include "runtime/destructions.hpp"
 #include "runtime/durable_counts.hpp"
+#include "runtime/keyed_calls.hpp"
 #include "runtime/loop_timer.hpp"
 #include "runtime/migration.hpp"
 #include "runtime/paced_steps.hpp"
@@ -106,9 +107,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
                          const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
                          std::unique_ptr<CallSink> sink);
 
-  // Another agent calls a method of this one, for `origin` (extensions::AgentRouter). `timeout`:
-  // see Interruptions. `must_exist`: kNotFound if the agent has neither stored anything nor is in
-  // memory.
+  // A method call that comes through no connection: from another agent, for `origin`
+  // (extensions::AgentRouter), or from a client over plain HTTP. `timeout`: see Interruptions.
+  // `must_exist`: kNotFound if the agent has neither stored anything nor is in memory.
   struct AgentCallIn {
     storage::AgentKey key;
     std::string segment;
@@ -117,6 +118,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     extensions::OriginPtr origin;
     std::chrono::milliseconds timeout{0};
     bool must_exist = false;
+    // A client calls, over plain HTTP, and may send the call again under this key.
+    bool is_of_client = false;
+    std::optional<extensions::CallKey> retry_key = {};
   };
   void call(const AgentCallIn& call, std::unique_ptr<CallSink> sink);
 
@@ -226,6 +230,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   DatabaseThreads threads_;
   AgentHandles handles_;
   ShardSubAgents sub_agents_;
+  KeyedCalls keyed_calls_;
   ShardServices services_;
   bool stopping_ = false;
   LoopTimer stop_timer_;

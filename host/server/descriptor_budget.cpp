@@ -10,8 +10,10 @@
 namespace hearth::server {
 namespace {
 
-// The loop's own, and the shard's connection to the directory of agents.
+// The loop's own, the shard's connection to the directory of agents, and the name resolver's.
 constexpr std::uint64_t kOfOneShard = 8;
+// Requests may have one of so many of the descriptors that they share with the agents.
+constexpr std::uint64_t kShareOfRequests = 8;
 // Libraries, logs, watchers, the other threads' pipes, and agents that are on their way out.
 constexpr std::uint64_t kOfTheProcess = 32;
 
@@ -32,19 +34,25 @@ DescriptorBudget descriptor_budget(const config::Config& config, std::size_t sha
   const std::size_t agents = config.server.runtime.max_live_agents;
   const std::uint64_t own = kOfTheProcess + kOfOneShard * shards;
   const std::uint64_t each = of_one_agent(config);
+  const std::uint64_t requests = config.server.egress.max_requests * shards;
   DescriptorBudget budget;
   budget.limit = limit;
-  budget.wanted = own + connections + each * agents;
+  budget.wanted = own + connections + each * agents + requests;
   budget.max_live_agents = agents;
   budget.max_connections = connections;
+  budget.max_requests = config.server.egress.max_requests;
   if (budget.fits()) return budget;
   const std::uint64_t left = limit > own ? limit - own : 0;
-  const std::uint64_t of_agents = std::min(left, each * agents);
+  const std::uint64_t of_agents = std::min(left, each * agents + requests);
   const std::uint64_t sockets =
       std::min<std::uint64_t>(connections, std::max(left / 2, left - of_agents));
-  const std::uint64_t fitting = std::max<std::uint64_t>(1, (left - sockets) / each);
+  const std::uint64_t shared = left - sockets;
+  const std::uint64_t spare = shared - std::min(shared, each * agents);
+  const std::uint64_t of_requests = std::min(requests, std::max(shared / kShareOfRequests, spare));
+  const std::uint64_t fitting = std::max<std::uint64_t>(1, (shared - of_requests) / each);
   budget.max_connections = std::max<std::uint64_t>(1, sockets);
   budget.max_live_agents = std::min<std::uint64_t>(fitting, agents);
+  budget.max_requests = std::max<std::uint64_t>(1, of_requests / shards);
   return budget;
 }
 
@@ -59,21 +67,25 @@ void claim_descriptors(config::Config& config, Logger& logger) {
   const DescriptorBudget budget =
       descriptor_budget(config, config::shard_count(config.server), limit);
   if (budget.fits()) return;
-  const std::string advice = "at most " + std::to_string(budget.max_live_agents) +
-                             " agents stay in memory at once, and at most " +
-                             std::to_string(budget.max_connections) + " sockets are open; allow " +
-                             std::to_string(budget.wanted) +
-                             " open files (systemd: LimitNOFILE; a shell: ulimit -Hn), or lower "
-                             "limits.max_connections and "
-                             "limits.max_live_agents";
+  const std::string advice =
+      "at most " + std::to_string(budget.max_live_agents) +
+      " agents stay in memory at once, and at most " + std::to_string(budget.max_connections) +
+      " sockets are open, and at most " + std::to_string(budget.max_requests) +
+      " requests to other servers are in progress on a shard; allow " +
+      std::to_string(budget.wanted) +
+      " open files (systemd: LimitNOFILE; a shell: ulimit -Hn), or lower "
+      "limits.max_connections and "
+      "limits.max_live_agents";
   logger.write(LogLevel::kWarn, "server.few_descriptors",
                {{"limit", static_cast<std::int64_t>(budget.limit)},
                 {"wanted", static_cast<std::int64_t>(budget.wanted)},
                 {"max_live_agents", static_cast<std::int64_t>(budget.max_live_agents)},
                 {"max_connections", static_cast<std::int64_t>(budget.max_connections)},
+                {"max_requests", static_cast<std::int64_t>(budget.max_requests)},
                 {"advice", std::string_view(advice)}});
   config.server.runtime.max_live_agents = budget.max_live_agents;
   config.server.net.max_connections = budget.max_connections;
+  config.server.egress.max_requests = budget.max_requests;
 }
 
 }  // namespace hearth::server

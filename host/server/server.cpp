@@ -9,6 +9,7 @@
 #include "config/server_file.hpp"
 #include "diagnosis/watchdog.hpp"
 #include "net/http_server.hpp"
+#include "net/tls_context.hpp"
 #include "plugins/admission/required_check.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
@@ -20,6 +21,7 @@
 #include "server/admin_desk.hpp"
 #include "server/admin_token.hpp"
 #include "server/audit_log.hpp"
+#include "server/certificate_watch.hpp"
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
@@ -79,6 +81,7 @@ struct Server::Parts {
   Result<void> start_loops();
   void expect_classes();  // throws StorageError
   Result<void> load_plugins();
+  [[nodiscard]] std::string shown_address() const;
   [[nodiscard]] runtime::ServedClass describe(
       const std::shared_ptr<const runtime::AgentClass>& agent_class);
   void serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class);
@@ -86,6 +89,7 @@ struct Server::Parts {
   void warn_of_unused_settings();
   Result<void> open_admin();
   Result<void> listen();
+  void watch_certificate(plugins::DirectoryImage known);
   Result<void> announce();
   Result<void> publish();
   void tell_full(std::string_view what, const Error& error, std::string_view next);
@@ -126,10 +130,11 @@ struct Server::Parts {
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
-  Metrics::Watch sockets;                // looks at http
-  Metrics::Watch client_memory;          // looks at runtime
-  plugins::DirectoryImage plugin_files;  // as they were before they were loaded
-  plugins::LoadReport loaded;            // until watch_plugins()
+  std::unique_ptr<CertificateWatch> certificate;  // only with TLS
+  Metrics::Watch sockets;                         // looks at http
+  Metrics::Watch client_memory;                   // looks at runtime
+  plugins::DirectoryImage plugin_files;           // as they were before they were loaded
+  plugins::LoadReport loaded;                     // until watch_plugins()
   std::unique_ptr<plugins::PluginReloader> reloader;
   std::optional<PublishedRecord> record;
 };
@@ -409,9 +414,10 @@ Result<void> Server::Parts::publish() {
     if (!written) return written.error();
     unwritten_token.clear();
   }
-  auto published = PublishedRecord::publish(
-      data->path(),
-      {.address = http->address(), .token_file = admin_token_file, .pid = ::getpid()});
+  auto published = PublishedRecord::publish(data->path(), {.address = http->address(),
+                                                           .token_file = admin_token_file,
+                                                           .pid = ::getpid(),
+                                                           .tls = config.server.net.tls.is_used()});
   if (!published) return published.error();
   record.emplace(*std::move(published));
   return {};
@@ -446,6 +452,13 @@ Result<void> Server::Parts::listen() {
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
                                     .admin = admin.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
+  // Here, because what is wrong with the files is no matter of the address.
+  if (config.server.net.tls.is_used()) {
+    const auto usable = net::TlsContext::load(config.server.net.tls);
+    if (!usable) return Error{usable.error().code, "tls: " + usable.error().message};
+  }
+  const plugins::DirectoryImage tls_files =
+      plugins::look_at(CertificateWatch::directories(config.server.net.tls));
   auto listening = net::HttpServer::listen(config.server.net, net_loops, *api,
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
@@ -469,6 +482,7 @@ Result<void> Server::Parts::listen() {
     }
   });
   readiness.set(api::Readiness::Phase::kReady);
+  if (config.server.net.tls.is_used()) watch_certificate(tls_files);
   http->start();
   sockets =
       metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
@@ -478,15 +492,29 @@ Result<void> Server::Parts::listen() {
       "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
       [this] { return static_cast<double>(runtime->client_memory().used()); });
   logger.record(LogLevel::kInfo, "server.ready",
-                {{"address", http->address()},
+                {{"address", shown_address()},
                  {"classes", runtime->classes().all().size()},
                  {"shards", loops.size()},
                  {"data", data->path().native()}});
   return {};
 }
 
+void Server::Parts::watch_certificate(plugins::DirectoryImage known) {
+  CertificateWatchSettings settings;
+  settings.files = config.server.net.tls;
+  settings.known = std::move(known);
+  settings.watch = config.server.reload.watch;
+  settings.quiet_time = config.server.reload.quiet_time;
+  certificate =
+      std::make_unique<CertificateWatch>(*http, std::move(settings), clock, metrics, logger);
+}
+
+std::string Server::Parts::shown_address() const {
+  return (config.server.net.tls.is_used() ? "https://" : "") + http->address();
+}
+
 std::string Server::address() const {
-  return parts_->http->address();
+  return parts_->shown_address();
 }
 
 std::vector<std::string> Server::classes() const {
@@ -497,6 +525,7 @@ std::vector<std::string> Server::classes() const {
 
 void Server::reload() {
   if (parts_->reloader) parts_->reloader->reload();
+  if (parts_->certificate) parts_->certificate->reload();
 }
 
 // ---- stop ---------------------------------------------------------------------------------------
@@ -533,6 +562,7 @@ void Server::Parts::finish_work() {
 
 void Server::Parts::close_clients() {
   if (http == nullptr) return;
+  certificate.reset();
   wait_for([this](std::function<void()> done) { http->stop(kGoodbye, std::move(done)); });
   sockets = {};
   http.reset();

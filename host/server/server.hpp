@@ -29,7 +29,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // "127.0.0.1:8787", with the real port when the configuration said 0.
+  // "127.0.0.1:8787", with the real port when the configuration said 0; with TLS
+  // "https://127.0.0.1:8787".
   [[nodiscard]] std::string address() const;
 
   // The URL segments of the classes that are served, sorted.
@@ -39,8 +40,8 @@ class Server {
   // like. True: nothing is missing.
   bool catch_up();
 
-  // Looks at the plugin directories and the class files now: what has changed is replaced, while
-  // clients stay. What comes of it is in the log.
+  // Looks at the plugin directories and the class files now, and reads the certificate again: what
+  // has changed is replaced, while clients stay. What comes of it is in the log.
   void reload();
 
   // Takes no new work, lets running work finish within limits.shutdown_grace, closes clients (1001)

@@ -67,8 +67,10 @@ PublishedRecord::~PublishedRecord() {
 Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& data,
                                                  const ServerRecord& record) {
   std::filesystem::path file = data / kFile;
-  const Json json{
-      {"address", record.address}, {"token_file", record.token_file.native()}, {"pid", record.pid}};
+  const Json json{{"address", record.address},
+                  {"token_file", record.token_file.native()},
+                  {"pid", record.pid},
+                  {"tls", record.tls}};
   const auto written =
       write_file_atomically(file, dump_json(json) + "\n", std::filesystem::perms{0600});
   if (!written) return written.error();
@@ -106,9 +108,12 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
   const auto pid = json->find("pid");
   if (address == json->end() || !address->is_string()) return wrong;
   if (token_file == json->end() || !token_file->is_string()) return wrong;
+  const auto tls = json->find("tls");
+  if (tls == json->end() || !tls->is_boolean()) return wrong;
   if (pid == json->end() || !pid->is_number_integer()) return wrong;
   record.address = address->get<std::string>();
   record.token_file = token_file->get<std::string>();
+  record.tls = tls->get<bool>();
   record.pid = pid->get<std::int64_t>();
   return record;
 }

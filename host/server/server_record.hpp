@@ -14,6 +14,7 @@ struct ServerRecord {
   std::string address;               // "127.0.0.1:8787", the port as it really is
   std::filesystem::path token_file;  // of its administrators; absolute
   std::int64_t pid = 0;
+  bool tls = false;  // whether it speaks TLS
 };
 
 // Promises   While the object lives the file is there, for its user alone (0600), and locked; then

@@ -19,8 +19,9 @@ Result<std::unique_ptr<WaysOut>> WaysOut::open(
                      ". Put it back from a backup, or remove it: then they begin anew"};
   }
   for (const auto& loop : loops) {
-    auto made =
-        net::OutboundHttp::make(loop->context(), {.extra_ca_file = settings.ca_file.native()});
+    auto made = net::OutboundHttp::make(
+        loop->context(),
+        {.max_exchanges = settings.max_requests, .extra_ca_file = settings.ca_file.native()});
     if (!made) return Error{made.error().code, "egress.ca_file: " + made.error().message};
     net::OutboundHttp& http = *ways->clients_.emplace_back(*std::move(made));
     ways->ports_.push_back(

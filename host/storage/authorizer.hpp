@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct sqlite3;
 
@@ -55,6 +56,10 @@ class Authorizer {
     bool growth = false;         // ... in a way that may take more space
     bool schema_change = false;  // CREATE, ALTER or DROP
     bool alter = false;          // ALTER TABLE
+    // What a trigger or a view does is not in these: SQLite keeps virtual tables out of both.
+    bool match = false;                      // has MATCH
+    std::vector<std::string> read_tables{};  // tables with columns that it reads, each once
+    bool read_namesake = false;  // reads a column with its table's name, as those of FTS5 have
   };
   [[nodiscard]] const Seen& seen() const noexcept { return seen_; }
 
@@ -66,6 +71,7 @@ class Authorizer {
   static int on_action(void* self, int code, const char* first, const char* second,
                        const char* schema, const char* inner) noexcept;
   int decide(const Action& action);
+  void note_search(const Action& action);
   int decide_write(const Action& action);
   int decide_schema_change(const Action& action);
   int decide_pragma(const Action& action);

@@ -1,6 +1,7 @@
 #include "storage/full_text_functions.hpp"
 
 #include "storage/connection.hpp"
+#include "storage/full_text_rank.hpp"
 
 #include <sqlite3.h>
 
@@ -330,7 +331,8 @@ void replace_full_text_functions(sqlite3& connection) {
   if (api == nullptr) return;  // a SQLite without FTS5
   // The newest of a name counts.
   for (const auto& [name, function] :
-       {std::pair{"highlight", &highlight}, std::pair{"snippet", &snippet}}) {
+       {std::pair{"highlight", &highlight}, std::pair{"snippet", &snippet},
+        std::pair{"bm25", &rank_by_bm25}}) {
     if (api->xCreateFunction(api, name, nullptr, function, nullptr) != SQLITE_OK)
       throw_storage_error(connection, "add the function " + std::string(name));
   }

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "storage/full_text_functions.hpp"
+#include "storage/full_text_query.hpp"
 #include "storage/sql_functions.hpp"
 
 #include <sqlite3.h>
@@ -87,6 +88,23 @@ bool is_environment_failure(int code) {
     case SQLITE_RANGE: return false;
     default: return true;
   }
+}
+
+// SQLite's own tables that are called with arguments.
+bool is_table_function(std::string_view table) {
+  return equal_ignoring_case(table, "json_each") || equal_ignoring_case(table, "json_tree") ||
+         table.starts_with("pragma_");
+}
+
+// Whether FTS5 may be asked for what is bound. Only MATCH is for a search alone. The other forms
+// look like a column or a call of a table: they count in a statement that changes nothing.
+bool may_search(const Authorizer::Seen& seen, bool is_readonly, std::string_view sql) {
+  if (seen.match) return true;
+  if (!is_readonly) return false;
+  return seen.read_namesake ||
+         std::ranges::any_of(seen.read_tables, [sql](const std::string& table) {
+           return !is_table_function(table) && calls_table(sql, table);
+         });
 }
 
 Errc errc_of(int code) {
@@ -223,6 +241,7 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     // of what is absent writes as soon as it is compiled again after the trigger was made.
     compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
     compiled.grows = seen.growth;
+    compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
   }
   compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
   return compiled;

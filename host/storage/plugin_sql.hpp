@@ -48,7 +48,10 @@ struct PluginSqlLimits {
 // Promises
 //  P1 Confined    Nothing a plugin prepares or runs changes the host's tables, leaves the file, or
 //                 ends the host's transaction (authorizer.hpp).
-//  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent.
+//  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent. A text bound
+//                 to a statement that searches full text is also a query within the bounds of
+//                 full_text_query.hpp. Not bounded so are queries that the SQL makes of literals
+//                 and of what is stored.
 //  P3 One turn    A statement that writes joins the implicit transaction; the host commits.
 //  P4 No surprise A misuse (stale handle, wrong column or parameter) is a Result, never a crash.
 //  P5 Cheap again prepare() of a text that was finalized before takes it from a small cache.
@@ -159,8 +162,9 @@ class PluginSql {
   struct Compiled {
     OwnedStatement stmt;
     bool worth_keeping = false;
-    bool writes = false;  // needs the transaction
-    bool grows = false;   // may need more pages: it writes more than a DELETE or DROP does
+    bool writes = false;    // needs the transaction
+    bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
+    bool searches = false;  // full text: what is bound to it may be a query
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {
@@ -181,7 +185,7 @@ class PluginSql {
   Error to_error(int code);
   void rewind(Compiled& compiled) noexcept;
   Result<Compiled*> find(StatementHandle handle);
-  Result<sqlite3_stmt*> find_to_bind(StatementHandle handle, std::size_t bytes);
+  Result<sqlite3_stmt*> find_to_bind(StatementHandle handle, std::string_view value);
   Result<sqlite3_stmt*> find_value(StatementHandle handle, int column);
   Result<void> bound(int code);
   Result<std::size_t> find_savepoint(SavepointHandle savepoint);

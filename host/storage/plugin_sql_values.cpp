@@ -1,5 +1,6 @@
 // The part of PluginSql that moves values: parameters in, columns out.
 
+#include "storage/full_text_query.hpp"
 #include "storage/plugin_sql.hpp"
 
 #include <sqlite3.h>
@@ -18,14 +19,17 @@ Error invalid_call(std::string message) {
 
 // ---- parameters --------------------------------------------------------------------------------
 
-Result<sqlite3_stmt*> PluginSql::find_to_bind(StatementHandle handle, std::size_t bytes) {
+Result<sqlite3_stmt*> PluginSql::find_to_bind(StatementHandle handle, std::string_view value) {
   const Result<Compiled*> found = find(handle);
   if (!found) return found.error();
   if ((*found)->cursor == Cursor::kOnRow)
     return invalid_call("the statement is between two rows: reset it before binding");
-  if (bytes > limits_.max_value_bytes)
+  if (value.size() > limits_.max_value_bytes)
     return Error{Errc::kLimitExceeded,
                  "the value is longer than " + std::to_string(limits_.max_value_bytes) + " bytes"};
+  if ((*found)->searches) {
+    if (const Result<void> checked = check_full_text_query(value); !checked) return checked.error();
+  }
   return (*found)->stmt.get();
 }
 
@@ -36,25 +40,25 @@ Result<void> PluginSql::bound(int code) {
 }
 
 Result<void> PluginSql::bind_null(StatementHandle handle, int index) {
-  const auto stmt = find_to_bind(handle, 0);
+  const auto stmt = find_to_bind(handle, {});
   if (!stmt) return stmt.error();
   return bound(sqlite3_bind_null(*stmt, index));
 }
 
 Result<void> PluginSql::bind_int64(StatementHandle handle, int index, std::int64_t value) {
-  const auto stmt = find_to_bind(handle, 0);
+  const auto stmt = find_to_bind(handle, {});
   if (!stmt) return stmt.error();
   return bound(sqlite3_bind_int64(*stmt, index, value));
 }
 
 Result<void> PluginSql::bind_double(StatementHandle handle, int index, double value) {
-  const auto stmt = find_to_bind(handle, 0);
+  const auto stmt = find_to_bind(handle, {});
   if (!stmt) return stmt.error();
   return bound(sqlite3_bind_double(*stmt, index, value));
 }
 
 Result<void> PluginSql::bind_text(StatementHandle handle, int index, std::string_view value) {
-  const auto stmt = find_to_bind(handle, value.size());
+  const auto stmt = find_to_bind(handle, value);
   if (!stmt) return stmt.error();
   // An empty view may carry a null pointer, which SQLite would bind as NULL instead of ''.
   return bound(sqlite3_bind_text64(*stmt, index, value.empty() ? "" : value.data(), value.size(),
@@ -63,7 +67,9 @@ Result<void> PluginSql::bind_text(StatementHandle handle, int index, std::string
 
 Result<void> PluginSql::bind_blob(StatementHandle handle, int index,
                                   std::span<const std::byte> value) {
-  const auto stmt = find_to_bind(handle, value.size());
+  // (SQLite takes a blob as text where it needs one.)
+  const auto stmt =
+      find_to_bind(handle, {reinterpret_cast<const char*>(value.data()), value.size()});
   if (!stmt) return stmt.error();
   const void* const data = value.empty() ? "" : static_cast<const void*>(value.data());
   return bound(sqlite3_bind_blob64(*stmt, index, data, value.size(), SQLITE_TRANSIENT));

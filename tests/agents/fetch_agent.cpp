@@ -4,6 +4,7 @@
 //             {"code","phase","sent","text"} of a failure
 //             write_and_get(url): the same, after a write of the state
 //             chat(url, text): the texts of a streamed chat completion, as one
+//             listen(url): how many events the stream has
 //             run(url, steps): begins a fiber of that many chats, each with a key of its own
 //             transcript(): [{"step","text","attempts"}], as far as the run has come
 
@@ -33,6 +34,7 @@ class Fetcher : public hearth::Agent {
     m.add("get_with", &Fetcher::get_with);
     m.add("write_and_get", &Fetcher::write_and_get);
     m.add("chat", &Fetcher::chat);
+    m.add("listen", &Fetcher::listen);
     m.add("run", &Fetcher::run);
     m.add("transcript", &Fetcher::transcript);
     m.fiber("run", &Fetcher::work);
@@ -55,6 +57,14 @@ class Fetcher : public hearth::Agent {
 
   hearth::Task<std::string> chat(std::string url, std::string text) {
     return complete(std::move(url), std::move(text), "chat");
+  }
+
+  hearth::Task<int> listen(std::string url) {
+    auto response = co_await fetch(std::move(url));
+    hearth::SseReader events(response);
+    int count = 0;
+    while (co_await events.next()) ++count;
+    co_return count;
   }
 
   void run(const std::string& url, int steps) {

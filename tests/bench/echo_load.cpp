@@ -1,6 +1,7 @@
 // Load on one WebSocket: keeps a fixed number of requests under way and measures each round trip.
 //
 //   echo_load --port 8787 --path /agents/counter/a --depth 64 --seconds 5
+//   echo_load --port 8787 --path /agents/counter/a --depth 64 --tls yes
 //   echo_load --port 8787 --path /agents/counter/a --depth 16
 //             --frame '{"type":"rpc","id":"{id}","method":"increment","args":[1]}' --expect
 //             '"success":true'
@@ -15,6 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/ssl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -22,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +48,7 @@ struct Options {
   double warmup = 1;
   std::size_t payload = 16;
   std::string frame;   // instead of `payload` letters; {id} becomes a counter
+  bool tls = false;    // whatever certificate the server has
   std::string expect;  // a frame counts as an answer if it holds this; empty: every data frame
 };
 
@@ -59,7 +64,7 @@ Options parse(int argc, char** argv) {
     if (name == "--help") {
       std::puts(
           "echo_load [--host H] [--port P] [--path /...] [--depth N] [--seconds S] [--warmup S]\n"
-          "          [--payload BYTES | --frame TEXT] [--expect SUBSTRING]");
+          "          [--payload BYTES | --frame TEXT] [--expect SUBSTRING] [--tls yes]");
       std::exit(0);
     }
     if (i + 1 == argc) fail(std::string(name) + " needs a value");
@@ -80,6 +85,8 @@ Options parse(int argc, char** argv) {
       options.payload = std::strtoul(value, nullptr, 10);
     } else if (name == "--frame") {
       options.frame = value;
+    } else if (name == "--tls") {
+      options.tls = std::string_view(value) == "yes";
     } else if (name == "--expect") {
       options.expect = value;
     } else {
@@ -111,6 +118,7 @@ int connect_to(const Options& options) {
 class Client {
  public:
   explicit Client(const Options& options) : socket_(connect_to(options)), chunk_(256 * 1024) {
+    if (options.tls) begin_tls();
     outgoing_ = "GET " + options.path + " HTTP/1.1\r\nHost: " + options.host +
                 "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -142,7 +150,7 @@ class Client {
   void flush() {
     std::string_view rest = outgoing_;
     while (!rest.empty()) {
-      const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      const ssize_t sent = put(rest);
       if (sent <= 0) fail("the server has closed the connection");
       rest.remove_prefix(static_cast<std::size_t>(sent));
     }
@@ -153,7 +161,7 @@ class Client {
   void receive() {
     incoming_.erase(0, read_);
     read_ = 0;
-    const ssize_t got = ::recv(socket_, chunk_.data(), chunk_.size(), 0);
+    const ssize_t got = get();
     if (got <= 0) fail("the server has closed the connection");
     incoming_.append(chunk_.data(), static_cast<std::size_t>(got));
   }
@@ -182,7 +190,29 @@ class Client {
   }
 
  private:
+  void begin_tls() {
+    context_.reset(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set_read_ahead(context_.get(), 1);
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_fd(ssl_.get(), socket_);
+    if (SSL_connect(ssl_.get()) != 1) fail("no TLS");
+  }
+  ssize_t put(std::string_view bytes) {
+    if (ssl_) return SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
+    return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  ssize_t get() {
+    if (ssl_) return SSL_read(ssl_.get(), chunk_.data(), static_cast<int>(chunk_.size()));
+    return ::recv(socket_, chunk_.data(), chunk_.size(), 0);
+  }
+
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
   const int socket_;
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::unique_ptr<SSL, Free> ssl_;  // none: plain TCP
   std::vector<char> chunk_;
   std::string incoming_;
   std::string outgoing_;

@@ -110,6 +110,9 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"idle_timeout", "20ms"},
       {"evict_grace", "3s"},
       {"durability", "power"},
+      {"objects", "true"},
+      {"objects_call_timeout", "5s"},
+      {"idempotency_keep", "2h"},
       {"calls", "serial"},
       {"limits.max_value", "4KiB"},
       {"limits.max_sql", "5KiB"},
@@ -150,14 +153,29 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       rest.erase(dot);
     }
     const ClassConfig changed = class_c(rest.append(": ").append(text) + "\n");
-    EXPECT_EQ(changed_keys(defaults, changed), std::vector<std::string>{key});
-    EXPECT_EQ(changed_keys(changed, defaults), std::vector<std::string>{key});
+    std::vector<std::string> expected = {key};
+    if (key == "objects") expected = {"idle_timeout", "objects", "calls"};  // and what it implies
+    EXPECT_EQ(changed_keys(defaults, changed), expected);
+    EXPECT_EQ(changed_keys(changed, defaults), expected);
     EXPECT_TRUE(changed_keys(changed, changed).empty()) << key;
   }
   for (const Setting<ClassSettings>& setting : class_settings()) {
     const auto names_it = [&](const auto& key) { return key.first.starts_with(setting.path); };
     EXPECT_TRUE(std::ranges::any_of(keys, names_it)) << setting.path << " needs a case above";
   }
+}
+
+TEST_F(ClassFileTest, ObjectsHaveDefaultsOfTheirOwn) {
+  const ClassSettings object = class_c("objects: true\n").settings;
+  EXPECT_TRUE(object.is_object);
+  EXPECT_EQ(object.idle_timeout, minutes(5));
+  EXPECT_TRUE(object.serial_calls);
+  EXPECT_EQ(object.object_call_timeout, seconds(30));
+  EXPECT_EQ(object.answers.keep, hours(24));
+  const std::string own = "objects: true\nidle_timeout: 1m\ncalls: concurrent\n";
+  EXPECT_EQ(class_c(own).settings.idle_timeout, minutes(1));
+  EXPECT_FALSE(class_c(own).settings.serial_calls);
+  EXPECT_FALSE(read_settings_text(settings_text(class_c(own).settings))->serial_calls);
 }
 
 TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {

@@ -20,6 +20,7 @@ TEST_F(ServerFileTest, EveryKeyReachesItsField) {
   const ServerConfig config = server(R"(
 listen: "[::1]:0"
 data: d
+tls: {certificate: t/c.pem, key: /k.pem, min_version: 1.3}
 plugins: [p, /abs/q]
 classes: ./k/../c
 shards: 3
@@ -51,6 +52,9 @@ log:
 )");
   EXPECT_EQ(config.net.host, "::1");
   EXPECT_EQ(config.net.port, 0);
+  EXPECT_EQ(config.net.tls.certificate, path("t/c.pem"));
+  EXPECT_EQ(config.net.tls.key, "/k.pem");
+  EXPECT_EQ(config.net.tls.min_version, net::TlsVersion::k13);
   EXPECT_EQ(config.data, path("d"));
   EXPECT_EQ(config.plugins, (std::vector<std::filesystem::path>{path("p"), "/abs/q"}));
   EXPECT_EQ(config.classes, path("c"));

@@ -8,6 +8,7 @@ import functools
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,23 @@ def check_yaml(hearth, document, text):
         problems.append(f"{document}: {answer.stdout}")
 
 
+def check_unit(document, text):
+    """systemd takes the unit as it is, the path of the server aside. Where there is no systemd, its lines are at least such."""
+    for line in text.splitlines():
+        if not re.fullmatch(r"\[[A-Z]\w+\]|[A-Z]\w+=\S.*|#.*|", line):
+            problems.append(f"{document}: no line of a unit: {line}")
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="hearth-printed-") as scratch:
+        unit = pathlib.Path(scratch) / "hearth.service"
+        unit.write_text(re.sub(r"=/usr/local/bin/hearth\b", "=/bin/true", text))
+        answer = run(analyze, "verify", "--man=no", unit)
+    said = [line for line in answer.stdout.splitlines() if "hearth.service" in line]  # an unknown key is status 0
+    if answer.returncode != 0 or said:
+        problems.append(f"{document}: systemd-analyze says of the unit: {answer.stdout}")
+
+
 def check_fences(hearth, document, text):
     for language, snippet in FENCE.findall(text):
         if language == "json":
@@ -114,7 +132,9 @@ def check_fences(hearth, document, text):
                 problems.append(f"{document}: {mistake}: {snippet}")
         elif language == "yaml" and not re.match(r"(#.*\n)?class:", snippet):  # a class: by_hand_test.py serves it
             check_yaml(hearth, document, snippet)
-        elif language not in TRIED_ELSEWHERE and language not in ("yaml", "ini"):  # of a unit, the commands are looked at
+        elif language == "ini":
+            check_unit(document, snippet)
+        elif language not in TRIED_ELSEWHERE and language != "yaml":
             problems.append(f"{document}: no test tries a fence in {language}")
 
 

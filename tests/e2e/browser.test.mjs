@@ -71,7 +71,8 @@ after(async () => {
 
 // A page with the agent, once it shows whom it is connected to.
 class Page {
-  static async open(t, agent, name) {
+  // `sub`: the way from there to an agent below, "class/name/...".
+  static async open(t, agent, name, sub = "") {
     const tab = await browser.newPage();
     const failures = [];
     tab.on("pageerror", (error) => failures.push(error.message));
@@ -79,10 +80,10 @@ class Page {
       await tab.close();
       assert.deepEqual(failures, []);
     });
-    const query = new URLSearchParams({ agent, name, host: server.host });
+    const query = new URLSearchParams({ agent, name, host: server.host, sub });
     await tab.goto(`http://127.0.0.1:${pages.address().port}/?${query}`);
     const page = new Page(tab);
-    await page.shows("identity", `${agent}/${name}`);
+    await page.shows("identity", sub ? sub.split("/").slice(-2).join("/") : `${agent}/${name}`);
     return page;
   }
 
@@ -155,6 +156,21 @@ describe("a page with React and useAgent", () => {
     await page.call("version", []);
     await page.shows("answer", '"2.0.0"');
     assert.deepEqual([await page.text("opens"), await page.text("closes")], [opens, closes]);
+  });
+
+  test("shows an agent below another one, with a state of its own", limits, async (t) => {
+    const name = freshName("browser");
+    const above = await Page.open(t, "counter", name);
+    const below = await Page.open(t, "counter", name, "research/r/counter/deep one");
+    await below.call("increment", [3]);
+    await below.shows("answer", "3");
+    await below.shows("state", '{"count":3} by the server');
+    assert.equal(await above.text("state"), '{"count":0} by the server');
+
+    const other = connect(t, newest, server, { agent: "Counter", name, path: "sub/research/r/sub/counter/deep%20one" });
+    await other.client.ready;
+    other.client.setState({ count: 30 });
+    await below.shows("state", '{"count":30} by the server');
   });
 
   test("is back by itself after the server was killed, with the state", limits, async (t) => {

@@ -4,6 +4,7 @@
 #include "extensions/agent_router.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/sql.hpp"
+#include "extensions/trace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -190,12 +191,13 @@ TEST_F(CallExtensionTest, DepthWaitingDeadlineAndTraceGoOn) {
   auto origin = std::make_shared<Origin>();
   origin->depth = 3;
   origin->waiting = {{"Other", "x"}};
-  origin->trace = "trace";
-  const CallOrigin event{.origin = origin, .due = SteadyTime(), .is_method = true};
+  origin->trace = "of the caller";
+  const CallOrigin event{
+      .origin = origin, .due = SteadyTime(), .is_method = true, .trace = "of this event"};
   AgentCall call = call_for(kAsked, event, true);
   EXPECT_EQ(call.origin->depth, 4U);
   EXPECT_EQ(call.origin->waiting, (std::vector<storage::AgentKey>{{"Other", "x"}, {"Plain", "a"}}));
-  EXPECT_EQ(call.origin->trace, "trace");
+  EXPECT_EQ(call.origin->trace, "of this event");
   EXPECT_EQ(call.timeout, milliseconds(70));
   call = call_for(kAsked, event, false);
   EXPECT_EQ(call.origin->waiting.size(), 1U) << "a concurrent agent goes on meanwhile";
@@ -234,20 +236,6 @@ TEST_F(CallExtensionTest, WhatCountsAsDelivered) {
   for (const Errc code : {Errc::kUnavailable, Errc::kTimeout, Errc::kClosing, Errc::kInternal})
     EXPECT_FALSE(delivered(Error{code, ""}, HEARTH_CALL_BEGAN));
   EXPECT_FALSE(delivered(Error{Errc::kNotFound, "no class"}, 0)) << "nothing has run";
-}
-
-TEST(TraceTest, OnlyATraceparentIsOne) {
-  const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  EXPECT_EQ(valid_trace(good), good);
-  for (const std::string_view bad : {"", "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-                                     "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-                                     "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-                                     "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
-                                     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"})
-    EXPECT_TRUE(valid_trace(bad).empty()) << bad;
-  hearth::testing::SeededRandom random(3);
-  EXPECT_FALSE(valid_trace(new_trace(random)).empty());
-  EXPECT_NE(new_trace(random), new_trace(random));
 }
 
 }  // namespace

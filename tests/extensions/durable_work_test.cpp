@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <string>
 
 namespace hearth::extensions {
 namespace {
@@ -92,6 +94,43 @@ TEST_F(DurableWorkTest, EachPartIsFoundAgain) {
   EXPECT_TRUE(work_->due());
   EXPECT_TRUE(work_->recovery_due());
   EXPECT_TRUE(work_->idle()) << "nothing runs in this instance";
+}
+
+TEST_F(DurableWorkTest, WorkIsUnderTheTraceUnderWhichItWasBegun) {
+  using durable::JobKind;
+  schedule("tick");
+  push("item");
+  settle_one("told");
+  const auto fiber = work_->fibers().start("plain", "");
+  ASSERT_TRUE(fiber);
+  const std::string tick = work_->schedules().list({}).substr(8, 36);  // [{"id":"...
+  const std::string item = work_->queue().list({})->substr(8, 36);
+  work_->keep_trace(JobKind::kSchedule, tick, "trace of the schedule");
+  work_->keep_trace(JobKind::kSchedule, tick, "and not of what finds it again");
+  work_->keep_trace(JobKind::kItem, item, "trace of the item");
+  work_->keep_trace(JobKind::kManaged, "told", "trace of the record");
+  work_->keep_trace(JobKind::kFiber, fiber->id, "trace of the fiber");
+  push("untraced");
+  crash();
+  std::map<EventKind, std::string> traces;
+  while (const auto work = work_->next(true)) traces[work->kind] = work->trace;
+  EXPECT_EQ(traces,
+            (std::map<EventKind, std::string>{{EventKind::kSchedule, "trace of the schedule"},
+                                              {EventKind::kQueueItem, "trace of the item"},
+                                              {EventKind::kFiberSettled, "trace of the record"},
+                                              {EventKind::kFiberRecovered, "trace of the fiber"}}));
+}
+
+TEST_F(DurableWorkTest, AManagedFiberIsUnderItsTraceAndOldRowsAreUnderNone) {
+  durable::ManagedRequest request;
+  request.name = "work";
+  request.id = "i";
+  ASSERT_TRUE(work_->managed().start(request));
+  work_->keep_trace(durable::JobKind::kManaged, "i", "its trace");
+  push("untraced");
+  crash();
+  EXPECT_EQ(take(false).trace, "") << "of the item";
+  EXPECT_EQ(take(true).trace, "its trace");
 }
 
 TEST_F(DurableWorkTest, P1_TheKindsTakeTurns) {

@@ -107,10 +107,8 @@ class AbiFetchTest : public ::testing::Test {
 TEST_F(AbiFetchTest, TheTraceOfTheEventGoesAlongUnlessTheAgentSetsOne) {
   use({});
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  auto origin = std::make_shared<Origin>();
-  origin->trace = trace;
   agent_->origin_call = 5;
-  agent_->its_origin.origin = origin;
+  agent_->its_origin.trace = trace;
   hearth_fetch_request it = request("https://a.example/");
   EXPECT_EQ(start(it), HEARTH_OK);
   it.call = 5;

@@ -176,6 +176,7 @@ class TestAgent final : public extensions::AgentContext,
   extensions::CallOrigin origin(extensions::CallId call) override {
     return call == origin_call ? its_origin : extensions::CallOrigin();
   }
+  [[nodiscard]] std::string trace() const override { return its_origin.trace; }
   Result<extensions::RequestView> request(extensions::CallId call) override {
     const auto done = tell("request " + std::to_string(call));
     if (!done) return done.error();

@@ -497,7 +497,9 @@ INSTANTIATE_TEST_SUITE_P(Schedules, KillMatrixTest, ::testing::ValuesIn(kSchedul
 INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases), case_name);
 
 TEST(KillMatrix, HasACaseForEveryStopPoint) {
-  std::set<std::string_view> tested = {// In tests of their own: DestroyKillTest.
+  std::set<std::string_view> tested = {// In tests of their own: ObjectKillTest.
+                                       "call.answer.committed",
+                                       // DestroyKillTest.
                                        "destroy.condemned", "destroy.files_removed",
                                        // FetchProcessTest.
                                        "fetch.start.committed",

@@ -14,6 +14,7 @@ same name, go into different groups; the compiler is asked first.
 """
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -243,11 +244,66 @@ def changed() -> list[str] | None:
     return [str(ROOT / name) for name in names if name]
 
 
-def cannot_stand_alone(file: pathlib.Path, flags: Flags) -> list[str]:
-    """A source that is only ever compiled behind others may lack an include."""
-    run = subprocess.run(["clang++-19", "-fsyntax-only", *flags, str(file)], capture_output=True, text=True)
+class Stamps:
+    """Which sources compile by themselves, and what that was true of: flags, compiler, and each file that was read. Files of this
+    tree are compared by content, so that another checkout finds them unchanged; those of the system by size and time.
+
+    One file a source, in a folder that all checkouts of this user share."""
+
+    def __init__(self, folder: pathlib.Path, root: pathlib.Path = ROOT):
+        self.folder = folder
+        self.root = root
+        self.compiler = subprocess.run(["clang++-19", "--version"], capture_output=True, text=True).stdout
+        self.digests: dict[str, str] = {}
+
+    def digest(self, path: str) -> str:
+        """Of a file as the stamp names it; "" if it is gone."""
+        if path not in self.digests:
+            file = self.root / path
+            try:
+                status = file.stat()
+                of_system = pathlib.Path(path).is_absolute()
+                self.digests[path] = (f"{status.st_size} {status.st_mtime_ns}" if of_system
+                                      else hashlib.sha256(file.read_bytes()).hexdigest())
+            except OSError:
+                self.digests[path] = ""
+        return self.digests[path]
+
+    def stamp(self, file: pathlib.Path, flags: Flags) -> pathlib.Path:
+        said = "\0".join([self.compiler, str(file.relative_to(self.root)), *flags]).replace(str(self.root), "")
+        return self.folder / f"{hashlib.sha256(said.encode()).hexdigest()}.json"
+
+    def holds(self, stamp: pathlib.Path) -> bool:
+        try:
+            return all(digest and self.digest(path) == digest for path, digest in json.loads(stamp.read_text()).items())
+        except (OSError, ValueError):
+            return False
+
+    def keep(self, stamp: pathlib.Path, rule: str) -> None:
+        """`rule`: what the compiler has written for make."""
+        read = re.sub(r"\\\n", " ", rule).split(": ", 1)[1].split()
+        paths = [os.path.normpath(os.path.join(self.root, path)) for path in read]
+        inside = f"{self.root}/"
+        paths = [path.removeprefix(inside) for path in paths]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        unfinished = stamp.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps({path: self.digest(path) for path in paths}))
+        unfinished.rename(stamp)
+
+
+def cannot_stand_alone(file: pathlib.Path, flags: Flags, stamps: Stamps) -> tuple[list[str], bool]:
+    """A source that is only ever compiled behind others may lack an include. And whether the compiler was asked."""
+    stamp = stamps.stamp(file, flags)
+    if stamps.holds(stamp):
+        return [], False
+    with tempfile.TemporaryDirectory() as place:
+        rule = pathlib.Path(place, "rule")
+        command = ["clang++-19", "-fsyntax-only", *flags, "-MD", "-MF", str(rule), str(file)]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode == 0:
+            stamps.keep(stamp, rule.read_text())
     lines = [line for line in run.stderr.splitlines() if (place := PLACE.match(line)) and "error" in place["kind"]]
-    return [line.removeprefix(f"{ROOT}/") for line in lines]
+    return [line.removeprefix(f"{ROOT}/") for line in lines], True
 
 
 def check(build: pathlib.Path, asked: list[str]) -> int:
@@ -262,9 +318,13 @@ def check(build: pathlib.Path, asked: list[str]) -> int:
         copy_rules(pathlib.Path(place))
         if only_changed and places is not None:
             sources = [file for file in files if str(file) in known]
-            for found in pool.map(lambda file: cannot_stand_alone(file, known[str(file)]), sources):
+            stamps = Stamps(pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "hearth-tidy"))
+            asked_for = 0
+            for found, was_asked in pool.map(lambda file: cannot_stand_alone(file, known[str(file)], stamps), sources):
                 seen.update(found)
-            print("\n".join(sorted(seen)) or f"tidy: {len(sources)} sources compile by themselves", flush=True)
+                asked_for += was_asked
+            print("\n".join(sorted(seen)) or f"tidy: {len(sources)} sources compile by themselves; {asked_for} were tried, "
+                  f"{time.monotonic() - begin:.0f} s", flush=True)
         groups = groups_of(compiled_alike(files, known), pathlib.Path(place), pool)
         groups.sort(key=lambda group: -len(group.files))
         print(f"tidy: {len(files)} files in {len(groups)} groups, {time.monotonic() - begin:.0f} s to find them", flush=True)
@@ -283,6 +343,32 @@ def check(build: pathlib.Path, asked: list[str]) -> int:
     return 1 if seen else 0
 
 
+def stands_alone_once() -> bool:
+    """The compiler is asked about a source again when it, or what it includes, is another; also once it does not compile."""
+    flags = ("-std=c++20",)
+    with tempfile.TemporaryDirectory() as place:
+        root = pathlib.Path(place).resolve()
+        source, header = root / "a.cpp", root / "a.hpp"
+        source.write_text('#include "a.hpp"\nNumber one = 1;\n')
+
+        def tried() -> tuple[bool, bool]:
+            found, was_asked = cannot_stand_alone(source, flags, Stamps(root / "stamps", root))
+            return bool(found), was_asked
+
+        header.write_text("using Number = int;\n")
+        answers = [tried(), tried()]
+        header.write_text("using Number = long;\n")
+        answers += [tried(), tried()]
+        header.write_text("using Count = long;\n")
+        answers += [tried(), tried()]
+        header.unlink()
+        answers += [tried()]
+    right = answers == [(False, True), (False, False)] * 2 + [(True, True)] * 3
+    if not right:
+        print(f"tidy: compiled by itself: {answers}")
+    return right
+
+
 def self_test() -> int:
     """Two of three sources cannot be read as one; what is wrong is found in whatever they are read with."""
     sources = {
@@ -299,7 +385,7 @@ def self_test() -> int:
         groups = groups_of({("host", ("-std=c++20",)): [str(folder / name) for name in sources]}, pathlib.Path(place), pool)
         together = [[pathlib.Path(file).name for file in group.files] for group in groups]
         found = [line.removeprefix(f"{folder}/") for group in groups for line in findings(group)[1]]
-    right = together == [["clear.cpp", "first.cpp"], ["second.cpp"]]
+    right = stands_alone_once() and together == [["clear.cpp", "first.cpp"], ["second.cpp"]]
     right = right and [line.split(":")[0] for line in found] == ["first.cpp", "second.cpp"]
     right = right and all("[modernize-use-using]" in line for line in found)
     print("tidy: ok" if right else f"tidy: wrong groups or findings: {together} {found}")

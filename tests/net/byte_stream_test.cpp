@@ -43,6 +43,7 @@ class ScriptedStream final : public ByteStream {
   error_code send_error;
   std::size_t unacknowledged = 0;
   bool send_ended = false;
+  bool last_words_wait = false;  // once: there is no room for what the kind of stream says itself
   bool wire_closed = false;
 
  private:
@@ -76,7 +77,10 @@ class ScriptedStream final : public ByteStream {
   std::size_t on_the_way() override { return unacknowledged; }
   void start_wait_writable() override { waits_ = true; }
   bool wire_has_ended() override { return end_.failed(); }
-  void shutdown_send() override { send_ended = true; }
+  bool try_shutdown_send() override {
+    send_ended = !std::exchange(last_words_wait, false);
+    return send_ended;
+  }
   void cancel_wire() override { complete(asio::error::operation_aborted, 0); }
   void close_wire() override {
     wire_closed = true;
@@ -142,6 +146,19 @@ class ByteStreamTest : public ::testing::Test {
   error_code error_;
   int closed_ = 0;
 };
+
+TEST_F(ByteStreamTest, LastWordsOfTheStreamThatFindNoRoomLeaveWhenThereIs) {
+  stream_->last_words_wait = true;
+  finish(Linger::kUntilSent);
+  stream_->flush();
+  settle();
+  EXPECT_FALSE(stream_->send_ended);
+  EXPECT_EQ(closed_, 0);
+  stream_->make_room(1);
+  settle();
+  EXPECT_TRUE(stream_->send_ended);
+  EXPECT_EQ(closed_, 1);
+}
 
 TEST_F(ByteStreamTest, NothingLeavesWithoutAFlush) {
   stream_->append("abc");

@@ -1,5 +1,7 @@
 #include "net/name_resolver.hpp"
 
+#include "support/manual_clock.hpp"
+
 #include <boost/asio/basic_datagram_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/udp.hpp>
@@ -15,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A name server with one name: "known.test" is 192.0.2.7 and 2001:db8::7.
+// A name server that knows what ends in "known.test": it is 192.0.2.7 and 2001:db8::7.
 class NameServer {
  public:
   explicit NameServer(asio::io_context& loop)
@@ -27,6 +29,7 @@ class NameServer {
   }
   int asked_ = 0;
   bool is_mute_ = false;
+  char seconds_ = 60;  // time to live of its records
 
  private:
   void receive() {
@@ -39,7 +42,7 @@ class NameServer {
     });
   }
   // The question again, and one record if it is about the name.
-  static std::string answer(std::string packet) {
+  [[nodiscard]] std::string answer(std::string packet) const {
     const std::size_t end = packet.find('\0', 12) + 5;  // of the question: its name, type and class
     packet.resize(end);
     const bool is_known = packet.find("\x05known\x04test") != std::string::npos;
@@ -49,7 +52,8 @@ class NameServer {
     packet[7] = is_known ? '\1' : '\0';
     packet[11] = '\0';
     if (!is_known) return packet;
-    packet += std::string("\xC0\x0C\0", 3) + packet[end - 3] + std::string("\0\1\0\0\0\x3C\0", 7);
+    packet += std::string("\xC0\x0C\0", 3) + packet[end - 3] + std::string("\0\1\0\0\0", 5) +
+              seconds_ + '\0';
     packet += is_v6 ? std::string("\x10\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\7", 17)
                     : std::string("\4\xC0\0\2\7", 5);
     return packet;
@@ -77,7 +81,9 @@ class NameResolverTest : public ::testing::Test {
 
   asio::io_context loop_{1};
   NameServer server_{loop_};
-  std::unique_ptr<NameResolver> resolver_ = make_name_resolver(loop_, server_.address());
+  testing::ManualClock clock_;
+  std::unique_ptr<NameResolver> resolver_ =
+      make_name_resolver(loop_, server_.address(), [this] { return clock_.steady_now(); });
 };
 
 TEST_F(NameResolverTest, ANameHasItsAddressesOfBothVersions) {
@@ -87,6 +93,52 @@ TEST_F(NameResolverTest, ANameHasItsAddressesOfBothVersions) {
   for (const IpAddress& address : *found) texts.push_back(to_text(address));
   std::ranges::sort(texts);
   EXPECT_EQ(texts, (std::vector<std::string>{"192.0.2.7", "2001:db8::7"}));
+}
+
+// Each time a server is asked for both versions.
+TEST_F(NameResolverTest, AnAnswerIsKeptForItsTimeToLive) {
+  struct Case {
+    char time_to_live;
+    std::chrono::seconds until_next;
+    int asked;
+  };
+  using std::chrono::seconds;
+  for (const Case& each : {Case{0, seconds(0), 4}, Case{5, seconds(4), 2}, Case{5, seconds(5), 4},
+                           Case{120, seconds(59), 2}, Case{120, kLongestKept, 4}}) {
+    server_.asked_ = 0;
+    server_.seconds_ = each.time_to_live;
+    clock_.advance(kLongestKept);
+    const Found first = resolve("known.test");
+    ASSERT_TRUE(first) << first.error().message;
+    clock_.advance(each.until_next);
+    const Found again = resolve("known.test");
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(server_.asked_, each.asked) << int{each.time_to_live};
+    EXPECT_EQ(*first, *again);
+  }
+}
+
+TEST_F(NameResolverTest, FailuresAndForgottenAnswersAreNotMixedUp) {
+  EXPECT_FALSE(resolve("unknown.test"));
+  EXPECT_FALSE(resolve("unknown.test"));
+  EXPECT_EQ(server_.asked_, 4) << "a failure is not kept";
+  ASSERT_TRUE(resolve("known.test"));
+  int told = 0;
+  resolver_->resolve("known.test", [&](const Found&) { ++told; }).reset();
+  EXPECT_TRUE(resolve("known.test"));
+  EXPECT_EQ(told, 0) << "a kept answer can be forgotten, too";
+}
+
+TEST_F(NameResolverTest, OfTooManyNamesTheOneThatEndsFirstGoes) {
+  for (std::size_t i = 0; i <= kMostKept; ++i) {
+    ASSERT_TRUE(resolve("x" + std::to_string(i) + ".known.test"));
+    clock_.advance(std::chrono::milliseconds(1));
+  }
+  server_.asked_ = 0;
+  ASSERT_TRUE(resolve("x1.known.test"));
+  EXPECT_EQ(server_.asked_, 0);
+  ASSERT_TRUE(resolve("x0.known.test"));
+  EXPECT_EQ(server_.asked_, 2);
 }
 
 TEST_F(NameResolverTest, ANameThatIsUnknownIsAnError) {

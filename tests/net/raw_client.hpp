@@ -59,7 +59,7 @@ class RawClient {
       throw std::runtime_error("cannot connect");
     }
   }
-  ~RawClient() { close(); }
+  virtual ~RawClient() { close(); }
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
@@ -76,14 +76,14 @@ class RawClient {
   // False once the server has closed.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent = put(bytes);
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
     return true;
   }
 
-  // What the system takes at once; 0 if nothing, -1 once the server has closed.
+  // Only for plain connections: what the system takes at once; 0 if nothing, -1 once the server has closed.
   ssize_t send_some(std::string_view bytes) {
     const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
@@ -202,6 +202,14 @@ class RawClient {
   }
   std::string read_text() { return read_frame().payload; }
 
+ protected:
+  // send() and recv(); TLS does the same.
+  virtual ssize_t put(std::string_view bytes) {
+    return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  virtual ssize_t get(char* into, std::size_t size) { return ::recv(socket_, into, size, 0); }
+  [[nodiscard]] int descriptor() const { return socket_; }
+
  private:
   explicit RawClient(int receive_buffer) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     if (receive_buffer != 0) {
@@ -222,7 +230,7 @@ class RawClient {
   }
   bool more() {
     char chunk[16384];
-    const ssize_t got = ::recv(socket_, chunk, sizeof chunk, 0);
+    const ssize_t got = get(chunk, sizeof chunk);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       throw std::runtime_error("the server says nothing");
     }

@@ -29,6 +29,7 @@ struct CallingScript {
   std::map<std::string, HostCalls*> hosts;  // of live agents
   std::function<void(HostCalls&, const OperationResult&)> on_result;
   std::function<void(const AgentEvent&)> on_message;
+  Method on_schedule;
   bool idempotent = false;
   std::string name;
 };
@@ -43,6 +44,10 @@ class CallingInstance final : public AgentInstance {
 
   Result<void> on_event(const AgentEvent& event) override {
     if (event.kind == EventKind::kMessage && script_.on_message) script_.on_message(event);
+    if (event.kind == EventKind::kSchedule && script_.on_schedule) {
+      script_.on_schedule(host_, event);
+      return {};
+    }
     if (event.kind != EventKind::kCall && event.kind != EventKind::kRequest)
       return event.call == 0 ? Result<void>() : host_.complete(event.call, std::string_view());
     script_.begun.push_back(name_ + " " + std::string(event.name));
@@ -107,6 +112,7 @@ class AgentCallTest : public ::testing::Test {
     for (CallingScript* const script : {&asking, &room}) {
       script->methods.clear();
       script->on_message = {};
+      script->on_schedule = {};
       script->on_result = [](HostCalls&, const OperationResult&) {};
     }
     stop();

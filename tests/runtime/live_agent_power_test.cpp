@@ -22,6 +22,8 @@ ClassSettings power() {
   return settings;
 }
 
+constexpr std::size_t kLarge = std::size_t{64} << 10;
+
 class LiveAgentPowerTest : public ::testing::Test {
  protected:
   LiveAgentPowerTest() {
@@ -54,6 +56,8 @@ class LiveAgentPowerTest : public ::testing::Test {
       std::memcpy(request.data(), &job, sizeof job);
       EXPECT_TRUE(host.submit(2, request, 7));
     }
+    if (event.body == "large")
+      (void)host.send(event.connection, FrameKind::kText, std::string(kLarge, 'x'));
     (void)host.send(event.connection, FrameKind::kText, "did " + std::string(event.body));
   }
 
@@ -313,6 +317,21 @@ TEST_F(LiveAgentPowerTest, TooManyHeldAnswersStopTheEvents) {
   calls_.let_go();
   EXPECT_TRUE(fixture_.loop.settle_until(
       [this] { return std::ranges::count(*client_.sight, "text did x") == kMessages; }));
+}
+
+TEST_F(LiveAgentPowerTest, LargeHeldAnswersStopTheEvents) {
+  constexpr std::size_t kMessages = 200;
+  const std::size_t before = fixture_.runtime().client_memory().used();
+  say_while_held("write");
+  for (std::size_t i = 0; i < kMessages; ++i) say("large");
+  const std::size_t held = fixture_.runtime().client_memory().used();
+  EXPECT_GE(held, std::size_t{4} << 20);
+  EXPECT_LE(held, (std::size_t{4} << 20) + 2 * kLarge);
+  EXPECT_TRUE(saw("pause")) << "the client is not read from";
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until(
+      [this] { return std::ranges::count(*client_.sight, "text did large") == kMessages; }));
+  EXPECT_EQ(fixture_.runtime().client_memory().used(), before);
 }
 
 TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsShards) {

@@ -20,6 +20,8 @@ class ManualGate final : public DurabilityGate {
   std::vector<std::function<void(bool)>> waiting;
 };
 
+constexpr std::size_t kLimit = std::size_t{1} << 20;
+
 class OutboxTest : public ::testing::Test, protected OutboxOwner {
  protected:
   [[nodiscard]] bool dirty() const override { return dirty_; }
@@ -29,6 +31,7 @@ class OutboxTest : public ::testing::Test, protected OutboxOwner {
     seen_.emplace_back("commit");
   }
   void apply(Effect& effect) override {
+    if (takes_all_kinds_) return;
     const auto& frame = std::get<FrameEffect>(effect);
     if (!frame.payload.empty()) seen_.push_back(frame.payload);
   }
@@ -45,19 +48,21 @@ class OutboxTest : public ::testing::Test, protected OutboxOwner {
   using Seen = std::vector<std::string>;
   bool dirty_ = false;
   bool commit_fails_ = false;
+  bool takes_all_kinds_ = false;
   Seen seen_;
   ManualGate gate_;
+  ClientMemory memory_{kLimit};
 };
 
 TEST_F(OutboxTest, P3_WithNothingWrittenEffectsLeaveAtOnce) {
-  Outbox outbox(*this, nullptr);
+  Outbox outbox(*this, nullptr, memory_);
   outbox.push(frame("a"));
   EXPECT_EQ(seen_, Seen{"a"});
   EXPECT_TRUE(outbox.open());
 }
 
 TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
-  Outbox outbox(*this, nullptr);
+  Outbox outbox(*this, nullptr, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   EXPECT_FALSE(outbox.open());
@@ -67,7 +72,7 @@ TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
 }
 
 TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   const auto state = [](std::string text, std::uint64_t write) {
     return FrameEffect{{1}, std::move(text), FrameKind::kText, write};
   };
@@ -90,7 +95,7 @@ TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
 }
 
 TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.flush();
@@ -100,7 +105,7 @@ TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
 }
 
 TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.flush();
@@ -116,7 +121,7 @@ TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
 }
 
 TEST_F(OutboxTest, WhatIsPushedAfterHoldBackWaitsAtTheGate) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   outbox.hold_back();
   outbox.push(frame("a"));
   EXPECT_FALSE(outbox.open());
@@ -126,7 +131,7 @@ TEST_F(OutboxTest, WhatIsPushedAfterHoldBackWaitsAtTheGate) {
 }
 
 TEST_F(OutboxTest, WhatIsHeldBackInVainIsLost) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   outbox.hold_back();
   outbox.push(frame("a"));
   gate_.answer(false);
@@ -135,7 +140,7 @@ TEST_F(OutboxTest, WhatIsHeldBackInVainIsLost) {
 }
 
 TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.flush();
   outbox.push(frame("later"));
@@ -146,7 +151,7 @@ TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
 }
 
 TEST_F(OutboxTest, P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.flush();
@@ -161,7 +166,7 @@ TEST_F(OutboxTest, P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest) {
 }
 
 TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.flush();
@@ -172,7 +177,7 @@ TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
 }
 
 TEST_F(OutboxTest, P4_AfterAFailedCommitEverythingIsDiscarded) {
-  Outbox outbox(*this, nullptr);
+  Outbox outbox(*this, nullptr, memory_);
   dirty_ = true;
   commit_fails_ = true;
   outbox.push(frame("a"));
@@ -183,7 +188,7 @@ TEST_F(OutboxTest, P4_AfterAFailedCommitEverythingIsDiscarded) {
 }
 
 TEST_F(OutboxTest, AFailedSyncLetsNothingOut) {
-  Outbox outbox(*this, &gate_);
+  Outbox outbox(*this, &gate_, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.flush();
@@ -194,7 +199,7 @@ TEST_F(OutboxTest, AFailedSyncLetsNothingOut) {
 
 TEST_F(OutboxTest, AnAnswerAfterDestructionIsIgnored) {
   {
-    Outbox outbox(*this, &gate_);
+    Outbox outbox(*this, &gate_, memory_);
     dirty_ = true;
     outbox.push(frame("a"));
     outbox.flush();
@@ -202,6 +207,86 @@ TEST_F(OutboxTest, AnAnswerAfterDestructionIsIgnored) {
   }
   gate_.answer(true);
   EXPECT_EQ(seen_, (Seen{"commit", "discarded a"}));
+}
+
+TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {
+  const std::string text(100, 'x');
+  const ResponseHead head{200, {{"name", "value"}}};
+  const std::vector<std::pair<Effect, std::size_t>> effects = {
+      {FrameEffect{{1, 2}, text, FrameKind::kText}, 100 + 2 * sizeof(ConnectionId)},
+      {CloseEffect{1, 1000, text}, 100},
+      {HandshakeEffect{1, text}, 100},
+      {HandshakeEffect{1, std::nullopt}, 0},
+      {PartEffect{nullptr, 0, head, text}, 109},
+      {FinishEffect{nullptr, 0, head, text}, 109},
+      {FinishEffect{nullptr, 0, {}, Error{Errc::kInternal, text}}, 100},
+      {JobEffect{}, 0},
+      {DrainEffect{}, 0},
+      {RemoteEffect{}, 0},
+  };
+  takes_all_kinds_ = true;
+  Outbox outbox(*this, &gate_, memory_);
+  std::size_t sum = 0;
+  dirty_ = true;
+  for (const auto& [effect, bytes] : effects) {
+    outbox.push(effect);
+    sum += bytes;
+    EXPECT_EQ(memory_.used(), sum) << "alternative " << effect.index();
+  }
+  outbox.push(FrameEffect{{1}, text, FrameKind::kText, 2});
+  outbox.withdraw_states(1);
+  EXPECT_EQ(memory_.used(), sum);
+  outbox.flush();
+  EXPECT_EQ(memory_.used(), sum) << "the gate has not answered";
+  gate_.answer(true);
+  EXPECT_EQ(memory_.used(), 0U);
+
+  dirty_ = true;
+  outbox.push(frame(text));
+  outbox.discard_all();
+  EXPECT_EQ(memory_.used(), 0U);
+}
+
+TEST_F(OutboxTest, P5_WithoutAGateNothingIsHeldForLongAndNothingIsEntered) {
+  Outbox outbox(*this, nullptr, memory_);
+  dirty_ = true;
+  outbox.push(frame(std::string(std::size_t{8} << 20, 'x')));
+  EXPECT_EQ(memory_.used(), 0U);
+  EXPECT_FALSE(outbox.is_crowded());
+  outbox.flush();
+}
+
+TEST_F(OutboxTest, ItIsCrowdedByEffectsByBytesAndWhileTheAccountIsOverdrawn) {
+  struct Case {
+    const char* what;
+    std::size_t effects, bytes_each, others_hold;
+    bool is_crowded;
+  };
+  constexpr std::size_t kFree = ClientMemory::kFree;
+  const Case cases[] = {
+      {"few", 4095, 1, 0, false},
+      {"many effects", 4096, 1, 0, true},
+      {"bytes, within the account", 1, kLimit / 2, 0, false},
+      {"bytes, past the account", 1, kLimit + 1, 0, true},
+      {"others have overdrawn it", 1, kFree + 1, kLimit + 1, true},
+      {"... and it holds little", 1, kFree - sizeof(ConnectionId), kLimit + 1, false},
+  };
+  for (const Case& each : cases) {
+    const HeldBytes others(memory_, each.others_hold);
+    dirty_ = true;
+    Outbox outbox(*this, &gate_, memory_);
+    for (std::size_t i = 0; i < each.effects; ++i)
+      outbox.push(frame(std::string(each.bytes_each, 'x')));
+    EXPECT_EQ(outbox.is_crowded(), each.is_crowded) << each.what;
+    outbox.discard_all();
+    EXPECT_FALSE(outbox.is_crowded()) << each.what;
+  }
+  ClientMemory large(std::size_t{1} << 30);
+  Outbox outbox(*this, &gate_, large);
+  dirty_ = true;
+  outbox.push(frame(std::string(std::size_t{4} << 20, 'x')));
+  EXPECT_TRUE(outbox.is_crowded()) << "4 MiB, whatever the account";
+  outbox.discard_all();
 }
 
 }  // namespace

@@ -260,7 +260,9 @@ class HeldUpTest : public OneLoopTest {
     return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
   }
 
-  AdminDesk desk_{runtime_, loader_, data_, ledger_, logger_, std::chrono::milliseconds(20)};
+  AuditLog audit_{logger_, clock_, {}, metrics_};
+  AdminDesk desk_{
+      runtime_, loader_, data_, ledger_, audit_, logger_, std::chrono::milliseconds(20)};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {

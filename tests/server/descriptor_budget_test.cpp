@@ -12,11 +12,13 @@
 namespace hearth::server {
 namespace {
 
-config::Config with_limits(std::uint32_t agents, std::uint32_t connections) {
+config::Config with_limits(std::uint32_t agents, std::uint32_t connections,
+                           std::size_t requests = 0) {
   config::Config config;
   config.server.shards = 2;
   config.server.runtime.max_live_agents = agents;
   config.server.net.max_connections = connections;
+  config.server.egress.max_requests = requests;
   return config;
 }
 
@@ -43,6 +45,24 @@ TEST(DescriptorBudgetTest, SocketsAlsoGetWhatAgentsLeave) {
   EXPECT_EQ(budget.max_connections, 180U);
 }
 
+TEST(DescriptorBudgetTest, RequestsGetAnEighthOfWhatAgentsHaveOrWhatTheyLeave) {
+  struct Case {
+    std::uint32_t agents, connections;
+    std::uint64_t limit;  // 48 are the process's own and those of two shards
+    std::size_t fitting_agents, fitting_requests;
+  };
+  for (const Case& each : {Case{100, 50, 4298, 100, 2000},  // all fits
+                           Case{100, 50, 4297, 100, 1999},  // agents leave the rest
+                           Case{100, 50, 298, 87, 12},      // 25 of 200
+                           Case{10'000, 10'000, 20'000, 4364, 623}, Case{10, 10, 50, 1, 1}}) {
+    const DescriptorBudget budget =
+        descriptor_budget(with_limits(each.agents, each.connections, 2000), 2, each.limit);
+    EXPECT_EQ(budget.max_live_agents, each.fitting_agents) << each.limit;
+    EXPECT_EQ(budget.max_requests, each.fitting_requests) << each.limit;
+    EXPECT_EQ(budget.wanted, 48U + each.connections + 2U * each.agents + 4000);
+  }
+}
+
 // 0 if all is as it should be. Lowers the hard limit, which an ordinary user cannot undo: for a
 // child.
 int claim_of_200() {
@@ -50,11 +70,13 @@ int claim_of_200() {
   limit.rlim_cur = limit.rlim_max = 200;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
   hearth::testing::RecordingLogger logger;
-  config::Config config = with_limits(10'000, 10'000);
+  config::Config config = with_limits(10'000, 10'000, 2000);
   claim_descriptors(config, logger);
   if (!logger.contains("server.few_descriptors")) return 3;
   const config::ServerConfig& server = config.server;
-  return server.runtime.max_live_agents == 38 && server.net.max_connections == 76 ? 0 : 1;
+  const bool fits = server.runtime.max_live_agents == 33 && server.net.max_connections == 76 &&
+                    server.egress.max_requests == 4;
+  return fits ? 0 : 1;
 }
 
 TEST(DescriptorBudgetTest, WhatDoesNotFitLowersBothLimits) {

@@ -21,7 +21,8 @@ class ServerRecordTest : public ::testing::Test {
  protected:
   [[nodiscard]] PublishedRecord publish() const {
     return PublishedRecord::publish(
-               data_, {.address = "127.0.0.1:1", .token_file = "/t/admin.token", .pid = 7})
+               data_,
+               {.address = "127.0.0.1:1", .token_file = "/t/admin.token", .pid = 7, .tls = true})
         .value();
   }
 
@@ -38,6 +39,7 @@ TEST_F(ServerRecordTest, WhatIsPublishedIsFoundUntilItEnds) {
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_EQ(found->address, "127.0.0.1:1");
     EXPECT_EQ(found->token_file, "/t/admin.token");
+    EXPECT_TRUE(found->tls);
     EXPECT_EQ(found->pid, 7);
     EXPECT_TRUE(find_server(data_)) << "asking takes no lock";
   }

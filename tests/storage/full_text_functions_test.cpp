@@ -99,7 +99,12 @@ const std::vector<std::string> kFunctions = {"highlight(f, 0, '<', '>')",
                                              "snippet(f, -1, '<', '>', '..', 4)",
                                              "snippet(f, -1, NULL, NULL, '..', 10)",
                                              "snippet(f, 0, '<', '>', '..')",
-                                             "snippet(f, -1, '<', '>', '..', 2147483647)"};
+                                             "snippet(f, -1, '<', '>', '..', 2147483647)",
+                                             "bm25(f)",
+                                             "bm25(f, 2.5)",
+                                             "bm25(f, 0.5, -3, 7, 9)",
+                                             "bm25(f, 0, 'x')",
+                                             "rank"};
 
 TEST_F(FullTextFunctionsTest, GiveWhatSqlitesOwnGive) {
   for (const std::string options :
@@ -175,7 +180,10 @@ TEST_F(FullTextFunctionsTest, NoneTakesLongerThanTheTextIs) {
         "SELECT length(snippet(f, 0, '<', '>', '..', 5)) FROM f('a')",
         "SELECT length(snippet(f, 0, '<', '>', '..', 1000000)) FROM f('a OR a')",
         "SELECT length(snippet(f, -1, '<', '>', '..', 200000)) FROM f('\"a a a\"')",
-        "SELECT length(snippet(g, 0, '<', '>', '..', 5)) FROM g('abc')"}) {
+        "SELECT length(snippet(g, 0, '<', '>', '..', 5)) FROM g('abc')",
+        // SQLite's own: 11 s.
+        "SELECT bm25(f) < 0 FROM f('a a a a a a a a a a a a a a a a a a a a a a a a a a a a a "
+        "a')"}) {
     const auto start = std::chrono::steady_clock::now();
     const std::string answer = rows(*database, sql);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << sql;

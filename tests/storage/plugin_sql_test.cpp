@@ -61,6 +61,41 @@ TEST_F(PluginSqlTest, SnippetsAreTheHostsOwn) {
   EXPECT_EQ(ask("SELECT snippet(f, 0, '<', '>', '..', 1) = '<a>..' FROM f('a')"), 1);
 }
 
+TEST_F(PluginSqlTest, WhatIsBoundToAFullTextSearchIsBounded) {
+  for (const char* sql : {"CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE TABLE note(note, f)",
+                          "CREATE VIEW v AS SELECT note AS x FROM note"})
+    ASSERT_TRUE(run(sql)) << sql;
+  std::string many;
+  for (int i = 0; i < 1001; ++i) many += "a ";
+  const std::pair<const char*, bool> cases[] = {
+      {"SELECT x FROM f WHERE f MATCH ?", true},
+      {"SELECT x FROM f WHERE x MATCH ?", true},
+      {"SELECT x FROM f WHERE f MATCH ? || '*'", true},
+      {"SELECT x FROM f WHERE f = ?", true},
+      {"SELECT x FROM f(?)", true},
+      {"SELECT note FROM note WHERE rowid IN (SELECT rowid FROM \"f\" (?))", true},
+      {"DELETE FROM f WHERE f MATCH ?", true},
+      {"INSERT INTO f VALUES(?)", false},
+      {"UPDATE f SET x = ? WHERE rowid = 1", false},
+      {"INSERT INTO note(note) VALUES(?)", false},
+      {"SELECT x FROM v WHERE x <> ?", false},
+      {"UPDATE note SET note = ?1 WHERE note.note <> ?1", false},
+      {"SELECT x FROM f WHERE rowid IN (SELECT value FROM json_each(?))", false},
+  };
+  for (const auto& [sql, is_search] : cases) {
+    const StatementHandle handle = prepare(sql);
+    const Result<void> bound = sql_->bind_text(handle, 1, many);
+    ASSERT_EQ(bound.has_error(), is_search) << sql;
+    if (is_search) EXPECT_EQ(bound.error().code, Errc::kLimitExceeded) << sql;
+    EXPECT_EQ(sql_->bind_blob(handle, 1, std::as_bytes(std::span(many))).has_error(), is_search);
+    EXPECT_TRUE(sql_->bind_text(handle, 1, "a NEAR(b c)")) << sql;
+    ASSERT_TRUE(sql_->finalize(handle));
+    const StatementHandle again = prepare(sql);  // out of the cache
+    EXPECT_EQ(sql_->bind_text(again, 1, many).has_error(), is_search) << sql;
+    ASSERT_TRUE(sql_->finalize(again));
+  }
+}
+
 TEST_F(PluginSqlTest, BoundTextIsCopied) {
   const StatementHandle handle = prepare("SELECT ?");
   std::string text = "before";

@@ -9,7 +9,7 @@ import net from 'node:net';
 import zlib from 'node:zlib';
 
 const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
-const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0 };  // connections
+const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0 };  // connections; open answers of /sse
 const counts = {};  // requests of /v1/chat/completions by their key
 
 async function text(request) {
@@ -81,6 +81,8 @@ const paths = {
   '/v1/chat/completions': complete,
   '/sse': (request, response, query) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
+    ++stats.streams;
+    response.on('close', () => --stats.streams);
     const count = Number(query.get('events') ?? 3);
     const padding = 'x'.repeat(Number(query.get('bytes') ?? 0));
     const pieces = Array.from({ length: count }, (_, at) => `id: ${at}\ndata: event ${at}${padding}\n\n`);

@@ -145,6 +145,7 @@ class CheckAgent final : public extensions::AgentContext,
   Result<void> cancel(extensions::OperationId operation) override;
   Result<void> credit(extensions::OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(extensions::CallId /*call*/) override { return {}; }
+  [[nodiscard]] std::string trace() const override { return {}; }
   Result<extensions::RequestView> request(extensions::CallId call) override;
 
   // StateWatchers

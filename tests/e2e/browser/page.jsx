@@ -1,10 +1,16 @@
-// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=
+// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=, and
+// &sub=class/name/class/name... for one below it.
 
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { useAgent } from "agents/react";
 
-const address = Object.fromEntries(new URLSearchParams(location.search));
+const { sub, ...address } = Object.fromEntries(new URLSearchParams(location.search));
+if (sub) {
+  const words = sub.split("/");
+  address.sub = [];
+  for (let at = 0; at < words.length; at += 2) address.sub.push({ agent: words[at], name: words[at + 1] });
+}
 
 function Agent() {
   const [state, setState] = useState("");

@@ -79,7 +79,7 @@ typedef struct hearth_fetch_request {
   uint64_t total_timeout_ms;   /* for all of it; 0: none */
   uint64_t max_bytes;          /* of the decoded body; 0: 64 MiB */
   uint64_t window;             /* the first credit, in bytes; 0: 256 KiB */
-  uint64_t call; /* the event that it is made for, whose trace goes with it; 0: none */
+  uint64_t call; /* the event that it is made for, over or not, whose trace goes along; 0: none */
 } hearth_fetch_request;
 
 typedef struct hearth_fetch_v1 {

@@ -1,0 +1,106 @@
+#include "api/object_answer.hpp"
+
+#include "api/http_errors.hpp"
+#include "json/json.hpp"
+#include "protocol/object_address.hpp"
+
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+net::HttpResponse object_response(int status, std::string body) {
+  net::HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", "application/json"});
+  // What is true now is not true later.
+  response.headers.push_back({"Cache-Control", "no-store"});
+  response.body = std::move(body);
+  return response;
+}
+
+std::string_view object_code(Errc code) {
+  switch (code) {
+    case Errc::kUnsupported: return "not_found";
+    case Errc::kTimeout: return "call_timeout";
+    case Errc::kPlugin: return "method_error";
+    case Errc::kUnavailable:
+    case Errc::kClosing:
+    case Errc::kCancelled: return "sandbox_unavailable";
+    default: return to_string(code);
+  }
+}
+
+class ObjectAnswer final : public runtime::CallSink {
+ public:
+  ObjectAnswer(std::shared_ptr<net::HttpExchange> exchange, const runtime::ClassRegistry& classes,
+               ObjectCallee callee)
+      : exchange_(std::move(exchange)), classes_(classes), callee_(std::move(callee)) {}
+
+  void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
+
+  void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {
+    net::HttpResponse response =
+        outcome.has_error() ? failure(head, outcome.error()) : object_result(*outcome);
+    for (const auto& [name, value] : head.headers) response.headers.push_back({name, value});
+    std::exchange(exchange_, nullptr)->respond(std::move(response));
+  }
+
+ private:
+  [[nodiscard]] net::HttpResponse failure(const runtime::ResponseHead& head,
+                                          const Error& error) const {
+    if (callee_.has_key && head.status == 422)
+      return object_error(422, "idempotency_key_reused", error.message);
+    if (callee_.has_key && head.status == 409) {
+      const bool runs = error.message == runtime::kCallUnderWay;
+      return object_error(409, runs ? "call_in_progress" : "call_interrupted", error.message);
+    }
+    if (error.code == Errc::kNotFound) {
+      const auto served = classes_.find(callee_.segment);
+      if (served != nullptr && lacks_method(served->agent_class->methods(), callee_.method))
+        return object_error(404, "invalid_method", "the class has no such method");
+    }
+    return object_error(error);
+  }
+
+  std::shared_ptr<net::HttpExchange> exchange_;
+  const runtime::ClassRegistry& classes_;
+  const ObjectCallee callee_;
+};
+
+}  // namespace
+
+net::HttpResponse object_result(std::string_view json, int status) {
+  return object_response(status, protocol::object_success(json));
+}
+
+net::HttpResponse object_error(int status, std::string_view code, std::string_view text) {
+  const bool is_retryable = status == 429 || status == 503;
+  net::HttpResponse response =
+      object_response(status, protocol::object_failure(code, text, is_retryable));
+  if (is_retryable) response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+net::HttpResponse object_error(const Error& error) {
+  const bool is_private = error.code == Errc::kPlugin;  // the runtime has logged it
+  return object_error(http_status(error.code), object_code(error.code),
+                      is_private ? "the method failed" : std::string_view(error.message));
+}
+
+bool lacks_method(std::string_view methods, std::string_view name) {
+  const auto listed = parse_json(methods);
+  if (!listed || !listed->is_array() || listed->empty()) return false;
+  for (const Json& method : *listed) {
+    if (text_member(method, "name") == name) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<runtime::CallSink> make_object_answer(std::shared_ptr<net::HttpExchange> exchange,
+                                                      const runtime::ClassRegistry& classes,
+                                                      ObjectCallee callee) {
+  return std::make_unique<ObjectAnswer>(std::move(exchange), classes, std::move(callee));
+}
+
+}  // namespace hearth::api

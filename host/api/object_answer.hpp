@@ -1,0 +1,55 @@
+#pragma once
+// Answers of /objects: the one shape of results and errors, and the answer to a call.
+
+#include "base/error.hpp"
+#include "net/http.hpp"
+#include "runtime/call_sink.hpp"
+#include "runtime/class_registry.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth::api {
+
+// {"success":true,"data":X,"result":X}. `json`: a JSON value, or empty for null.
+[[nodiscard]] net::HttpResponse object_result(std::string_view json, int status = 200);
+
+// {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try, and
+// says after how long.
+[[nodiscard]] net::HttpResponse object_error(int status, std::string_view code,
+                                             std::string_view text);
+
+// What the runtime, or a method of the object, has reported:
+//   kNotFound, kUnsupported   404 not_found       kTimeout                        504 call_timeout
+//   kInvalidArgument          400 invalid_argument   kUnavailable, kClosing, kCancelled
+//   kForbidden                403 forbidden                                503 sandbox_unavailable
+//   kConflict                 409 conflict        kPlugin                         500 method_error
+//   kLimitExceeded            429 limit_exceeded  kInternal                       500 internal
+// What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
+[[nodiscard]] net::HttpResponse object_error(const Error& error);
+
+// What a call was for, so that its answer can be told.
+struct ObjectCallee {
+  std::string segment;
+  std::string method;
+  bool has_key = false;  // an Idempotency-Key
+};
+
+// The sink that answers `exchange`. Parts of a streamed answer are not sent: its end is the answer.
+//
+//   Statuses  object_error(), and for a call with a key what runtime::CallSink::finish() says: 409
+//             call_in_progress or call_interrupted, 422 idempotency_key_reused, 429 limit_exceeded.
+//             404 invalid_method: no method of the class has this name, as far as the class lists
+//             its methods.
+//   Threads   The object's shard.
+//   Lifetime  `classes` outlives the sink. Dropped without an answer, the client gets a 500.
+[[nodiscard]] std::unique_ptr<runtime::CallSink> make_object_answer(
+    std::shared_ptr<net::HttpExchange> exchange, const runtime::ClassRegistry& classes,
+    ObjectCallee callee);
+
+// Whether the class lists its methods, and has none of this name. `methods`: of
+// runtime::AgentClass::methods().
+[[nodiscard]] bool lacks_method(std::string_view methods, std::string_view name);
+
+}  // namespace hearth::api

@@ -1,0 +1,129 @@
+#include "api/objects_endpoint.hpp"
+
+#include "api/object_answer.hpp"
+#include "base/sha256.hpp"
+#include "protocol/agent_address.hpp"
+#include "protocol/object_address.hpp"
+#include "protocol/request_query.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+constexpr std::string_view kReserved = "__";
+
+bool is_printable_key(std::string_view key) {
+  return !key.empty() && key.size() <= extensions::CallKey::kMaxBytes &&
+         std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+runtime::Headers trace_headers(const net::HttpHeaders& headers) {
+  runtime::Headers trace;
+  for (const std::string_view name : {"traceparent", "tracestate"}) {
+    if (const auto value = net::find_header(headers, name)) trace.emplace_back(name, *value);
+  }
+  return trace;
+}
+
+std::string fingerprint(std::string_view method, std::string_view arguments) {
+  return sha256_hex(std::string(method) + '\0' + std::string(arguments));
+}
+
+}  // namespace
+
+ObjectsEndpoint::ObjectsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
+                                 std::size_t max_name_bytes)
+    : runtime_(runtime), readiness_(readiness), max_name_bytes_(max_name_bytes) {}
+
+void ObjectsEndpoint::add_routes(Routes& routes) {
+  routes.add({"POST", "/objects/{class}/{id}/call", Access::kUser,
+              "Calls a method of an object, which is made and woken if need be.",
+              [this](const RouteCall& request) { call(request); }});
+  routes.add({"POST", "/objects/{class}/{id}/call/{method}", Access::kUser,
+              "Calls the method of an object with the body as its arguments.",
+              [this](const RouteCall& request) { call_method(request); }});
+}
+
+std::variant<ObjectsEndpoint::Object, net::HttpResponse> ObjectsEndpoint::find(
+    std::string_view agent_class, std::string_view id) const {
+  if (readiness_.phase() != Readiness::Phase::kReady)
+    return object_error(503, "sandbox_unavailable", "the server is starting or stopping");
+  std::string name = protocol::object_name(id);
+  if (const auto problem = protocol::name_problem(name, max_name_bytes_); !problem.empty())
+    return object_error(400, "invalid_argument", problem);
+  const runtime::ClassRegistry& classes = runtime_.classes();
+  auto served = classes.find_for_client(agent_class);
+  if (served == nullptr) served = classes.find_by_name(agent_class);
+  if (served == nullptr &&
+      (classes.is_expected(agent_class) || classes.is_expected_name(agent_class)))
+    return object_error(503, "sandbox_unavailable", "the class is not loaded now");
+  if (served == nullptr || !served->settings.is_object)
+    return object_error(404, "class_not_found", "there are no objects of such a class");
+  if (!served->refusal.empty()) return object_error(503, "sandbox_unavailable", served->refusal);
+  return Object{served->segment,
+                served->settings.object_call_timeout,
+                {std::string(served->agent_class->name()), std::move(name)}};
+}
+
+void ObjectsEndpoint::call(const RouteCall& call) {
+  auto found = find(call.values[0], call.values[1]);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&found))
+    return call.exchange->respond(std::move(*refusal));
+  auto read = protocol::read_object_call(call.exchange->request().body);
+  if (!read) return call.exchange->respond(object_error(read.error()));
+  deliver(call.exchange, std::get<Object>(std::move(found)), std::move(read->method),
+          std::move(read->arguments));
+}
+
+void ObjectsEndpoint::call_method(const RouteCall& call) {
+  auto found = find(call.values[0], call.values[1]);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&found))
+    return call.exchange->respond(std::move(*refusal));
+  auto arguments = protocol::read_object_arguments(call.exchange->request().body);
+  if (!arguments) return call.exchange->respond(object_error(arguments.error()));
+  deliver(call.exchange, std::get<Object>(std::move(found)),
+          protocol::percent_decode(call.values[2]), *std::move(arguments));
+}
+
+void ObjectsEndpoint::deliver(const Exchange& exchange, Object object, std::string method,
+                              std::string arguments) {
+  if (method.starts_with(kReserved))
+    return exchange->respond(
+        object_error(404, "invalid_method", "names of methods do not begin with __"));
+  runtime::Shard::AgentCallIn call;
+  call.key = std::move(object.key);
+  call.segment = std::move(object.segment);
+  call.method = std::move(method);
+  call.arguments = std::move(arguments);
+  call.timeout = object.call_timeout;
+  call.is_of_client = true;
+  const net::HttpRequest& request = exchange->request();
+  if (const auto key = net::find_header(request.headers, "Idempotency-Key")) {
+    if (!is_printable_key(*key))
+      return exchange->respond(
+          object_error(400, "invalid_argument",
+                       "an Idempotency-Key is 1 to 255 printable characters without a space"));
+    call.retry_key = {std::string(*key), fingerprint(call.method, call.arguments)};
+  }
+  call.origin = runtime::traced_origin(trace_headers(request.headers));
+  const unsigned index = runtime_.shard_index(call.key);
+  const auto deliver_here = [&runtime = runtime_, index, exchange,
+                             call = std::make_shared<const runtime::Shard::AgentCallIn>(
+                                 std::move(call))] {
+    runtime.shard(index).call(*call, make_object_answer(exchange, runtime.classes(),
+                                                        {.segment = call->segment,
+                                                         .method = call->method,
+                                                         .has_key = call->retry_key.has_value()}));
+  };
+  runtime::ShardLoop& loop = runtime_.loop(index);
+  if (loop.on_this_thread()) {
+    deliver_here();
+  } else {
+    loop.post(deliver_here);
+  }
+}
+
+}  // namespace hearth::api

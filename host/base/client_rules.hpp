@@ -1,0 +1,35 @@
+#pragma once
+// What is asked of clients: values that an operator sets, for a server or for one class.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+// What proves who a client is.
+enum class ProofKind : std::uint8_t { kNone, kToken, kJwt };
+
+struct AuthRules {
+  // Nothing: what holds for the server. Of a server: nobody is asked.
+  std::optional<ProofKind> type;
+  // A template (base/name_template.hpp) of claims: the agent's name must be what it gives. Empty:
+  // any name, or, of a class without `type`, the server's.
+  std::string name;
+};
+
+// Which pages may read answers (the CORS protocol of https://fetch.spec.whatwg.org). None without
+// origins: then, for a class, what holds for the server.
+struct CorsRules {
+  std::vector<std::string> origins;  // "https://app.example", "null" or "*"
+  std::vector<std::string> methods{"GET", "HEAD", "POST", "OPTIONS"};
+  std::vector<std::string> headers{"*"};  // "*": those that a page asks for
+  bool credentials = false;               // cookies; not with the origin "*"
+  // For which a browser keeps the answer to a preflight.
+  std::chrono::milliseconds max_age = std::chrono::hours(24);
+};
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+#pragma once
+// TLS over one descriptor, without loops: what a stream and a handshake have in common.
+
+#include "net/tls_context.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct ssl_st;  // OpenSSL's SSL
+
+namespace hearth::net {
+
+// Reads from the descriptor and writes to it, and never closes it. Never raises SIGPIPE.
+//
+// Bounded   One record (16 KiB) each way while something is incomplete, nothing of it while the
+//           connection is idle; the state of a handshake, for which OpenSSL takes no more than
+//           128 KiB from the peer.
+// Threads   One at a time: it may move between them.
+// Lifetime  The descriptor outlives its use.
+class TlsSession {
+ public:
+  enum class Outcome {
+    kDone,
+    kReads,      // again once there is something to read
+    kWrites,     // again once there is room to write
+    kEnded,      // the peer has said that it ends its side (close_notify)
+    kPlainHttp,  // in a handshake: the peer speaks HTTP without TLS
+    kFailed,     // the connection is broken, or the peer breaks the rules; failure() says why
+  };
+  struct Moved {
+    Outcome outcome = Outcome::kDone;
+    std::size_t bytes = 0;  // more than zero with kDone, zero else
+  };
+
+  TlsSession(std::shared_ptr<const TlsContext> context, int descriptor);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  // Goes on with the handshake.
+  Outcome handshake();
+  Moved read(std::span<char> into);
+  // Takes at most one record. After kWrites the next call must begin with the same bytes.
+  Moved write(std::string_view bytes);
+  // Tells the peer that nothing more follows (close_notify). kDone also if nothing can be said.
+  Outcome end();
+
+  // Whether read() may get further without new bytes on the descriptor.
+  [[nodiscard]] bool has_more() const;
+  // Bytes that were written to the descriptor.
+  [[nodiscard]] std::uint64_t written() const { return wire_.written; }
+  // Why it has failed, for the log: OpenSSL's words.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+
+  static constexpr std::size_t kRecord = std::size_t{16} << 10;
+
+  // What OpenSSL reads from and writes to.
+  struct Wire {
+    int descriptor = -1;
+    std::uint64_t written = 0;
+  };
+
+ private:
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+  };
+  Outcome outcome_of(int result);
+
+  const std::shared_ptr<const TlsContext> context_;  // shared with all connections that it began
+  Wire wire_;
+  std::unique_ptr<ssl_st, Free> ssl_;  // uses wire_
+  std::string failure_;
+  bool failed_ = false;
+};
+
+}  // namespace hearth::net

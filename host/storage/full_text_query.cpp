@@ -1,0 +1,105 @@
+#include "storage/full_text_query.hpp"
+
+#include "storage/authorizer.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace hearth::storage {
+namespace {
+
+// The characters of what the documentation of FTS5 calls a bareword.
+bool is_query_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '\x1a' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool is_query_blank(char c) {
+  return std::string_view(" \t\r\n").find(c) != std::string_view::npos;
+}
+
+// Reads a query from its start to its end, once.
+class QueryReader {
+ public:
+  explicit QueryReader(std::string_view text) : rest_(text) {}
+
+  Result<void> read() {
+    while (!rest_.empty() && !has_too_much()) read_next();
+    if (words_ > kMostQueryWords)
+      return Error{Errc::kLimitExceeded,
+                   "a statement that searches full text takes texts of at most " +
+                       std::to_string(kMostQueryWords) + " words"};
+    if (phrases_ > kMostNearPhrases)
+      return Error{Errc::kLimitExceeded, "NEAR in a full-text query takes at most " +
+                                             std::to_string(kMostNearPhrases) + " phrases"};
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool has_too_much() const {
+    return words_ > kMostQueryWords || phrases_ > kMostNearPhrases;
+  }
+
+  void read_next() {
+    const char first = rest_.front();
+    if (first == '"') {
+      read_string();
+    } else if (is_query_letter(first)) {
+      read_word();
+    } else {
+      rest_.remove_prefix(1);
+      if (first == '(' && follows_near_) phrases_ = 0;
+      // (Behind a comma there is the distance.)
+      if (first == '(' || first == ')' || first == ',') in_near_ = first == '(' && follows_near_;
+      if (!is_query_blank(first)) follows_near_ = false;
+    }
+  }
+
+  void read_word() {
+    const auto end = std::ranges::find_if_not(rest_, is_query_letter);
+    const std::string_view word = rest_.substr(0, static_cast<std::size_t>(end - rest_.begin()));
+    rest_.remove_prefix(word.size());
+    ++words_;
+    if (in_near_) ++phrases_;
+    follows_near_ = word == "NEAR";
+  }
+
+  // A quote in it is written twice, which reads as two strings: one phrase more.
+  void read_string() {
+    const std::string_view string = rest_.substr(0, rest_.find('"', 1));
+    rest_.remove_prefix(std::min(string.size() + 1, rest_.size()));
+    bool in_word = false;
+    for (const char c : string) {
+      if (is_query_letter(c) && !in_word) ++words_;
+      in_word = is_query_letter(c);
+    }
+    if (in_near_) ++phrases_;
+    follows_near_ = false;
+  }
+
+  std::string_view rest_;
+  std::size_t words_ = 0;
+  std::size_t phrases_ = 0;  // of the NEAR group
+  bool in_near_ = false;
+  bool follows_near_ = false;  // the last word, and nothing but blanks since
+};
+
+}  // namespace
+
+Result<void> check_full_text_query(std::string_view text) {
+  return QueryReader(text).read();
+}
+
+bool calls_table(std::string_view sql, std::string_view table) {
+  for (std::size_t at = 0; at + table.size() < sql.size(); ++at) {
+    if (!equal_ignoring_case(sql.substr(at, table.size()), table)) continue;
+    std::string_view behind = sql.substr(at + table.size());
+    if (std::string_view("\"]`'").find(behind.front()) != std::string_view::npos)
+      behind.remove_prefix(1);
+    const auto next = behind.find_first_not_of(" \t\r\n\f");
+    if (next != std::string_view::npos && behind[next] == '(') return true;
+  }
+  return false;
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,51 @@
+#include "api/object_answer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::api {
+namespace {
+
+TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
+  struct Case {
+    Errc error;
+    int status;
+    std::string_view code;
+    bool is_retryable;
+  };
+  constexpr Case kCases[] = {
+      {Errc::kNotFound, 404, "not_found", false},
+      {Errc::kUnsupported, 404, "not_found", false},
+      {Errc::kInvalidArgument, 400, "invalid_argument", false},
+      {Errc::kForbidden, 403, "forbidden", false},
+      {Errc::kConflict, 409, "conflict", false},
+      {Errc::kLimitExceeded, 429, "limit_exceeded", true},
+      {Errc::kTimeout, 504, "call_timeout", false},
+      {Errc::kUnavailable, 503, "sandbox_unavailable", true},
+      {Errc::kClosing, 503, "sandbox_unavailable", true},
+      {Errc::kCancelled, 503, "sandbox_unavailable", true},
+      {Errc::kPlugin, 500, "method_error", false},
+      {Errc::kInternal, 500, "internal", false},
+  };
+  for (const Case& each : kCases) {
+    const net::HttpResponse response = object_error(Error{each.error, "why"});
+    EXPECT_EQ(response.status, each.status) << each.code;
+    const std::string text = each.error == Errc::kPlugin ? "the method failed" : "why";
+    EXPECT_EQ(response.body, R"({"success":false,"error":")" + text + R"(","code":")" +
+                                 std::string(each.code) + R"(","retryable":)" +
+                                 (each.is_retryable ? "true}" : "false}"));
+    EXPECT_EQ(net::find_header(response.headers, "Retry-After").has_value(), each.is_retryable);
+  }
+}
+
+TEST(ObjectAnswerTest, AMethodIsLackedOnlyByAClassThatListsSome) {
+  constexpr std::string_view kListed = R"([{"name":"get"},{"name":"set"}])";
+  EXPECT_FALSE(lacks_method(kListed, "get"));
+  EXPECT_TRUE(lacks_method(kListed, "put"));
+  EXPECT_FALSE(lacks_method("[]", "get"));
+}
+
+}  // namespace
+}  // namespace hearth::api

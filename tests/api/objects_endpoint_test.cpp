@@ -1,0 +1,222 @@
+#include "api/objects_endpoint.hpp"
+
+#include "api/api_fixture.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace hearth::api::testing {
+namespace {
+
+// Counts in its state. "hang" is never answered, "who" gives the name of the agent.
+Result<void> tally(HostCalls& host, const AgentEvent& event) {
+  if (event.kind != EventKind::kCall) return nothing(host, event);
+  if (event.name == "increment") {
+    const auto state = host.state();
+    const int next = (state ? std::stoi(std::string(*state)) : 0) + 1;
+    const std::string text = std::to_string(next);
+    (void)host.set_state(0, text);
+    return host.complete(event.call, std::string_view(text));
+  }
+  if (event.name == "hang") return {};
+  if (event.name == "set") return host.complete(event.call, Error{Errc::kConflict, "taken"});
+  if (event.name == "missing") return Error{Errc::kNotFound, "no such row"};
+  return answer_call(host, event);
+}
+
+class ObjectsEndpointTest : public ApiFixture {
+ protected:
+  void start_objects(unsigned loops = 1, runtime::ClassSettings settings = {}) {
+    start(loops);
+    settings.is_object = true;
+    settings.serial_calls = true;
+    serve("Tally", tally, std::move(settings));
+  }
+  Reply post(std::string_view target, std::string_view body = "", std::string_view extra = "") {
+    return ask(http("POST", target, extra, body));
+  }
+  static std::string keyed(std::string_view key) {
+    return "Idempotency-Key: " + std::string(key) + "\r\n";
+  }
+  static std::string result(std::string_view json) {
+    return R"({"success":true,"data":)" + std::string(json) + R"(,"result":)" + std::string(json) +
+           "}";
+  }
+  static std::string code_of(const Reply& reply) {
+    constexpr std::string_view kBegin = R"("code":")";
+    const std::size_t at = reply.body.find(kBegin) + kBegin.size();
+    return reply.body.substr(at, reply.body.find('"', at) - at);
+  }
+};
+
+TEST_F(ObjectsEndpointTest, O1_ACallMakesTheObjectAndGivesItsResult) {
+  start_objects();
+  const Reply reply = post("/objects/tally/a/call", R"({"method":"increment"})");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, result("1"));
+  EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
+  EXPECT_EQ(post("/objects/tally/a/call", R"({"method":"increment"})").body, result("2"));
+  EXPECT_EQ(post("/objects/tally/b/call", R"({"method":"increment"})").body, result("1"));
+  EXPECT_EQ(post("/objects/Tally/a/call", R"({"method":"increment"})").body, result("3"));
+}
+
+TEST_F(ObjectsEndpointTest, O3_BothPathsGiveTheSameAnswer) {
+  start_objects();
+  EXPECT_EQ(post("/objects/tally/a/call", R"({"method":"arguments","args":{"n":5}})").body,
+            result(R"([{"n":5}])"));
+  EXPECT_EQ(post("/objects/tally/a/call/arguments", R"({"n":5})").body, result(R"([{"n":5}])"));
+  EXPECT_EQ(post("/objects/tally/a/call/arguments", "[1, 2]").body, result("[1, 2]"));
+  EXPECT_EQ(post("/objects/tally/a/call/arguments").body, result("[]"));
+  EXPECT_EQ(post("/objects/tally/a/call/nothing").body, result("null"));
+  EXPECT_EQ(post("/objects/tally/a/call/stream").body, result("4")) << "the end of a stream";
+}
+
+TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
+  start_objects();
+  runtime_->classes().expect("hoped-for");
+  struct Case {
+    std::string_view target;
+    std::string_view body;
+    int status;
+    std::string_view code;
+    std::string_view extra = "";
+  };
+  const std::string key = "Idempotency-Key: a b\r\n";
+  const std::string long_key = keyed(std::string(256, 'k'));
+  const Case cases[] = {
+      {"/objects/nobody/a/call", R"({"method":"get"})", 404, "class_not_found"},
+      {"/objects/sampler/a/call", R"({"method":"get"})", 404, "class_not_found"},
+      {"/objects/hoped-for/a/call", R"({"method":"get"})", 503, "sandbox_unavailable"},
+      {"/objects/tally/a/call", "{", 400, "invalid_argument"},
+      {"/objects/tally/a/call", R"({"args":[]})", 400, "invalid_argument"},
+      {"/objects/tally/%00/call", R"({"method":"get"})", 400, "invalid_argument"},
+      {"/objects/tally/%2e%2e/call", R"({"method":"get"})", 400, "invalid_argument"},
+      {"/objects/tally/%ff/call", R"({"method":"get"})", 400, "invalid_argument"},
+      {"/objects/tally/a/call/get", "{", 400, "invalid_argument"},
+      {"/objects/tally/a/call/unknown", "", 404, "invalid_method"},
+      {"/objects/tally/a/call/__storage", "", 404, "invalid_method"},
+      {"/objects/tally/a/call/set", "", 409, "conflict"},
+      {"/objects/tally/a/call/fail", "", 500, "method_error"},
+      {"/objects/tally/a/call/set", "", 400, "invalid_argument", key},
+      {"/objects/tally/a/call/set", "", 400, "invalid_argument", long_key},
+  };
+  for (const Case& each : cases) {
+    const Reply reply = post(each.target, each.body, each.extra);
+    EXPECT_EQ(reply.status, each.status) << each.target << ' ' << each.body;
+    EXPECT_EQ(code_of(reply), each.code) << reply.body;
+    EXPECT_NE(reply.body.find(R"("success":false,"error":")"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(get("/objects/tally/a/call").status, 405);
+  readiness_.set(Readiness::Phase::kStopping);
+  EXPECT_EQ(post("/objects/tally/a/call/get").status, 503);
+}
+
+TEST_F(ObjectsEndpointTest, O12_AStartThatFailsIsUnavailableAndASlowMethodTimesOut) {
+  runtime::ClassSettings settings;
+  settings.object_call_timeout = std::chrono::milliseconds(50);
+  start_objects(1, settings);
+  runtime::ClassSettings object;
+  object.is_object = true;
+  serve("Stillborn", broken, object);
+  const Reply unavailable = post("/objects/stillborn/a/call/get");
+  EXPECT_EQ(unavailable.status, 503);
+  EXPECT_EQ(code_of(unavailable), "sandbox_unavailable");
+  EXPECT_NE(unavailable.head.find("Retry-After: 1\r\n"), std::string::npos);
+  const Reply slow = post("/objects/tally/a/call/hang");
+  EXPECT_EQ(slow.status, 504);
+  EXPECT_EQ(code_of(slow), "call_timeout");
+  EXPECT_EQ(post("/objects/tally/a/call/increment").body, result("1")) << "it goes on";
+}
+
+TEST_F(ObjectsEndpointTest, AKeyMakesASecondTrySafe) {
+  start_objects();
+  const Reply first = post("/objects/tally/a/call/increment", "[]", keyed("k"));
+  EXPECT_EQ(first.body, result("1"));
+  EXPECT_EQ(first.head.find("Idempotency-Replayed"), std::string::npos);
+  const Reply again = post("/objects/tally/a/call", R"({"method":"increment"})", keyed("k"));
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_NE(again.head.find("Idempotency-Replayed: true\r\n"), std::string::npos) << again.head;
+  const Reply other = post("/objects/tally/a/call/increment", "[2]", keyed("k"));
+  EXPECT_EQ(other.status, 422);
+  EXPECT_EQ(code_of(other), "idempotency_key_reused");
+  EXPECT_EQ(post("/objects/tally/b/call/increment", "[]", keyed("k")).body, result("1"))
+      << "a key is one object's";
+  EXPECT_EQ(post("/objects/tally/a/call/increment", "[]", keyed("l")).body, result("2"));
+}
+
+TEST_F(ObjectsEndpointTest, AKeyWhoseCallRunsIsRefused) {
+  start_objects();
+  RawClient first(port());
+  first.send(http("POST", "/objects/tally/a/call/hang", keyed("k")));
+  const Reply second = post("/objects/tally/a/call/hang", "", keyed("k"));
+  EXPECT_EQ(second.status, 409);
+  EXPECT_EQ(code_of(second), "call_in_progress");
+}
+
+TEST_F(ObjectsEndpointTest, O18_AnIdAndTheNameInAgentsAreOneObject) {
+  start_objects();
+  EXPECT_EQ(post("/objects/tally/u%2f1/call/increment").body, result("1"));
+  EXPECT_EQ(post("/objects/tally/u%2F1/call/increment").body, result("2"));
+  Client client = connect("/agents/tally/u%2F1");
+  client.greeted();
+  client.say(Client::call_text("c", "increment"));
+  EXPECT_NE(client.read_text().find(R"("state":3)"), std::string::npos);
+  for (const std::string_view id : {"a%20b", "%2e%2e%2fetc", "%C3%A9", "x%5cy", "100%25"})
+    EXPECT_EQ(post("/objects/tally/" + std::string(id) + "/call/increment").body, result("1"));
+}
+
+TEST_F(ObjectsEndpointTest, O7_ClientsThatShareAnObjectCountExactly) {
+  start_objects(2);
+  constexpr int kClients = 100;
+  constexpr int kEach = 100;
+  std::atomic<int> wrong = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < kClients; ++i) {
+      clients.emplace_back([&] {
+        RawClient client(port());
+        for (int n = 0; n < kEach; ++n) {
+          if (client.request(http("POST", "/objects/tally/shared/call/increment")).status != 200)
+            ++wrong;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(post("/objects/tally/shared/call/increment").body, result("10001"));
+}
+
+TEST_F(ObjectsEndpointTest, O6_FirstCallsAtOnceMakeOneInstance) {
+  start(2);
+  std::atomic<int> starts = 0;
+  runtime::ClassSettings settings;
+  settings.is_object = true;
+  settings.serial_calls = true;
+  serve(
+      "Newborn",
+      [&starts](HostCalls& host, const AgentEvent& event) {
+        if (event.kind == EventKind::kStart) ++starts;
+        return tally(host, event);
+      },
+      settings);
+  constexpr int kClients = 100;
+  std::atomic<int> answered = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < kClients; ++i) {
+      clients.emplace_back([&] {
+        if (post("/objects/newborn/a/call/increment").status == 200) ++answered;
+      });
+    }
+  }
+  EXPECT_EQ(answered, kClients);
+  EXPECT_EQ(starts, 1);
+  EXPECT_EQ(post("/objects/newborn/a/call/increment").body, result("101"));
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

@@ -1,0 +1,132 @@
+// TLS of the real server: its start, its certificate while it runs, and its own commands.
+
+#include "net/test_certificate.hpp"
+#include "net/tls_client.hpp"
+#include "process/process_fixture.hpp"
+
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+class TlsTest : public ProcessTest {
+ protected:
+  TlsTest() {
+    install(bundled("counter"), "counter.so");
+    std::filesystem::create_directory(root_ / "tls");
+    replace_certificate("first.test");
+    put("hearth.yaml",
+        "tls: {certificate: tls/live.pem, key: tls/live.key}\nreload: {quiet_time: 50ms}\n");
+  }
+
+  // One file after the other, as tools do.
+  void replace_certificate(const std::string& name) const {
+    const CertificateFiles made = make_certificate(root_, name);
+    std::filesystem::rename(made.certificate, root_ / "tls/live.pem");
+    std::filesystem::rename(made.key, root_ / "tls/live.key");
+  }
+  [[nodiscard]] auto serve_tls() const { return serve_ready({"--config", "hearth.yaml"}); }
+  static std::string certificate_of(const ServerProcess& server) {
+    TlsClient client(server.port());
+    const std::string fault = client.handshake();
+    return fault.empty() ? client.peer_name() : fault;
+  }
+  static Reply get(TlsClient& client, const std::string& path) {
+    return client.request("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+};
+
+TEST_F(TlsTest, TheServerSaysThatItSpeaksTlsAndDoes) {
+  const auto server = serve_tls();
+  EXPECT_NE(server->out().find("hearth ready: listening on https://127.0.0.1:"), std::string::npos);
+  TlsClient client(server->port(), {.protocol = "http/1.1"});
+  ASSERT_EQ(client.handshake(), "");
+  EXPECT_EQ(get(client, "/readyz").status, 200);
+  const Reply metrics = get(client, "/metrics");
+  EXPECT_NE(metrics.body.find("hearth_tls_certificate_expires_seconds 1"), std::string::npos);
+  EXPECT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"increment","args":[]})"));
+  std::string answer;
+  while (answer.find("\"rpc\"") == std::string::npos) answer = client.read_text();
+  EXPECT_NE(answer.find("\"success\":true"), std::string::npos) << answer;
+  client.close();
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_NE(server->log().find("tls.certificate"), std::string::npos);
+  EXPECT_EQ(server->log().find("PRIVATE"), std::string::npos);
+}
+
+TEST_F(TlsTest, ANewCertificateIsTakenFromItsFilesWhileConnectionsStay) {
+  const auto server = serve_tls();
+  TlsClient old(server->port());
+  ASSERT_EQ(old.handshake(), "");
+  replace_certificate("second.test");
+  server->wait_for_log("tls.certificate", 2);
+  EXPECT_EQ(certificate_of(*server), "second.test");
+  EXPECT_EQ(get(old, "/healthz").status, 200);
+  EXPECT_EQ(old.peer_name(), "first.test");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(TlsTest, APairThatDoesNotFitChangesNothingAndIsToldOf) {
+  put("hearth.yaml",
+      "tls: {certificate: tls/live.pem, key: tls/live.key}\nreload: {watch: false}\n");
+  const auto server = serve_tls();
+  const CertificateFiles next = make_certificate(root_, "second.test");
+  std::filesystem::rename(next.certificate, root_ / "tls/live.pem");
+  server->signal(SIGHUP);
+  server->wait_for_log("tls.certificate_refused");
+  EXPECT_EQ(certificate_of(*server), "first.test");
+  TlsClient client(server->port());
+  ASSERT_EQ(client.handshake(), "");
+  EXPECT_NE(get(client, "/metrics").body.find("hearth_tls_reloads_total{result=\"refused\"} 1"),
+            std::string::npos);
+  std::filesystem::rename(next.key, root_ / "tls/live.key");
+  server->signal(SIGHUP);
+  server->wait_for_log("days_left", 2);
+  EXPECT_EQ(certificate_of(*server), "second.test");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(TlsTest, CommandsFindTheServerThroughTls) {
+  const auto server = serve_tls();
+  const auto command = run({"plugins", "--data", "data"});
+  EXPECT_EQ(command->wait(), kClean) << command->log();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(TlsTest, MistakesAreToldBeforeTheStartAndAtIt) {
+  const auto told = [this](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"serve", "--config", "hearth.yaml", "--listen",
+                                       "127.0.0.1:0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto server = run(arguments);
+    const Ending ending = server->wait();
+    return std::pair(ending, server->log());
+  };
+  ::chmod((root_ / "tls/live.key").c_str(), 0644);
+  const auto [checked, why] = told({"--check-config"});
+  EXPECT_EQ(checked, kBadUsage);
+  EXPECT_NE(why.find("hearth: tls: the key"), std::string::npos) << why;
+  EXPECT_NE(why.find("others have access to it: chmod 600"), std::string::npos) << why;
+  const auto [started, why_not] = told({});
+  EXPECT_EQ(started, kFailed);
+  EXPECT_NE(why_not.find("tls: the key"), std::string::npos) << why_not;
+  EXPECT_EQ(why_not.find("Give HOST:PORT"), std::string::npos) << why_not;
+
+  put("hearth.yaml", "tls: {certificate: tls/live.pem}\n");
+  const auto [half, missing] = told({"--check-config"});
+  EXPECT_EQ(half, kBadUsage);
+  EXPECT_NE(missing.find("hearth.yaml:1:20: tls.certificate: it needs tls.key beside it"),
+            std::string::npos)
+      << missing;
+}
+
+}  // namespace
+}  // namespace hearth::testing
