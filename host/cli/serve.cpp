@@ -5,6 +5,7 @@
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
 #include "server/admin_token.hpp"
+#include "server/client_proofs.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/server.hpp"
 #include "server/stop_signals.hpp"
@@ -40,13 +41,18 @@ void print_line(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-// The last part of --check-config: the file that must exist because it is named.
-int check_token(const config::AdminConfig& admin) {
+// The last part of --check-config: the files that must exist because they are named.
+int check_named_files(const config::ServerConfig& server) {
+  const config::AdminConfig& admin = server.admin;
   if (!admin.token_file.empty()) {
     if (const auto token = server::read_admin_token(admin.token_file); !token) {
       print_line(stderr, "hearth: admin.token_file: " + token.error().message);
       return kExitBadUsage;
     }
+  }
+  if (const auto wrong = server::check_proof_files(server.auth)) {
+    print_line(stderr, "hearth: " + wrong->message);
+    return kExitBadUsage;
   }
   print_line(stdout, "configuration ok");
   return kExitClean;
@@ -166,7 +172,7 @@ int serve(const ServeCommand& command) {
     std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
     return kExitBadUsage;
   }
-  if (command.check_config) return check_token(loaded->server.admin);
+  if (command.check_config) return check_named_files(loaded->server);
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);

@@ -19,6 +19,7 @@
 #include "runtime/runtime.hpp"
 #include "server/admin_desk.hpp"
 #include "server/admin_token.hpp"
+#include "server/client_proofs.hpp"
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
@@ -105,6 +106,7 @@ struct Server::Parts {
   std::unique_ptr<plugins::ClassConfiguration> configuration;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<WaysOut> ways_out;
+  std::unique_ptr<ClientProofs> client_proofs;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
   std::unique_ptr<plugins::PluginLoader> plugins;
@@ -194,6 +196,10 @@ Result<void> Server::Parts::start_loops() {
                               metrics, logger);
   if (!opened) return opened.error();
   ways_out = *std::move(opened);
+  auto proofs =
+      ClientProofs::open(config.server.auth, *loops.front(), ways_out->http(0), clock, logger);
+  if (!proofs) return proofs.error();
+  client_proofs = *std::move(proofs);
   runtime::RuntimeOptions options;
   options.limits = config.server.runtime;
   options.http_port = [this](unsigned shard) { return ways_out->port(shard); };
@@ -435,7 +441,11 @@ Result<void> Server::Parts::listen() {
   net_loops.reserve(loops.size());
   for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
-                                    .admin = admin.get()};
+                                    .admin = admin.get(),
+                                    .edge = {.auth = config.server.auth.rules,
+                                             .cors = config.server.cors,
+                                             .routes = config.server.routes,
+                                             .authenticator = &client_proofs->authenticator()}};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   auto listening = net::HttpServer::listen(config.server.net, net_loops, *api,
                                            {logger, metrics, runtime->client_memory()});
@@ -487,6 +497,7 @@ std::vector<std::string> Server::classes() const {
 }
 
 void Server::reload() {
+  parts_->client_proofs->refresh();
   if (parts_->reloader) parts_->reloader->reload();
 }
 

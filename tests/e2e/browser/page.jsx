@@ -1,24 +1,31 @@
-// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=
+// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=, and basePath= and token= if
+// the server asks for them
 
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { useAgent } from "agents/react";
 
-const address = Object.fromEntries(new URLSearchParams(location.search));
+const { token, ...address } = Object.fromEntries(new URLSearchParams(location.search));
+const query = token === undefined ? undefined : { token };
 
 function Agent() {
   const [state, setState] = useState("");
   const [answer, setAnswer] = useState("");
   const [parts, setParts] = useState([]);
   const [counts, setCounts] = useState({ opens: 0, closes: 0 });
+  const [code, setCode] = useState("");
   const count = (what) => setCounts((before) => ({ ...before, [what]: before[what] + 1 }));
 
   const agent = useAgent({
     ...address,
+    query,
     onStateUpdate: (next, source) => setState(`${JSON.stringify(next)} by the ${source}`),
     onStateUpdateError: (error) => setAnswer(error),
     onOpen: () => count("opens"),
-    onClose: () => count("closes"),
+    onClose: (event) => {
+      count("closes");
+      setCode(event.code);
+    },
   });
 
   const call = async (event) => {
@@ -45,6 +52,7 @@ function Agent() {
       <output id="state">{state}</output>
       <output id="opens">{counts.opens}</output>
       <output id="closes">{counts.closes}</output>
+      <output id="code">{code}</output>
       <form id="call" onSubmit={call}>
         <input name="method" />
         <input name="args" />
