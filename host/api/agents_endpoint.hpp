@@ -56,11 +56,10 @@ namespace hearth::api {
 //            "name", "idempotent", "read_only" and "streaming", and "description", "arguments" and
 //            "result" (JSON schemas) as far as they are known.
 //
-// Who        The rules for clients are those of the class, or the server's (api/edge_rules.hpp); for
-//            agents below others, those of the topmost one's class. A token is looked at only where
-//            one is asked for. Where it is, the agent gets the claims, and no part of the target
-//            that the agent sees holds the token. A socket is closed with 4401 when its token ends.
-//            The token of the administrators lets nobody in here.
+// Who        The class's rules for clients hold, or the server's (api/edge_rules.hpp). For an agent
+//            below others it is the class of the topmost one. A token is looked at only where one
+//            is asked for. The agent then gets its claims, and a target without it. A socket is
+//            closed with 4401 when its token ends. The administrators' token opens no agent.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.

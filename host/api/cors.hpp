@@ -1,5 +1,6 @@
 #pragma once
-// The CORS protocol of https://fetch.spec.whatwg.org: which pages of other origins may read answers.
+// The CORS protocol of https://fetch.spec.whatwg.org: which pages of other origins may read
+// answers.
 
 #include "base/client_rules.hpp"
 #include "net/http.hpp"
@@ -13,8 +14,8 @@ namespace hearth::api {
 // Whether pages of this origin, as the header `Origin` has it, may read answers.
 [[nodiscard]] bool allows_origin(const CorsRules& rules, std::string_view origin);
 
-// The answer to a preflight of a page that may; nothing for every other request. A preflight carries
-// no token, so it is answered before anybody is asked for one.
+// The answer to a preflight of a page that may; nothing for every other request. A preflight has
+// no token, so it is answered before a token is asked for.
 [[nodiscard]] std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
                                                                 const net::HttpRequest& request);
 

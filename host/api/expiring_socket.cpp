@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kExpired = "the token has expired";
 
-// A token that holds for longer than this is as good as one without an end, and a clock's arithmetic
-// stays within its bounds.
+// A token that holds for longer than this is as good as one without an end, and the clock's
+// arithmetic stays within its bounds.
 constexpr std::int64_t kLongestMs = std::int64_t{1000} * 60 * 60 * 24 * 365 * 10;
 
 class ExpiringSocket final : public net::WebSocketListener {

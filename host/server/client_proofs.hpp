@@ -1,5 +1,5 @@
 #pragma once
-// What the proofs of clients are checked with: the tokens and the keys that the configuration names.
+// What the proofs of clients are checked with: tokens and keys that the configuration names.
 
 #include "auth/authenticator.hpp"
 #include "base/clock.hpp"
