@@ -289,7 +289,7 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
   return Guest{.to = std::move(to),
                .target = asks ? std::move(proof.target) : request.target,
                .visitor = std::move(visitor),
-               .subprotocol = asks ? std::move(proof.subprotocol) : std::string()};
+               .subprotocol = std::move(proof.subprotocol)};
 }
 
 std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace hearth::server {
@@ -108,6 +109,33 @@ Result<std::unique_ptr<ClientProofs>> ClientProofs::open(const config::AuthConfi
   proofs->authenticator_ = std::make_unique<auth::Authenticator>(std::move(sources), clock, logger);
   if (auto failure = proofs->authenticator_->refresh()) return *std::move(failure);
   return proofs;
+}
+
+void warn_of_proofs(const config::Config& config, Logger& logger) {
+  using std::filesystem::perms;
+  const config::AuthConfig& auth = config.server.auth;
+  std::error_code failure;
+  const perms mode = std::filesystem::status(auth.token_file, failure).permissions();
+  if (!auth.token_file.empty() && !failure &&
+      (mode & (perms::group_read | perms::others_read)) != perms::none) {
+    logger.write(
+        LogLevel::kWarn, "auth.tokens_readable",
+        {{"file", auth.token_file.native()},
+         {"advice", "other users of this machine can read the tokens: chmod 600 the file"}});
+  }
+  const bool has_keys = !auth.keys_file.empty() || !auth.keys_url.empty();
+  for (const auto& [name, each] : config.classes) {
+    const auto& type = each.settings.auth.type;
+    const bool lacks_tokens = type == ProofKind::kToken && auth.token_file.empty();
+    if (!lacks_tokens && !(type == ProofKind::kJwt && !has_keys)) continue;
+    logger.write(
+        LogLevel::kWarn, "class.nobody_may_connect",
+        {{"class", name},
+         {"file", each.file},
+         {"advice", lacks_tokens ? "its auth.type needs auth.token_file of the server"
+                                 : "its auth.type needs auth.keys_file or auth.keys_url of "
+                                   "the server"}});
+  }
 }
 
 std::optional<Error> check_proof_files(const config::AuthConfig& settings) {

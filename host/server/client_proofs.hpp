@@ -10,6 +10,7 @@
 #include "runtime/asio_loop.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace hearth::server {
@@ -65,6 +66,10 @@ class ClientProofs {
   std::unique_ptr<auth::Authenticator> authenticator_;
   std::unique_ptr<KeyDownload> download_;  // answers to the authenticator: goes before it
 };
+
+// Tells the log of what an operator would not want: a file of tokens that others on this machine
+// can read, and classes whose clients must prove something that nothing is there to check with.
+void warn_of_proofs(const config::Config& config, Logger& logger);
 
 // What is wrong with the files that `settings` names; nothing if they can be used.
 [[nodiscard]] std::optional<Error> check_proof_files(const config::AuthConfig& settings);

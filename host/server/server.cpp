@@ -287,6 +287,7 @@ Result<void> Server::Parts::load_plugins() {
   loaded = *std::move(report);
   warn_of_unused_settings();
   warn_of_readable_secrets(config.classes, logger);
+  warn_of_proofs(config, logger);
   return {};
 }
 

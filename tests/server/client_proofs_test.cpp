@@ -105,6 +105,22 @@ TEST_F(ClientProofsTest, AFileOfNoUseStopsTheStartAndSaysWhich) {
   EXPECT_FALSE(check_proof_files({}));
 }
 
+TEST_F(ClientProofsTest, WarnsOfTokensThatOthersReadAndOfClassesThatNobodyCanReach) {
+  config::Config config;
+  config.server.auth.token_file = put("tokens", kOldToken);
+  std::filesystem::permissions(config.server.auth.token_file, std::filesystem::perms{0600});
+  config.classes["Shop"].settings.auth.type = ProofKind::kToken;
+  warn_of_proofs(config, logger_);
+  EXPECT_EQ(logger_.count(""), 0U);
+  std::filesystem::permissions(config.server.auth.token_file, std::filesystem::perms{0640});
+  config.classes["Office"].settings.auth.type = ProofKind::kJwt;
+  warn_of_proofs(config, logger_);
+  EXPECT_TRUE(logger_.contains("auth.tokens_readable"));
+  EXPECT_TRUE(logger_.contains("class.nobody_may_connect class=Office"));
+  EXPECT_FALSE(logger_.contains("class=Shop"));
+  EXPECT_FALSE(logger_.contains(kOldToken));
+}
+
 TEST_F(ClientProofsTest, KeysOfAUrlAreDownloaded) {
   KeyHost keys;
   Metrics metrics;
