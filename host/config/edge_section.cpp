@@ -82,7 +82,7 @@ Setting<ServerConfig> text_setting(std::string path, Fields<ServerConfig, std::s
       [form = std::string(form), is_valid](const Reading& in, std::string& out) {
         const YamlNode* const node = in.reader.find_scalar(in.key, form);
         if (node == nullptr) return;
-        if (!is_valid(node->text)) {
+        if (!node->text.empty() && !is_valid(node->text)) {
           return in.reader.complain(in.key, node->at,
                                     "expected " + form + ", found " + quote_text(node->text));
         }
@@ -184,12 +184,14 @@ bool is_route_path(std::string_view text) {
          });
 }
 
-// One text of a row; empty: it is not there, or it is wrong.
+// One text of a row; empty: it is not there, or it is wrong, which `is_told`.
 std::string route_text(MappingReader& reader, std::string_view key, std::string_view form,
-                       bool (*is_valid)(std::string_view)) {
+                       bool (*is_valid)(std::string_view), bool& is_told) {
   const YamlNode* const node = reader.find_scalar(key, form);
+  is_told = is_told || (node == nullptr && reader.look(key) != nullptr);
   if (node == nullptr) return {};
   if (is_valid(node->text)) return node->text;
+  is_told = true;
   reader.complain(key, node->at,
                   "expected " + std::string(form) + ", found " + quote_text(node->text));
   return {};
@@ -199,12 +201,13 @@ std::optional<RouteRule> read_route(const YamlNode& node, Report& report) {
   constexpr std::string_view kPathForm = "a path such as \"/api/agents\"";
   MappingReader reader(node, "routes.", report);
   RouteRule rule;
-  const std::string prefix = route_text(reader, "prefix", kPathForm, is_route_path);
-  rule.path = route_text(reader, "path", kPathForm, is_route_path);
+  bool is_told = false;
+  const std::string prefix = route_text(reader, "prefix", kPathForm, is_route_path, is_told);
+  rule.path = route_text(reader, "path", kPathForm, is_route_path, is_told);
   rule.agent_class = route_text(reader, "agent", "a class as URLs spell it, such as \"chat-room\"",
-                                is_class_alias);
-  rule.name =
-      route_text(reader, "name", "a name or a template such as \"{sub}\"", is_name_template);
+                                is_class_alias, is_told);
+  rule.name = route_text(reader, "name", "a name or a template such as \"{sub}\"", is_name_template,
+                         is_told);
   std::uint32_t status = 0;
   reader.read_count("status", status, {400, 599});
   reader.finish();
@@ -217,6 +220,7 @@ std::optional<RouteRule> read_route(const YamlNode& node, Report& report) {
                      : !rule.path.empty() && has_part == is_agent && is_agent == (status == 0);
   if (rule.is_prefix) rule.path = prefix;
   if (is_good) return rule;
+  if (is_told) return std::nullopt;
   report.add(
       node.at,
       "routes: a row has `prefix`, or `path` with `agent` and `name`, or `path` with `status`");
