@@ -1,6 +1,7 @@
 #include "api/admin_api.hpp"
 
 #include "api/class_page.hpp"
+#include "api/client_proof.hpp"
 #include "api/http_errors.hpp"
 #include "base/assert.hpp"
 #include "base/http_token.hpp"
@@ -238,13 +239,15 @@ bool is_foreign_page(const net::HttpHeaders& headers) {
          !equal_ignoring_case(*origin, "https://" + std::string(*host));
 }
 
-// The token of `Authorization: Bearer TOKEN`; empty if there is none.
-std::string_view bearer_token(const net::HttpHeaders& headers) {
-  constexpr std::string_view kScheme = "Bearer ";
-  const auto value = net::find_header(headers, "Authorization");
-  if (!value || value->size() <= kScheme.size()) return {};
-  if (!equal_ignoring_case(value->substr(0, kScheme.size()), kScheme)) return {};
-  return value->substr(kScheme.size());
+// Two tokens are none: which of them counts is nobody's guess.
+std::string_view token_of(const net::HttpHeaders& headers) {
+  std::string_view token;
+  for (const net::HttpHeader& header : headers) {
+    if (!equal_ignoring_case(header.name, "Authorization")) continue;
+    if (!token.empty()) return {};
+    token = bearer_token(header.value);
+  }
+  return token;
 }
 
 }  // namespace
@@ -269,7 +272,7 @@ bool AdminApi::admits(const Exchange& exchange) {
     refuse(*exchange, 403, "forbidden", "pages of other origins are not answered here");
     return false;
   }
-  if (is_same_secret(bearer_token(headers), token_)) return true;
+  if (is_same_secret(token_of(headers), token_)) return true;
   refusals_.add();
   refuse(*exchange, 401, "unauthorized",
          "send the token of this server's administrators: Authorization: Bearer TOKEN",

@@ -3,11 +3,14 @@
 #include "api/agent_response.hpp"
 #include "api/agent_socket.hpp"
 #include "api/class_page.hpp"
+#include "api/expiring_socket.hpp"
 #include "api/http_errors.hpp"
 #include "base/escape.hpp"
+#include "base/name_template.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/request_query.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -27,40 +30,74 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
+// A request that was let through, with what the agent sees of it.
+struct Delivery {
+  std::shared_ptr<net::HttpExchange> exchange;
+  std::string segment;  // of the agent's class
+  std::string target;
+  std::string claims;
+};
+
 // On the loop of `shard`. The exchange is held here because the agent may answer, which ends its
 // sink, and go on reading what the event has lent it.
-void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_view segment,
-             const std::shared_ptr<net::HttpExchange>& exchange, Logger& logger) {
-  const net::HttpRequest& request = exchange->request();
+void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
+             Logger& logger) {
+  const net::HttpRequest& request = delivery.exchange->request();
   auto head = std::make_unique<runtime::RequestHead>();
-  head->target = request.target;
+  head->target = delivery.target;
   head->headers = runtime_headers(request.headers);
-  shard.request(key, segment, request.method, request.body, std::move(head),
-                make_agent_response(exchange, key, logger));
+  head->claims = delivery.claims;
+  shard.request(key, delivery.segment, request.method, request.body, std::move(head),
+                make_agent_response(delivery.exchange, key, logger));
 }
 
 // As deliver(), once the agents above have let it through.
 void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
-                   const std::string& segment, const std::shared_ptr<net::HttpExchange>& exchange,
-                   Logger& logger) {
-  ask_gates(shard, loop, gates, exchange->request().target,
-            runtime_headers(exchange->request().headers),
-            [&shard, &logger, key = gates.back().child, segment,
-             exchange](const std::optional<GateRefusal>& refusal) {
-              if (refusal) return exchange->respond(refusal->answer);
-              deliver(shard, key, segment, exchange, logger);
-            });
+                   const Delivery& delivery, Logger& logger) {
+  ask_gates(
+      shard, loop, gates,
+      {delivery.target, runtime_headers(delivery.exchange->request().headers), delivery.claims},
+      [&shard, &logger, key = gates.back().child,
+       delivery](const std::optional<GateRefusal>& refusal) {
+        if (refusal) return delivery.exchange->respond(refusal->answer);
+        deliver(shard, key, delivery, logger);
+      });
+}
+
+std::string_view path_of(std::string_view target) {
+  return target.substr(0, target.find('?'));
+}
+
+std::string_view query_of(std::string_view target) {
+  return target.substr(std::min(target.size(), path_of(target).size() + 1));
+}
+
+// The class of a target, also of one without a name; empty: it is of none.
+std::string_view class_of(std::string_view target) {
+  const auto parsed = protocol::parse_agent_address(target);
+  if (const auto* address = std::get_if<protocol::AgentAddress>(&parsed))
+    return address->class_segment;
+  return protocol::class_alone(target);
+}
+
+// Whether the claims give the name, as it stands in a URL.
+bool is_named_by(std::string_view rule, const Json& claims, std::string_view name) {
+  const auto wanted = expand_template(
+      rule, [&claims](std::string_view claim) { return claim_text(claims, claim); });
+  return wanted && protocol::percent_decode(name) == *wanted;
 }
 
 }  // namespace
 
 AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
-                               Random& random, Logger& logger, std::size_t max_name_bytes)
+                               Random& random, Logger& logger, std::size_t max_name_bytes,
+                               EdgeRules edge)
     : runtime_(runtime),
       readiness_(readiness),
       random_(random),
       logger_(logger),
-      max_name_bytes_(max_name_bytes) {}
+      max_name_bytes_(max_name_bytes),
+      edge_(std::move(edge)) {}
 
 void AgentsEndpoint::add_routes(Routes& routes) {
   struct Row {
@@ -80,105 +117,244 @@ void AgentsEndpoint::add_routes(Routes& routes) {
 }
 
 void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
-  if (const auto listed = listed_class(exchange->request())) {
+  const net::HttpRequest& request = exchange->request();
+  if (const auto listed = listed_class(request)) {
+    const auto visitor = identify(&listed->settings, proof_of(request));
+    if (const auto* refusal = std::get_if<Refusal>(&visitor))
+      return exchange->respond(answer_of(*refusal));
     net::HttpResponse response = methods_answer(listed->segment, listed->agent_class->methods());
     response.headers.push_back({"Cache-Control", "no-store"});  // the next version has others
     return exchange->respond(std::move(response));
   }
-  auto resolved = resolve(exchange->request().target);
-  if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
-    exchange->respond(error_answer(refusal->status, refusal->code, refusal->message));
-    return;
-  }
-  auto& to = std::get<Destination>(resolved);
+  auto admitted = admit(request);
+  if (const auto* refusal = std::get_if<Refusal>(&admitted))
+    return exchange->respond(answer_of(*refusal));
+  auto& guest = std::get<Guest>(admitted);
+  auto& to = guest.to;
   const unsigned index = runtime_.shard_index(to.key);
   runtime::Shard& shard = runtime_.shard(index);
   runtime::ShardLoop& loop = runtime_.loop(index);
+  Delivery delivery{std::move(exchange), to.served->segment, std::move(guest.target),
+                    std::move(guest.visitor.claims)};
   if (!to.gates.empty()) {
-    loop.post([&shard, &loop, &logger = logger_, served = std::move(to.served),
-               gates = std::move(to.gates), exchange = std::move(exchange)] {
-      deliver_below(shard, loop, gates, served->segment, exchange, logger);
-    });
+    loop.post(
+        [&shard, &loop, &logger = logger_, gates = std::move(to.gates),
+         delivery = std::move(delivery)] { deliver_below(shard, loop, gates, delivery, logger); });
     return;
   }
   if (loop.on_this_thread()) {
-    deliver(shard, to.key, to.served->segment, exchange, logger_);
+    deliver(shard, to.key, delivery, logger_);
     return;
   }
-  loop.post(
-      [&shard, &logger = logger_, served = std::move(to.served), key = std::move(to.key),
-       exchange = std::move(exchange)] { deliver(shard, key, served->segment, exchange, logger); });
+  loop.post([&shard, &logger = logger_, key = std::move(to.key), delivery = std::move(delivery)] {
+    deliver(shard, key, delivery, logger);
+  });
 }
 
 net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
-  auto resolved = resolve(request.target);
+  auto admitted = admit(request);
   net::UpgradePlan plan;
-  if (auto* refusal = std::get_if<Refusal>(&resolved)) {
+  if (auto* refusal = std::get_if<Refusal>(&admitted)) {
     if (refusal->close_code != 0) {
-      return close_after_upgrade(refusal->close_code, std::move(refusal->message));
+      plan = close_after_upgrade(refusal->close_code, std::move(refusal->message));
+      // A browser that offers protocols takes an answer without one for a failure.
+      plan.subprotocol = proof_of(request).subprotocol;
+      return plan;
     }
-    plan.refusal = error_answer(refusal->status, refusal->code, refusal->message);
+    plan.refusal = answer_of(*refusal);
     return plan;
   }
-  auto& to = std::get<Destination>(resolved);
-  if (protocol::asks_for_other_transport(to.query)) {
+  auto& guest = std::get<Guest>(admitted);
+  auto& to = guest.to;
+  const std::string_view query = query_of(guest.target);
+  if (protocol::asks_for_other_transport(query)) {
     return close_after_upgrade(kClosePolicyViolation, std::string(kOtherTransport));
   }
   runtime::ConnectRequest connect;
-  std::optional<std::string> chosen = protocol::connection_id(to.query);
+  std::optional<std::string> chosen = protocol::connection_id(query);
   connect.id = chosen ? std::move(*chosen) : make_uuid(random_);
-  connect.target = request.target;
+  connect.target = std::move(guest.target);
   connect.headers = runtime_headers(request.headers);
+  connect.claims = std::move(guest.visitor.claims);
 
   const unsigned index = runtime_.shard_index(to.key);
+  runtime::ShardLoop& loop = runtime_.loop(index);
   plan.loop = index;
+  plan.subprotocol = std::move(guest.subprotocol);
+  plan.opened = opener(std::move(to), std::move(connect));
+  if (guest.visitor.ends_at) {
+    plan.opened = [&loop, ends_at = *guest.visitor.ends_at,
+                   opened = std::move(plan.opened)](const std::shared_ptr<net::WebSocket>& socket) {
+      return close_when_expired(opened(socket), *socket, loop, ends_at);
+    };
+  }
+  return plan;
+}
+
+AgentsEndpoint::Refusal AgentsEndpoint::address_refusal(const protocol::AddressError& error) {
+  switch (error.fault) {
+    case protocol::AddressFault::kNotOurs: break;
+    case protocol::AddressFault::kTooShort:
+      return {404, kCloseBadAddress, "not_found", std::string(error.reason)};
+    case protocol::AddressFault::kBadClass:
+    case protocol::AddressFault::kBadName:
+      return {400, kCloseBadAddress, "invalid_argument", std::string(error.reason)};
+  }
+  return {404, 0, "not_found", "there is nothing at this path"};
+}
+
+AgentsEndpoint::Refusal AgentsEndpoint::route_refusal(int status) {
+  // Clients retry an HTTP error for ever: one that is the client's to mend is a close code.
+  const auto code = static_cast<CloseCode>(status >= 400 && status < 500 ? 4000 + status : 0);
+  const std::string_view word = status == 404 || status == 410 ? "not_found"
+                                : status == 403                ? "forbidden"
+                                : status >= 500                ? "unavailable"
+                                                               : "invalid_argument";
+  return {status, code, word, "this server refuses this path"};
+}
+
+AgentsEndpoint::Refusal AgentsEndpoint::unauthorized(std::string message) {
+  return {401, kCloseUnauthorized, "unauthorized", std::move(message)};
+}
+
+AgentsEndpoint::Refusal AgentsEndpoint::not_yours() {
+  return {403, kCloseForbidden, "forbidden", "the token is for another agent"};
+}
+
+AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect) {
+  const unsigned index = runtime_.shard_index(to.key);
   if (!to.gates.empty()) {
-    plan.opened = [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
-                   segment = to.served->segment, gates = std::move(to.gates),
-                   connect = std::move(connect)](
-                      const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+    return [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
+            segment = to.served->segment, gates = std::move(to.gates),
+            connect = std::move(connect)](
+               const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
       return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
                                std::move(connect));
     };
-    return plan;
   }
-  plan.opened = [&shard = runtime_.shard(index), served = std::move(to.served),
-                 key = std::move(to.key), connect = std::move(connect)](
-                    const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+  return [&shard = runtime_.shard(index), served = std::move(to.served), key = std::move(to.key),
+          connect = std::move(connect)](
+             const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
     return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
   };
-  return plan;
+}
+
+std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::admit(
+    const net::HttpRequest& request) const {
+  ClientProof proof = proof_of(request);
+  std::string address = proof.target;
+  const RouteRule* route = nullptr;
+  auto parsed = protocol::parse_agent_address(address, max_name_bytes_);
+  const auto* error = std::get_if<protocol::AddressError>(&parsed);
+  if (error != nullptr && error->fault == protocol::AddressFault::kNotOurs) {
+    route = find_route(edge_, path_of(address));
+    if (route == nullptr) return address_refusal(*error);
+    if (route->status != 0) return route_refusal(route->status);
+    if (route->is_prefix) {
+      address = routed_target(*route, proof.target, {}, {}).value_or("");
+      parsed = protocol::parse_agent_address(address, max_name_bytes_);
+      error = std::get_if<protocol::AddressError>(&parsed);
+    }
+  }
+  const bool is_named = route == nullptr || route->is_prefix;
+  if (is_named && error != nullptr) {
+    if (error->fault != protocol::AddressFault::kTooShort) return address_refusal(*error);
+    const auto alone = runtime_.classes().find_for_client(protocol::class_alone(address));
+    auto identified = identify(alone ? &alone->settings : nullptr, proof);
+    auto* const refusal = std::get_if<Refusal>(&identified);
+    return refusal != nullptr ? std::move(*refusal) : address_refusal(*error);
+  }
+  // Before the class is looked up: while plugins come and go, one that is missing says nothing.
+  if (auto refusal = not_ready()) return *std::move(refusal);
+
+  const auto served = runtime_.classes().find_for_client(
+      is_named ? std::get<protocol::AgentAddress>(parsed).class_segment
+               : std::string_view(route->agent_class));
+  const runtime::ClassSettings* const settings = served ? &served->settings : nullptr;
+  auto identified = identify(settings, proof);
+  if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
+  auto& visitor = std::get<auth::Visitor>(identified);
+  if (!is_named) {
+    auto routed = routed_target(*route, proof.target, visitor.values, request.headers);
+    if (!routed) return not_yours();
+    address = *std::move(routed);
+  }
+  auto resolved = resolve(address);
+  if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
+  const EffectiveAuth rules = auth_of(edge_, settings);
+  auto& to = std::get<Destination>(resolved);
+  const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
+  if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
+  const bool asks = rules.type != ProofKind::kNone;
+  return Guest{.to = std::move(to),
+               .target = asks ? std::move(proof.target) : request.target,
+               .visitor = std::move(visitor),
+               .subprotocol = std::move(proof.subprotocol)};
+}
+
+std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
+    const runtime::ClassSettings* settings, const ClientProof& proof) const {
+  const ProofKind wanted = auth_of(edge_, settings).type;
+  if (wanted == ProofKind::kNone) return auth::Visitor{};
+  if (proof.is_ambiguous) return unauthorized("send one token, in one place");
+  auto verdict = edge_.authenticator == nullptr ? auth::Refusal::kBadProof
+                                                : edge_.authenticator->check(wanted, proof.text);
+  const auto* const refusal = std::get_if<auth::Refusal>(&verdict);
+  if (refusal == nullptr) return std::get<auth::Visitor>(std::move(verdict));
+  switch (*refusal) {
+    case auth::Refusal::kNoProof: return unauthorized("send a token: Authorization: Bearer TOKEN");
+    case auth::Refusal::kBadProof: return unauthorized("the token is not accepted");
+    case auth::Refusal::kTryAgain: break;
+  }
+  return Refusal{503, 0, "unavailable", "the keys for tokens are not there yet: try again"};
+}
+
+CorsRules AgentsEndpoint::cors(std::string_view path) const {
+  std::string_view segment = class_of(path);
+  std::string address;
+  if (segment.empty()) {
+    if (const RouteRule* const route = find_route(edge_, path)) {
+      address = route->is_prefix ? routed_target(*route, path, {}, {}).value_or("") : "";
+      segment = route->is_prefix ? class_of(address) : std::string_view(route->agent_class);
+    }
+  }
+  const auto served = segment.empty() ? nullptr : runtime_.classes().find_for_client(segment);
+  return cors_of(edge_, served ? &served->settings : nullptr);
+}
+
+net::HttpResponse AgentsEndpoint::answer_of(const Refusal& refusal) const {
+  net::HttpResponse response = error_answer(refusal.status, refusal.code, refusal.message);
+  if (refusal.status == 401) {
+    response.headers.push_back({"WWW-Authenticate", "Bearer realm=\"hearth\""});
+    response.headers.push_back({"Cache-Control", "no-store"});
+  }
+  return response;
+}
+
+std::optional<AgentsEndpoint::Refusal> AgentsEndpoint::not_ready() const {
+  switch (readiness_.phase()) {
+    case Readiness::Phase::kReady: return std::nullopt;
+    case Readiness::Phase::kStarting:
+      return Refusal{503, 0, "unavailable", "the server is starting"};
+    case Readiness::Phase::kLost:
+      return Refusal{503, 0, "unavailable", "the server has lost its storage"};
+    case Readiness::Phase::kStopping: break;
+  }
+  return Refusal{503, 0, "unavailable", "the server is shutting down"};
 }
 
 std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoint::resolve(
     std::string_view target) const {
   const auto parsed = protocol::parse_agent_address(target, max_name_bytes_);
-  if (const auto* error = std::get_if<protocol::AddressError>(&parsed)) {
-    switch (error->fault) {
-      case protocol::AddressFault::kNotOurs:
-        return Refusal{404, 0, "not_found", "there is nothing at this path"};
-      case protocol::AddressFault::kTooShort:
-        return Refusal{404, kCloseBadAddress, "not_found", std::string(error->reason)};
-      case protocol::AddressFault::kBadClass:
-      case protocol::AddressFault::kBadName:
-        return Refusal{400, kCloseBadAddress, "invalid_argument", std::string(error->reason)};
-    }
-  }
-  // Before the class is looked up: while plugins come and go, one that is missing says nothing.
-  const Readiness::Phase phase = readiness_.phase();
-  if (phase != Readiness::Phase::kReady) {
-    const char* why = "the server is shutting down";
-    if (phase == Readiness::Phase::kStarting) why = "the server is starting";
-    if (phase == Readiness::Phase::kLost) why = "the server has lost its storage";
-    return Refusal{503, 0, "unavailable", why};
-  }
+  if (const auto* error = std::get_if<protocol::AddressError>(&parsed))
+    return address_refusal(*error);
   const auto& address = std::get<protocol::AgentAddress>(parsed);
   std::shared_ptr<const runtime::ServedClass> served =
       runtime_.classes().find_for_client(address.class_segment);
   if (served == nullptr) return absent(address.class_segment);
   if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
   storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
-  return go_below({std::move(served), std::move(key), address.query, {}}, address.rest);
+  return go_below({std::move(served), std::move(key), {}}, address.rest);
 }
 
 std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoint::go_below(

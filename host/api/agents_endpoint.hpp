@@ -2,6 +2,8 @@
 // /agents/{class}/{name}: which agent a client means, on which loop it lives, and how the client is
 // told when there is none.
 
+#include "api/client_proof.hpp"
+#include "api/edge_rules.hpp"
 #include "api/readiness.hpp"
 #include "api/routes.hpp"
 #include "api/sub_agent_gate.hpp"
@@ -9,10 +11,13 @@
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
+#include "protocol/agent_address.hpp"
 #include "runtime/runtime.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,7 +29,11 @@ namespace hearth::api {
 //
 // Refusals   what                         over HTTP                  a WebSocket
 //            not ready, or stopping       503 unavailable            the same: clients try again
-//            not under /agents            404 not_found              the same
+//            not under /agents, no route  404 not_found              the same
+//            a route with a status        the status                 101, then close 4000 + status
+//            no token, or not a good one  401 unauthorized           101, then close 4401
+//            its keys are on their way    503 unavailable            the same: clients try again
+//            a token for another agent    403 forbidden              101, then close 4403
 //            no class or no name          404 not_found              101, then close 4400
 //            class or name unacceptable   400 invalid_argument       101, then close 4400
 //            class expected, not loaded   503 unavailable            503: clients try again
@@ -47,6 +56,11 @@ namespace hearth::api {
 //            "name", "idempotent", "read_only" and "streaming", and "description", "arguments" and
 //            "result" (JSON schemas) as far as they are known.
 //
+// Who        The class's rules for clients hold, or the server's (api/edge_rules.hpp). For an agent
+//            below others it is the class of the topmost one. A token is looked at only where one
+//            is asked for. The agent then gets its claims, and a target without it. A socket is
+//            closed with 4401 when its token ends. The administrators' token opens no agent.
+//
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
 //  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new
@@ -62,7 +76,7 @@ namespace hearth::api {
 class AgentsEndpoint {
  public:
   AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
-                 Logger& logger, std::size_t max_name_bytes);
+                 Logger& logger, std::size_t max_name_bytes, EdgeRules edge = {});
 
   // The rows call this object: it outlives the table's last use. They have the paths as clients
   // write them; those with empty segments have no row and mean the same.
@@ -73,12 +87,21 @@ class AgentsEndpoint {
 
   [[nodiscard]] net::UpgradePlan on_upgrade(const net::HttpRequest& request);
 
+  // Which pages may read the answers at a path (without a query).
+  [[nodiscard]] CorsRules cors(std::string_view path) const;
+
  private:
   struct Destination {
     std::shared_ptr<const runtime::ServedClass> served;
     storage::AgentKey key;
-    std::string_view query;   // of the target that was resolved
     std::vector<Gate> gates;  // the topmost first; none: it is a root
+  };
+  // A client that may go where it wants.
+  struct Guest {
+    Destination to;
+    std::string target;  // what the agent sees
+    auth::Visitor visitor;
+    std::string subprotocol;  // of the answer to an upgrade
   };
   struct Refusal {
     int status = 0;
@@ -87,6 +110,20 @@ class AgentsEndpoint {
     std::string message;
   };
 
+  // Whom the client may reach.
+  [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
+  [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(
+      const runtime::ClassSettings* settings, const ClientProof& proof) const;
+  using Opener =
+      std::function<std::shared_ptr<net::WebSocketListener>(std::shared_ptr<net::WebSocket>)>;
+  [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect);
+  [[nodiscard]] static Refusal address_refusal(const protocol::AddressError& error);
+  [[nodiscard]] static Refusal route_refusal(int status);
+  [[nodiscard]] static Refusal unauthorized(std::string message);
+  [[nodiscard]] static Refusal not_yours();
+  // Nothing if the server takes clients.
+  [[nodiscard]] std::optional<Refusal> not_ready() const;
+  [[nodiscard]] net::HttpResponse answer_of(const Refusal& refusal) const;
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
   // Null if the request is for something else, or the class does not list its methods.
   [[nodiscard]] std::shared_ptr<const runtime::ServedClass> listed_class(
@@ -106,6 +143,7 @@ class AgentsEndpoint {
   Random& random_;
   Logger& logger_;
   const std::size_t max_name_bytes_;
+  const EdgeRules edge_;
 };
 
 }  // namespace hearth::api

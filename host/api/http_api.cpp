@@ -1,5 +1,6 @@
 #include "api/http_api.hpp"
 
+#include "api/cors.hpp"
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 
@@ -46,7 +47,7 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
     : runtime_(runtime),
       readiness_(readiness),
       metrics_(metrics),
-      agents_(runtime, readiness, random, logger, options.max_name_bytes),
+      agents_(runtime, readiness, random, logger, options.max_name_bytes, std::move(options.edge)),
       objects_(runtime, readiness, options.max_name_bytes),
       admin_(options.admin) {
   add_pages();
@@ -76,13 +77,24 @@ void HttpApi::add_pages() {
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
-  if (auto refusal = origins_.refusal(request.headers)) {
-    return exchange->respond(*std::move(refusal));
-  }
   const std::string_view target = request.target;
   const std::string_view path = target.substr(0, target.find('?'));
-  Routes::Found found = routes_.find(request.method, path);
   const bool is_admin = admin_ != nullptr && AdminApi::is_ours(path);
+  const CorsRules cors = is_admin ? CorsRules{} : agents_.cors(path);
+  if (auto refusal = origins_.refusal(request.headers, cors)) {
+    return exchange->respond(*std::move(refusal));
+  }
+  if (!cors.origins.empty()) {
+    if (auto answer = preflight_answer(cors, request)) return exchange->respond(*std::move(answer));
+    exchange = with_cors(std::move(exchange), cors);
+  }
+  route(std::move(exchange), path, is_admin);
+}
+
+void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,
+                    bool is_admin) {
+  const std::string_view target = exchange->request().target;
+  Routes::Found found = routes_.find(exchange->request().method, path);
   if (is_admin || (found.is_path && found.access == Access::kAdministrator)) {
     if (admin_ == nullptr) return exchange->respond(nothing_there());
     if (!admin_->admits(exchange)) return;
@@ -93,11 +105,13 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   }
   if (found.is_path) return exchange->respond(routes_.wrong_method(path));
   if (is_admin) return AdminApi::refuse_unknown(*exchange);
-  agents_.on_request(std::move(exchange));  // paths of agents with empty segments, and 404
+  agents_.on_request(std::move(exchange));  // further paths of agents, and 404
 }
 
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
-  if (auto refusal = origins_.refusal(request.headers)) {
+  const std::string_view target = request.target;
+  const CorsRules cors = agents_.cors(target.substr(0, target.find('?')));
+  if (auto refusal = origins_.refusal(request.headers, cors)) {
     return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
   }
   return agents_.on_upgrade(request);

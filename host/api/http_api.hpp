@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/edge_rules.hpp"
 #include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
@@ -27,6 +28,7 @@ struct HttpApiOptions {
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
+  EdgeRules edge = {};
 };
 
 //  GET /                 what this is, as text
@@ -39,7 +41,9 @@ struct HttpApiOptions {
 //  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
 //
-// Requests that the OriginRules refuse are answered 403, upgrades too. A path of the table answers
+// Requests that the OriginRules refuse are answered 403, upgrades too. Pages that the EdgeRules let
+// read answers get the headers for that with each answer but those of /admin, and their preflights
+// are answered here. A path of the table answers
 // other methods than its own 405. /admin, and what is below it, is closed to all but
 // administrators, whether a row of the table has the path or not.
 //
@@ -63,6 +67,8 @@ class HttpApi final : public net::HttpHandler {
 
  private:
   void add_pages();
+  // What was not refused for where it comes from.
+  void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;

@@ -1,5 +1,6 @@
 #include "api/origin_rules.hpp"
 
+#include "api/cors.hpp"
 #include "api/http_errors.hpp"
 #include "base/escape.hpp"
 #include "base/http_token.hpp"
@@ -41,20 +42,24 @@ OriginRules::OriginRules(bool on_loopback, const std::vector<std::string>& allow
   }
 }
 
-std::optional<net::HttpResponse> OriginRules::refusal(const net::HttpHeaders& headers) const {
+std::optional<net::HttpResponse> OriginRules::refusal(const net::HttpHeaders& headers,
+                                                      const CorsRules& cors) const {
   const auto host_text = net::find_header(headers, "Host");
   const std::optional<Authority> host = host_text ? parse_authority(*host_text) : std::nullopt;
   // HTTP/1.0 knows no Host, and browsers do not speak it.
   if (host_text && !any_host_ && !(host && serves_host(*host))) {
     return forbidden("the host", *host_text, "allowed_hosts");
   }
-  if (any_origin_) return std::nullopt;
+  if (any_origin_ || names(cors.origins, "*")) return std::nullopt;
   if (!net::find_header(headers, "Origin") &&
       net::find_header(headers, "Sec-Fetch-Site") == "cross-site") {
     return forbidden("a page from", "another site", "allowed_origins");
   }
   for (const net::HttpHeader& header : headers) {
-    if (!equal_ignoring_case(header.name, "Origin") || serves_origin(header.value, host)) continue;
+    if (!equal_ignoring_case(header.name, "Origin") || serves_origin(header.value, host) ||
+        allows_origin(cors, header.value)) {
+      continue;
+    }
     return forbidden("a page from", header.value, "allowed_origins");
   }
   return std::nullopt;

@@ -4,6 +4,7 @@
 // server's to decide.
 
 #include "base/authority.hpp"
+#include "base/client_rules.hpp"
 #include "net/http.hpp"
 
 #include <optional>
@@ -35,8 +36,9 @@ class OriginRules {
   OriginRules(bool on_loopback, const std::vector<std::string>& allowed_origins,
               const std::vector<std::string>& allowed_hosts);
 
-  // The answer to a request that is not served: 403.
-  [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpHeaders& headers) const;
+  // The answer to a request that is not served: 403. The origins of `cors` are allowed as well.
+  [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpHeaders& headers,
+                                                         const CorsRules& cors = {}) const;
 
  private:
   [[nodiscard]] bool serves_host(const Authority& host) const;

@@ -51,20 +51,20 @@ class Questions final : public std::enable_shared_from_this<Questions> {
   using Decided = std::function<void(std::optional<GateRefusal>)>;
 
   Questions(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate> gates,
-            std::string target, runtime::Headers headers, Decided decided)
+            GateRequest request, Decided decided)
       : shard_(shard),
         loop_(loop),
         gates_(std::move(gates)),
-        target_(std::move(target)),
-        headers_(std::move(headers)),
+        request_(std::move(request)),
         decided_(std::move(decided)) {}
 
   void ask() {
     if (asked_ == gates_.size()) return decided_(std::nullopt);
     const Gate& gate = gates_[asked_++];
     auto head = std::make_unique<runtime::RequestHead>();
-    head->target = target_;
-    head->headers = headers_;
+    head->target = request_.target;
+    head->headers = request_.headers;
+    head->claims = request_.claims;
     shard_.ask_for_sub_agent(gate.above, gate.segment, gate.child, std::move(head),
                              std::make_unique<Answer>(shared_from_this()));
   }
@@ -90,8 +90,7 @@ class Questions final : public std::enable_shared_from_this<Questions> {
   runtime::Shard& shard_;
   runtime::ShardLoop& loop_;
   const std::vector<Gate> gates_;
-  const std::string target_;
-  const runtime::Headers headers_;
+  const GateRequest request_;
   const Decided decided_;
   std::size_t asked_ = 0;
 };
@@ -118,10 +117,8 @@ class GatedSocket final : public net::WebSocketListener {
 }  // namespace
 
 void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate> gates,
-               std::string target, runtime::Headers headers,
-               std::function<void(std::optional<GateRefusal>)> decided) {
-  std::make_shared<Questions>(shard, loop, std::move(gates), std::move(target), std::move(headers),
-                              std::move(decided))
+               GateRequest request, std::function<void(std::optional<GateRefusal>)> decided) {
+  std::make_shared<Questions>(shard, loop, std::move(gates), std::move(request), std::move(decided))
       ->ask();
 }
 
@@ -130,8 +127,7 @@ std::shared_ptr<net::WebSocketListener> open_gated_socket(
     std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request) {
   auto listener = std::make_shared<GatedSocket>();
   socket->pause_reading();
-  std::string target = request.target;
-  runtime::Headers headers = request.headers;
+  GateRequest question{request.target, request.headers, request.claims};
   const storage::AgentKey key = gates.back().child;
   auto decided = [&shard, listener, socket, key, segment = std::move(segment),
                   request = std::move(request)](
@@ -146,8 +142,7 @@ std::shared_ptr<net::WebSocketListener> open_gated_socket(
     listener->let_in(open_agent_socket(shard, socket, key, segment, std::move(request)));
     socket->resume_reading();
   };
-  ask_gates(shard, loop, std::move(gates), std::move(target), std::move(headers),
-            std::move(decided));
+  ask_gates(shard, loop, std::move(gates), std::move(question), std::move(decided));
   return listener;
 }
 

@@ -29,15 +29,21 @@ struct GateRefusal {
                             // 1013 for what may pass, else 1011
 };
 
+// What the agents see of the client's request.
+struct GateRequest {
+  std::string target;
+  runtime::Headers headers;
+  std::string claims;  // as runtime::RequestHead
+};
+
 // Asks one agent after the other, in the order given, up to the first that refuses. `decided` has
-// nothing if none does. `target` and `headers`: of the client's request, which all of them see.
+// nothing if none does. `request`: the client's, which all of them see.
 //
 // Threads   The loop of the shard, which all of them share; `decided` on it too, later. Not called
 //           if the server stops meanwhile.
 // Lifetime  Shard and loop outlive it.
 void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate> gates,
-               std::string target, runtime::Headers headers,
-               std::function<void(std::optional<GateRefusal>)> decided);
+               GateRequest request, std::function<void(std::optional<GateRefusal>)> decided);
 
 // A WebSocket for an agent below others: it is not read from until they have let it through, and
 // then it is as one of open_agent_socket().

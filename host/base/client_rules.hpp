@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace hearth {
@@ -28,8 +27,17 @@ struct CorsRules {
   std::vector<std::string> methods{"GET", "HEAD", "POST", "OPTIONS"};
   std::vector<std::string> headers{"*"};  // "*": those that a page asks for
   bool credentials = false;               // cookies; not with the origin "*"
-  // For which a browser keeps the answer to a preflight.
+  // For how long a browser keeps the answer to a preflight.
   std::chrono::milliseconds max_age = std::chrono::hours(24);
+};
+
+// A path that is not /agents/... and what it leads to. Exactly one of the three is set.
+struct RouteRule {
+  std::string path;         // "/api/agents": itself and what is below it
+  bool is_prefix = false;   // the path stands for /agents
+  std::string agent_class;  // as URLs spell it: the path is the agent of this class and ...
+  std::string name;         // ... of this name: a template of claims and of `header:NAME`
+  int status = 0;           // the path is refused with it
 };
 
 }  // namespace hearth

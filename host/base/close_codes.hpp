@@ -27,6 +27,7 @@ inline constexpr CloseCode kCloseTryAgainLater = 1013;   // overload, or a clien
 // Clients stop after these, and report the reason to their user.
 inline constexpr CloseCode kClosePolicyViolation = 1008;  // a transport that is not spoken here
 inline constexpr CloseCode kCloseBadAddress = 4400;       // class or name is not acceptable
+inline constexpr CloseCode kCloseUnauthorized = 4401;     // no token, or one that is not good (now)
 inline constexpr CloseCode kCloseForbidden = 4403;        // the agent refused the client
 inline constexpr CloseCode kCloseUnknownClass = 4404;     // there has never been such a class
 // The agent was destroyed. A client that came back by itself would make a new, empty agent of the

@@ -6,6 +6,7 @@
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
 #include "server/admin_token.hpp"
+#include "server/client_proofs.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/server.hpp"
 #include "server/stop_signals.hpp"
@@ -54,6 +55,10 @@ int check_named_files(const config::ServerConfig& server) {
       print_line(stderr, "hearth: tls: " + tls.error().message);
       return kExitBadUsage;
     }
+  }
+  if (const auto wrong = server::check_proof_files(server.auth)) {
+    print_line(stderr, "hearth: " + wrong->message);
+    return kExitBadUsage;
   }
   print_line(stdout, "configuration ok");
   return kExitClean;

@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/names.hpp"
+#include "config/edge_section.hpp"
 #include "config/egress_section.hpp"
 #include "config/options.hpp"
 
@@ -176,6 +177,7 @@ Settings<ClassSettings> make_own_settings() {
 
 Settings<ClassSettings> make_class_settings() {
   Settings<ClassSettings> settings = make_own_settings();
+  std::ranges::move(class_edge_section(), std::back_inserter(settings));
   std::ranges::move(egress_section(), std::back_inserter(settings));
   settings.push_back(options_setting());
   return settings;

@@ -4,6 +4,7 @@
 // Each field says its unit, its default and why that one. The rows of server_file.cpp and
 // class_file.cpp say what files call it and which values they may give it.
 
+#include "base/client_rules.hpp"
 #include "config/source.hpp"
 #include "net/options.hpp"
 #include "runtime/class_settings.hpp"
@@ -99,6 +100,24 @@ struct AdminConfig {
   std::filesystem::path token_file;
 };
 
+// Who may be a client of agents.
+struct AuthConfig {
+  AuthRules rules{.type = ProofKind::kNone, .name = {}};
+
+  // What proofs are checked with, also those that only a class asks for. Absolute once loaded, or a
+  // URL; empty: none.
+  std::filesystem::path token_file;
+  std::filesystem::path keys_file;
+  std::string keys_url;
+
+  // What a JSON Web Token must say.
+  std::string issuer;
+  std::vector<std::string> audiences;
+
+  // Between the issuer's clock and ours. A minute: clocks that are kept right never differ by it.
+  std::chrono::milliseconds clock_skew{60'000};
+};
+
 // Of requests that agents send to other servers.
 struct EgressConfig {
   // Certificates of authorities that are trusted beside the system's; absolute once loaded. Empty:
@@ -142,6 +161,9 @@ struct ServerConfig {
   // api/origin_rules.hpp says what holds without them.
   std::vector<std::string> allowed_origins;
   std::vector<std::string> allowed_hosts;
+  std::vector<RouteRule> routes;  // beside /agents/...
+  AuthConfig auth;
+  CorsRules cors;
   ServerLimits limits;
   ReloadConfig reload;
   AdminConfig admin;

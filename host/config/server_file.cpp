@@ -1,11 +1,13 @@
 #include "config/server_file.hpp"
 
 #include "base/authority.hpp"
+#include "config/edge_section.hpp"
 #include "config/units.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -150,7 +152,7 @@ Setting<ServerConfig> token_file_setting() {
   return setting;
 }
 
-Settings<ServerConfig> make_server_settings() {
+Settings<ServerConfig> make_own_server_settings() {
   using Server = ServerConfig;
   return {
       listen_setting(),
@@ -275,6 +277,17 @@ Settings<ServerConfig> make_server_settings() {
   };
 }
 
+// Those of the edge behind the last setting before `limits`: a setting without a section stands
+// before all sections.
+Settings<ServerConfig> make_server_settings() {
+  Settings<ServerConfig> settings = make_own_server_settings();
+  const auto hosts = std::ranges::find(settings, "allowed_hosts", &Setting<ServerConfig>::path);
+  Settings<ServerConfig> edge = server_edge_section();
+  settings.insert(std::next(hosts), std::make_move_iterator(edge.begin()),
+                  std::make_move_iterator(edge.end()));
+  return settings;
+}
+
 }  // namespace
 
 const Settings<ServerConfig>& server_settings() {
@@ -316,6 +329,7 @@ ServerConfig read_server_file(const YamlNode& root, const std::filesystem::path&
   read_settings(server_settings(), reader, directory, report, config, config.sources);
   reader.finish();
   check_tls(config, report);
+  check_auth(config, report);
   return config;
 }
 

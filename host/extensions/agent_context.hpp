@@ -42,6 +42,7 @@ struct RequestView {
   std::string_view target;
   const Headers* headers = nullptr;
   ResponseHead* response = nullptr;  // null once the first part has left: then it cannot change
+  std::string_view claims = {};      // as Client::claims
 };
 
 // What the host keeps of an event in progress, and does not give to the agent's code.

@@ -4,6 +4,7 @@
 // The defaults are those of configuration files: config/class_file.cpp has a row for each setting
 // that a file can change.
 
+#include "base/client_rules.hpp"
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/queue.hpp"
@@ -73,6 +74,10 @@ struct ClassSettings {
   // Whether everybody may read the class's methods (runtime/agent_class.hpp), not administrators
   // alone.
   bool list_methods = false;
+
+  // Who may be a client of the agents, and which pages may read their answers. No agent sees them.
+  AuthRules auth;
+  CorsRules cors;
 
   Durability durability = Durability::kProcess;
 

@@ -43,6 +43,7 @@ struct Client {
   std::string client_id;    // the client's own choice; not unique, not trusted
   std::string target;
   Headers headers;
+  std::string claims;             // who it has proved to be, a JSON object; empty: nothing is known
   std::vector<std::string> tags;  // without the id, which is always the first tag
   std::string attachment;
 };

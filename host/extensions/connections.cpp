@@ -315,10 +315,40 @@ constexpr hearth_connections_v1 kConnections = {.next = next,
                                                 .broadcast = broadcast,
                                                 .close = close};
 
+hearth_status give_claims(AgentContext& it, std::string_view claims, hearth_bytes* json) {
+  if (json == nullptr) return no_place(it);
+  if (claims.empty()) return hearth_status{HEARTH_E_NOT_FOUND};
+  *json = slice_of(claims);
+  return kOk;
+}
+
+hearth_status client_claims(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
+                            hearth_bytes* json) noexcept {
+  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
+    return give_claims(it, client.claims, json);
+  });
+}
+
+hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                             hearth_bytes* json) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto request = it.calls().request(call);
+    if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+    return give_claims(it, request->claims, json);
+  });
+}
+
+constexpr hearth_connections_v2 kConnections2 = {.claims = client_claims,
+                                                 .request_claims = request_claims};
+
 }  // namespace
 
 const hearth_connections_v1& connections_extension() noexcept {
   return kConnections;
+}
+
+const hearth_connections_v2& connections_2_extension() noexcept {
+  return kConnections2;
 }
 
 }  // namespace hearth::extensions

@@ -27,6 +27,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_CALL, []() -> const void* { return &call_extension(); }},
     {HEARTH_EXT_CLOCK, []() -> const void* { return &clock_extension(); }},
     {HEARTH_EXT_CONNECTIONS, []() -> const void* { return &connections_extension(); }},
+    {HEARTH_EXT_CONNECTIONS_2, []() -> const void* { return &connections_2_extension(); }},
     {HEARTH_EXT_FETCH, []() -> const void* { return &fetch_extension(); }},
     {HEARTH_EXT_FIBERS, []() -> const void* { return &fibers_extension(); }},
     {HEARTH_EXT_FIBERS_2, []() -> const void* { return &fibers_2_extension(); }},

@@ -151,6 +151,11 @@ constexpr auto kWatchedConnections =
           Member<&hearth_connections_v1::broadcast, "hearth.connections/1 broadcast">,
           Member<&hearth_connections_v1::close, "hearth.connections/1 close">>();
 
+constexpr auto kWatchedConnections2 =
+    watch<hearth_connections_v2, &connections_2_extension,
+          Member<&hearth_connections_v2::claims, "hearth.connections/2 claims">,
+          Member<&hearth_connections_v2::request_claims, "hearth.connections/2 request_claims">>();
+
 constexpr auto kWatchedFetch = watch<hearth_fetch_v1, &fetch_extension,
                                      Member<&hearth_fetch_v1::start, "hearth.fetch/1 start">>();
 
@@ -280,6 +285,7 @@ constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent}
                                               {HEARTH_EXT_CALL, &kWatchedCall},
                                               {HEARTH_EXT_CLOCK, &kWatchedClock},
                                               {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
+                                              {HEARTH_EXT_CONNECTIONS_2, &kWatchedConnections2},
                                               {HEARTH_EXT_FETCH, &kWatchedFetch},
                                               {HEARTH_EXT_FIBERS, &kWatchedFibers},
                                               {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},

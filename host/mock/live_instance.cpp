@@ -363,7 +363,8 @@ Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
   Call& call = found->second;
   return extensions::RequestView{.target = call.event.target,
                                  .headers = &call.event.headers,
-                                 .response = call.part_sent ? nullptr : &call.head};
+                                 .response = call.part_sent ? nullptr : &call.head,
+                                 .claims = call.event.claims};
 }
 
 // ---- state --------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ struct Incoming {
   StateChain state_chain{};
   std::string target{};            // of a request
   extensions::Headers headers{};   // of a request
+  std::string claims{};            // of a request
   extensions::OriginPtr origin{};  // null: none was given with it
   std::unique_ptr<extensions::DueWork> work{};
   std::shared_ptr<CallRecord> record{};  // null: the test does not ask for it

@@ -273,13 +273,15 @@ void StoredAgent::cancel(const CallRecord& call) {
 
 std::shared_ptr<const CallRecord> StoredAgent::request(std::string_view method,
                                                        std::string_view path, std::string_view body,
-                                                       testing::Headers headers) {
+                                                       testing::Headers headers,
+                                                       std::string claims) {
   auto record = std::make_shared<CallRecord>();
   send({.kind = EventKind::kRequest,
         .name = std::string(method),
         .body = std::string(body),
         .target = target_ + std::string(path),
         .headers = std::move(headers),
+        .claims = std::move(claims),
         .record = record});
   world_.settle();
   return record;
@@ -288,7 +290,7 @@ std::shared_ptr<const CallRecord> StoredAgent::request(std::string_view method,
 // ---- clients ------------------------------------------------------------------------------------
 
 std::shared_ptr<ClientRecord> StoredAgent::connect(std::string_view query, std::string id,
-                                                   testing::Headers headers) {
+                                                   testing::Headers headers, std::string claims) {
   activate();
   auto seen = std::make_shared<ClientRecord>();
   seen->number = next_client();
@@ -296,6 +298,7 @@ std::shared_ptr<ClientRecord> StoredAgent::connect(std::string_view query, std::
   Client& client = clients_.add(seen);
   client.known.target = target_ + (query.empty() ? "" : "?" + std::string(query));
   client.known.headers = std::move(headers);
+  client.known.claims = std::move(claims);
   client.known.deciding = true;
   const Result<void> decision =
       live_->ask(EventKind::kConnecting, seen->number, client.known.target, {});

@@ -37,10 +37,10 @@ class StoredAgent final : public testing::detail::MockAgent {
                                          std::string_view arguments) override;
   void cancel(const CallRecord& call) override;
   std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
-                                            std::string_view body,
-                                            testing::Headers headers) override;
+                                            std::string_view body, testing::Headers headers,
+                                            std::string claims) override;
   std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
-                                        testing::Headers headers) override;
+                                        testing::Headers headers, std::string claims) override;
   void receive(const ClientRecord& client, std::string_view frame, bool binary) override;
   void set_state(ClientRecord& client, std::string_view json) override;
   void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) override;

@@ -20,9 +20,10 @@ class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is f
 
 // What a client says when it connects.
 struct ConnectRequest {
-  std::string id;      // the client's own choice; not unique, not trusted
-  std::string target;  // request target as sent: "/agents/counter/a?x=1"
-  Headers headers;     // of the upgrade request; forgotten when CONNECT is completed
+  std::string id;           // the client's own choice; not unique, not trusted
+  std::string target;       // request target as sent: "/agents/counter/a?x=1"
+  Headers headers;          // of the upgrade request; forgotten when CONNECT is completed
+  std::string claims = {};  // as extensions::Client::claims
 };
 
 using extensions::ConnectionState;

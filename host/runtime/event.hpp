@@ -25,6 +25,7 @@ class CallSink;
 struct RequestHead {
   std::string target;
   Headers headers;
+  std::string claims = {};             // as extensions::Client::claims
   std::optional<HeldBytes> held = {};  // of all this, from Shard::request() on
 };
 
@@ -107,6 +108,9 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
   std::size_t bytes = 0;
   for (const auto& [name, value] : headers) bytes += name.size() + value.size();
   return bytes;
+}
+[[nodiscard]] inline std::size_t text_bytes(const RequestHead& head) {
+  return head.target.size() + head.claims.size() + text_bytes(head.headers);
 }
 
 }  // namespace hearth::runtime

@@ -152,7 +152,7 @@ Result<extensions::RequestView> LiveAgent::request(CallId id) {
   Call* call = calls_.find(id);
   if (call == nullptr || !call->request) return gone("request");
   return extensions::RequestView{call->request->target, &call->request->headers,
-                                 call->part_sent ? nullptr : &call->head};
+                                 call->part_sent ? nullptr : &call->head, call->request->claims};
 }
 
 }  // namespace hearth::runtime

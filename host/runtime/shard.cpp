@@ -154,7 +154,7 @@ void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view seg
                               const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
                               std::unique_ptr<CallSink> sink) {
   client_came();
-  head->held.emplace(environment_.client_memory, head->target.size() + text_bytes(head->headers));
+  head->held.emplace(environment_.client_memory, text_bytes(*head));
   const std::string name = child.own_name();
   Event incoming;
   incoming.kind = EventKind::kSubAgent;
@@ -200,7 +200,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
                     std::string_view body, std::unique_ptr<RequestHead> head,
                     std::unique_ptr<CallSink> sink) {
   client_came();
-  head->held.emplace(environment_.client_memory, head->target.size() + text_bytes(head->headers));
+  head->held.emplace(environment_.client_memory, text_bytes(*head));
   Event incoming;
   incoming.kind = EventKind::kRequest;
   incoming.name = method;

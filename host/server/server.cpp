@@ -22,6 +22,7 @@
 #include "server/admin_token.hpp"
 #include "server/audit_log.hpp"
 #include "server/certificate_watch.hpp"
+#include "server/client_proofs.hpp"
 #include "server/containment.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
@@ -117,6 +118,7 @@ struct Server::Parts {
   std::unique_ptr<plugins::ClassConfiguration> configuration;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<WaysOut> ways_out;
+  std::unique_ptr<ClientProofs> client_proofs;
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
   std::unique_ptr<plugins::PluginLoader> plugins;
@@ -208,6 +210,10 @@ Result<void> Server::Parts::start_loops() {
                               metrics, logger);
   if (!opened) return opened.error();
   ways_out = *std::move(opened);
+  auto proofs =
+      ClientProofs::open(config.server.auth, *loops.front(), ways_out->http(0), clock, logger);
+  if (!proofs) return proofs.error();
+  client_proofs = *std::move(proofs);
   runtime::RuntimeOptions options;
   options.limits = config.server.runtime;
   options.http_port = [this](unsigned shard) { return ways_out->port(shard); };
@@ -295,6 +301,7 @@ Result<void> Server::Parts::load_plugins() {
   loaded = *std::move(report);
   warn_of_unused_settings();
   warn_of_readable_secrets(config.classes, logger);
+  warn_of_proofs(config, logger);
   return {};
 }
 
@@ -450,7 +457,11 @@ Result<void> Server::Parts::listen() {
   net_loops.reserve(loops.size());
   for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
-                                    .admin = admin.get()};
+                                    .admin = admin.get(),
+                                    .edge = {.auth = config.server.auth.rules,
+                                             .cors = config.server.cors,
+                                             .routes = config.server.routes,
+                                             .authenticator = &client_proofs->authenticator()}};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   // Here, because what is wrong with the files is no matter of the address.
   if (config.server.net.tls.is_used()) {
@@ -524,6 +535,7 @@ std::vector<std::string> Server::classes() const {
 }
 
 void Server::reload() {
+  parts_->client_proofs->refresh();
   if (parts_->reloader) parts_->reloader->reload();
   if (parts_->certificate) parts_->certificate->reload();
 }

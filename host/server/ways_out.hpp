@@ -31,6 +31,8 @@ class WaysOut {
       Metrics& metrics, Logger& logger);
 
   [[nodiscard]] extensions::HttpPort* port(unsigned shard) { return ports_[shard].get(); }
+  // For requests of the server's own, which no class pays for.
+  [[nodiscard]] net::OutboundHttp& http(unsigned shard) { return *clients_[shard]; }
   // After the loops: no agent asks any more.
   void stop() { budget_.stop(); }
 

@@ -2,85 +2,11 @@
 #include "api/admin_api.hpp"
 
 #include "api/api_fixture.hpp"
+#include "api/fake_actions.hpp"
 #include "json/json.hpp"
 
 namespace hearth::api::testing {
 namespace {
-
-// Answers at once, with what the test has put here; "asked" is what came.
-class FakeActions final : public AdminActions {
- public:
-  void plugins(Answer<PluginList> answer) override {
-    note("plugins");
-    give(answer, list);
-  }
-  void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) override {
-    note("reload " + agent_class);
-    give(answer, files);
-  }
-  void classes(Answer<std::vector<ClassView>> answer) override {
-    note("classes");
-    give(answer, views);
-  }
-  void methods(std::string agent_class, Answer<ClassMethodsView> answer) override {
-    note("methods " + agent_class);
-    give(answer, methods_of_class);
-  }
-  void agents(AgentPageRequest request, Answer<AgentPage> answer) override {
-    note("agents " + request.agent_class + " after=" + request.after +
-         " limit=" + std::to_string(request.limit));
-    give(answer, page);
-  }
-  void agent(AgentName name, Answer<AgentView> answer) override {
-    note("agent " + name.agent_class + " " + name.name);
-    give(answer, view);
-  }
-  void evict(AgentName name, Answer<std::string> answer) override {
-    note("evict " + name.agent_class + " " + name.name);
-    give(answer, state);
-  }
-  void destroy(AgentName name, Answer<std::string> answer) override {
-    note("destroy " + name.agent_class + " " + name.name);
-    give(answer, state);
-  }
-
-  void audit(storage::AuditQuery query, Answer<std::vector<storage::AuditEntry>> answer) override {
-    note("audit after=" + std::to_string(query.after) + " limit=" + std::to_string(query.limit) +
-         (query.newest ? " newest " : " ") + query.event + " " + query.actor + " " +
-         query.agent_class + " " + query.agent + " " + std::to_string(query.since_ms.value_or(-1)) +
-         " " + std::to_string(query.until_ms.value_or(-1)));
-    give(answer, entries);
-  }
-  void quarantined(Answer<std::vector<QuarantinedView>> answer) override {
-    note("quarantined");
-    give(answer, held);
-  }
-  void release(std::string agent_class, Answer<ReleasedClass> answer) override {
-    note("release " + agent_class);
-    give(answer, released);
-  }
-
-  std::vector<std::string> asked;
-  std::optional<Error> failure;
-  PluginList list;
-  std::vector<ReloadedFile> files;
-  std::vector<ClassView> views;
-  ClassMethodsView methods_of_class;
-  std::vector<QuarantinedView> held;
-  std::vector<storage::AuditEntry> entries;
-  ReleasedClass released;
-  AgentPage page;
-  AgentView view;
-  std::string state = "live";
-
- private:
-  void note(std::string what) { asked.push_back(std::move(what)); }
-  template <class T>
-  void give(const Answer<T>& answer, const T& value) {
-    if (failure) return answer(*failure);
-    answer(value);
-  }
-};
 
 class AdminApiTest : public ApiFixture {
  protected:

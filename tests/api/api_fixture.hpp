@@ -98,6 +98,7 @@ class ApiFixture : public ::testing::Test {
     serve("Broken", broken);
     HttpApiOptions api_options;
     api_options.max_name_bytes = 256;
+    api_options.edge = edge_;
     if (admin_actions_ != nullptr) {
       admin_ = std::make_unique<AdminApi>(*admin_actions_, kAdminToken, logger_, metrics_);
       api_options.admin = admin_.get();
@@ -139,6 +140,7 @@ class ApiFixture : public ::testing::Test {
         runtime_->classes().add({std::move(segment), std::move(agent_class), std::move(settings)}));
   }
 
+  [[nodiscard]] HttpApi& api() { return *api_; }
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
 
   [[nodiscard]] Client connect(const std::string& target) { return Client(port(), target); }
@@ -159,6 +161,7 @@ class ApiFixture : public ::testing::Test {
   static constexpr const char* kAdminToken = "token-of-the-administrators";
 
   net::NetOptions net_options_;
+  EdgeRules edge_;  // set before start()
   AdminActions* admin_actions_ =
       nullptr;  // what /admin asks; set before start(), and outlives this
   storage::SyncCalls* sync_calls_ = nullptr;  // what syncs; set before start(), and outlives this

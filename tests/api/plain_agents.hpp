@@ -98,6 +98,14 @@ inline Result<void> answer_call(HostCalls& host, const AgentEvent& event) {
     const std::string id = '"' + host.find_connection(event.connection)->client_id + '"';
     return host.complete(event.call, std::string_view(id));
   }
+  if (event.name == "claims") {
+    const std::string& claims = host.find_connection(event.connection)->claims;
+    return host.complete(event.call, std::string_view(claims.empty() ? "null" : claims));
+  }
+  if (event.name == "target") {
+    const std::string target = '"' + host.find_connection(event.connection)->target + '"';
+    return host.complete(event.call, std::string_view(target));
+  }
   if (event.name == "close") {
     (void)host.close(event.connection, 4001, "as you wish");
     return host.complete(event.call, std::string_view());
@@ -123,6 +131,8 @@ inline Result<void> answer_request(HostCalls& host, const AgentEvent& event) {
     const std::string* const value = runtime::find_header(*request->headers, "x-ask");
     return host.complete(event.call, std::string_view(value == nullptr ? "none" : *value));
   }
+  if (is("/claims")) return host.complete(event.call, std::string(request->claims));
+  if (is("/target")) return host.complete(event.call, std::string(target));
   if (is("/stream")) {
     request->response->status = 201;
     for (const std::string_view part : {"one ", "two ", "three "})

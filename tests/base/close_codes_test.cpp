@@ -39,8 +39,8 @@ TEST(CloseCodesTest, AuthorsAreToldOfEachThatTheHostSends) {
   const auto all = {kCloseNormal,         kCloseGoingAway,     kCloseProtocolError,
                     kCloseInvalidText,    kCloseTooBig,        kCloseInternalError,
                     kCloseServiceRestart, kCloseTryAgainLater, kClosePolicyViolation,
-                    kCloseBadAddress,     kCloseForbidden,     kCloseUnknownClass,
-                    kCloseDestroyed};
+                    kCloseBadAddress,     kCloseUnauthorized,  kCloseForbidden,
+                    kCloseUnknownClass,   kCloseDestroyed};
   EXPECT_EQ(rows.size(), all.size());
   for (const int code : all) {
     ASSERT_TRUE(rows.contains(code)) << code;

@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { connect, freshName, versions } from "./clients.mjs";
 import { bundledPlugins, nextResearch, startServer } from "./server.mjs";
+import { guardedConfig, tokenFor } from "./tokens.mjs";
 
 // The page and what it is built of have packages of their own: browser/package.json.
 const directory = fileURLToPath(new URL("browser/", import.meta.url));
@@ -72,7 +73,13 @@ after(async () => {
 // A page with the agent, once it shows whom it is connected to.
 class Page {
   // `sub`: the way from there to an agent below, "class/name/...".
-  static async open(t, agent, name, sub = "") {
+  static async open(t, agent, name, { from = server, sub = "", ...more } = {}) {
+    const page = await Page.load(t, { agent, name, host: from.host, sub, ...more });
+    await page.shows("identity", sub ? sub.split("/").slice(-2).join("/") : `${agent}/${name}`);
+    return page;
+  }
+
+  static async load(t, address) {
     const tab = await browser.newPage();
     const failures = [];
     tab.on("pageerror", (error) => failures.push(error.message));
@@ -80,11 +87,8 @@ class Page {
       await tab.close();
       assert.deepEqual(failures, []);
     });
-    const query = new URLSearchParams({ agent, name, host: server.host, sub });
-    await tab.goto(`http://127.0.0.1:${pages.address().port}/?${query}`);
-    const page = new Page(tab);
-    await page.shows("identity", sub ? sub.split("/").slice(-2).join("/") : `${agent}/${name}`);
-    return page;
+    await tab.goto(`http://127.0.0.1:${pages.address().port}/?${new URLSearchParams(address)}`);
+    return new Page(tab);
   }
 
   constructor(tab) {
@@ -161,7 +165,7 @@ describe("a page with React and useAgent", () => {
   test("shows an agent below another one, with a state of its own", limits, async (t) => {
     const name = freshName("browser");
     const above = await Page.open(t, "counter", name);
-    const below = await Page.open(t, "counter", name, "research/r/counter/deep one");
+    const below = await Page.open(t, "counter", name, { sub: "research/r/counter/deep one" });
     await below.call("increment", [3]);
     await below.shows("answer", "3");
     await below.shows("state", '{"count":3} by the server');
@@ -185,5 +189,59 @@ describe("a page with React and useAgent", () => {
     await page.shows("state", '{"count":7} by the server');
     await page.call("increment", []);
     await page.shows("answer", "8");
+  });
+});
+
+describe("a page of another origin, with a token and behind a prefix", () => {
+  let guarded;
+  before(async () => {
+    const origin = `http://127.0.0.1:${pages.address().port}`;
+    guarded = await startServer((root) => guardedConfig(root, origin));
+  });
+  after(() => guarded?.dispose());
+
+  // What the page reads of an answer; its browser decides.
+  const read = (page, path, init) =>
+    page.tab.evaluate(
+      async ([url, options]) => {
+        try {
+          const response = await fetch(url, options);
+          return [response.status, (await response.json()).error?.code ?? "ok"];
+        } catch (error) {
+          return [0, error.name];
+        }
+      },
+      [`http://${guarded.host}${path}`, init],
+    );
+
+  test("reaches its agent, and no other", limits, async (t) => {
+    const name = freshName("user");
+    const address = { from: guarded, basePath: `api/agents/counter/${name}`, token: tokenFor(name) };
+    const page = await Page.open(t, "counter", name, address);
+    await page.call("increment", [2]);
+    await page.shows("answer", "2");
+    await page.shows("state", '{"count":2} by the server');
+
+    const own = await Page.load(t, { ...address, agent: "counter", host: guarded.host, basePath: "user", name });
+    await own.shows("identity", `counter/${name}`);
+    await own.shows("state", '{"count":2} by the server');
+
+    const foreign = await Page.load(t, { agent: "counter", host: guarded.host, name: "another", token: tokenFor(name) });
+    await foreign.shows("code", "4403");
+    const stranger = await Page.load(t, { agent: "counter", host: guarded.host, name });
+    await stranger.shows("code", "4401");
+  });
+
+  test("reads answers and errors, with a preflight", limits, async (t) => {
+    const name = freshName("user");
+    const page = await Page.open(t, "counter", name, { from: guarded, token: tokenFor(name) });
+    const bearer = { headers: { Authorization: `Bearer ${tokenFor(name)}` } };
+    assert.deepEqual(await read(page, "/readyz"), [200, "ok"]);
+    assert.deepEqual(await read(page, `/agents/counter/${name}`), [401, "unauthorized"]);
+    assert.deepEqual(await read(page, "/agents/counter/another", bearer), [403, "forbidden"]);
+    assert.deepEqual(await read(page, "/nothing"), [410, "not_found"]);
+    const [status] = await read(page, `/agents/counter/${name}`, { ...bearer, method: "POST" });
+    assert.equal(status, 404, "the counter answers no requests, and the page may read that");
+    assert.deepEqual(await read(page, "/admin/plugins"), [0, "TypeError"], "no page reads these");
   });
 });

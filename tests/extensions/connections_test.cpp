@@ -76,6 +76,25 @@ TEST_F(AbiConnectionsTest, OneThatHasLeftIsGone) {
   EXPECT_EQ(connections_.close(host_, kAgent, 6, 1000, kNothing), HEARTH_E_GONE);
 }
 
+TEST_F(AbiConnectionsTest, ShowWhoTheClientHasProvedToBe) {
+  const auto& identities = extension<hearth_connections_v2>(HEARTH_EXT_CONNECTIONS_2);
+  hearth_bytes out{};
+  EXPECT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_E_NOT_FOUND);
+  agent_.clients().find(5)->claims = R"({"sub":"ann"})";
+  ASSERT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_OK);
+  EXPECT_EQ(view(out), R"({"sub":"ann"})");
+  EXPECT_EQ(identities.claims(host_, kAgent, 5, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(identities.claims(host_, kAgent, 6, &out), HEARTH_E_GONE);
+
+  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_NOT_FOUND);
+  agent_.view.claims = R"({"sub":"bob"})";
+  ASSERT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_OK);
+  EXPECT_EQ(view(out), R"({"sub":"bob"})");
+  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, nullptr), HEARTH_E_INVALID);
+  agent_.answer = Error{Errc::kNotFound, "it is answered"};
+  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_GONE);
+}
+
 TEST_F(AbiConnectionsTest, ChangesStayAndFramesAreSent) {
   const std::array<std::uint64_t, 2> except = {8, 6};
   Client& client = *agent_.clients().find(5);

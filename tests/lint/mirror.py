@@ -31,6 +31,8 @@ TESTED_ELSEWHERE = {
     "extensions/durable_events": "tests/runtime/durable_counts_test.cpp",
     "extensions/durable_work_recovery": "tests/runtime/live_agent_managed_test.cpp",
     "extensions/types": "tests/extensions/connections_test.cpp",
+    "api/edge_rules": "tests/api/who_may_connect_test.cpp",
+    "api/expiring_socket": "tests/api/who_may_connect_test.cpp",
     "mock/clients": "tests/plugin-api/agent_test.cpp",
     "mock/http_replies": "tests/plugin-api/fetch_test.cpp",
     "mock/lent_bytes": "tests/plugin-api/mock_host_test.cpp",

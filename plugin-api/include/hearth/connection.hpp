@@ -95,6 +95,17 @@ class Connection {
     return std::string(detail::view(value));
   }
 
+  // The claims of the token that the client has connected with, verified by the server; they stay
+  // with the connection. null: nothing is known of the client.
+  [[nodiscard]] Json claims() const {
+    const auto& table = detail::need(activation_->tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+    hearth_bytes json = {nullptr, 0};
+    const hearth_status status = table.claims(host(), agent(), number_, &json);
+    if (status == HEARTH_E_NOT_FOUND) return {};
+    activation_->check(status, "connection claims");
+    return parse_json(detail::view(json));
+  }
+
   // The first is the id.
   [[nodiscard]] std::vector<std::string> tags() const {
     std::vector<std::string> all;

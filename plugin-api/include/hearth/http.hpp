@@ -95,6 +95,19 @@ class Request {
     }
   }
 
+  // The claims of the token that came with the request, verified by the server. null: nothing is
+  // known of the client.
+  [[nodiscard]] Json claims() const {
+    const auto& extension =
+        detail::need(activation_.tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+    hearth_bytes json = {nullptr, 0};
+    const hearth_status status =
+        extension.request_claims(activation_.host(), activation_.id(), call_, &json);
+    if (status == HEARTH_E_NOT_FOUND) return {};
+    activation_.check(status, "request claims");
+    return parse_json(detail::view(json));
+  }
+
   // Answers in parts: sends this head, and its body as the first piece.
   [[nodiscard]] ResponseStream stream(const Response& head) const;
 

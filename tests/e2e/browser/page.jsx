@@ -1,30 +1,36 @@
-// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=, and
-// &sub=class/name/class/name... for one below it.
+// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=, basePath= and token= if the
+// server asks for them, and &sub=class/name/class/name... for one below it
 
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { useAgent } from "agents/react";
 
-const { sub, ...address } = Object.fromEntries(new URLSearchParams(location.search));
+const { sub, token, ...address } = Object.fromEntries(new URLSearchParams(location.search));
 if (sub) {
   const words = sub.split("/");
   address.sub = [];
   for (let at = 0; at < words.length; at += 2) address.sub.push({ agent: words[at], name: words[at + 1] });
 }
+const query = token === undefined ? undefined : { token };
 
 function Agent() {
   const [state, setState] = useState("");
   const [answer, setAnswer] = useState("");
   const [parts, setParts] = useState([]);
   const [counts, setCounts] = useState({ opens: 0, closes: 0 });
+  const [code, setCode] = useState("");
   const count = (what) => setCounts((before) => ({ ...before, [what]: before[what] + 1 }));
 
   const agent = useAgent({
     ...address,
+    query,
     onStateUpdate: (next, source) => setState(`${JSON.stringify(next)} by the ${source}`),
     onStateUpdateError: (error) => setAnswer(error),
     onOpen: () => count("opens"),
-    onClose: () => count("closes"),
+    onClose: (event) => {
+      count("closes");
+      setCode(event.code);
+    },
   });
 
   const call = async (event) => {
@@ -51,6 +57,7 @@ function Agent() {
       <output id="state">{state}</output>
       <output id="opens">{counts.opens}</output>
       <output id="closes">{counts.closes}</output>
+      <output id="code">{code}</output>
       <form id="call" onSubmit={call}>
         <input name="method" />
         <input name="args" />

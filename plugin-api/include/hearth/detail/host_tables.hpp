@@ -6,7 +6,7 @@
 #include <hearth/ext/agent.h>
 #include <hearth/ext/call.h>
 #include <hearth/ext/clock.h>
-#include <hearth/ext/connections.h>
+#include <hearth/ext/connections_2.h>
 #include <hearth/ext/fetch.h>
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/fibers_2.h>
@@ -51,6 +51,7 @@ struct HostTables {
   const hearth_call_v1* call = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
+  const hearth_connections_v2* connections_2 = nullptr;
   const hearth_fetch_v1* fetch = nullptr;
   const hearth_fibers_v1* earlier_fibers = nullptr;
   const hearth_fibers_v2* fibers = nullptr;
@@ -72,6 +73,7 @@ struct HostTables {
     find(call, HEARTH_EXT_CALL);
     find(clock, HEARTH_EXT_CLOCK);
     find(connections, HEARTH_EXT_CONNECTIONS);
+    find(connections_2, HEARTH_EXT_CONNECTIONS_2);
     find(fetch, HEARTH_EXT_FETCH);
     find(earlier_fibers, HEARTH_EXT_FIBERS);
     find(fibers, HEARTH_EXT_FIBERS_2);

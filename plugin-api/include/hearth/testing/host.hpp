@@ -234,19 +234,23 @@ class AgentHandle {
     return Call(*agent_, agent_->call(0, method, arguments));
   }
 
-  // A client with "?query"; `id` is made up if empty. Look at closed() if the agent may refuse it.
-  Client connect(std::string_view query = {}, std::string id = {}, Headers headers = {}) {
-    return Client(*agent_, agent_->connect(query, std::move(id), std::move(headers)));
+  // A client with "?query"; `id` is made up if empty. `claims`: of its token, as if the server had
+  // verified it; null: it has none. Look at closed() if the agent may refuse it.
+  Client connect(std::string_view query = {}, std::string id = {}, Headers headers = {},
+                 const Json& claims = {}) {
+    return Client(*agent_,
+                  agent_->connect(query, std::move(id), std::move(headers), claims_text(claims)));
   }
 
   // request() for the answer as it is at once, start_request() for one that waits for the clock.
   HttpAnswer request(std::string_view method, std::string_view path = {},
-                     const std::string& body = {}, Headers headers = {}) {
-    return start_request(method, path, body, std::move(headers)).answer();
+                     const std::string& body = {}, Headers headers = {}, const Json& claims = {}) {
+    return start_request(method, path, body, std::move(headers), claims).answer();
   }
   HttpCall start_request(std::string_view method, std::string_view path = {},
-                         const std::string& body = {}, Headers headers = {}) {
-    return HttpCall(agent_->request(method, path, body, std::move(headers)));
+                         const std::string& body = {}, Headers headers = {},
+                         const Json& claims = {}) {
+    return HttpCall(agent_->request(method, path, body, std::move(headers), claims_text(claims)));
   }
 
   // What is stored, or the initial state.
@@ -311,6 +315,10 @@ class AgentHandle {
   }
 
  private:
+  static std::string claims_text(const Json& claims) {
+    return claims.is_null() ? std::string() : to_text(claims);
+  }
+
   detail::MockAgent* agent_;
 };
 

@@ -136,9 +136,10 @@ class MockAgent {
                                                  std::string_view arguments) = 0;
   virtual void cancel(const CallRecord& call) = 0;
   virtual std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
-                                                    std::string_view body, Headers headers) = 0;
+                                                    std::string_view body, Headers headers,
+                                                    std::string claims) = 0;
   virtual std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
-                                                Headers headers) = 0;
+                                                Headers headers, std::string claims) = 0;
   virtual void receive(const ClientRecord& client, std::string_view frame, bool binary) = 0;
   virtual void set_state(ClientRecord& client, std::string_view json) = 0;
   virtual void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) = 0;

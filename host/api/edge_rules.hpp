@@ -1,0 +1,48 @@
+#pragma once
+// What an operator asks of clients, for a whole server: who may connect, which pages may read
+// answers, which paths lead to agents. A class may say otherwise in its settings.
+
+#include "auth/authenticator.hpp"
+#include "base/client_rules.hpp"
+#include "net/http.hpp"
+#include "runtime/class_settings.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::api {
+
+struct EdgeRules {
+  AuthRules auth;
+  CorsRules cors;
+  std::vector<RouteRule> routes;
+  // Null: nobody has a proof that is good. Outlives whoever uses the rules.
+  auth::Authenticator* authenticator = nullptr;
+};
+
+// What holds for a class; without settings, for what is of no class.
+[[nodiscard]] const CorsRules& cors_of(const EdgeRules& server,
+                                       const runtime::ClassSettings* settings);
+struct EffectiveAuth {
+  ProofKind type = ProofKind::kNone;
+  std::string_view name;  // a template; empty: any. Points into the rules
+};
+[[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server,
+                                    const runtime::ClassSettings* settings);
+
+// The rule of a path (without a query): the first that has it or what is above it. Null: none.
+[[nodiscard]] const RouteRule* find_route(const EdgeRules& rules, std::string_view path);
+
+// A claim as a name: a text, or a whole number. Nothing if it is absent or of another kind.
+[[nodiscard]] std::optional<std::string> claim_text(const Json& claims, std::string_view claim);
+
+// The target that a route stands for: /agents/{class}/{name} and what follows in the request's
+// target. Nothing if its name asks for a claim or a header that is not there. `rule` is of an agent
+// or a prefix.
+[[nodiscard]] std::optional<std::string> routed_target(const RouteRule& rule,
+                                                       std::string_view target, const Json& claims,
+                                                       const net::HttpHeaders& headers);
+
+}  // namespace hearth::api

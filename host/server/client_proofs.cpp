@@ -1,0 +1,164 @@
+#include "server/client_proofs.hpp"
+
+#include "base/egress_rules.hpp"
+#include "base/files.hpp"
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+// A provider that is slower than this is as one that does not answer.
+constexpr std::chrono::milliseconds kDownloadTime{10'000};
+
+// The URL is the operator's choice: its name may lead anywhere, to a provider of the house too.
+std::shared_ptr<const EgressRules> everywhere() {
+  const std::array<std::string, 3> all{"*", "0.0.0.0/0", "::/0"};
+  auto rules = EgressRules::parse(all, {});
+  return std::make_shared<const EgressRules>(rules ? *std::move(rules) : EgressRules());
+}
+
+auth::ProofSources::Read file_reader(const std::filesystem::path& file, std::size_t max_bytes) {
+  if (file.empty()) return {};
+  return [file, max_bytes](const auth::ProofSources::Answer& answer) {
+    answer(read_file(file, max_bytes));
+  };
+}
+
+auth::ProofSources sources_of(const config::AuthConfig& settings) {
+  auth::ProofSources sources;
+  sources.tokens = file_reader(settings.token_file, auth::BearerTokens::kMaxBytes);
+  sources.keys = file_reader(settings.keys_file, auth::SigningKeys::kMaxBytes);
+  sources.jwt = {
+      .issuer = settings.issuer,
+      .audiences = settings.audiences,
+      .clock_skew = std::chrono::duration_cast<std::chrono::seconds>(settings.clock_skew)};
+  return sources;
+}
+
+}  // namespace
+
+// ---- KeyDownload --------------------------------------------------------------------------------
+
+KeyDownload::KeyDownload(runtime::AsioLoop& loop, net::OutboundHttp& http, std::string url)
+    : loop_(loop), http_(http), url_(std::move(url)) {}
+
+void KeyDownload::get(auth::ProofSources::Answer answer) {
+  loop_.post([this, answer = std::move(answer)]() mutable {
+    answer_ = std::move(answer);
+    begin();
+  });
+}
+
+void KeyDownload::begin() {
+  status_ = 0;
+  body_.clear();
+  net::OutboundRequest request;
+  request.method = "GET";
+  request.url = url_;
+  request.headers = {{"Accept", "application/json"}};
+  request.total_timeout = kDownloadTime;
+  request.max_body = auth::SigningKeys::kMaxBytes;
+  request.credit = auth::SigningKeys::kMaxBytes;
+  request.rules = everywhere();
+  auto started = http_.start(std::move(request), *this);
+  if (!started) return end(started.error());
+  exchange_ = *std::move(started);
+}
+
+void KeyDownload::on_head(net::OutboundHead head) {
+  status_ = head.status;
+}
+
+void KeyDownload::on_body(std::string_view piece) {
+  body_ += piece;
+}
+
+void KeyDownload::on_end(std::optional<net::OutboundFailure> failure) {
+  exchange_.reset();
+  if (failure) return end(Error{failure->code, failure->message});
+  if (status_ != 200)
+    return end(Error{Errc::kUnavailable, "the answer has the status " + std::to_string(status_)});
+  end(std::move(body_));
+}
+
+void KeyDownload::end(Result<std::string> text) {
+  const auth::ProofSources::Answer answer = std::exchange(answer_, {});
+  if (answer) answer(std::move(text));
+}
+
+// ---- ClientProofs -------------------------------------------------------------------------------
+
+Result<std::unique_ptr<ClientProofs>> ClientProofs::open(const config::AuthConfig& settings,
+                                                         runtime::AsioLoop& loop,
+                                                         net::OutboundHttp& http,
+                                                         const Clock& clock, Logger& logger) {
+  std::unique_ptr<ClientProofs> proofs(new ClientProofs());
+  auth::ProofSources sources = sources_of(settings);
+  if (!settings.keys_url.empty()) {
+    proofs->download_ = std::make_unique<KeyDownload>(loop, http, settings.keys_url);
+    sources.key_origin = auth::KeyOrigin::kUrl;
+    sources.keys = [&download = *proofs->download_](auth::ProofSources::Answer answer) {
+      download.get(std::move(answer));
+    };
+  }
+  proofs->authenticator_ = std::make_unique<auth::Authenticator>(std::move(sources), clock, logger);
+  if (auto failure = proofs->authenticator_->refresh()) return *std::move(failure);
+  return proofs;
+}
+
+void warn_of_proofs(const config::Config& config, Logger& logger) {
+  using std::filesystem::perms;
+  const config::AuthConfig& auth = config.server.auth;
+  std::error_code failure;
+  const perms mode = std::filesystem::status(auth.token_file, failure).permissions();
+  if (!auth.token_file.empty() && !failure &&
+      (mode & (perms::group_read | perms::others_read)) != perms::none) {
+    logger.write(
+        LogLevel::kWarn, "auth.tokens_readable",
+        {{"file", auth.token_file.native()},
+         {"advice", "other users of this machine can read the tokens: chmod 600 the file"}});
+  }
+  const bool has_keys = !auth.keys_file.empty() || !auth.keys_url.empty();
+  for (const auto& [name, each] : config.classes) {
+    const auto& type = each.settings.auth.type;
+    const bool lacks_tokens = type == ProofKind::kToken && auth.token_file.empty();
+    if (!lacks_tokens && !(type == ProofKind::kJwt && !has_keys)) continue;
+    logger.write(
+        LogLevel::kWarn, "class.nobody_may_connect",
+        {{"class", name},
+         {"file", each.file},
+         {"advice", lacks_tokens ? "its auth.type needs auth.token_file of the server"
+                                 : "its auth.type needs auth.keys_file or auth.keys_url of "
+                                   "the server"}});
+  }
+}
+
+std::optional<Error> check_proof_files(const config::AuthConfig& settings) {
+  std::optional<Error> wrong;
+  const auth::ProofSources sources = sources_of(settings);
+  const auto look = [&wrong](const auth::ProofSources::Read& read, std::string_view key,
+                             const auto& parse) {
+    if (!read) return;
+    read([&](const Result<std::string>& text) {
+      std::string reason;
+      if (!text) {
+        reason = text.error().message;
+      } else if (const auto parsed = parse(*text); !parsed) {
+        reason = parsed.error().message;
+      }
+      if (!reason.empty()) wrong = Error{Errc::kInvalidArgument, std::string(key) + ": " + reason};
+    });
+  };
+  look(sources.tokens, "auth.token_file", auth::BearerTokens::parse);
+  look(sources.keys, "auth.keys_file", [](std::string_view text) {
+    return auth::SigningKeys::parse(text, auth::KeyOrigin::kFile);
+  });
+  return wrong;
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,34 @@
+/*
+ * hearth.connections/2: who a client has proved to be. All else of a connection is in
+ * hearth.connections/1.
+ */
+#ifndef HEARTH_EXT_CONNECTIONS_2_H
+#define HEARTH_EXT_CONNECTIONS_2_H
+
+#include <hearth/ext/connections.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARTH_EXT_CONNECTIONS_2 "hearth.connections/2"
+
+typedef struct hearth_connections_v2 {
+  /* The claims of the token that the client has connected with: a JSON object, which the server has
+   * verified. They stay with the connection, as its tags do. NOT_FOUND: the server knows nothing of
+   * the client (no token was asked for, or one without claims). GONE. [instance] */
+  hearth_status (*claims)(const hearth_host* host, hearth_agent agent, uint64_t connection,
+                          hearth_bytes* json);
+
+  /* The same of an HTTP request; `call` is that of its event. NOT_FOUND, GONE. [instance] */
+  hearth_status (*request_claims)(const hearth_host* host, hearth_agent agent, uint64_t call,
+                                  hearth_bytes* json);
+} hearth_connections_v2;
+
+HEARTH_STATIC_ASSERT(sizeof(hearth_connections_v2) == 16, "frozen");
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HEARTH_EXT_CONNECTIONS_2_H */

@@ -1,0 +1,128 @@
+// Pages of other origins.
+#include "api/cors.hpp"
+
+#include "api/edge_fixture.hpp"
+#include "api/fake_actions.hpp"
+
+namespace hearth::api::testing {
+namespace {
+
+const std::string kApp = "Origin: https://app.example\r\n";
+const std::string kPreflight = kApp +
+                               "Access-Control-Request-Method: POST\r\n"
+                               "Access-Control-Request-Headers: authorization, x-a\r\n";
+
+bool has(const Reply& reply, const std::string& header) {
+  return reply.head.find("\r\n" + header + "\r\n") != std::string::npos;
+}
+
+class CorsTest : public EdgeFixture {
+ protected:
+  void open_to_app() {
+    admin_actions_ = &actions_;
+    edge_.cors.origins = {"https://app.example:443"};
+    open();
+    api().serve_only(OriginRules(false, {}, {}));
+  }
+  FakeActions actions_;
+};
+
+TEST_F(CorsTest, EachAnswerOfThePageMayBeRead) {
+  open_to_app();
+  struct Case {
+    std::string method, path, header;
+    int status;
+  };
+  const Case cases[] = {
+      {"GET", "/", "", 200},
+      {"GET", "/readyz", "", 200},
+      {"PUT", "/readyz", "", 405},
+      {"GET", "/nothing", "", 404},
+      {"GET", "/agents/open/a/teapot", "", 418},
+      {"GET", "/agents/open/a/stream", "", 201},
+      {"GET", "/agents/open/a/plugin", "", 500},
+      {"GET", "/agents/guarded/a/echo", "", 401},
+      {"GET", "/agents/guarded/a/echo", bearer(kClientToken), 200},
+      {"GET", "/agents/nobody/a", "", 400},
+      {"OPTIONS", "/agents/open/a/echo", "", 200},
+  };
+  for (const Case& each : cases) {
+    const Reply reply = ask(http(each.method, each.path, kApp + each.header));
+    EXPECT_EQ(reply.status, each.status) << each.path;
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://app.example")) << each.path;
+    EXPECT_TRUE(has(reply, "Vary: Origin")) << each.path;
+    const Reply without = ask(http(each.method, each.path, each.header));
+    EXPECT_FALSE(without.head.find("Access-Control") != std::string::npos) << each.path;
+    EXPECT_TRUE(has(without, "Vary: Origin")) << each.path << ": a cache must not mix them up";
+    const Reply foreign =
+        ask(http(each.method, each.path, "Origin: https://evil.example\r\n" + each.header));
+    EXPECT_EQ(foreign.status, 403) << each.path;
+    EXPECT_FALSE(foreign.head.find("Access-Control") != std::string::npos) << each.path;
+  }
+  RawClient socket(port());
+  EXPECT_EQ(socket.upgrade("/agents/open/a", kApp).status, 101);
+}
+
+TEST_F(CorsTest, APreflightIsAnsweredBeforeAnybodyIsAskedForAToken) {
+  open_to_app();
+  for (const char* path : {"/agents/guarded/a/echo", "/readyz", "/agents/open/a"}) {
+    const Reply reply = ask(http("OPTIONS", path, kPreflight), false);
+    EXPECT_EQ(reply.status, 204) << path;
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://app.example"));
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Methods: GET, HEAD, POST, OPTIONS"));
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Headers: authorization, x-a"));
+    EXPECT_TRUE(has(reply, "Access-Control-Max-Age: 86400"));
+    EXPECT_FALSE(has(reply, "Access-Control-Allow-Credentials: true"));
+  }
+  EXPECT_EQ(ask(http("OPTIONS", "/readyz",
+                     "Origin: https://evil.example\r\n"
+                     "Access-Control-Request-Method: POST\r\n"))
+                .status,
+            403);
+}
+
+TEST_F(CorsTest, AdministratorsPagesAreReadByNoOtherOrigin) {
+  open_to_app();
+  for (const std::string& header : {kPreflight, kApp + bearer(kAdminToken)}) {
+    const Reply reply = ask(http("OPTIONS", "/admin/plugins", header));
+    EXPECT_EQ(reply.status, 403);
+    EXPECT_EQ(reply.head.find("Access-Control"), std::string::npos);
+  }
+  EXPECT_TRUE(actions_.asked.empty());
+}
+
+TEST_F(CorsTest, AClassHasRulesOfItsOwn) {
+  open_to_app();
+  serve_with("Widget", {.type = ProofKind::kNone, .name = {}},
+             {.origins = {"https://shop.example"},
+              .methods = {"GET"},
+              .headers = {"X-A"},
+              .credentials = true,
+              .max_age = std::chrono::seconds(5)});
+  runtime_->classes().set_aliases({{"gadget", "widget"}});
+  for (const char* path : {"/agents/widget/a/echo", "/agents/gadget/a/echo", "//agents/widget/a"}) {
+    const Reply reply = ask(http("OPTIONS", path,
+                                 "Origin: https://shop.example\r\n"
+                                 "Access-Control-Request-Method: GET\r\n"),
+                            false);
+    EXPECT_EQ(reply.status, 204) << path;
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Credentials: true"));
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Methods: GET"));
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Headers: X-A"));
+    EXPECT_TRUE(has(reply, "Access-Control-Max-Age: 5"));
+    EXPECT_EQ(ask(http("GET", path, kApp)).status, 403) << path;
+  }
+  EXPECT_EQ(ask(http("GET", "/readyz", "Origin: https://shop.example\r\n")).status, 403);
+}
+
+TEST_F(CorsTest, AnyOriginNeedsNoVary) {
+  edge_.cors.origins = {"*"};
+  open();
+  const Reply reply = ask(http("GET", "/readyz", "Origin: https://any.example\r\n"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: *"));
+  EXPECT_EQ(reply.head.find("Vary"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

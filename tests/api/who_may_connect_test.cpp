@@ -1,0 +1,254 @@
+// Routes, and clients with and without proofs of who they are.
+#include "api/edge_fixture.hpp"
+#include "api/fake_actions.hpp"
+
+namespace hearth::api::testing {
+namespace {
+
+class WhoMayConnectTest : public EdgeFixture {};
+
+// ---- every route ----
+
+// A path with values for what its pattern leaves open.
+std::string filled_in(std::string_view pattern) {
+  std::string path(pattern);
+  for (const auto& [open, value] : {std::pair<std::string, std::string>{"{class}", "guarded"},
+                                    {"{name}", "a"},
+                                    {"{path...}", "echo"}}) {
+    if (const auto at = path.find(open); at != std::string::npos)
+      path.replace(at, open.size(), value);
+  }
+  return path;
+}
+
+enum class Asker { kNobody, kStranger, kUser, kAdministrator };
+
+bool is_let_in(Access access, Asker asker) {
+  switch (access) {
+    case Access::kAnybody: return true;
+    case Access::kUser: return asker == Asker::kUser;
+    case Access::kAdministrator: return asker == Asker::kAdministrator;
+  }
+  return false;
+}
+
+TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
+  FakeActions actions;
+  admin_actions_ = &actions;
+  open();
+  const std::pair<Asker, std::string> askers[] = {
+      {Asker::kNobody, ""},
+      {Asker::kStranger, bearer("0123456789abcdef-of-a-thief")},
+      {Asker::kUser, bearer(kClientToken)},
+      {Asker::kAdministrator, bearer(kAdminToken)},
+  };
+  std::size_t rows = 0;
+  for (const Route& route : api().routes().all()) {
+    const std::string path = filled_in(route.pattern);
+    ASSERT_EQ(path.find('{'), std::string::npos) << "a value is missing here: " << path;
+    const std::string method(route.method == "*" ? "PUT" : route.method);
+    EXPECT_EQ(route.access == Access::kAdministrator, path.starts_with("/admin")) << path;
+    EXPECT_FALSE(route.summary.empty()) << path;
+    ++rows;
+    for (const auto& [asker, header] : askers) {
+      const Reply reply = ask(http(method, path, header));
+      const bool refused = reply.status == 401 || reply.status == 403;
+      EXPECT_EQ(refused, !is_let_in(route.access, asker))
+          << method << ' ' << path << ' ' << static_cast<int>(asker) << ": " << reply.status;
+      if (!refused) continue;
+      EXPECT_EQ(reply.status, 401) << method << ' ' << path;
+      EXPECT_NE(reply.head.find("WWW-Authenticate: Bearer"), std::string::npos);
+    }
+  }
+  EXPECT_GE(rows, 19U);
+  for (const auto& [asker, header] : askers) {
+    const bool is_admin = asker == Asker::kAdministrator;
+    EXPECT_EQ(ask(http("GET", "/admin/nothing", header)).status, is_admin ? 404 : 401);
+    EXPECT_EQ(ask(http("PUT", "/admin/plugins", header)).status, is_admin ? 405 : 401);
+  }
+}
+
+// ---- proofs ----
+
+TEST_F(WhoMayConnectTest, ASocketWithoutAGoodProofIsOpenedAndClosedForGood) {
+  open();
+  const std::string u1 = jwt("u1");
+  const std::pair<std::string, int> cases[] = {
+      {"/agents/open/a", 0},
+      {"/agents/open/a?token=whatever", 0},
+      {"/agents/guarded/a", 4401},
+      {"/agents/guarded/a?token=" + kClientToken, 0},
+      {"/agents/guarded/a?token=" + kClientToken + "x", 4401},
+      {"/agents/guarded/a?token=" + kClientToken + "&token=" + kClientToken, 4401},
+      {"/agents/guarded/a?token=" + std::string(kAdminToken), 4401},
+      {"/agents/guarded/a?token=" + u1, 4401},
+      {"/agents/users/a?token=" + u1, 0},
+      {"/agents/users/a?token=" + kClientToken, 4401},
+      {"/agents/users/a?token=" + jwt("u1", -1), 4401},
+      {"/agents/mine/u1?token=" + u1, 0},
+      {"/agents/mine/%751?token=" + u1, 0},
+      {"/agents/mine/u2?token=" + u1, 4403},
+      {"/agents/ours/u1?token=" + u1, 0},
+      {"/agents/ours/u2?token=" + u1, 4403},
+      {"/agents/mine/u1/sub/open/u2?token=" + u1, 0},
+      {"/agents/mine/u2/sub/open/u1?token=" + u1, 4403},
+      {"/agents/open/x/sub/mine/u1", 0},
+  };
+  for (const auto& [target, code] : cases) EXPECT_EQ(close_code(target), code) << target;
+}
+
+TEST_F(WhoMayConnectTest, ARequestGets401Or403) {
+  open();
+  const std::string u1 = bearer(jwt("u1"));
+  struct Case {
+    std::string path, header;
+    int status;
+  };
+  const Case cases[] = {
+      {"/agents/guarded/a/echo", "", 401},
+      {"/agents/guarded/a/echo", bearer(kClientToken), 200},
+      {"/agents/guarded/a/echo", bearer(kClientToken) + bearer(kClientToken), 401},
+      {"/agents/guarded/a/echo?token=" + kClientToken, bearer(kClientToken), 401},
+      {"/agents//guarded/a/echo", "", 401},
+      {"//agents/guarded/a/echo", "", 401},
+      {"/agents/guarded", "", 401},
+      {"/agents/guarded", bearer(kClientToken), 200},
+      {"/agents/mine/u1/echo", u1, 200},
+      {"/agents/mine/u2/echo", u1, 403},
+      {"/agents/mine/u1/echo", bearer(kClientToken), 401},
+  };
+  for (const Case& each : cases) {
+    const Reply reply = ask(http("GET", each.path, each.header));
+    EXPECT_EQ(reply.status, each.status) << each.path;
+    const bool asks =
+        reply.head.find("WWW-Authenticate: Bearer realm=\"hearth\"\r\n") != std::string::npos;
+    EXPECT_EQ(asks, each.status == 401) << each.path;
+  }
+  EXPECT_EQ(logger_.count(kClientToken), 0U);
+}
+
+TEST_F(WhoMayConnectTest, WhatTheServerAsksForHoldsWhereAClassSaysNothing) {
+  open(ProofKind::kToken);
+  const std::string token = "?token=" + kClientToken;
+  EXPECT_EQ(close_code("/agents/sampler/a"), 4401);
+  EXPECT_EQ(close_code("/agents/sampler/a" + token), 0);
+  EXPECT_EQ(close_code("/agents/open/a"), 0);
+  EXPECT_EQ(close_code("/agents/nobody/a"), 4401) << "which classes there are is told to users";
+  EXPECT_EQ(close_code("/agents/nobody/a" + token), 4404);
+  EXPECT_EQ(get("/agents/nobody").status, 401);
+  for (const char* page : {"/", "/healthz", "/readyz", "/metrics"})
+    EXPECT_EQ(get(page).status, 200) << page;
+}
+
+TEST_F(WhoMayConnectTest, TheAgentGetsTheClaimsAndNoToken) {
+  open();
+  Client client = connect("/agents/mine/u1?a=1&token=" + jwt("u1") + "&_pk=me");
+  client.greeted();
+  EXPECT_NE(client.call("claims").find(R"("sub":"u1")"), std::string::npos);
+  EXPECT_NE(client.call("target").find(R"("/agents/mine/u1?a=1&_pk=me")"), std::string::npos);
+  EXPECT_NE(client.call("id").find(R"("me")"), std::string::npos);
+
+  const Reply claims = ask(http("GET", "/agents/mine/u1/claims", bearer(jwt("u1"))));
+  EXPECT_NE(claims.body.find(R"("sub":"u1")"), std::string::npos) << claims.body;
+  EXPECT_EQ(get("/agents/mine/u1/target?token=" + jwt("u1")).body, "/agents/mine/u1/target");
+  Client open_client = connect("/agents/open/a?token=mine");
+  open_client.greeted();
+  EXPECT_NE(open_client.call("target").find("?token=mine"), std::string::npos)
+      << "where no token is asked for, the parameter is the agent's own";
+  EXPECT_NE(open_client.call("claims").find("null"), std::string::npos);
+}
+
+TEST_F(WhoMayConnectTest, ABrowserMayOfferTheTokenAsASubprotocol) {
+  open();
+  const auto offer = [this](const std::string& token) {
+    RawClient client(port());
+    const Reply reply =
+        client.upgrade("/agents/guarded/a", "Sec-WebSocket-Protocol: bearer, " + token + "\r\n");
+    EXPECT_EQ(reply.status, 101);
+    EXPECT_NE(reply.head.find("Sec-WebSocket-Protocol: bearer\r\n"), std::string::npos)
+        << "a browser takes an answer without one for a failure, and would try for ever";
+    return client.read_frame().close_code();
+  };
+  EXPECT_EQ(offer(kClientToken), 0);
+  EXPECT_EQ(offer("wrong"), 4401);
+}
+
+TEST_F(WhoMayConnectTest, ASocketEndsWithItsToken) {
+  open();
+  Client client = connect("/agents/users/a?token=" + jwt("u1", 2));
+  client.greeted();
+  EXPECT_NE(client.call("claims").find("u1"), std::string::npos);
+  const Frame last = client.read_frame();
+  EXPECT_EQ(last.close_code(), 4401);
+  EXPECT_EQ(last.close_reason(), "the token has expired");
+}
+
+// ---- further paths ----
+
+RouteRule prefix(std::string path) {
+  RouteRule rule;
+  rule.path = std::move(path);
+  rule.is_prefix = true;
+  return rule;
+}
+
+RouteRule leads_to(std::string path, std::string agent_class, std::string name) {
+  RouteRule rule;
+  rule.path = std::move(path);
+  rule.agent_class = std::move(agent_class);
+  rule.name = std::move(name);
+  return rule;
+}
+
+RouteRule refused(std::string path, int status) {
+  RouteRule rule;
+  rule.path = std::move(path);
+  rule.status = status;
+  return rule;
+}
+
+TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
+  edge_.routes = {prefix("/api/agents"),
+                  leads_to("/user", "mine", "{sub}"),
+                  leads_to("/team", "open", "{header:x-team}-room"),
+                  leads_to("/lobby", "guarded", "lobby"),
+                  refused("/old", 410),
+                  refused("/", 421)};
+  open();
+  const std::string u1 = bearer(jwt("u/1"));
+  struct Case {
+    std::string path, header;
+    int status;
+    std::string body;  // empty: not looked at
+  };
+  const Case cases[] = {
+      {"/api/agents/open/a/target", "", 200, "/api/agents/open/a/target"},
+      {"/api/agents/guarded/a/echo", "", 401, ""},
+      {"/api/agents/open", "", 404, ""},
+      {"/api/agentsx/open/a/echo", "", 421, ""},
+      {"/user/target?x=1&y=/target", u1, 200, "/user/target?x=1&y=/target"},
+      {"/user/echo", "", 401, ""},
+      {"/team/echo", "X-Team: red\r\n", 200, ""},
+      {"/team/echo", "", 403, ""},
+      {"/lobby/echo", bearer(kClientToken), 200, ""},
+      {"/lobby/echo", "", 401, ""},
+      {"/old", "", 410, ""},
+      {"/old/x", "", 410, ""},
+      {"/anything", "", 421, ""},
+      {"/healthz", "", 200, R"({"status":"ok"})"},
+      {"/agents/open/a/target", "", 200, "/agents/open/a/target"},
+  };
+  for (const Case& each : cases) {
+    const Reply reply = ask(http("GET", each.path, each.header));
+    EXPECT_EQ(reply.status, each.status) << each.path << reply.body;
+    if (!each.body.empty()) EXPECT_EQ(reply.body, each.body) << each.path;
+  }
+  Client user = connect("/user?token=" + jwt("u/1"));
+  EXPECT_NE(user.read_text().find(R"("name":"u%2F1")"), std::string::npos);
+  EXPECT_EQ(close_code("/user"), 4401);
+  EXPECT_EQ(close_code("/old"), 4410);
+  EXPECT_EQ(close_code("/api/agents/mine/u2?token=" + jwt("u1")), 4403);
+}
+
+}  // namespace
+}  // namespace hearth::api::testing

@@ -1,0 +1,115 @@
+#include "config/edge_section.hpp"
+
+#include "config/class_file.hpp"
+#include "config/config_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::config {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class EdgeSectionTest : public ConfigFilesTest {};
+
+TEST_F(EdgeSectionTest, EachKeyOfAServerReachesItsField) {
+  const ServerConfig config = server(R"(
+routes:
+  - prefix: /api/agents
+  - {path: /user, agent: user-agent, name: "{sub}"}
+  - {path: /, status: 410}
+auth:
+  type: jwt
+  name: "{sub}"
+  token_file: clients.tokens
+  keys_file: keys.json
+  issuer: https://id.example
+  audience: [hearth]
+  clock_skew: 5s
+cors:
+  origins: ["https://app.example"]
+  methods: [GET, PURGE]
+  headers: [X-A]
+  credentials: true
+  max_age: 10m
+)");
+  ASSERT_EQ(config.routes.size(), 3U);
+  EXPECT_TRUE(config.routes[0].is_prefix);
+  EXPECT_EQ(config.routes[0].path, "/api/agents");
+  EXPECT_EQ(config.routes[1].path, "/user");
+  EXPECT_EQ(config.routes[1].agent_class, "user-agent");
+  EXPECT_EQ(config.routes[1].name, "{sub}");
+  EXPECT_EQ(config.routes[2].status, 410);
+  EXPECT_EQ(config.auth.rules.type, ProofKind::kJwt);
+  EXPECT_EQ(config.auth.rules.name, "{sub}");
+  EXPECT_EQ(config.auth.token_file, path("clients.tokens")) << "relative to the server file";
+  EXPECT_EQ(config.auth.keys_file, path("keys.json"));
+  EXPECT_EQ(config.auth.issuer, "https://id.example");
+  EXPECT_EQ(config.auth.audiences, Texts{"hearth"});
+  EXPECT_EQ(config.auth.clock_skew, std::chrono::seconds(5));
+  EXPECT_EQ(config.cors.origins, Texts{"https://app.example"});
+  EXPECT_EQ(config.cors.methods, (Texts{"GET", "PURGE"}));
+  EXPECT_EQ(config.cors.headers, Texts{"X-A"});
+  EXPECT_TRUE(config.cors.credentials);
+  EXPECT_EQ(config.cors.max_age, std::chrono::minutes(10));
+}
+
+TEST_F(EdgeSectionTest, AClassSaysOnlyWhatIsDifferent) {
+  const auto settings =
+      class_c("auth: {type: jwt, name: '{sub}'}\ncors: {origins: ['*']}\n").settings;
+  EXPECT_EQ(settings.auth.type, ProofKind::kJwt);
+  EXPECT_EQ(settings.auth.name, "{sub}");
+  EXPECT_EQ(settings.cors.origins, Texts{"*"});
+  const auto defaults = class_c("").settings;
+  EXPECT_EQ(defaults.auth.type, std::nullopt);
+  EXPECT_TRUE(defaults.cors.origins.empty());
+  EXPECT_EQ(class_c("auth: {type: server}\n").settings.auth.type, std::nullopt);
+  EXPECT_EQ(server("").auth.rules.type, ProofKind::kNone);
+}
+
+struct EdgeMistake {
+  std::string text, part;  // of the message
+};
+
+TEST_F(EdgeSectionTest, WhatCannotBeMeantIsAMistakeAtItsLine) {
+  const std::string jwt = "issuer: i, audience: [a]";
+  const EdgeMistake cases[] = {
+      {"auth: {type: basic}", "auth.type"},
+      {"auth: {type: token}", "auth.type: \"token\" needs auth.token_file"},
+      {"auth: {type: jwt}", "auth.type: \"jwt\" needs auth.keys_file or auth.keys_url"},
+      {"auth: {keys_file: k}", "needs auth.issuer and auth.audience"},
+      {"auth: {keys_file: k, issuer: i}", "needs auth.issuer and auth.audience"},
+      {"auth: {keys_file: k, keys_url: 'https://id.example/k', " + jwt + "}", "name one of them"},
+      {"auth: {keys_url: 'http://id.example/k', " + jwt + "}", "an https URL"},
+      {"auth: {keys_url: 'id.example', " + jwt + "}", "an https URL"},
+      {"auth: {name: '{sub}'}", "only with auth.type \"jwt\""},
+      {"auth: {type: jwt, keys_file: k, name: '{sub', " + jwt + "}", "a template"},
+      {"cors: {origins: ['*'], credentials: true}", "not with the origin \"*\""},
+      {"cors: {origins: [app.example]}", "cors.origins"},
+      {"cors: {methods: ['A B']}", "cors.methods"},
+      {"cors: {headers: ['A:']}", "cors.headers"},
+      {"routes: /api", "expected a list"},
+      {"routes: [{path: /a}]", "a row has"},
+      {"routes: [{prefix: /a, status: 404}]", "a row has"},
+      {"routes: [{path: /a, agent: b}]", "a row has"},
+      {"routes: [{path: /a, agent: b, name: c, status: 404}]", "a row has"},
+      {"routes: [{prefix: a}]", "routes.prefix"},
+  };
+  for (const EdgeMistake& each : cases) {
+    put("server.yaml", each.text + "\n");
+    const auto found = mistakes();
+    ASSERT_FALSE(found.empty()) << each.text;
+    EXPECT_NE(found.front().find(each.part), std::string::npos)
+        << each.text << ": " << found.front();
+    EXPECT_EQ(found.front().find("server.yaml:1:"), 0U) << found.front();
+  }
+  EXPECT_TRUE(server("auth: {type: jwt, keys_url: 'http://127.0.0.1:1/k', " + jwt + "}")
+                  .auth.token_file.empty());
+}
+
+}  // namespace
+}  // namespace hearth::config

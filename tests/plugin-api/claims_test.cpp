@@ -1,0 +1,46 @@
+// Who a client has proved to be, as an agent's code sees it.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using hearth::Json;
+using hearth::testing::Host;
+
+class Reads : public hearth::Agent {
+ public:
+  void on_connecting(hearth::Connecting& client) override {
+    if (client.claims().is_object() && client.claims().contains("banned")) client.refuse();
+  }
+  hearth::Task<void> on_message(hearth::Connection client, hearth::Message) override {
+    client.send(client.claims());
+    co_return;
+  }
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    co_return hearth::Response::json(request.claims());
+  }
+};
+
+TEST(ClaimsTest, AreThoseThatTheServerHasVerifiedAndOutliveTheInstance) {
+  Host host;
+  auto agent = host.create<Reads>("k");
+  auto known = agent.connect({}, {}, {}, {{"sub", "u1"}});
+  auto unknown = agent.connect();
+  agent.evict();
+  known.send("who am I?");
+  unknown.send("who am I?");
+  EXPECT_EQ(hearth::parse_json(known.received().back().payload), (Json{{"sub", "u1"}}));
+  EXPECT_EQ(hearth::parse_json(unknown.received().back().payload), Json());
+  EXPECT_TRUE(agent.connect({}, {}, {}, {{"banned", true}}).closed());
+}
+
+TEST(ClaimsTest, ComeWithARequestToo) {
+  Host host;
+  auto agent = host.create<Reads>("k");
+  EXPECT_EQ(agent.request("GET", "/", "", {}, {{"sub", "u1"}}).body, R"({"sub":"u1"})");
+  EXPECT_EQ(agent.request("GET", "/").body, "null");
+}
+
+}  // namespace
