@@ -27,11 +27,27 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
+// Whether one of the agents would be made by a client whose address has made too many. On the loop
+// of `shard`. Where nobody can tell, the agent itself finds out.
+bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                    const storage::AgentKey& key) {
+  if (address == nullptr) return false;
+  try {
+    return !shard.exists(key) && !address->may_make_agent();
+  } catch (const StorageError&) {  // agent boundary
+    return false;
+  }
+}
+
+constexpr std::string_view kNewAgents = "new agents";
+
 // On the loop of `shard`. The exchange is held here because the agent may answer, which ends its
 // sink, and go on reading what the event has lent it.
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_view segment,
              const std::shared_ptr<net::HttpExchange>& exchange, Logger& logger) {
   const net::HttpRequest& request = exchange->request();
+  if (makes_too_many(shard, request.address.get(), key))
+    return exchange->respond(net::too_many_response(kNewAgents));
   auto head = std::make_unique<runtime::RequestHead>();
   head->target = request.target;
   head->headers = runtime_headers(request.headers);
@@ -43,6 +59,8 @@ void deliver(runtime::Shard& shard, const storage::AgentKey& key, std::string_vi
 void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
                    const std::string& segment, const std::shared_ptr<net::HttpExchange>& exchange,
                    Logger& logger) {
+  if (makes_too_many(shard, exchange->request().address.get(), gates.front().above))
+    return exchange->respond(net::too_many_response(kNewAgents));
   ask_gates(shard, loop, gates, exchange->request().target,
             runtime_headers(exchange->request().headers),
             [&shard, &logger, key = gates.back().child, segment,
@@ -115,19 +133,27 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
 
   const unsigned index = runtime_.shard_index(to.key);
   plan.loop = index;
+  plan.max_frame = to.served->settings.max_frame;
   if (!to.gates.empty()) {
     plan.opened = [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
-                   segment = to.served->segment, gates = std::move(to.gates),
+                   address = request.address, segment = to.served->segment,
+                   gates = std::move(to.gates),
                    connect = std::move(connect)](
                       const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+      if (makes_too_many(shard, address.get(), gates.front().above) ||
+          makes_too_many(shard, address.get(), gates.back().child))
+        return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
       return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
                                std::move(connect));
     };
     return plan;
   }
-  plan.opened = [&shard = runtime_.shard(index), served = std::move(to.served),
-                 key = std::move(to.key), connect = std::move(connect)](
+  plan.opened = [&shard = runtime_.shard(index), address = request.address,
+                 served = std::move(to.served), key = std::move(to.key),
+                 connect = std::move(connect)](
                     const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+    if (makes_too_many(shard, address.get(), key))
+      return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
     return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
   };
   return plan;
