@@ -30,6 +30,20 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
+// Whether one of the agents would be made by a client whose address has made too many. On the loop
+// of `shard`. Where nobody can tell, the agent itself finds out.
+bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                    const storage::AgentKey& key) {
+  if (address == nullptr) return false;
+  try {
+    return !shard.exists(key) && !address->may_make_agent();
+  } catch (const StorageError&) {  // agent boundary
+    return false;
+  }
+}
+
+constexpr std::string_view kNewAgents = "new agents";
+
 // A request that was let through, with what the agent sees of it.
 struct Delivery {
   std::shared_ptr<net::HttpExchange> exchange;
@@ -43,6 +57,8 @@ struct Delivery {
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
              Logger& logger) {
   const net::HttpRequest& request = delivery.exchange->request();
+  if (makes_too_many(shard, request.address.get(), key))
+    return delivery.exchange->respond(net::too_many_response(kNewAgents));
   auto head = std::make_unique<runtime::RequestHead>();
   head->target = delivery.target;
   head->headers = runtime_headers(request.headers);
@@ -54,6 +70,8 @@ void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery
 // As deliver(), once the agents above have let it through.
 void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
                    const Delivery& delivery, Logger& logger) {
+  if (makes_too_many(shard, delivery.exchange->request().address.get(), gates.front().above))
+    return delivery.exchange->respond(net::too_many_response(kNewAgents));
   ask_gates(
       shard, loop, gates,
       {delivery.target, runtime_headers(delivery.exchange->request().headers), delivery.claims},
@@ -181,7 +199,8 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
   runtime::ShardLoop& loop = runtime_.loop(index);
   plan.loop = index;
   plan.subprotocol = std::move(guest.subprotocol);
-  plan.opened = opener(std::move(to), std::move(connect));
+  plan.max_frame = to.served->settings.max_frame;
+  plan.opened = opener(std::move(to), std::move(connect), request.address);
   if (guest.visitor.ends_at) {
     plan.opened = [&loop, ends_at = *guest.visitor.ends_at,
                    opened = std::move(plan.opened)](const std::shared_ptr<net::WebSocket>& socket) {
@@ -221,20 +240,27 @@ AgentsEndpoint::Refusal AgentsEndpoint::not_yours() {
   return {403, kCloseForbidden, "forbidden", "the token is for another agent"};
 }
 
-AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect) {
+AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect,
+                                              std::shared_ptr<net::ClientAddress> address) {
   const unsigned index = runtime_.shard_index(to.key);
   if (!to.gates.empty()) {
     return [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
-            segment = to.served->segment, gates = std::move(to.gates),
+            address = std::move(address), segment = to.served->segment, gates = std::move(to.gates),
             connect = std::move(connect)](
                const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+      if (makes_too_many(shard, address.get(), gates.front().above) ||
+          makes_too_many(shard, address.get(), gates.back().child))
+        return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
       return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
                                std::move(connect));
     };
   }
   return [&shard = runtime_.shard(index), served = std::move(to.served), key = std::move(to.key),
+          address = std::move(address),
           connect = std::move(connect)](
              const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+    if (makes_too_many(shard, address.get(), key))
+      return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
     return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
   };
 }

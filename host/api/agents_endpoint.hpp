@@ -40,6 +40,8 @@ namespace hearth::api {
 //            class not known              400 unknown_class          101, then close 4404
 //            an agent above it refuses    its status                 101, then close 4000 + status
 //            another transport wanted     -                          101, then close 1008
+//            new, and too many of those   429 limit_exceeded         101, then close 1013
+//            from the client's address
 //            A client that must stop is told so by a close code, because it retries an HTTP error
 //            for ever. Expected (runtime/class_registry.hpp) is a class that was served before, has
 //            settings or has agents: its library was removed, or refused at the start, and may come
@@ -116,7 +118,8 @@ class AgentsEndpoint {
       const runtime::ClassSettings* settings, const ClientProof& proof) const;
   using Opener =
       std::function<std::shared_ptr<net::WebSocketListener>(std::shared_ptr<net::WebSocket>)>;
-  [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect);
+  [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect,
+                              std::shared_ptr<net::ClientAddress> address);
   [[nodiscard]] static Refusal address_refusal(const protocol::AddressError& error);
   [[nodiscard]] static Refusal route_refusal(int status);
   [[nodiscard]] static Refusal unauthorized(std::string message);

@@ -60,6 +60,23 @@ Fields<ClassSettings, std::size_t> every_value() {
              at(&Class::queue, &durable::QueueSettings::max_payload_bytes));
 }
 
+constexpr const char* kServers = "that of the server file";
+
+Setting<ClassSettings> own_frame_setting() {
+  auto setting = size("limits.max_frame", at(&ClassSettings::max_frame), {1U << 10U, 256U << 20U},
+                      "one WebSocket message from a client that connects from now on");
+  setting.default_words = kServers;
+  return setting;
+}
+
+Setting<ClassSettings> own_timeout_setting() {
+  auto setting =
+      duration("limits.call_timeout", at(&ClassSettings::call_timeout),
+               {milliseconds(10), hours(24)}, "one event, until its caller gets a time-out");
+  setting.default_words = kServers;
+  return setting;
+}
+
 // The largest bounds are those of SQLite as Debian builds it, or well below them: a value past
 // 256 MiB would stop its shard for as long as it takes to copy.
 Settings<ClassSettings> make_own_settings() {
@@ -120,6 +137,8 @@ Settings<ClassSettings> make_own_settings() {
           "than 1,048,576 matches. A text that is bound to a statement with a full-text search "
           "has at most 1,000 words, and 32 phrases in a `NEAR`; queries that SQL makes of what "
           "is stored are not bounded"),
+      own_frame_setting(),
+      own_timeout_setting(),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},
             "events in progress at once in one agent"),
       duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),

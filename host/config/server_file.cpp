@@ -1,6 +1,7 @@
 #include "config/server_file.hpp"
 
 #include "base/authority.hpp"
+#include "base/ip_network.hpp"
 #include "config/edge_section.hpp"
 #include "config/units.hpp"
 
@@ -17,6 +18,7 @@
 namespace hearth::config {
 namespace {
 
+using net::AddressLimits;
 using net::NetOptions;
 using net::TlsOptions;
 using runtime::RuntimeLimits;
@@ -29,6 +31,7 @@ using std::chrono::seconds;
 // which memory, descriptors or timers do not go. Between them it is the reader's own business.
 constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
 constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
+constexpr Bounds<std::uint32_t> kPerAddress{0, 1'000'000};
 constexpr Bounds<std::size_t> kMessage{1U << 10U, 256U << 20U};
 constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
@@ -109,10 +112,25 @@ Setting<ServerConfig> shards_setting() {
       "event loops; `auto`: one a core");
 }
 
+// A member of a part of `net`.
+template <class Part, class T>
+Fields<ServerConfig, T> at_net(Part NetOptions::* part, T Part::* member) {
+  return {{.get = [=](const ServerConfig& server) -> const T& { return server.net.*part.*member; },
+           .of = [=](ServerConfig& server) -> T& { return server.net.*part.*member; }}};
+}
+
 template <class T>
 Fields<ServerConfig, T> at_tls(T TlsOptions::* member) {
-  return {{.get = [=](const ServerConfig& server) -> const T& { return server.net.tls.*member; },
-           .of = [=](ServerConfig& server) -> T& { return server.net.tls.*member; }}};
+  return at_net(&NetOptions::tls, member);
+}
+
+template <class T>
+Fields<ServerConfig, T> at_address(T AddressLimits::* member) {
+  return at_net(&NetOptions::per_address, member);
+}
+
+bool is_network(std::string_view text) {
+  return parse_ip_network(text).has_value();
 }
 
 Setting<ServerConfig> certificate_setting() {
@@ -227,6 +245,19 @@ Settings<ServerConfig> make_own_server_settings() {
       duration("limits.hard_hang", at(&Server::limits, &ServerLimits::hard_hang), kInterval,
                "one call into a library, until the server ends with status 3, its supervisor "
                "starts it again, and the class is in quarantine; `0s`: never"),
+      count("address_limits.connections", at_address(&AddressLimits::connections), kPerAddress,
+            "open at once from [one address](#limits-of-an-address); `0` here and below: no limit"),
+      count("address_limits.new_connections", at_address(&AddressLimits::new_connections),
+            kPerAddress, "a second"),
+      count("address_limits.messages", at_address(&AddressLimits::messages), kPerAddress,
+            "WebSocket messages and HTTP requests a second"),
+      size("address_limits.bytes", at_address(&AddressLimits::bytes), {0, std::size_t{1} << 40U},
+           "in them, a second"),
+      count("address_limits.new_agents", at_address(&AddressLimits::new_agents), kPerAddress,
+            "agents a minute that do not exist yet"),
+      texts("address_limits.exempt", at_address(&AddressLimits::exempt),
+            "addresses and networks such as [\"10.0.0.5\", \"fd00::/8\"]", is_network,
+            "addresses and networks without these limits: this machine, and proxies"),
       yes_or_no("reload.watch", at(&Server::reload, &ReloadConfig::watch),
                 "whether the plugin directories and the class files are watched; else the server "
                 "looks [when it is told to](#changing-it-while-the-server-runs)"),

@@ -59,6 +59,10 @@ struct EgressSettings {
 
 // For one class of agents.
 struct ClassSettings {
+  // Of RuntimeLimits and NetOptions, where a class needs other ones; 0: the server's.
+  std::chrono::milliseconds call_timeout{0};
+  std::size_t max_frame = 0;
+
   // Bytes of any one value that an agent keeps: of SQL, its state, a snapshot, a payload. 2 MiB is
   // what our users' platforms allow. The parts below have a limit each; an operator sets all as
   // one.

@@ -1,7 +1,6 @@
 #include "net/acceptor.hpp"
 
 #include "base/assert.hpp"
-#include "net/http_session.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,6 +63,8 @@ Acceptor::Acceptor(const NetOptions& options, const NetSupplies& supplies)
     : options_(options_of_refused(options)),
       turn_end_([this](std::function<void()> task) { asio::post(loop_, std::move(task)); }),
       share_({loop_, turn_end_}, 0, options_, options_.close_timeout / 4, supplies, [] {}),
+      addresses_(std::make_shared<const AddressPolicy>(options.per_address, supplies.metrics,
+                                                       supplies.logger)),
       acceptor_(loop_.get_executor()),
       pause_(loop_.get_executor()),
       spare_(open_spare()) {}
@@ -178,20 +179,28 @@ void Acceptor::accept_all() {
 }
 
 void Acceptor::take(TcpSocket socket, const Choice& choice) {
-  if (choice.kind == Choice::Kind::kRefuse) return refuse(std::move(socket));
-  if (!options_.tls.is_used()) return owner_.admit(std::move(socket));
+  if (choice.kind == Choice::Kind::kRefuse) {
+    share_.drops.add(DropReason::kConnections);
+    return refuse(std::move(socket), too_many_connections());
+  }
+  const SocketTime now = std::chrono::steady_clock::now();
+  AddressTable::Admission admission = addresses_.admit(address_of(socket), now);
+  if (!admission.is_admitted) return refuse(std::move(socket), too_many_response("connections"));
+  Arrival arrival{.peer = peer_of(socket), .since = now, .address = std::move(admission.address)};
+  if (!options_.tls.is_used()) return owner_.admit(std::move(socket), std::move(arrival));
   owner_.begin_handshake();
   start_tls_handshake(share_, std::move(socket), tls(),
-                      [this](EndedHandshake ended) { handshake_ended(std::move(ended)); });
+                      [this, arrival = std::move(arrival)](EndedHandshake ended) {
+                        handshake_ended(std::move(ended), arrival);
+                      });
 }
 
-void Acceptor::handshake_ended(EndedHandshake ended) {
+void Acceptor::handshake_ended(EndedHandshake ended, Arrival arrival) {
   if (ended.how != EndedHandshake::How::kDone) return give_up_handshake(std::move(ended));
-  std::string peer = peer_of(ended.socket);
   std::optional<LooseSocket> loose = loosen(ended.socket);
   if (!loose) return owner_.give_up();
   loose->tls = std::move(ended.session);
-  owner_.admit_secure(*std::move(loose), std::move(peer), ended.since);
+  owner_.admit_secure(*std::move(loose), std::move(arrival));
 }
 
 void Acceptor::give_up_handshake(EndedHandshake ended) {
@@ -225,17 +234,19 @@ void Acceptor::pause(error_code why) {
   pause_.async_wait([this](error_code) { wait(); });
 }
 
-void Acceptor::refuse(TcpSocket socket) {
-  share_.drops.add(DropReason::kConnections);
-  if (!options_.tls.is_used()) tell(std::move(socket), too_many_connections());
+void Acceptor::refuse(TcpSocket socket, const HttpResponse& answer) {
+  if (!options_.tls.is_used()) tell(std::move(socket), answer);
 }
 
-// Its client can read the answer, or the alert that TLS has sent.
+// Its client can read the answer, or the alert that TLS has sent. The socket may be another loop's.
 void Acceptor::tell(TcpSocket socket, const std::optional<HttpResponse>& answer) {
+  std::optional<LooseSocket> loose = loosen(socket);
+  if (!loose) return;
+  auto stream = adopt_stream(*std::move(loose), {loop_, turn_end_}, share_.buffers);
+  if (stream == nullptr) return;
   std::weak_ptr<Session>& place = refused_[next_refused_++ % kMostRefused];
   if (const auto oldest = place.lock()) oldest->cut();
-  place = refuse_connection(share_, make_tcp_stream(std::move(socket), share_.buffers, turn_end_),
-                            answer);
+  place = refuse_connection(share_, std::move(stream), answer);
 }
 
 // Gives up the spare descriptor for each connection that waits, tells it, and closes it at once.

@@ -3,7 +3,8 @@
 
 #include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "net/http.hpp"
+#include "net/address_table.hpp"
+#include "net/http_session.hpp"
 #include "net/loop_share.hpp"
 #include "net/tcp_stream.hpp"
 #include "net/tls_handshake.hpp"
@@ -30,7 +31,8 @@ namespace hearth::net {
 // TLS       Handshakes run on the acceptor's thread: what they cost holds up other handshakes, and
 //           no loop. A client that speaks HTTP without TLS is answered 400.
 // Promises  A connection too many is told so: 503, and closed. So is one that finds no descriptor
-//           left. With TLS such a connection is closed at once: telling it would take a handshake.
+//           left. One too many of its address is told 429. With TLS such a connection is closed at
+//           once: telling it would take a handshake.
 // Bounded   At most kMostRefused connections that were refused linger, so that their clients can
 //           read why; for one more the oldest of them is cut.
 // Threads   All members from any thread, in the order of their lifetime. The owner's functions are
@@ -48,10 +50,10 @@ class Acceptor {
   struct Owner {
     std::function<Choice()> choose;
     // Right after choose(), which has named the loop.
-    std::function<void(TcpSocket)> admit;
+    std::function<void(TcpSocket, Arrival)> admit;
     // With TLS instead: a connection counts from here on, and later one of the two is called.
     std::function<void()> begin_handshake;
-    std::function<void(LooseSocket, std::string peer, SocketTime since)> admit_secure;
+    std::function<void(LooseSocket, Arrival)> admit_secure;
     std::function<void()> give_up;
     std::function<void()> closed;
   };
@@ -88,9 +90,9 @@ class Acceptor {
   void wait();
   void accept_all();
   void take(TcpSocket socket, const Choice& choice);
-  void handshake_ended(EndedHandshake ended);
+  void handshake_ended(EndedHandshake ended, Arrival arrival);
   void give_up_handshake(EndedHandshake ended);
-  void refuse(TcpSocket socket);
+  void refuse(TcpSocket socket, const HttpResponse& answer);
   void tell(TcpSocket socket, const std::optional<HttpResponse>& answer);
   void refuse_without_descriptor();
   void pause(error_code why);
@@ -100,6 +102,7 @@ class Acceptor {
   const NetOptions options_;
   TurnEnd turn_end_;
   LoopShare share_;  // of the connections that are refused
+  AddressTable addresses_;
   Socket acceptor_;
   Timer pause_;
   asio::ip::tcp::endpoint endpoint_;

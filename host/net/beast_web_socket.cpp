@@ -41,6 +41,7 @@ constexpr int kMostAnswersGathered = 128;
 constexpr std::size_t kSmallestShared = 256;
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
+constexpr std::string_view kTooMany = "too many messages from your address: try again later";
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
 
 websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {
@@ -80,12 +81,14 @@ class BeastWebSocket final : public WebSocket,
                              public Session,
                              public std::enable_shared_from_this<BeastWebSocket> {
  public:
-  BeastWebSocket(LoopShare& share, std::shared_ptr<ByteStream> stream)
+  BeastWebSocket(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                 std::shared_ptr<const ClientAddress> address, std::size_t max_frame)
       : share_(share),
+        address_(std::move(address)),
         stream_(std::move(stream)),
         beast_(std::in_place, AnyStream(stream_)),
         held_bytes_(share.buffers.memory()) {
-    beast_->read_message_max(share.options.max_frame);
+    beast_->read_message_max(max_frame == 0 ? share.options.max_frame : max_frame);
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
@@ -134,6 +137,7 @@ class BeastWebSocket final : public WebSocket,
   void on_close_done(error_code error);
   void queued(bool others_waited);
   void overflow(DropReason why, std::string_view reason);
+  void give_up(std::string_view reason);
   [[nodiscard]] bool keeps_the_rates(SocketTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
@@ -142,7 +146,8 @@ class BeastWebSocket final : public WebSocket,
   void watch_paused(SocketTime now);
 
   LoopShare& share_;
-  std::shared_ptr<ByteStream> stream_;  // both are freed in gone()
+  std::shared_ptr<const ClientAddress> address_;  // until gone(); none: it has no limits
+  std::shared_ptr<ByteStream> stream_;            // both are freed in gone()
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
   beast::flat_buffer incoming_;
@@ -230,6 +235,7 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
 
 void BeastWebSocket::deliver() {
   const auto message = incoming_.cdata();
+  if (address_ && !address_->may_send(message.size())) return give_up(kTooMany);
   delivering_ = true;
   listener_->on_message({static_cast<const char*>(message.data()), message.size()},
                         socket().got_text());
@@ -321,9 +327,13 @@ void BeastWebSocket::queued(bool others_waited) {
   if (!delivering_) stream_->flush_soon();
 }
 
-// Ends it with 1013, for a peer that need not be heard any more.
 void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
   share_.note_drop(why);
+  give_up(reason);
+}
+
+// Ends it with 1013, for a peer that need not be heard any more.
+void BeastWebSocket::give_up(std::string_view reason) {
   // The close frame stands behind everything that is queued: it arrives only if the peer reads
   // after all, so it gets less time than a close that the peer takes part in.
   start_close(
@@ -394,6 +404,7 @@ void BeastWebSocket::gone() {
   // socket holds a shell, which may outlive the loop.
   beast_.reset();
   stream_.reset();
+  address_.reset();
   incoming_ = beast::flat_buffer();
   held_bytes_.set(0);
   share_.connection_ended();
@@ -466,7 +477,8 @@ void BeastWebSocket::watch_paused(SocketTime now) {
 
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan) {
-  const auto socket = std::make_shared<BeastWebSocket>(share, stream);
+  const auto socket =
+      std::make_shared<BeastWebSocket>(share, stream, request.address, plan.max_frame);
   const bool accepted = socket->accept(request, plan.subprotocol);
   share.table.add(socket);
   if (!accepted) return socket->leave();

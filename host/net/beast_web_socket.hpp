@@ -16,8 +16,9 @@ namespace hearth::net {
 // Failure   A handshake that is not right after all is answered 400 and the connection is closed;
 //           `plan.opened` is not called.
 // Threads   On the share's loop.
-// Limits    Messages over NetOptions::max_frame end it with 1009, text that is not UTF-8 with 1007,
-//           broken frames with 1002. Compression is declined.
+// Limits    Messages over UpgradePlan::max_frame end it with 1009, more of them than its address
+//           may send with 1013, text that is not UTF-8 with 1007, broken frames with 1002.
+//           Compression is declined.
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan);
 

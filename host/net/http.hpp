@@ -1,6 +1,7 @@
 #pragma once
 // HTTP/1.1 as the layers above see it: plain values, and one exchange at a time.
 
+#include "net/address_limits.hpp"
 #include "net/web_socket.hpp"
 
 #include <cstddef>
@@ -35,6 +36,8 @@ struct HttpRequest {
   HttpHeaders headers;
   std::string body;
   std::string peer;  // "127.0.0.1:50312"
+  // What the limits of its address count; none: it has no limits.
+  std::shared_ptr<const ClientAddress> address = nullptr;
 };
 
 struct HttpResponse {
@@ -49,6 +52,11 @@ struct HttpResponse {
 // JSON.
 [[nodiscard]] HttpResponse error_response(int status, std::string_view code,
                                           std::string_view message);
+
+// 429 with a Retry-After. `what`: "requests"; the address that has too many is the client's.
+[[nodiscard]] HttpResponse too_many_response(std::string_view what);
+// What a WebSocket is told instead, with 1013: its clients come back later and later.
+[[nodiscard]] std::string too_many_reason(std::string_view what);
 
 // 503 with a Retry-After, for a client that would have to be given memory that is not there.
 [[nodiscard]] HttpResponse busy_response();
@@ -99,6 +107,8 @@ struct UpgradePlan {
 
   // Index into the loops that the server was given.
   std::size_t loop = 0;
+  // Bytes of one message; 0: NetOptions::max_frame.
+  std::size_t max_frame = 0;
   // Sent as Sec-WebSocket-Protocol if the client offered it, and left out otherwise.
   std::string subprotocol;
   // Called on that loop with the open socket; returns who listens to it. Nothing is read before it

@@ -69,19 +69,21 @@ class HttpServer::Door {
   void start() {
     HEARTH_ASSERT(!started_, "HttpServer::start() called twice");
     started_ = true;
-    acceptor_->start({.choose = [this] { return choose(); },
-                      .admit = [this](TcpSocket socket) { admit(std::move(socket)); },
-                      .begin_handshake = [this] { count_one(); },
-                      .admit_secure =
-                          [this](LooseSocket socket, std::string peer, SocketTime since) {
-                            admit_secure(std::move(socket), std::move(peer), since);
-                          },
-                      .give_up =
-                          [this] {
-                            connections_.fetch_sub(1);
-                            let_go();
-                          },
-                      .closed = [this] { let_go(); }});
+    acceptor_->start(
+        {.choose = [this] { return choose(); },
+         .admit = [this](TcpSocket socket,
+                         Arrival arrival) { admit(std::move(socket), std::move(arrival)); },
+         .begin_handshake = [this] { count_one(); },
+         .admit_secure =
+             [this](LooseSocket socket, Arrival arrival) {
+               admit_secure(std::move(socket), std::move(arrival));
+             },
+         .give_up =
+             [this] {
+               connections_.fetch_sub(1);
+               let_go();
+             },
+         .closed = [this] { let_go(); }});
   }
 
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
@@ -148,28 +150,28 @@ class HttpServer::Door {
     holds_.fetch_add(1);
   }
 
-  void admit(TcpSocket socket) {
+  void admit(TcpSocket socket, Arrival arrival) {
     count_one();
     Place& place = give();
-    asio::post(place.loop, [this, &place, socket = std::move(socket), since = now()]() mutable {
+    asio::post(place.loop, [this, &place, socket = std::move(socket),
+                            arrival = std::move(arrival)]() mutable {
       taken(place);
-      std::string peer = peer_of(socket);
       start_http_session(place, make_tcp_stream(std::move(socket), place.buffers, place.turn_end),
-                         std::move(peer), since, services_);
+                         std::move(arrival), services_);
     });
   }
 
   // It was chosen for before its handshake: the loop that is free now may be another one. When none
   // is, it waits at the next.
-  void admit_secure(LooseSocket socket, std::string peer, SocketTime since) {
+  void admit_secure(LooseSocket socket, Arrival arrival) {
     (void)find_place();
     Place& place = give();
-    asio::post(place.loop, [this, &place, loose = std::move(socket), peer = std::move(peer),
-                            since]() mutable {
+    asio::post(place.loop, [this, &place, loose = std::move(socket),
+                            arrival = std::move(arrival)]() mutable {
       taken(place);
       auto stream = adopt_stream(std::move(loose), {place.loop, place.turn_end}, place.buffers);
       if (stream == nullptr) return place.connection_ended();
-      start_http_session(place, std::move(stream), std::move(peer), since, services_);
+      start_http_session(place, std::move(stream), std::move(arrival), services_);
     });
   }
 
@@ -183,8 +185,6 @@ class HttpServer::Door {
     place.is_given.store(false);
     if (all_given_.exchange(false)) acceptor_->go_on();
   }
-
-  static SocketTime now() { return std::chrono::steady_clock::now(); }
 
   void move_socket(LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
                    HttpRequest request, UpgradePlan plan) {

@@ -26,17 +26,17 @@ class HttpSession final : public Session,
                           public AnswerSink,
                           public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
+  HttpSession(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
               const HttpServices& services)
       : share_(share),
         stream_(std::move(stream)),
-        peer_(std::move(peer)),
+        arrival_(std::move(arrival)),
         services_(services),
         held_(share.buffers.memory()) {
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
-  void run(SocketTime since);
+  void run();
 
   void on_sweep(SocketTime now) override;
   void wind_down() override;
@@ -96,7 +96,7 @@ class HttpSession final : public Session,
 
   LoopShare& share_;
   std::shared_ptr<ByteStream> stream_;
-  const std::string peer_;
+  const Arrival arrival_;
   const HttpServices& services_;
   HeldBytes held_;  // of the request, until it is answered
   std::optional<HttpParser> parser_;
@@ -118,10 +118,10 @@ class HttpSession final : public Session,
 
 // ---- requests in --------------------------------------------------------------------------------
 
-void HttpSession::run(SocketTime since) {
+void HttpSession::run() {
   if (is_ending()) return;  // the server stops
   wait_for_request(share_.options.handshake_timeout);
-  deadline_ = since + share_.options.handshake_timeout;
+  deadline_ = arrival_.since + share_.options.handshake_timeout;
   read();
 }
 
@@ -236,12 +236,15 @@ void HttpSession::dispatch() {
   keep_alive_ = parser().keep_alive() && !share_.table.stopping();
   framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
   HttpRequest request = parser().take();
-  request.peer = peer_;
+  request.peer = arrival_.peer;
+  request.address = arrival_.address;
   is_head_ = request.method == "HEAD";
   ++number_;
   deadline_ = SocketTime::max();  // the handler takes the time it needs
   state_ = State::kAnswering;
 
+  if (arrival_.address && !arrival_.address->may_send(head_size_ + request.body.size()))
+    return refuse(too_many_response("requests"));
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
@@ -454,12 +457,12 @@ void HttpSession::on_sweep(SocketTime now) {
 
 }  // namespace
 
-void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
-                        SocketTime since, const HttpServices& services) {
+void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
+                        const HttpServices& services) {
   const auto session =
-      std::make_shared<HttpSession>(share, std::move(stream), std::move(peer), services);
+      std::make_shared<HttpSession>(share, std::move(stream), std::move(arrival), services);
   share.table.add(session);
-  session->run(since);
+  session->run();
 }
 
 }  // namespace hearth::net

@@ -14,6 +14,13 @@
 
 namespace hearth::net {
 
+// A connection as it was accepted.
+struct Arrival {
+  std::string peer;                                        // "127.0.0.1:50312"
+  SocketTime since;                                        // when
+  std::shared_ptr<const ClientAddress> address = nullptr;  // none: it has no limits
+};
+
 // What a session needs of the server around it.
 //
 // Lifetime  Outlives every session.
@@ -32,11 +39,11 @@ struct HttpServices {
 // to `share.connection_ended` unless it is handed over.
 //
 // Order     Requests are answered one after the other, however many the client sends ahead.
-// Limits    NetOptions::handshake_timeout from `since`, when the connection was accepted, to the end
-//           of the first head.
+// Limits    NetOptions::handshake_timeout from `arrival.since` to the end of the first head. A
+//           request too many of its address is answered 429.
 // Threads   On the share's loop.
-void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, std::string peer,
-                        SocketTime since, const HttpServices& services);
+void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
+                        const HttpServices& services);
 
 // Answers without reading a request, and closes; without an answer it only closes, in good order.
 // In `share.table` for that time.

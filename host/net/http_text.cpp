@@ -67,6 +67,16 @@ HttpResponse error_response(int status, std::string_view code, std::string_view 
   return response;
 }
 
+std::string too_many_reason(std::string_view what) {
+  return "too many " + std::string(what) + " from your address: try again later";
+}
+
+HttpResponse too_many_response(std::string_view what) {
+  HttpResponse response = error_response(429, "limit_exceeded", too_many_reason(what));
+  response.headers.push_back({"Retry-After", std::to_string(AddressUse::kSpan.count())});
+  return response;
+}
+
 HttpResponse busy_response() {
   HttpResponse response = error_response(
       503, "unavailable", "the server holds as much for its clients as it may: try again");

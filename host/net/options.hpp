@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hearth::net {
 
@@ -25,6 +26,25 @@ struct TlsOptions {
   [[nodiscard]] bool is_used() const { return !certificate.empty(); }
 };
 
+// What the clients of one address may use together; 0: as much as they like. Rates may be exceeded
+// for a moment: what counts is the mean over ten seconds (of new agents: over a minute).
+// address_limits.hpp keeps them. No header is believed (X-Forwarded-For): anybody can write one.
+struct AddressLimits {
+  // A tenth of max_connections: an office behind one address.
+  std::uint32_t connections = 1'000;
+  // A second. A handshake of TLS takes a millisecond of the thread that does them all.
+  std::uint32_t new_connections = 100;
+  // WebSocket messages and HTTP requests a second, and the bytes in them: what a busy server of
+  // somebody else's sends, and a fraction of what one loop can take.
+  std::uint32_t messages = 10'000;
+  std::size_t bytes = std::size_t{32} << 20;
+  // Agents a minute that do not exist yet: each may become a file.
+  std::uint32_t new_agents = 600;
+  // Addresses and networks without these limits: proxies, which have many clients each, and this
+  // machine, where tests and tools are.
+  std::vector<std::string> exempt = {"127.0.0.0/8", "::1"};
+};
+
 // A value; the server keeps one copy, and nothing in it changes while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.
@@ -35,6 +55,7 @@ struct NetOptions {
   // Open connections of any kind; one more gets a 503 and is closed. Each is a file descriptor and
   // some 16 KiB.
   std::size_t max_connections = 10'000;
+  AddressLimits per_address = {};
 
   // ---- HTTP -------------------------------------------------------------------------------------
   // Request line and header fields together, and the request target alone. A name that is too long

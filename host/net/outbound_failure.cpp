@@ -7,7 +7,7 @@
 namespace hearth::net {
 namespace {
 
-using Phase = OutboundFailure::Phase;
+using FailurePhase = OutboundFailure::Phase;
 
 // libcurl says so of the handshake alone, whatever it says of the connection.
 bool is_tls_code(int code) {
@@ -21,7 +21,7 @@ bool is_tls_code(int code) {
   }
 }
 
-std::string_view broken_text(int code, Phase phase) {
+std::string_view broken_text(int code, FailurePhase phase) {
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION: return "the certificate of the host is not accepted";
     case CURLE_BAD_CONTENT_ENCODING: return "the body of the answer is not compressed as it says";
@@ -32,21 +32,22 @@ std::string_view broken_text(int code, Phase phase) {
     default: break;
   }
   switch (phase) {
-    case Phase::kTls: return "the TLS handshake with the host failed";
-    case Phase::kSend: return "the connection ended before the request was sent";
-    case Phase::kHeaders: return "the connection ended before the head of the answer was there";
-    case Phase::kBody: return "the connection ended before the body of the answer was there";
+    case FailurePhase::kTls: return "the TLS handshake with the host failed";
+    case FailurePhase::kSend: return "the connection ended before the request was sent";
+    case FailurePhase::kHeaders:
+      return "the connection ended before the head of the answer was there";
+    case FailurePhase::kBody: return "the connection ended before the body of the answer was there";
     default: return "no connection to the host could be made";
   }
 }
 
-std::string_view timeout_text(Phase phase) {
+std::string_view timeout_text(FailurePhase phase) {
   switch (phase) {
-    case Phase::kResolve: return "the host's name was not resolved in time";
-    case Phase::kTls: return "the TLS handshake with the host took too long";
-    case Phase::kSend: return "the host does not take the request";
-    case Phase::kHeaders: return "the host does not answer";
-    case Phase::kBody: return "the rest of the answer does not come";
+    case FailurePhase::kResolve: return "the host's name was not resolved in time";
+    case FailurePhase::kTls: return "the TLS handshake with the host took too long";
+    case FailurePhase::kSend: return "the host does not take the request";
+    case FailurePhase::kHeaders: return "the host does not answer";
+    case FailurePhase::kBody: return "the rest of the answer does not come";
     default: return "the host does not take the connection";
   }
 }
@@ -55,25 +56,25 @@ std::string_view timeout_text(Phase phase) {
 
 std::string_view to_string(OutboundFailure::Phase phase) noexcept {
   switch (phase) {
-    case Phase::kRules: return "rules";
-    case Phase::kResolve: return "resolve";
-    case Phase::kConnect: return "connect";
-    case Phase::kTls: return "tls";
-    case Phase::kSend: return "send";
-    case Phase::kHeaders: return "headers";
-    case Phase::kBody: return "body";
+    case FailurePhase::kRules: return "rules";
+    case FailurePhase::kResolve: return "resolve";
+    case FailurePhase::kConnect: return "connect";
+    case FailurePhase::kTls: return "tls";
+    case FailurePhase::kSend: return "send";
+    case FailurePhase::kHeaders: return "headers";
+    case FailurePhase::kBody: return "body";
   }
   return "unknown";
 }
 
 OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent) {
   if (code == CURLE_OPERATION_TIMEDOUT) return timeout_failure(phase, sent);
-  const Phase where = is_tls_code(code) && !sent ? Phase::kTls : phase;
+  const FailurePhase where = is_tls_code(code) && !sent ? FailurePhase::kTls : phase;
   return {Errc::kUnavailable, where, sent, std::string(broken_text(code, where))};
 }
 
 OutboundFailure rules_failure(bool sent) {
-  return {Errc::kForbidden, Phase::kRules, sent, "requests may not go to this host"};
+  return {Errc::kForbidden, FailurePhase::kRules, sent, "requests may not go to this host"};
 }
 
 OutboundFailure timeout_failure(OutboundFailure::Phase phase, bool sent) {

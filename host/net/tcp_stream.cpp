@@ -134,6 +134,13 @@ bool has_ended(TcpSocket& socket) {
   return ::poll(&look, 1, 0) > 0;
 }
 
+std::optional<IpAddress> address_of(const TcpSocket& socket) {
+  error_code error;
+  const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return std::nullopt;
+  return parse_ip_address(peer.address().to_string());
+}
+
 std::string peer_of(const TcpSocket& socket) {
   error_code error;
   const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);

@@ -1,6 +1,7 @@
 #pragma once
 // Plain TCP behind a ByteStream.
 
+#include "base/ip_address.hpp"
 #include "net/byte_stream.hpp"
 #include "net/net_loop.hpp"
 
@@ -35,6 +36,8 @@ void prepare_socket(TcpSocket& socket);
 [[nodiscard]] std::size_t unacknowledged(TcpSocket& socket);  // bytes, that the system has taken
 [[nodiscard]] bool has_ended(TcpSocket& socket);  // by its peer; what it said may be unread yet
 
+// Where the peer is; nothing when it is already gone.
+std::optional<IpAddress> address_of(const TcpSocket& socket);
 // "127.0.0.1:50312", "[::1]:50312"; "unknown" when the peer is already gone.
 std::string peer_of(const TcpSocket& socket);
 

@@ -66,7 +66,6 @@ class TlsHandshake final : public Session, public std::enable_shared_from_this<T
     ended_({.how = how,
             .socket = std::move(socket_),
             .session = std::move(session_),
-            .since = since_,
             .reason = std::move(reason)});
     share_.table.remove(*this);
   }

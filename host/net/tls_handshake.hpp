@@ -23,7 +23,6 @@ struct EndedHandshake {
   } how = How::kDone;
   TcpSocket socket;
   std::unique_ptr<TlsSession> session;
-  SocketTime since;    // when it began
   std::string reason;  // with kFailed: OpenSSL's words
 };
 

@@ -54,7 +54,7 @@ void AgentSlot::accept(Event incoming) {
     return;
   }
   if (is_serial() && rule_of(incoming.kind).runs_method && !incoming.interruptions.has_due())
-    incoming.interruptions.due = last_activity_ + parts_.services.limits().call_timeout;
+    incoming.interruptions.due = last_activity_ + call_timeout();
   inbox_.push(std::move(incoming));
   hurry_end();
   const Live* live = life_.as<Live>();
@@ -107,6 +107,16 @@ bool AgentSlot::is_serial() const {
     return resident->served->settings.serial_calls;
   const auto served = parts_.classes.find(segment_);
   return served != nullptr && served->settings.serial_calls;
+}
+
+std::chrono::milliseconds AgentSlot::call_timeout() const {
+  std::chrono::milliseconds own{0};
+  if (const Resident* const resident = life_.resident()) {
+    own = resident->served->settings.call_timeout;
+  } else if (const auto served = parts_.classes.find(segment_)) {
+    own = served->settings.call_timeout;
+  }
+  return own.count() > 0 ? own : parts_.services.limits().call_timeout;
 }
 
 void AgentSlot::go_on_later() {

@@ -130,6 +130,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
     return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits();
   }
 
+  // How long one event may be in progress: as its class says, or as the server does.
+  [[nodiscard]] std::chrono::milliseconds call_timeout() const;
+
   // ---- events in ----
   // Delivers the event, or queues it and wakes the agent.
   void accept(Event incoming);

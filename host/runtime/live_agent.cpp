@@ -132,8 +132,8 @@ void LiveAgent::deliver(Event incoming) {
   if (call.origin) call.span = span_of(call.origin->trace);
   call.began = owner_.last_activity();
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
-  call.timeout = incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout
-                                                            : services_.limits().call_timeout;
+  call.timeout =
+      incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout : call_timeout();
   call.due = call.began + time;
   if (rule_of(call.kind).runs_method) ++methods_in_progress_;
   if (call.sink) call.sink->begun();

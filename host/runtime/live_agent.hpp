@@ -324,6 +324,7 @@ class LiveAgent final : public extensions::AgentContext,
   Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
   // ---- events that are delivered again (live_agent_interrupted.cpp) ----
+  [[nodiscard]] std::chrono::milliseconds call_timeout() const;
   [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
   // It goes on beyond its first turn.
   void keep_if_interruptible(Call& call, const AgentEvent& event);

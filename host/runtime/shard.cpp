@@ -184,10 +184,11 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
   incoming.sink = std::move(sink);
   incoming.origin = call.origin;
   incoming.retry_key = call.retry_key;
-  const auto timeout = call.timeout.count() > 0 ? call.timeout : environment_.limits.call_timeout;
+  AgentSlot& slot = slot_for(call.key, call.segment);
+  const auto timeout = call.timeout.count() > 0 ? call.timeout : slot.call_timeout();
   incoming.interruptions.timeout = timeout;
   incoming.interruptions.due = loop_.clock().steady_now() + timeout;
-  slot_for(call.key, call.segment).accept(std::move(incoming));
+  slot.accept(std::move(incoming));
 }
 
 bool Shard::exists(const storage::AgentKey& key) {

@@ -165,6 +165,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   [[nodiscard]] std::vector<std::string> names_in_memory(std::string_view agent_class,
                                                          std::string_view after,
                                                          std::size_t at_most) const;
+  // Whether the agent is in memory or in the directory. Throws StorageError.
+  [[nodiscard]] bool exists(const storage::AgentKey& key);
   // How many agents of each class are in memory.
   [[nodiscard]] std::map<std::string, std::size_t> live_by_class() const;
   // The agent leaves memory: one that is starting as soon as it has started. In which state it was:
@@ -199,7 +201,6 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void end_below(const storage::AgentKey& key) override;
   void end_condemned(const storage::AgentKey& key);
 
-  [[nodiscard]] bool exists(const storage::AgentKey& key);
   [[nodiscard]] AgentSlot* find_slot(const storage::AgentKey& key) const;
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
   // The slots in memory, least recently used first.

@@ -68,10 +68,15 @@ def row(name, value, goal=""):
     print(f"{name:<58} {value:>16}   {goal}", flush=True)
 
 
-def open_socket(port, path):
-    connection = socket.create_connection(("127.0.0.1", port))
+def upgrade(connection, path, headers=""):
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+                       f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{headers}\r\n"
+                       .encode())
+
+
+def open_socket(port, path, source="127.0.0.1"):
+    connection = socket.create_connection(("127.0.0.1", port), source_address=(source, 0))
+    upgrade(connection, path)
     received = b""
     while b"cf_agent_mcp_servers" not in received:
         received += connection.recv(4096)

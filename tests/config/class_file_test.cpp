@@ -34,6 +34,8 @@ limits:
   max_sql: 5KiB
   max_variables: 6
   sql_time: 7s
+  max_frame: 9KiB
+  call_timeout: 10s
   max_events: 8
 fibers:
   recovery_timeout: 3s
@@ -77,6 +79,8 @@ options:
   EXPECT_EQ(config.sql.max_sql_bytes, 5120U);
   EXPECT_EQ(config.sql.max_variables, 6);
   EXPECT_EQ(config.sql.sql_time, seconds(7));
+  EXPECT_EQ(config.max_frame, 9216U);
+  EXPECT_EQ(config.call_timeout, seconds(10));
   EXPECT_EQ(config.max_events, 8U);
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4);
@@ -125,6 +129,8 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"limits.max_sql", "5KiB"},
       {"limits.max_variables", "6"},
       {"limits.sql_time", "7s"},
+      {"limits.max_frame", "9KiB"},
+      {"limits.call_timeout", "10s"},
       {"limits.max_events", "8"},
       {"fibers.recovery_timeout", "3s"},
       {"fibers.max_attempts", "4"},
@@ -212,6 +218,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.sql.max_variables, 1000);
   EXPECT_EQ(config.sql.sql_time, seconds(5));
   EXPECT_EQ(config.max_events, 1000U);
+  EXPECT_EQ(config.max_frame, 0U) << "that of the server file";
   EXPECT_EQ(config.managed.keep_completed, hours(24));
   EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));
   EXPECT_EQ(config.fibers.keep_dead, hours(24 * 7));

@@ -46,10 +46,18 @@ limits:
   http_idle_timeout: 1h
   soft_hang: 15ms
   hard_hang: 16s
+address_limits: {connections: 21, new_connections: 22, messages: 23, bytes: 24KiB, new_agents: 25,
+  exempt: ["10.0.0.0/8", "::2"]}
 log:
   level: warn
   format: json
 )");
+  EXPECT_EQ(config.net.per_address.connections, 21U);
+  EXPECT_EQ(config.net.per_address.new_connections, 22U);
+  EXPECT_EQ(config.net.per_address.messages, 23U);
+  EXPECT_EQ(config.net.per_address.bytes, 24U << 10U);
+  EXPECT_EQ(config.net.per_address.new_agents, 25U);
+  EXPECT_EQ(config.net.per_address.exempt, (std::vector<std::string>{"10.0.0.0/8", "::2"}));
   EXPECT_EQ(config.net.host, "::1");
   EXPECT_EQ(config.net.port, 0);
   EXPECT_EQ(config.net.tls.certificate, path("t/c.pem"));

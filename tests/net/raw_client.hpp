@@ -50,6 +50,14 @@ class RawClient {
   struct Later {};
   explicit RawClient(Later) : RawClient(0) {}
 
+  // From this address of the machine, such as "127.0.0.2". Before connect().
+  void bind_to(const char* address) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    ::inet_pton(AF_INET, address, &own.sin_addr);
+    if (::bind(socket_, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0)
+      throw std::runtime_error("cannot bind");
+  }
   void connect(std::uint16_t port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -83,7 +91,8 @@ class RawClient {
     return true;
   }
 
-  // Only for plain connections: what the system takes at once; 0 if nothing, -1 once the server has closed.
+  // Only for plain connections: what the system takes at once; 0 if nothing, -1 once the server has
+  // closed.
   ssize_t send_some(std::string_view bytes) {
     const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;

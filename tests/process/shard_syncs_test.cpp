@@ -116,10 +116,10 @@ TEST_P(ShardSyncsTest, NoShardWaitsForWhatAKilledServerHasLeft) {
 // Answers that wait for the device as their agents leave, and other clients that write meanwhile.
 TEST_P(ShardSyncsTest, NoShardWaitsForAgentsThatLeaveUnderLoad) {
   const auto server = serve_recorded();
-  constexpr int kAgents = 20;
+  constexpr int kWriters = 20;
   constexpr int kRounds = 5;
   std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < kAgents; ++i) {
+  for (int i = 0; i < kWriters; ++i) {
     clients.push_back(std::make_unique<RawClient>(server->port()));
     ASSERT_EQ(clients.back()->upgrade("/agents/probe-agent/a" + std::to_string(i)).status, 101);
   }
@@ -136,7 +136,7 @@ TEST_P(ShardSyncsTest, NoShardWaitsForAgentsThatLeaveUnderLoad) {
       while (text.find(R"("id":"e")") == std::string::npos) text = client->read_text();
     }
   }
-  server->wait_for_log("agent.evicted class=ProbeAgent", kAgents);
+  server->wait_for_log("agent.evicted class=ProbeAgent", kWriters);
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_EQ(calls_of("hearth-shard"), (std::map<std::string, int>{}));
 }

@@ -1,0 +1,96 @@
+#include "net/address_limits.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::net {
+namespace {
+
+std::int64_t nanoseconds_of(SocketTime time) {
+  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string_view name_of(AddressLimit limit) {
+  switch (limit) {
+    case AddressLimit::kConnections: return "connections";
+    case AddressLimit::kNewConnections: return "new_connections";
+    case AddressLimit::kMessages: return "messages";
+    case AddressLimit::kBytes: return "bytes";
+    case AddressLimit::kNewAgents: return "new_agents";
+  }
+  return "unknown";
+}
+
+bool Rate::take(double amount, double a_second, std::chrono::nanoseconds span, SocketTime now) {
+  if (a_second <= 0) return true;
+  const std::int64_t present = nanoseconds_of(now);
+  // A single message is bounded by NetOptions::max_frame: this is less than years.
+  const auto cost = static_cast<std::int64_t>(amount / a_second * 1e9);
+  std::int64_t paid_at = paid_at_ns_.load();
+  for (;;) {
+    const std::int64_t begin = std::max(paid_at, present);
+    if (begin > present && begin + cost > present + span.count()) return false;
+    if (paid_at_ns_.compare_exchange_weak(paid_at, begin + cost)) return true;
+  }
+}
+
+bool Rate::is_unused(SocketTime now) const {
+  return paid_at_ns_.load() <= nanoseconds_of(now);
+}
+
+AddressPolicy::AddressPolicy(AddressLimits limits, Metrics& metrics, Logger& logger)
+    : limits_(std::move(limits)), logger_(logger) {
+  for (std::size_t i = 0; i < kLimits; ++i) {
+    counters_[i] = &metrics.counter(
+        "hearth_addresses_limited_total",
+        "Connections, messages and new agents refused because their address had too many.",
+        {{"limit", std::string(name_of(static_cast<AddressLimit>(i)))}});
+  }
+}
+
+void AddressPolicy::note(AddressLimit limit) const {
+  counters_[static_cast<std::size_t>(limit)]->add();
+  const std::string_view name = name_of(limit);
+  logger_.write_limited(LogLevel::kWarn, "net.address_limited", {name}, {{"limit", name}});
+}
+
+bool AddressUse::may_connect(SocketTime now) {
+  const AddressLimits& limits = policy_->limits();
+  if (limits.connections != 0 && connections_.load() >= limits.connections)
+    return refused(AddressLimit::kConnections);
+  if (!new_connections_.take(1, limits.new_connections, kSpan, now))
+    return refused(AddressLimit::kNewConnections);
+  connections_.fetch_add(1);
+  return true;
+}
+
+bool AddressUse::may_send(std::size_t bytes, SocketTime now) {
+  const AddressLimits& limits = policy_->limits();
+  if (!messages_.take(1, limits.messages, kSpan, now)) return refused(AddressLimit::kMessages);
+  if (!bytes_.take(static_cast<double>(bytes), static_cast<double>(limits.bytes), kSpan, now))
+    return refused(AddressLimit::kBytes);
+  return true;
+}
+
+bool AddressUse::may_make_agent(SocketTime now) {
+  const double a_second = policy_->limits().new_agents / 60.0;
+  return new_agents_.take(1, a_second, kAgentSpan, now) || refused(AddressLimit::kNewAgents);
+}
+
+bool AddressUse::is_unused(SocketTime now) const {
+  return connections_.load() == 0 && new_connections_.is_unused(now) && messages_.is_unused(now) &&
+         bytes_.is_unused(now) && new_agents_.is_unused(now);
+}
+
+bool ClientAddress::may_send(std::size_t bytes) const {
+  return use_->may_send(bytes, std::chrono::steady_clock::now());
+}
+
+bool ClientAddress::may_make_agent() const {
+  return use_->may_make_agent(std::chrono::steady_clock::now());
+}
+
+}  // namespace hearth::net

@@ -1,0 +1,123 @@
+// Limits of an address as its clients meet them, over real sockets from two addresses.
+#include "net/http_server.hpp"
+#include "net/raw_client.hpp"
+#include "net/tls_fixture.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::net {
+namespace {
+
+using testing::RawClient;
+
+class ClientAddressTest : public TlsFixture {
+ protected:
+  ClientAddressTest() { options_.per_address.exempt.clear(); }
+
+  std::unique_ptr<RawClient> from(const char* address) {
+    auto client = std::make_unique<RawClient>(RawClient::Later{});
+    client->bind_to(address);
+    client->connect(port());
+    return client;
+  }
+  static testing::Reply get(RawClient& client) {
+    return client.request("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+  }
+  [[nodiscard]] bool has_counted(const std::string& limit, int times) const {
+    return metrics_.text().find("hearth_addresses_limited_total{limit=\"" + limit + "\"} " +
+                                std::to_string(times) + "\n") != std::string::npos;
+  }
+};
+
+TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
+  options_.per_address.connections = 2;
+  start();
+  const auto first = from("127.0.0.1");
+  EXPECT_EQ(get(*first).status, 200);
+  auto second = from("127.0.0.1");
+  EXPECT_EQ(second->upgrade().status, 101);
+  const auto third = from("127.0.0.1");
+  const auto refused = third->read_reply();
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_NE(refused.head.find("Retry-After: 10\r\n"), std::string::npos) << refused.head;
+  EXPECT_NE(refused.body.find("too many connections from your address"), std::string::npos);
+  EXPECT_TRUE(third->at_end());
+  EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
+  EXPECT_TRUE(has_counted("connections", 1));
+  // The connection of a WebSocket is free again when the socket is gone.
+  second->send(RawClient::close_frame(1000));
+  (void)closed_.wait();
+  second->read_to_end();
+  loops_->run_on(0, [] {});
+  EXPECT_EQ(get(*from("127.0.0.1")).status, 200);
+}
+
+TEST_F(ClientAddressTest, ConnectionsInQuickSuccessionGet429) {
+  options_.per_address.new_connections = 1;
+  start();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(get(*from("127.0.0.1")).status, 200);
+  EXPECT_EQ(from("127.0.0.1")->read_reply().status, 429);
+  EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
+}
+
+TEST_F(ClientAddressTest, WithTlsSuchAConnectionIsClosed) {
+  options_.per_address.connections = 1;
+  start_tls();
+  const auto first = from("127.0.0.1");
+  EXPECT_TRUE(from("127.0.0.1")->at_end());
+  EXPECT_TRUE(has_counted("connections", 1));
+}
+
+TEST_F(ClientAddressTest, MessagesAreCountedOverAllConnectionsAndWaysOfAnAddress) {
+  options_.per_address.messages = 1;
+  start();
+  const auto socket = from("127.0.0.1");
+  socket->upgrade();  // the first
+  for (int i = 0; i < 8; ++i) {
+    socket->send(RawClient::text_frame("a"));
+    EXPECT_EQ(socket->read_text(), "a");
+  }
+  const auto http = from("127.0.0.1");
+  EXPECT_EQ(get(*http).status, 200);  // the tenth
+  const auto refused = get(*http);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(http->at_end());
+  socket->send(RawClient::text_frame("one too many"));
+  const auto end = socket->read_frame();
+  EXPECT_EQ(end.close_code(), 1013) << "its clients come back, later and later";
+  EXPECT_EQ(end.close_reason(), "too many messages from your address: try again later");
+  EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
+  EXPECT_TRUE(has_counted("messages", 2));
+}
+
+TEST_F(ClientAddressTest, BytesAreCountedToo) {
+  options_.per_address.bytes = 1000;
+  start();
+  const auto socket = from("127.0.0.1");
+  socket->upgrade();
+  const std::string text(3000, 'x');
+  for (int i = 0; i < 3; ++i) {
+    socket->send(RawClient::text_frame(text));
+    EXPECT_EQ(socket->read_text(), text);
+  }
+  socket->send(RawClient::text_frame(text));
+  EXPECT_EQ(socket->read_frame().close_code(), 1013);
+  EXPECT_TRUE(has_counted("bytes", 1));
+}
+
+TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {
+  options_.per_address.messages = 1;
+  start();
+  const auto client = from("127.0.0.1");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(get(*client).status, 200);
+  EXPECT_EQ(client
+                ->request("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n"
+                          "Forwarded: for=192.0.2.1\r\n\r\n")
+                .status,
+            429);
+}
+
+}  // namespace
+}  // namespace hearth::net
