@@ -31,8 +31,10 @@ HttpResponse refusal_for(const boost::system::error_code& error) {
   return error_response(400, "bad_request", "the request is not valid HTTP");
 }
 
-// In the head, which ends with the first empty line; what follows it is another matter.
-bool has_bare_line_feed(std::string_view bytes) {
+// In the head, which ends with the first empty line; what follows it is another matter. The bytes
+// before these may have ended a line: then an empty line can be the first.
+bool has_bare_line_feed(std::string_view bytes, bool at_line_start) {
+  if (at_line_start && bytes.starts_with("\r\n")) return false;
   bytes = bytes.substr(0, bytes.find("\r\n\r\n"));
   for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
        at = bytes.find('\n', at + 1)) {
@@ -105,17 +107,18 @@ std::string_view framing_fault(const http::request<http::string_body>& head) {
 
 struct HttpParser::Parts {
   const NetOptions& options;
-  http::request_parser<http::string_body> parser;
-  HttpResponse refusal;
+  http::request_parser<http::string_body> parser{};
+  HttpResponse refusal{};
+  bool at_line_start = false;  // the bytes of the head that were used end a line
   bool head_reported = false;
   // As they were when the head was complete: trailer fields come into the parser's message later,
   // and must not pass for headers.
-  HttpHeaders headers;
+  HttpHeaders headers{};
   bool keep_alive = false;
   bool expects_continue = false;
 };
 
-HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{options, {}, {}, false, {}}) {
+HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{.options = options}) {
   parts_->parser.header_limit(static_cast<std::uint32_t>(options.max_header));
   parts_->parser.body_limit(options.max_body);
 }
@@ -125,7 +128,7 @@ HttpParser::~HttpParser() = default;
 HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
   auto& parser = parts_->parser;
   used = 0;
-  if (!parser.is_header_done() && has_bare_line_feed(bytes)) {
+  if (!parser.is_header_done() && has_bare_line_feed(bytes, parts_->at_line_start)) {
     return refuse(error_response(400, "bad_request", "a line of the head does not end with CRLF"));
   }
   while (!parser.is_done()) {
@@ -133,6 +136,7 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
     if (used == bytes.size()) return Step::kMore;
     boost::system::error_code error;
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
+    if (used > 0) parts_->at_line_start = bytes[used - 1] == '\n';
     if (error == http::error::need_more) {
       // The parser limits the head. What it leaves unused after that is the line of a chunk, or the
       // trailer, and would be kept until it is complete.

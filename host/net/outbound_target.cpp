@@ -49,6 +49,10 @@ Result<OutboundTarget> target_of(const CurlUrl& url) {
     return bad_request("the URL's host is not in ASCII: international names are in punycode");
   OutboundTarget target{.url = {}, .host = usual_host(*host), .is_https = scheme == "https"};
   if (target.host.empty()) return bad_request("the URL has no host");
+  // An empty label is in no name, and "a.." would be another host to each who reads it.
+  if (target.host.starts_with('.') || target.host.ends_with('.') ||
+      target.host.find("..") != std::string::npos)
+    return bad_request("the URL's host is not valid");
   const bool is_v6 = target.host.find(':') != std::string::npos;
   const std::string in_url = is_v6 ? "[" + target.host + "]" : target.host;
   const std::string port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT).value_or("");

@@ -56,6 +56,26 @@ TEST_F(HttpParserTest, AsksForMoreUntilTheBodyIsThere) {
   EXPECT_EQ(parser_.take().body, "abc");
 }
 
+TEST_F(HttpParserTest, ABodyWithLinesIsNoHeadWhereverTheBytesAreCut) {
+  const std::string text = "PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\n{\n}\n";
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    HttpParser parser(options_);
+    std::size_t used = 0;
+    Step step = Step::kMore;
+    std::string left;
+    for (const std::string& piece : {text.substr(0, cut), text.substr(cut)}) {
+      left += piece;
+      do {
+        step = parser.feed(left, used);
+        left.erase(0, used);
+      } while (step == Step::kHeadDone);
+      if (step != Step::kMore) break;
+    }
+    ASSERT_EQ(step, Step::kDone) << "cut at " << cut;
+    EXPECT_EQ(parser.take().body, "{\n}\n");
+  }
+}
+
 TEST_F(HttpParserTest, KnowsWhoWantsTheConnectionToStay) {
   feed("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
   EXPECT_FALSE(parser_.keep_alive());

@@ -1,0 +1,33 @@
+#include "fuzz/targets.hpp"
+
+#include <array>
+
+namespace hearth::fuzz {
+
+std::span<const Target> targets() {
+  static constexpr std::array kTargets = {
+      Target{"agent_key", agent_key},
+      Target{"agent_target", agent_target},
+      Target{"authority", authority},
+      Target{"class_file", class_file},
+      Target{"client_frame", client_frame},
+      Target{"credential", credential},
+      Target{"cron", cron},
+      Target{"egress_rules", egress_rules},
+      Target{"elf_image", elf_image},
+      Target{"full_text_query", full_text_query},
+      Target{"http_request", http_request},
+      Target{"json_text", json_text},
+      Target{"outbound_request", outbound_request},
+      Target{"outbound_url", outbound_url},
+      Target{"plugin_note", plugin_note},
+      Target{"plugin_sql", plugin_sql},
+      Target{"server_file", server_file},
+      Target{"settings_text", settings_text},
+      Target{"sse", sse},
+      Target{"traceparent", traceparent},
+  };
+  return kTargets;
+}
+
+}  // namespace hearth::fuzz

@@ -1,0 +1,54 @@
+#pragma once
+// The parsers of bytes that come from outside, each as a function that may be given any bytes.
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace hearth::fuzz {
+
+// Throws nothing whatever the bytes are, unless a promise of the parser is broken.
+using Run = void (*)(std::string_view bytes);
+
+// `name`: also the folder of its seeds.
+struct Target {
+  std::string_view name;
+  Run run;
+};
+
+// A promise of a parser, checked on any bytes.
+inline void require(bool holds, const char* promise) {
+  if (!holds) throw std::logic_error(promise);
+}
+
+// All of them, by name.
+[[nodiscard]] std::span<const Target> targets();
+
+// frame_targets.cpp
+void client_frame(std::string_view bytes);
+void json_text(std::string_view bytes);
+// sdk_targets.cpp
+void sse(std::string_view bytes);
+// http_targets.cpp
+void agent_target(std::string_view bytes);
+void authority(std::string_view bytes);
+void http_request(std::string_view bytes);
+void outbound_request(std::string_view bytes);
+void outbound_url(std::string_view bytes);
+void traceparent(std::string_view bytes);
+// file_targets.cpp
+void class_file(std::string_view bytes);
+void credential(std::string_view bytes);
+void egress_rules(std::string_view bytes);
+void elf_image(std::string_view bytes);
+void plugin_note(std::string_view bytes);
+void server_file(std::string_view bytes);
+void settings_text(std::string_view bytes);
+// agent_targets.cpp
+void agent_key(std::string_view bytes);
+void cron(std::string_view bytes);
+void full_text_query(std::string_view bytes);
+void plugin_sql(std::string_view bytes);
+
+}  // namespace hearth::fuzz
