@@ -123,8 +123,8 @@ struct EgressConfig {
   // Certificates of authorities that are trusted beside the system's; absolute once loaded. Empty:
   // none.
   std::filesystem::path ca_file;
-  // Requests in progress on one shard, of all classes. No setting: the server lowers it if the limit
-  // of open files asks for it.
+  // Requests in progress on one shard, of all classes. No setting: the server lowers it if the
+  // limit of open files asks for it.
   std::size_t max_requests = 2000;
 };
 

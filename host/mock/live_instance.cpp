@@ -3,6 +3,7 @@
 #include "extensions/abi_status.hpp"
 #include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
+#include "mock/mock_sub_agents.hpp"
 
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
@@ -48,7 +49,9 @@ LiveInstance::LiveInstance(InstanceParts parts)
                     .calls = *this,
                     .clients = parts.clients,
                     .watchers = *this,
-                    .ports = {.http = &parts.world.http, .agents = parts.world.agents}}),
+                    .ports = {.http = &parts.world.http,
+                              .agents = parts.world.agents,
+                              .sub_agents = parts.world.sub_agents}}),
       parts_(std::move(parts)),
       database_(parts_.file, parts_.key, options_of(schema_in(parts_.definition))),
       work_(database_, parts_.key, parts_.world.clock, parts_.world.random, parts_.settings,
@@ -74,7 +77,7 @@ void LiveInstance::start(std::function<void()> give_up) {
   const bool migrates = database_.exists() && database_.class_schema() < known;
   LentBytes lent;
   const hearth_status status = parts_.definition.create(
-      &parts_.definition, parts_.world.table, handle(), lent.lend(parts_.key.name),
+      &parts_.definition, parts_.world.table, handle(), lent.lend(parts_.key.own_name()),
       lent.lend(parts_.settings.options), &instance_);
   if (status != HEARTH_OK) instance_ = nullptr;
   leave();
@@ -280,6 +283,12 @@ Result<void> LiveInstance::ask(EventKind kind, extensions::ConnectionId connecti
   return enter(event, name, body);
 }
 
+bool LiveInstance::runs_method() const {
+  return std::ranges::any_of(calls_, [](const auto& each) {
+    return extensions::rule_of(each.second.event.kind).runs_method;
+  });
+}
+
 void LiveInstance::abandon(extensions::CallId call) {
   if (!calls_.contains(call)) return;
   finish(call, Error{Errc::kCancelled, "cancelled"});
@@ -358,7 +367,8 @@ extensions::CallOrigin LiveInstance::origin(extensions::CallId id) {
 
 Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
   const auto found = calls_.find(id);
-  if (found == calls_.end() || found->second.event.kind != EventKind::kRequest)
+  if (found == calls_.end() || (found->second.event.kind != EventKind::kRequest &&
+                                found->second.event.kind != EventKind::kSubAgent))
     return gone("request");
   Call& call = found->second;
   return extensions::RequestView{.target = call.event.target,

@@ -112,6 +112,7 @@ class LiveInstance final : public extensions::AgentContext,
   [[nodiscard]] void* instance() const { return instance_; }
   [[nodiscard]] extensions::DurableWork& durable_work() { return work_; }
   [[nodiscard]] std::size_t unfinished() const { return calls_.size(); }
+  [[nodiscard]] bool runs_method() const;
   [[nodiscard]] std::vector<std::shared_ptr<CallRecord>> open_records() const;
   [[nodiscard]] bool evict_requested() const { return evict_requested_; }
   [[nodiscard]] bool destroy_requested() const { return destroy_requested_; }

@@ -46,6 +46,11 @@ MockHost::MockHost()
       table_(extensions::watched_table(*this)) {
   world_.table = &table_.host;
   world_.agents = &router_;
+  world_.sub_agents = &sub_agents_;
+  world_.agent_of = [this](const hearth_class& definition, storage::AgentKey key,
+                           std::string options) -> StoredAgent& {
+    return agent_of(definition, std::move(key), std::move(options));
+  };
   world_.settle = [this] { settle(); };
   world_.advance = [this](std::chrono::nanoseconds time) { advance_by(time); };
 }
@@ -58,7 +63,11 @@ MockHost::~MockHost() {
 
 testing::detail::MockAgent& MockHost::add(const hearth_class& definition, std::string agent_class,
                                           std::string name, std::string options) {
-  const storage::AgentKey key{std::move(agent_class), std::move(name)};
+  return agent_of(definition, {std::move(agent_class), std::move(name)}, std::move(options));
+}
+
+StoredAgent& MockHost::agent_of(const hearth_class& definition, storage::AgentKey key,
+                                std::string options) {
   const auto called = std::ranges::find(called_, key, &StoredAgent::key);
   if (called != called_.end()) {
     StoredAgent& agent = **called;
@@ -66,7 +75,7 @@ testing::detail::MockAgent& MockHost::add(const hearth_class& definition, std::s
     return agent;
   }
   agents_.push_back(std::make_unique<StoredAgent>(
-      world_, definition, directory_ / (std::to_string(agents_.size()) + ".db"), key,
+      world_, definition, directory_ / (std::to_string(agents_.size()) + ".db"), std::move(key),
       std::move(options)));
   return *agents_.back();
 }
@@ -105,7 +114,7 @@ bool MockHost::step() {
     next();
     return true;
   }
-  if (deliver_post() || world_.http.step()) return true;
+  if (deliver_post() || world_.http.step() || router_.step()) return true;
   // In turn: one that always has something to do holds up none of the others.
   for (std::size_t each = 0; each < agents_.size(); ++each) {
     turn_ = (turn_ + 1) % agents_.size();
@@ -139,8 +148,9 @@ void MockHost::advance_by(std::chrono::nanoseconds time) {
   wake_those_due();
   for (;;) {
     SteadyTime next = target;
-    if (const auto due = world_.http.next_due(); due && *due > world_.clock.steady_now())
-      next = std::min(next, *due);
+    for (const auto& due : {world_.http.next_due(), router_.next_due()}) {
+      if (due && *due > world_.clock.steady_now()) next = std::min(next, *due);
+    }
     for (const auto& agent : agents_) {
       const auto due = agent->next_due();
       if (due && *due > world_.clock.steady_now()) next = std::min(next, *due);

@@ -8,6 +8,7 @@
 #include "extensions/watched_tables.hpp"
 #include "mock/live_instance.hpp"
 #include "mock/mock_router.hpp"
+#include "mock/mock_sub_agents.hpp"
 #include "mock/stored_agent.hpp"
 #include "mock/world.hpp"
 
@@ -78,6 +79,7 @@ class MockHost final : public testing::detail::MockHost,
   void left(const extensions::AbiCall& call) override;
   [[nodiscard]] const extensions::AbiHost& abi() const override { return abi_; }
 
+  StoredAgent& agent_of(const hearth_class& definition, storage::AgentKey key, std::string options);
   // Whom the call is for. One of a class that the host knows is made.
   [[nodiscard]] StoredAgent* find_callee(const extensions::AgentCall& call);
   [[nodiscard]] bool on_its_thread() const { return std::this_thread::get_id() == thread_; }
@@ -93,6 +95,7 @@ class MockHost final : public testing::detail::MockHost,
   World world_{*this};
   MockRouter router_{world_,
                      [this](const extensions::AgentCall& call) { return find_callee(call); }};
+  MockSubAgents sub_agents_{world_, agents_};
   extensions::AbiHost abi_;
   extensions::WatchedTable table_;
   hearth_status submit_status_ = HEARTH_OK;

@@ -12,11 +12,13 @@
 #include <utility>
 
 namespace hearth::mock {
-namespace {
 
 // What both ends share. The caller's end, and with it the listener, may go first.
 struct MockCallState {
   extensions::AgentCall call;
+  SteadyTime due{};                                // for its end, or its next part
+  StoredAgent* callee = nullptr;                   // null: it is not there yet
+  std::shared_ptr<CallRecord> its_call;            // the event at the callee
   extensions::RemoteListener* listener = nullptr;  // null: not started, or given up
   std::uint64_t credit = 0;
   bool began = false;
@@ -35,15 +37,33 @@ struct MockCallState {
   }
 };
 
+namespace {
+
 using MockCallPtr = std::shared_ptr<MockCallState>;
 
-void deliver_call(StoredAgent& callee, const MockCallPtr& state) {
+// limits.call_timeout of a server that does not set it.
+constexpr std::chrono::minutes kUsualTime{5};
+
+std::chrono::milliseconds time_of(const extensions::AgentCall& call) {
+  return call.timeout.count() > 0 ? call.timeout : kUsualTime;
+}
+
+// Whether it is one of the serial agents that handle nothing before this call is answered.
+bool waits_for(const StoredAgent* callee, const extensions::AgentCall& call) {
+  return callee != nullptr && callee->is_serial() &&
+         std::ranges::find(call.origin->waiting, callee->key()) != call.origin->waiting.end();
+}
+
+void deliver_call(World& world, StoredAgent& callee, const MockCallPtr& state) {
   Incoming event{.kind = extensions::EventKind::kCall,
                  .name = state->call.method,
                  .body = state->call.arguments};
   event.origin = state->call.origin;
+  state->callee = &callee;
+  state->its_call = event.record = std::make_shared<CallRecord>();
   event.begun = [state] { state->began = true; };
-  event.part = [state](std::string_view part) {
+  event.part = [state, &clock = world.clock](std::string_view part) {
+    state->due = clock.steady_now() + time_of(state->call);
     state->parts.emplace_back(part);
     state->tell();
   };
@@ -62,21 +82,23 @@ void deliver_call(StoredAgent& callee, const MockCallPtr& state) {
 
 class MockCall final : public extensions::RemoteOperation {
  public:
-  MockCall(World& world, const MockRouter::Find& find, extensions::AgentCall call)
-      : world_(world), find_(find), state_(std::make_shared<MockCallState>()) {
-    state_->credit = call.window;
-    state_->call = std::move(call);
-  }
+  MockCall(World& world, const MockRouter::Find& find, MockCallPtr state)
+      : world_(world), find_(find), state_(std::move(state)) {}
   ~MockCall() override { state_->listener = nullptr; }
 
   void start(extensions::RemoteListener& listener) override {
     state_->listener = &listener;
-    world_.soon.emplace_back([state = state_, find = find_] {
+    state_->due = world_.clock.steady_now() + time_of(state_->call);
+    world_.soon.emplace_back([state = state_, find = find_, &world = world_] {
       if (state->call.origin->depth > extensions::kMaxCallDepth) {
         state->end = Result<std::string>(
             Error{Errc::kLimitExceeded, "more than 16 calls between agents wait for each other"});
-      } else if (StoredAgent* const callee = find(state->call)) {
-        deliver_call(*callee, state);
+      } else if (StoredAgent* const callee = find(state->call); waits_for(callee, state->call)) {
+        state->end = Result<std::string>(
+            Error{Errc::kConflict, "agent " + callee->key().agent_class + " \"" +
+                                       callee->key().name + "\" waits for this call"});
+      } else if (callee != nullptr) {
+        deliver_call(world, *callee, state);
       } else {
         state->end = Result<std::string>(Error{
             Errc::kNotFound,
@@ -99,7 +121,38 @@ class MockCall final : public extensions::RemoteOperation {
 }  // namespace
 
 std::unique_ptr<extensions::RemoteOperation> MockRouter::call(extensions::AgentCall call) {
-  return std::make_unique<MockCall>(world_, find_, std::move(call));
+  auto state = std::make_shared<MockCallState>();
+  state->credit = call.window;
+  state->call = std::move(call);
+  std::erase_if(calls_, [](const auto& each) { return each.expired(); });
+  calls_.push_back(state);
+  return std::make_unique<MockCall>(world_, find_, std::move(state));
+}
+
+// The event of the callee ends too, as one whose time is over.
+bool MockRouter::step() {
+  const SteadyTime now = world_.clock.steady_now();
+  for (const std::weak_ptr<MockCallState>& each : calls_) {
+    const MockCallPtr state = each.lock();
+    if (!state || state->listener == nullptr || state->end || state->due > now) continue;
+    state->end = Result<std::string>(Error{Errc::kTimeout, "the agent did not answer in time"});
+    if (state->callee != nullptr && !state->its_call->done && state->its_call->id != 0) {
+      if (LiveInstance* const live = state->callee->live()) live->abandon(state->its_call->id);
+    }
+    state->tell();
+    return true;
+  }
+  return false;
+}
+
+std::optional<SteadyTime> MockRouter::next_due() const {
+  std::optional<SteadyTime> next;
+  for (const std::weak_ptr<MockCallState>& each : calls_) {
+    const MockCallPtr state = each.lock();
+    if (!state || state->listener == nullptr || state->end) continue;
+    if (!next || state->due < *next) next = state->due;
+  }
+  return next;
 }
 
 }  // namespace hearth::mock

@@ -1,18 +1,22 @@
 #pragma once
 // How the agents of one mock host reach each other.
 
+#include "base/clock.hpp"
 #include "extensions/agent_router.hpp"
 #include "mock/world.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace hearth::mock {
 
+struct MockCallState;
 class StoredAgent;
 
-// A call becomes an event of the callee in one of the next steps. It knows no time-outs and no
-// serial classes; the depth is limited as in the server.
+// A call becomes an event of the callee in one of the next steps. Its time and its depth are
+// limited as in the server, and a call that a serial agent waits for is refused by that agent.
 //
 // Threads   The test's.  Lifetime  The world outlives it.
 class MockRouter final : public extensions::AgentRouter {
@@ -25,9 +29,14 @@ class MockRouter final : public extensions::AgentRouter {
   [[nodiscard]] std::unique_ptr<extensions::RemoteOperation> call(
       extensions::AgentCall call) override;
 
+  // Ends one call whose time is over; false: none is.
+  bool step();
+  [[nodiscard]] std::optional<SteadyTime> next_due() const;
+
  private:
   World& world_;
   const Find find_;
+  std::vector<std::weak_ptr<MockCallState>> calls_;  // that have begun; some are over
 };
 
 }  // namespace hearth::mock

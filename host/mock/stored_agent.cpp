@@ -5,6 +5,7 @@
 #include "extensions/keep_alive.hpp"
 #include "extensions/state.hpp"
 #include "json/json.hpp"
+#include "mock/mock_sub_agents.hpp"
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 
@@ -84,7 +85,8 @@ StoredAgent::StoredAgent(World& world, const hearth_class& definition, std::file
       definition_(&definition),
       file_(std::move(file)),
       key_(std::move(key)),
-      target_("/agents/agent-under-test/" + key_.name) {
+      target_("/agents/agent-under-test/" + key_.root().name +
+              (key_.is_sub_agent() ? "/sub/agent-under-test/" + key_.own_name() : "")) {
   settings_.options = std::move(options);
 }
 
@@ -112,6 +114,7 @@ void StoredAgent::activate() {
                               StateChain chain) { show_change(source, json, std::move(chain)); }});
   live_ = std::move(live);
   wake_ = {};
+  if (!created_at_ms_) created_at_ms_ = unix_millis(world_.clock.wall_now());
   ++activations_;
   try {
     live_->start([this, its = live_->handle()] {
@@ -130,9 +133,12 @@ void StoredAgent::end_instance(bool on_purpose) {
   live_.reset();
 }
 
-// It ends, and everything that would be there without it.
 void StoredAgent::destroy_for_good() {
-  const auto unanswered = live_->open_records();
+  auto unanswered = live_ ? live_->open_records() : std::vector<std::shared_ptr<CallRecord>>();
+  for (const Incoming& event : std::exchange(serial_waiting_, {})) {
+    if (event.record) unanswered.push_back(event.record);
+    if (event.then) event.then(Error{Errc::kNotFound, "the agent was destroyed"});
+  }
   end_instance(false);
   for (const auto& record : unanswered) {
     record->done = true;
@@ -151,6 +157,8 @@ void StoredAgent::destroy_for_good() {
   for (const char* const suffix : {"", "-wal", "-shm", "-journal"})
     std::filesystem::remove(file_.string() + suffix);
   ++destructions_;
+  created_at_ms_.reset();
+  world_.sub_agents->destroyed(key_);
 }
 
 void StoredAgent::wake() {
@@ -206,6 +214,12 @@ bool StoredAgent::step() {
     return true;
   };
   if (live_ && live_->started() && !waiting_.empty()) return run_first(waiting_);
+  if (!serial_waiting_.empty() && !must_wait(serial_waiting_.front())) {
+    Incoming next = std::move(serial_waiting_.front());
+    serial_waiting_.pop_front();
+    begin(std::move(next));
+    return true;
+  }
   if (live_ && live_->step()) return true;
   for (auto& [id, client] : clients_.by_id()) {
     if (client.greeted && !client.waiting.empty()) return run_first(client.waiting);
@@ -236,7 +250,19 @@ std::optional<SteadyTime> StoredAgent::next_due() const {
 
 // ---- events -------------------------------------------------------------------------------------
 
+bool StoredAgent::must_wait(const Incoming& event) const {
+  return settings_.serial_calls && extensions::rule_of(event.kind).runs_method && live_ &&
+         live_->runs_method();
+}
+
 void StoredAgent::send(Incoming event) {
+  const bool is_method = extensions::rule_of(event.kind).runs_method;
+  if (must_wait(event) || (is_method && !serial_waiting_.empty()))
+    return serial_waiting_.push_back(std::move(event));
+  begin(std::move(event));
+}
+
+void StoredAgent::begin(Incoming event) {
   try {
     activate();
   } catch (const std::exception& failure) {
@@ -251,7 +277,10 @@ void StoredAgent::send(Incoming event) {
   }
   if (live_->started()) return live_->deliver(std::move(event));
   auto shared = std::make_shared<Incoming>(std::move(event));
-  waiting_.push_back([this, shared] { live_->deliver(std::move(*shared)); });
+  waiting_.push_back([this, shared] {
+    if (must_wait(*shared)) return serial_waiting_.push_back(std::move(*shared));
+    live_->deliver(std::move(*shared));
+  });
 }
 
 std::shared_ptr<const CallRecord> StoredAgent::call(std::uint64_t client, std::string_view method,
@@ -282,6 +311,32 @@ std::shared_ptr<const CallRecord> StoredAgent::request(std::string_view method,
         .target = target_ + std::string(path),
         .headers = std::move(headers),
         .claims = std::move(claims),
+        .record = record});
+  world_.settle();
+  return record;
+}
+
+// ---- agents below -------------------------------------------------------------------------------
+
+testing::detail::MockAgent& StoredAgent::below(const hearth_class& definition,
+                                               std::string agent_class, std::string_view name,
+                                               std::string options) {
+  if (!storage::is_sub_agent_name(name) || key_.depth() >= storage::AgentKey::kMaxDepth)
+    throw std::runtime_error("no agent below this one can be called \"" + std::string(name) + "\"");
+  return world_.agent_of(definition, key_.child(agent_class, name), std::move(options));
+}
+
+std::shared_ptr<const CallRecord> StoredAgent::ask_for_sub_agent(std::string_view agent_class,
+                                                                 std::string_view name,
+                                                                 std::string_view query,
+                                                                 testing::Headers headers) {
+  auto record = std::make_shared<CallRecord>();
+  send({.kind = EventKind::kSubAgent,
+        .name = std::string(agent_class),
+        .body = std::string(name),
+        .target = target_ + "/sub/" + std::string(agent_class) + "/" + std::string(name) +
+                  (query.empty() ? "" : "?" + std::string(query)),
+        .headers = std::move(headers),
         .record = record});
   world_.settle();
   return record;

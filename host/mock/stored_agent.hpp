@@ -64,12 +64,20 @@ class StoredAgent final : public testing::detail::MockAgent {
   [[nodiscard]] std::uint32_t schema_version() override;
   [[nodiscard]] std::size_t unfinished() const override { return live_ ? live_->unfinished() : 0; }
   [[nodiscard]] std::size_t clients() const override { return clients_.all().size(); }
+  void set_serial(bool serial) override { settings_.serial_calls = serial; }
+  testing::detail::MockAgent& below(const hearth_class& definition, std::string agent_class,
+                                    std::string_view name, std::string options) override;
+  std::shared_ptr<const CallRecord> ask_for_sub_agent(std::string_view agent_class,
+                                                      std::string_view name, std::string_view query,
+                                                      testing::Headers headers) override;
 
   // ---- for the host ----
   [[nodiscard]] const storage::AgentKey& key() const { return key_; }
   [[nodiscard]] const hearth_class& definition() const { return *definition_; }
   // Another agent's call.
   void receive_call(Incoming event) { send(std::move(event)); }
+  // Whether it handles nothing else while a call of its waits.
+  [[nodiscard]] bool is_serial() const { return settings_.serial_calls; }
   // Commits what was written outside of events.
   void end_turn();
   // Does one thing that is due; false: nothing is.
@@ -80,16 +88,22 @@ class StoredAgent final : public testing::detail::MockAgent {
   // The moment for which the schedule with this id waits, Unix milliseconds; none: it has no such.
   [[nodiscard]] std::optional<std::int64_t> due_of(std::string_view schedule);
   [[nodiscard]] LiveInstance* live() { return live_.get(); }
+  // Since its first start, Unix milliseconds; none: it was not started, or is destroyed.
+  [[nodiscard]] std::optional<std::int64_t> created_at_ms() const { return created_at_ms_; }
+  void forget_creation() { created_at_ms_.reset(); }
+  // It ends, and everything that would be there without it.
+  void destroy_for_good();
 
  private:
   struct Stored;
 
   // Makes the instance, if there is none. Throws runtime_error.
   void activate();
-  // Waits for the start.
+  // Waits for its turn and for the start.
   void send(Incoming event);
+  void begin(Incoming event);
+  [[nodiscard]] bool must_wait(const Incoming& event) const;
   void end_instance(bool on_purpose);
-  void destroy_for_good();
   void greet(extensions::ConnectionId id, const Result<std::string_view>& outcome);
   void send_close(Client& client);
   void show_change(extensions::ConnectionId source, const std::string& json, StateChain chain);
@@ -102,13 +116,16 @@ class StoredAgent final : public testing::detail::MockAgent {
   const hearth_class* definition_;
   const std::filesystem::path file_;
   const storage::AgentKey key_;
-  const std::string target_;  // "/agents/agent-under-test/<name>"
+  const std::string target_;  // "/agents/agent-under-test/<name>"; if it is below one, that of
+                              // the topmost and "/sub/agent-under-test/<own name>"
   extensions::ClassSettings settings_;
   WorkSteps steps_;
   Clients clients_;
   std::unique_ptr<LiveInstance> live_;
   std::deque<std::function<void()>> waiting_;  // until START has ended
+  std::deque<Incoming> serial_waiting_;        // calls and requests, until the one before is over
   durable::Wake wake_;                         // while it is not in memory
+  std::optional<std::int64_t> created_at_ms_;
   int activations_ = 0;
   int destructions_ = 0;
 };

@@ -74,6 +74,8 @@ class Lines final : public Logger {
 };
 
 class LiveInstance;
+class MockSubAgents;
+class StoredAgent;
 
 // Finds instances by their handles.
 class Instances {
@@ -101,6 +103,9 @@ struct World {
   HttpReplies http{clock};
   const hearth_host* table = nullptr;  // what libraries are given
   extensions::AgentRouter* agents = nullptr;
+  MockSubAgents* sub_agents = nullptr;
+  // The agent of this key: the one that is there, or a new one.
+  std::function<StoredAgent&(const hearth_class&, storage::AgentKey, std::string options)> agent_of;
   std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs
   // Does what is due in all agents; the second one moves the clocks before. Not from inside an
   // agent.

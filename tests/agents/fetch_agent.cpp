@@ -5,7 +5,8 @@
 //             write_and_get(url): the same, after a write of the state
 //             chat(url, text): the texts of a streamed chat completion, as one
 //             listen(url): how many events the stream has
-//             run(url, steps): begins a fiber of that many chats, each with a key of its own
+//             run(url, steps): begins a fiber of that many chats, each with a key of its own, and
+//             at the end a line of the log: "the run is over"
 //             transcript(): [{"step","text","attempts"}], as far as the run has come
 
 #include <hearth/agent.hpp>
@@ -116,6 +117,7 @@ class Fetcher : public hearth::Agent {
       sql("UPDATE transcript SET text = ? WHERE step = ?", text, step);
       fiber.stash(step);
     }
+    log.info("the run is over");
   }
 };
 

@@ -55,6 +55,9 @@ inline constexpr hearth_bytes kNothing = {nullptr, 0};
 
 class AbiHostTest : public ::testing::Test {
  protected:
+  // `ports`: the ways out that the agent has.
+  explicit AbiHostTest(OutwardPorts ports = {}) : agent_(kAgent, {}, ports) {}
+
   template <class Table>
   const Table& extension(const char* id) {
     const void* const table = host_->get_extension(host_, id);
@@ -70,7 +73,7 @@ class AbiHostTest : public ::testing::Test {
     agent_.answer = Error{code, std::move(message)};
   }
 
-  hearth::testing::TestAgent agent_{kAgent};
+  hearth::testing::TestAgent agent_;
   hearth::testing::TestDirectory agents_{&agent_};
   hearth::testing::SeededRandom random_{7};
   hearth::testing::RecordingLogger logger_;

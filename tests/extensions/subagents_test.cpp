@@ -34,28 +34,25 @@ class FakeSubAgents final : public SubAgents {
   }
 };
 
-class SubAgentsExtensionTest : public ::testing::Test {
+// Made before the fixture that lends it to its agent.
+struct OnePort {
+  FakeSubAgents port_;
+};
+
+class SubAgentsExtensionTest : OnePort, public AbiHostTest {
  protected:
-  static constexpr hearth_agent kIt = 43;
+  SubAgentsExtensionTest() : AbiHostTest({.sub_agents = &port_}) {}
 
   std::string list(const hearth_subagents_filter* filter) {
     hearth_bytes agents{};
-    const hearth_status status = table_.list(host_, kIt, filter, &agents);
+    const hearth_status status = table_.list(host_, kAgent, filter, &agents);
     return status == HEARTH_OK ? std::string(view(agents)) : std::to_string(status);
   }
   hearth_status destroy(std::string_view agent_class, std::string_view name) {
-    return table_.destroy(host_, kIt, slice(agent_class), slice(name));
+    return table_.destroy(host_, kAgent, slice(agent_class), slice(name));
   }
 
-  FakeSubAgents port_;
-  hearth::testing::TestAgent agent_{kIt, {}, {.sub_agents = &port_}};
-  hearth::testing::TestDirectory agents_{&agent_};
-  hearth::testing::SeededRandom random_{7};
-  hearth::testing::RecordingLogger logger_;
-  AbiHost abi_{
-      AbiServices{.agents = agents_, .clock = agent_.clock, .random = random_, .logger = logger_},
-      "plain.so"};
-  const hearth_host* const host_ = abi_.table();
+  using OnePort::port_;
   const hearth_subagents_v1& table_ = subagents_extension();
 };
 
@@ -87,7 +84,7 @@ TEST_F(SubAgentsExtensionTest, AFilterThatIsWrongIsRefused) {
 
 TEST_F(SubAgentsExtensionTest, DestroysOneRightBelow) {
   EXPECT_EQ(destroy("Chat", "a/b"), HEARTH_OK);
-  EXPECT_EQ(port_.asked, Lines{"destroy Chat " + agent_.key().prefix_below() + "a%2Fb by 43"});
+  EXPECT_EQ(port_.asked, Lines{"destroy Chat " + agent_.key().prefix_below() + "a%2Fb by 41"});
   EXPECT_EQ(destroy("Chat", "nobody"), HEARTH_E_NOT_FOUND);
   for (const auto& [agent_class, name] : std::vector<std::pair<std::string_view, std::string_view>>{
            {"../etc", "a"}, {"Chat", ""}, {"Chat", "\n"}, {"", "a"}})
@@ -98,21 +95,18 @@ TEST_F(SubAgentsExtensionTest, DestroysOneRightBelow) {
 
 TEST_F(SubAgentsExtensionTest, TheWayToARootIsItself) {
   hearth_bytes path{};
-  ASSERT_EQ(table_.path(host_, kIt, &path), HEARTH_OK);
+  ASSERT_EQ(table_.path(host_, kAgent, &path), HEARTH_OK);
   EXPECT_EQ(view(path), R"([{"class":")" + agent_.key().agent_class + R"(","name":")" +
                             agent_.key().name + R"("}])");
 }
 
-TEST(SubAgentsWithoutPortTest, AHostThatKeepsNoneSaysSo) {
-  hearth::testing::TestAgent agent{44};
-  hearth::testing::TestDirectory agents{&agent};
-  hearth::testing::SeededRandom random{7};
-  hearth::testing::RecordingLogger logger;
-  AbiHost abi({.agents = agents, .clock = agent.clock, .random = random, .logger = logger}, "p.so");
+class SubAgentsWithoutPortTest : public AbiHostTest {};
+
+TEST_F(SubAgentsWithoutPortTest, AHostThatKeepsNoneSaysSo) {
   hearth_bytes json{};
-  EXPECT_EQ(subagents_extension().list(abi.table(), 44, nullptr, &json), HEARTH_E_UNSUPPORTED);
-  EXPECT_EQ(subagents_extension().destroy(abi.table(), 44, slice("Chat"), slice("a")),
-            HEARTH_E_UNSUPPORTED);
+  const hearth_subagents_v1& table = subagents_extension();
+  EXPECT_EQ(table.list(host_, kAgent, nullptr, &json), HEARTH_E_UNSUPPORTED);
+  EXPECT_EQ(table.destroy(host_, kAgent, slice("Chat"), slice("a")), HEARTH_E_UNSUPPORTED);
 }
 
 }  // namespace

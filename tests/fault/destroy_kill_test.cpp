@@ -80,6 +80,13 @@ class DestroyKillTest : public FaultTest {
     EXPECT_EQ(files_of(name), Lines());
     EXPECT_EQ(rows_about(name), Lines());
   }
+  // Files of agents, whatever their names are.
+  [[nodiscard]] std::size_t files_of_all() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_ / "data/agents"))
+      count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  }
   // An agent of this name is there for whoever asks, and it is another one.
   static void expect_a_new_one(const ServerProcess& server, const std::string& name) {
     Probe probe(server, name);
@@ -188,6 +195,24 @@ TEST_P(DestroyStepTest, KilledAgainWhileItIsFinishedTheStartAfterThatDoesIt) {
   server = serve_ledgers();
   expect_nothing_left_of("victim");
   expect_a_new_one(*server, "victim");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_P(DestroyStepTest, KilledThereTheAgentsBelowGoAtTheNextStartToo) {
+  auto server = serve_until(GetParam().stop_at);
+  server->wait_until_ready();
+  const std::string child = "victim/sub/probe-agent/child";
+  for (const std::string& name : {std::string("victim"), child, child + "/sub/probe-agent/deep"})
+    make(*server, name);
+  Probe(*server, "victim").begin("destroy");
+  kill_where_it_stops(*server, GetParam().stop_at);
+  EXPECT_EQ(rows_of(root_ / "data/host.db", "SELECT class FROM condemned").size(), 3U)
+      << "all at once";
+  server = serve_ledgers();
+  EXPECT_EQ(files_of_all(), 0U);
+  EXPECT_EQ(rows_of(root_ / "data/host.db", "SELECT class FROM agents"), Lines());
+  EXPECT_EQ(count(server->log(), "agent.started class=ProbeAgent"), 0U) << server->log();
+  expect_a_new_one(*server, child);
   EXPECT_EQ(server->stop(), kClean);
 }
 

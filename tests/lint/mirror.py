@@ -40,6 +40,7 @@ TESTED_ELSEWHERE = {
     "mock/live_instance_operations": "tests/plugin-api/call_test.cpp",
     "mock/mock_host": "tests/plugin-api/mock_host_test.cpp",
     "mock/mock_router": "tests/plugin-api/call_test.cpp",
+    "mock/mock_sub_agents": "tests/plugin-api/sub_agents_test.cpp",
     "mock/stored_agent": "tests/plugin-api/agent_test.cpp",
     "mock/work_steps": "tests/plugin-api/fiber_test.cpp",
     "mock/world": "tests/plugin-api/mock_host_test.cpp",

@@ -79,6 +79,7 @@ class ReadingDesk : public hearth::Agent {
     m.add("fail", &ReadingDesk::fail);
     m.add("missing", &ReadingDesk::missing);
     m.add("wait", &ReadingDesk::wait);
+    m.add("wait_shortly", &ReadingDesk::wait_shortly);
     m.add("words", &ReadingDesk::words);
     m.add("page_sizes", &ReadingDesk::page_sizes);
     m.add("some_words", &ReadingDesk::some_words);
@@ -108,6 +109,10 @@ class ReadingDesk : public hearth::Agent {
     co_await nobody.call<void>("add", 1);
   }
   Task<int> wait() { co_return co_await agent("word-counter", "a").call<int>("wait"); }
+  Task<int> wait_shortly() {
+    hearth::AgentRef counter = agent("word-counter", "a", {.timeout = milliseconds(500)});
+    co_return co_await counter.call<int>("wait");
+  }
   Task<Json> words(int count) {
     Json all = Json::array();
     hearth::CallStream words = agent("word-counter", "a").stream("words", count);
@@ -195,6 +200,40 @@ TEST_F(CallTest, ACallWaitsAndEndsWithTheCallee) {
   desk_.evict();
   host_.advance(minutes(2));
   EXPECT_FALSE(dropped.done());
+}
+
+TEST_F(CallTest, ACallEndsWhenItsTimeIsOverAndItsEventWithIt) {
+  auto waiting = desk_.start("wait_shortly");
+  host_.advance(milliseconds(499));
+  EXPECT_FALSE(waiting.done());
+  EXPECT_EQ(counter_.unfinished(), 1U);
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(waiting.error(), "the agent did not answer in time");
+  EXPECT_EQ(counter_.unfinished(), 0U);
+}
+
+TEST_F(CallTest, ASerialAgentHandlesOneCallAfterTheOther) {
+  counter_.set_serial(true);
+  auto waiting = desk_.start("wait");
+  auto next = counter_.start("add", 1);
+  auto last = counter_.start("add", 2);
+  EXPECT_FALSE(next.done());
+  host_.advance(minutes(1));
+  EXPECT_EQ(waiting.value(), 1);
+  EXPECT_EQ(next.value(), 1);
+  EXPECT_EQ(last.value(), 3);
+  auto cut = counter_.start("wait");
+  next = counter_.start("add", 4);
+  counter_.evict();
+  EXPECT_EQ(next.value(), 7) << "by the next instance";
+}
+
+TEST_F(CallTest, ACircleThroughASerialAgentIsAnErrorAtOnce) {
+  AgentHandle first = host_.create<ReadingDesk>("d0");
+  EXPECT_EQ(first.start("down", 0).error(),
+            "more than 16 calls between agents wait for each other");
+  first.set_serial(true);
+  EXPECT_EQ(first.start("down", 0).error(), "agent ReadingDesk \"d0\" waits for this call");
 }
 
 TEST_F(CallTest, AStreamGivesItsPartsAndThenItsResult) {

@@ -9,16 +9,16 @@
 
 #include <hearth/ext/fetch.h>
 
-#include <chrono>
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <stdexcept>
+#include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace hearth::testing {
@@ -78,14 +78,16 @@ class FetchProcessTest : public ProcessTest {
         client.request("GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     return parse_json(reply.body).value().get<std::map<std::string, int>>();
   }
-  // Asks again and again.
-  template <class Over>
-  static void wait_for(const Over& over) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    while (!over()) {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("in vain");
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // others have the processor
-    }
+  // Until so many chats have different keys, of all that the provider has been asked for.
+  void wait_for_chats(std::size_t count) {
+    while (chats_.size() < count) chats_.insert(provider_.wait_for_request());
+  }
+  // How many requests the provider has had.
+  [[nodiscard]] int requests() const {
+    RawClient client(provider_.http());
+    const Reply reply =
+        client.request("GET /stats HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return parse_json(reply.body).value().at("requests").get<int>();
   }
   // Whether the first `steps` have their texts, and how often each was tried.
   static std::map<std::string, int> attempts_of(const Json& transcript) {
@@ -100,11 +102,9 @@ class FetchProcessTest : public ProcessTest {
   static Json transcript_of(const ServerProcess& server) {
     return AgentClient(server, "/agents/fetcher/a").call("transcript");
   }
-  static bool is_over(const Json& transcript, std::size_t steps) {
-    return transcript.size() == steps && transcript.back().contains("text");
-  }
 
   Provider provider_;
+  std::set<std::string> chats_;
 };
 
 TEST_F(FetchProcessTest, AChatIsStreamedOverTls) {
@@ -228,10 +228,35 @@ TEST_F(FetchProcessTest, AShutdownEndsRequestsInProgress) {
   const auto server = serve_fetchers();
   AgentClient(*server, "/agents/fetcher/a").begin("get", arguments({http("/stall")}));
   AgentClient(*server, "/agents/fetcher/b").begin("get", arguments({http("/never")}));
-  wait_for([&] {
-    const std::string text = request(*server, "GET", "/metrics").body;
-    return text.find(R"(hearth_fetch_in_flight{class="Fetcher"} 2)") != std::string::npos;
-  });
+  const std::set<std::string> both = {provider_.wait_for_request(), provider_.wait_for_request()};
+  EXPECT_EQ(both, (std::set<std::string>{"never", "stall"}));
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+// With `power`, what was written before must be on the device first.
+TEST_F(FetchProcessTest, NoRequestLeavesWhileASyncOfItsAgentIsHeldBack) {
+  configure("durability: power\n");
+  const std::string pipe = root_ / "held-syncs";
+  const auto server =
+      serve_with({"LD_PRELOAD=" + built::held_sync().string(), "HELD_SYNCS=" + pipe});
+  server->wait_until_ready();
+  AgentClient writer(*server, "/agents/fetcher/writer");
+  AgentClient reader(*server, "/agents/fetcher/reader");
+  for (AgentClient* const each : {&writer, &reader})
+    EXPECT_EQ(each->call("write_and_get", arguments({http("/echo")})).at("status"), 200);
+  EXPECT_EQ(requests(), 2);
+
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  writer.begin("write_and_get", arguments({http("/bytes?n=1")}));
+  server->wait_for_log("a sync is held back");
+  // The shard goes on meanwhile: it is this request that waits.
+  EXPECT_EQ(reader.call("get", arguments({http("/echo")})).at("status"), 200);
+  EXPECT_EQ(requests(), 3);
+
+  std::ofstream let_go(pipe);
+  std::filesystem::remove(pipe);
+  EXPECT_EQ(writer.answer().at("result").at("status"), 200);
+  EXPECT_EQ(requests(), 4);
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -246,7 +271,7 @@ TEST_F(FetchProcessTest, KilledAfterTheCommitNothingWasSentAndTheFiberAsksAgain)
   EXPECT_EQ(server->kill(), kShotDown);
   EXPECT_TRUE(counts().empty());
   server = serve_fetchers();
-  wait_for([&] { return is_over(transcript_of(*server), 2); });
+  server->wait_for_log("the run is over");
   EXPECT_EQ(counts(), (std::map<std::string, int>{{"step-1", 1}, {"step-2", 1}}));
   EXPECT_EQ(attempts_of(transcript_of(*server)),
             (std::map<std::string, int>{{"step-1", 2}, {"step-2", 1}}));
@@ -257,12 +282,13 @@ TEST_F(FetchProcessTest, KilledBeforeTheAnswerTheFiberAsksAgainUnderItsKey) {
   {
     AgentClient client(*server, "/agents/fetcher/a");
     client.begin("run", arguments({http("/v1/chat/completions"), 1000}));
-    wait_for([&] { return !counts().empty(); });
+    wait_for_chats(1);
   }
   EXPECT_EQ(server->kill(), kShotDown);
   const auto before = counts();
+  for (const auto& [key, count] : before) chats_.insert("chat " + key);
   server = serve_fetchers();
-  wait_for([&] { return counts().size() > before.size(); });
+  wait_for_chats(before.size() + 1);
   EXPECT_EQ(server->kill(), kShotDown);
   for (const auto& [key, count] : counts()) EXPECT_LE(count, 3) << key;
 }
@@ -277,11 +303,11 @@ TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
       .begin("run", arguments({http("/v1/chat/completions"), kSteps}));
   for (int kill = 1; kill <= kKills; ++kill) {
     const auto wanted = static_cast<std::size_t>(kill * kSteps / (kKills + 1));
-    wait_for([&] { return counts().size() >= wanted; });
+    wait_for_chats(wanted);
     EXPECT_EQ(server->kill(), kShotDown);
     server = serve_fetchers();
   }
-  wait_for([&] { return is_over(transcript_of(*server), kSteps); });
+  server->wait_for_log("the run is over");
   const auto attempts = attempts_of(transcript_of(*server));
   const auto counted = counts();
   ASSERT_EQ(counted.size(), static_cast<std::size_t>(kSteps));

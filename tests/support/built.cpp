@@ -21,6 +21,10 @@ std::filesystem::path sync_recorder() {
   return library("tests", "sync_recorder");
 }
 
+std::filesystem::path held_sync() {
+  return library("tests", "held_sync");
+}
+
 std::filesystem::path full_disk() {
   return library("tests", "full_disk");
 }

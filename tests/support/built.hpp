@@ -16,6 +16,8 @@ std::filesystem::path probe();
 
 // What shows which threads of a server wait for the device (tests/process/sync_recorder.c).
 std::filesystem::path sync_recorder();
+// What holds back a server's syncs (tests/process/held_sync.c).
+std::filesystem::path held_sync();
 // What makes a server's disk full (tests/process/full_disk.c).
 std::filesystem::path full_disk();
 // What records a server's use of timers, and suspends its machine (tests/process/time_recorder.c).

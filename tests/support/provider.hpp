@@ -27,6 +27,9 @@ class Provider {
   // An HTTP proxy: all that is asked of it, the ports above answer. It refuses `refused.test`.
   [[nodiscard]] std::uint16_t proxy() const { return proxy_; }
 
+  // Waits for its next line, which says that a request has come, and returns it.
+  std::string wait_for_request() { return process_->wait_for_line(); }
+
   // "http://provider.test:PORT" and a path.
   [[nodiscard]] std::string http_url(std::string_view path) const;
   [[nodiscard]] std::string https_url(std::string_view path) const;

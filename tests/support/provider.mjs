@@ -1,5 +1,6 @@
 // Plays a provider on 127.0.0.1: HTTP/1.1 in the clear, HTTP/1.1 and 2 over TLS, and a port that
-// takes connections and never reads. Prints the ports as one line of JSON, and ends with its parent.
+// takes connections and never reads. Prints the ports as one line of JSON, then a line for each
+// request of a chat ("chat KEY"), /stall and /never, when it comes. Ends with its parent.
 //
 //   node provider.mjs CERTIFICATE.pem KEY.pem
 import fs from 'node:fs';
@@ -9,7 +10,7 @@ import net from 'node:net';
 import zlib from 'node:zlib';
 
 const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
-const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0 };  // connections; open answers of /sse
+const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
 
 async function text(request) {
@@ -58,6 +59,7 @@ async function complete(request, response) {
   const asked = JSON.parse(await text(request));
   const name = request.headers['idempotency-key'] ?? request.headers['x-run'] ?? '';
   counts[name] = (counts[name] ?? 0) + 1;
+  console.log(`chat ${name}`);
   const last = asked.messages.at(-1).content;
   const words = `You said: ${last}`.match(/\S+\s*/g);
   const id = `chatcmpl-${name || 'none'}`;
@@ -138,9 +140,12 @@ const paths = {
   '/slow-head': (request, response, query) => {
     setTimeout(() => response.end('slow'), Number(query.get('ms') ?? 100));
   },
-  '/never': () => {},
+  '/never': () => console.log('never'),
   // Head and a first piece, then nothing.
-  '/stall': (request, response) => response.write('first'),
+  '/stall': (request, response) => {
+    response.write('first');
+    console.log('stall');
+  },
   '/cut-head': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ncontent-'),
   '/cut-before-head': (request, response) => cut(response, ''),
   '/garbage': (request, response) => cut(response, 'SSH-2.0-OpenSSH_9.2\r\n\r\n'),
@@ -161,6 +166,7 @@ function answer(request, response) {
   const url = new URL(request.url, 'http://provider.test');
   response.on('error', () => {});
   response.on('close', () => { if (!response.writableFinished) ++stats.cancelled; });
+  if (url.pathname !== '/stats') ++stats.requests;
   const path = paths[url.pathname];
   if (!path) return json(response, { error: 'no such path' }, 404);
   Promise.resolve(path(request, response, url.searchParams)).catch(() => response.destroy?.());

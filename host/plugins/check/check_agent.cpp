@@ -275,7 +275,8 @@ extensions::Client* CheckClients::find(extensions::ConnectionId id) {
 
 Result<extensions::RequestView> CheckAgent::request(extensions::CallId id) {
   const auto found = calls_.find(id);
-  if (found == calls_.end() || found->second.kind != EventKind::kRequest)
+  if (found == calls_.end() ||
+      (found->second.kind != EventKind::kRequest && found->second.kind != EventKind::kSubAgent))
     return gone("there is no such request");
   const auto state = found->second.state;
   if (state != CheckCall::State::kOffered && state != CheckCall::State::kAccepted)

@@ -7,6 +7,7 @@
 #include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
+#include <hearth/ext/subagents.h>
 
 #include <algorithm>
 #include <optional>
@@ -87,6 +88,7 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
   }
   events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "GET", .body = {}});
   events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "POST", .body = R"({"a":1})"});
+  events.push_back({.kind = HEARTH_EVENT_SUB_AGENT, .name = "Check", .body = "a/sub-agent"});
   if ((table.flags & HEARTH_CLASS_CHECKS_STATE) != 0) {
     events.push_back({.kind = HEARTH_EVENT_STATE_CHECK,
                       .name = {},

@@ -10,6 +10,7 @@
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
 #include <hearth/ext/schema.h>
+#include <hearth/ext/subagents.h>
 
 #include <algorithm>
 #include <array>
@@ -430,6 +431,7 @@ std::string event_name(std::uint32_t kind) {
     case HEARTH_EVENT_CLOSE: return "CLOSE";
     case HEARTH_EVENT_CALL: return "CALL";
     case HEARTH_EVENT_REQUEST: return "REQUEST";
+    case HEARTH_EVENT_SUB_AGENT: return "SUB_AGENT";
     case HEARTH_EVENT_STATE_CHECK: return "STATE_CHECK";
     case HEARTH_EVENT_STATE_CHANGED: return "STATE_CHANGED";
     case HEARTH_EVENT_EVICT: return "EVICT";

@@ -3,7 +3,7 @@
 use crate::agent::Fiber;
 use crate::error::{Error, Result, Status};
 use crate::ffi;
-use crate::host_agent::{FiberRequest, HostAgent, Schedule};
+use crate::host_agent::{Callee, FiberRequest, HostAgent, Schedule};
 use crate::json::Value;
 use std::cell::RefCell;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub struct Context<'a> {
     pub(crate) name: &'a str,
     /// The client whose event this is, or 0: a change of the state is on its behalf.
     pub(crate) caller: u64,
+    /// The event that this is, or 0.
+    pub(crate) call: u64,
     /// `None` in `create`, where the host takes no operations.
     pub(crate) fibers: Option<&'a FiberChanges>,
 }
@@ -72,6 +74,16 @@ pub struct FiberOptions<'a> {
     pub max_retries: u32,
 }
 
+/// An agent that has called or notified this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentCaller {
+    /// As its code names it: "ChatRoom".
+    pub class: String,
+    pub name: String,
+    /// The id of the notification, if it is one: a repeat has the same.
+    pub notification: Option<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Debug,
@@ -105,6 +117,34 @@ impl Context<'_> {
     /// The state to show while none was set. It is not stored: give it in `create`.
     pub fn set_default_state(&self, state: &Value) -> Result<()> {
         self.host.set_default_state(&state.to_string())
+    }
+
+    // ---- other agents --------------------------------------------------------------------------
+
+    /// Calls a method of another agent, which is made if need be, and waits for no answer; gives
+    /// the id of the notification. It is stored with this turn and delivered at least once, in
+    /// order for each agent. A repeat has the same id. `arguments` is an array.
+    pub fn notify(
+        &self,
+        class: &str,
+        name: &str,
+        method: &str,
+        arguments: &Value,
+    ) -> Result<String> {
+        let to = Callee { class, name, method };
+        self.host.notify(&to, &arguments.to_string(), self.call)
+    }
+
+    /// The agent that this event comes from; `None`: a client, an HTTP request, or the server.
+    pub fn caller_agent(&self) -> Result<Option<AgentCaller>> {
+        let record = match self.host.calling_agent(self.call) {
+            Ok(json) => parse(&json)?,
+            Err(error) if error.status() == Status::NOT_FOUND => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let text = |member: &str| record[member].as_text().unwrap_or_default().to_owned();
+        let notification = record["notification"].as_text().map(str::to_owned);
+        Ok(Some(AgentCaller { class: text("class"), name: text("name"), notification }))
     }
 
     // ---- schedules -----------------------------------------------------------------------------

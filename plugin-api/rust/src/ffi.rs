@@ -277,6 +277,30 @@ structs! {
         retry: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
     }
 
+    hearth_call_request 96 => CallRequest {
+        struct_size: u32,
+        flags: u32,
+        agent_class: Bytes,
+        name: Bytes,
+        method: Bytes,
+        arguments: Bytes,
+        call: u64,
+        timeout_ms: u64,
+        window: u64,
+    }
+
+    hearth_call_v1 40 => CallV1 {
+        start: unsafe extern "C" fn(
+            *const Host, Agent, *const CallRequest, u64, *mut u64,
+        ) -> Status,
+        notify: unsafe extern "C" fn(
+            *const Host, Agent, *const CallRequest, *mut Bytes,
+        ) -> Status,
+        caller: unsafe extern "C" fn(*const Host, Agent, u64, *mut Bytes) -> Status,
+        list: unsafe extern "C" fn(*const Host, Agent, Bytes, u32, *mut Bytes) -> Status,
+        remove: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
+    }
+
     hearth_fiber_start 128 => FiberStart {
         struct_size: u32,
         policy: u32,

@@ -58,7 +58,7 @@ impl<T: Agent> Instance<T> {
         }
         let fiber = &running.fiber;
         let agent = self.host.id;
-        let step = guard(agent, || self.run(0, |agent, cx| agent.on_fiber(cx, fiber)));
+        let step = guard(agent, || self.run(0, 0, |agent, cx| agent.on_fiber(cx, fiber)));
         let end = match step {
             Ok(Ok(Step::Next { checkpoint, wait })) => {
                 match self.host.stash(running.handle, &checkpoint.to_string()) {

@@ -26,6 +26,8 @@ pub(crate) struct Tables {
     pub submit: unsafe extern "C" fn(*const ffi::Host, u64, u32, Bytes, u64, *mut u64) -> i32,
     pub last_error: unsafe extern "C" fn(*const ffi::Host, u64, *mut Bytes) -> i32,
     pub agent: &'static ffi::AgentV1,
+    /// Absent: this host has no other agents.
+    pub call: Option<&'static ffi::CallV1>,
     pub clock: &'static ffi::ClockV1,
     pub fibers: &'static ffi::FibersV2,
     pub http: &'static ffi::HttpV1,
@@ -96,6 +98,7 @@ unsafe fn read_tables(host: *const ffi::Host) -> Option<Tables> {
             submit: table.submit?,
             last_error: table.last_error?,
             agent: find(host, get, b"hearth.agent/1\0")?,
+            call: find(host, get, b"hearth.call/1\0"),
             clock: find(host, get, b"hearth.clock/1\0")?,
             fibers: find(host, get, b"hearth.fibers/2\0")?,
             http: find(host, get, b"hearth.http/1\0")?,

@@ -118,6 +118,38 @@ impl HostAgent {
         self.check(unsafe { set_default(self.tables.host, self.id, text(json)) })
     }
 
+    // ---- other agents --------------------------------------------------------------------------
+
+    /// Gives the id of the notification. `call`: the event that it is made in; 0: none.
+    pub fn notify(&self, to: &Callee<'_>, arguments: &str, call: u64) -> Result<String> {
+        let table = self.calls()?;
+        let request = ffi::CallRequest {
+            struct_size: size_of::<ffi::CallRequest>() as u32,
+            flags: 0,
+            agent_class: text(to.class),
+            name: text(to.name),
+            method: text(to.method),
+            arguments: text(arguments),
+            call,
+            timeout_ms: 0,
+            window: 0,
+        };
+        // SAFETY: see above.
+        self.lent(|out| unsafe { (table.notify)(self.tables.host, self.id, &request, out) })
+    }
+
+    /// The record of the agent that the event comes from. `NOT_FOUND`: from none.
+    pub fn calling_agent(&self, call: u64) -> Result<String> {
+        let table = self.calls()?;
+        // SAFETY: see above.
+        self.lent(|out| unsafe { (table.caller)(self.tables.host, self.id, call, out) })
+    }
+
+    fn calls(&self) -> Result<&'static ffi::CallV1> {
+        let absent = || Error::new(Status(ffi::HEARTH_E_UNSUPPORTED), "no hearth.call/1");
+        self.tables.call.ok_or_else(absent)
+    }
+
     // ---- schedules -----------------------------------------------------------------------------
 
     /// Gives the record.
@@ -209,6 +241,13 @@ impl HostAgent {
         // SAFETY: see above.
         self.check(unsafe { cancel(host, self.id, id, no_key, why, &mut record) })
     }
+}
+
+/// A method of an agent.
+pub(crate) struct Callee<'a> {
+    pub class: &'a str,
+    pub name: &'a str,
+    pub method: &'a str,
 }
 
 /// What `create_schedule` asks for; `kind` is a `HEARTH_SCHEDULE_*`.

@@ -159,7 +159,7 @@ fn refuse(host: HostAgent, status: i32, text: &str) -> ffi::Status {
 fn make<T: Agent>(host: HostAgent, name: &[u8], options: &[u8]) -> Result<Box<Instance<T>>> {
     let name = text(name)?.to_owned();
     let options = parse(text(options)?)?;
-    let cx = Context { host, name: &name, caller: 0, fibers: None };
+    let cx = Context { host, name: &name, caller: 0, call: 0, fibers: None };
     let agent = T::create(&cx, &options)?;
     Ok(Box::new(Instance { host, name, agent, fibers: BTreeMap::new(), next_token: 1 }))
 }
@@ -172,22 +172,28 @@ impl<T: Agent> Instance<T> {
         let nothing = |()| Ok(Answer::Done(String::new()));
         match event.kind {
             ffi::HEARTH_EVENT_START => {
-                nothing(self.run(event.connection, |agent, cx| agent.on_start(cx))?)
+                nothing(self.run(event.connection, event.call, |agent, cx| agent.on_start(cx))?)
             }
             ffi::HEARTH_EVENT_CALL => {
                 let method = event.name()?;
                 let args = args_of(event.json()?)?;
-                done(self.run(event.connection, |agent, cx| agent.on_call(cx, method, &args))?)
+                done(self.run(event.connection, event.call, |agent, cx| {
+                    agent.on_call(cx, method, &args)
+                })?)
             }
             ffi::HEARTH_EVENT_REQUEST => done(self.request(event)?),
             ffi::HEARTH_EVENT_STATE_CHECK => {
                 let next = event.json()?;
-                nothing(self.run(event.connection, |agent, cx| agent.check_state(cx, &next))?)
+                nothing(
+                    self.run(event.connection, event.call, |agent, cx| {
+                        agent.check_state(cx, &next)
+                    })?,
+                )
             }
             ffi::HEARTH_EVENT_SCHEDULE => {
                 let callback = event.name()?;
                 let run = run_of(&event.json()?);
-                nothing(self.run(0, |agent, cx| agent.on_callback(cx, callback, &run))?)
+                nothing(self.run(0, event.call, |agent, cx| agent.on_callback(cx, callback, &run))?)
             }
             ffi::HEARTH_EVENT_FIBER_RECOVERED => self.recover(event),
             // What the crate does not wrap, and what later versions of the host add.
@@ -199,10 +205,12 @@ impl<T: Agent> Instance<T> {
     pub(crate) fn run<R>(
         &mut self,
         caller: u64,
+        call: u64,
         code: impl FnOnce(&mut T, &Context<'_>) -> Result<R>,
     ) -> Result<R> {
         let changes = FiberChanges::new(T::FIBERS);
-        let cx = Context { host: self.host, name: &self.name, caller, fibers: Some(&changes) };
+        let cx =
+            Context { host: self.host, name: &self.name, caller, call, fibers: Some(&changes) };
         let outcome = code(&mut self.agent, &cx);
         for running in changes.begun.into_inner() {
             self.arrange(running, 0);
@@ -219,7 +227,7 @@ impl<T: Agent> Instance<T> {
             target: self.host.request_target(event.call)?,
             body: event.body.to_vec(),
         };
-        let answer = self.run(0, |agent, cx| agent.on_request(cx, &request))?;
+        let answer = self.run(0, event.call, |agent, cx| agent.on_request(cx, &request))?;
         self.host.add_header(event.call, "Content-Type", "application/json")?;
         Ok(answer)
     }

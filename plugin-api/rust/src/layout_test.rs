@@ -8,6 +8,7 @@ use crate::ffi::{layouts, NUMBERS};
 const HEADERS: &[&str] = &[
     include_str!("../../include/hearth/abi.h"),
     include_str!("../../include/hearth/ext/agent.h"),
+    include_str!("../../include/hearth/ext/call.h"),
     include_str!("../../include/hearth/ext/clock.h"),
     include_str!("../../include/hearth/ext/fibers.h"),
     include_str!("../../include/hearth/ext/fibers_2.h"),

@@ -28,7 +28,7 @@ pub mod plugin;
 mod layout_test;
 
 pub use agent::{Agent, Args, Fiber, Request, Run, Step};
-pub use context::{Context, FiberOptions, Level, When};
+pub use context::{AgentCaller, Context, FiberOptions, Level, When};
 pub use error::{Error, Result, Status};
 pub use json::Value;
 

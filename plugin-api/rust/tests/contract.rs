@@ -65,6 +65,14 @@ impl Agent for Probe {
                 Ok(cx.schedule(when, "tick", &Value::Null)?.into())
             }
             "unschedule" => cx.cancel_schedule(args.text(0)?).map(Value::from),
+            "notify" => Ok(cx.notify(args.text(0)?, args.text(1)?, "post", args.value(2))?.into()),
+            "who" => Ok(match cx.caller_agent()? {
+                Some(it) => {
+                    format!("{} {} {}", it.class, it.name, it.notification.unwrap_or_default())
+                        .into()
+                }
+                None => Value::Null,
+            }),
             "start" => Ok(cx.start_fiber(args.text(0)?, args.value(1))?.into()),
             "keyed" => {
                 let options =
@@ -213,6 +221,23 @@ fn requests_are_answered_with_json() {
             "header Content-Type: application/json",
             r#"complete 4 0 ["PUT","/agents/probe/a?x=1","x"]"#
         ]
+    );
+}
+
+#[test]
+fn other_agents_are_notified_and_known() {
+    let agent = TestAgent::create(31, "{}").unwrap();
+    assert_eq!(
+        agent.call("notify", r#"["ChatRoom","lobby",[1,"x"]]"#),
+        [r#"notify ChatRoom lobby post [1,"x"] in 1"#, r#"complete 1 0 "n-1""#]
+    );
+    assert_eq!(agent.call("who", "[]"), [r#"complete 1 0 "ChatRoom b n-7""#]);
+    assert_eq!(agent.event(HEARTH_EVENT_CALL, 2, "who", "[]"), HEARTH_OK);
+    assert_eq!(agent.take(), ["complete 2 0 null"]);
+    agent.fail("notify", HEARTH_E_LIMIT);
+    assert_eq!(
+        agent.call("notify", r#"["ChatRoom","lobby",[]]"#)[1],
+        "complete 1 -10 the host's words"
     );
 }
 

@@ -4,6 +4,7 @@
 #include "support/built.hpp"
 
 #include <hearth/abi.h>
+#include <hearth/ext/subagents.h>
 
 #include <gtest/gtest.h>
 
@@ -49,6 +50,8 @@ TEST(CheckScriptTest, ALifeHasEveryKindOfEvent) {
   for (const CheckEvent& event : life_events(table, {})) kinds.insert(event.kind);
   for (std::uint32_t kind = HEARTH_EVENT_START; kind <= 15; ++kind)
     EXPECT_TRUE(kinds.contains(kind)) << event_name(kind);
+  EXPECT_TRUE(kinds.contains(HEARTH_EVENT_SUB_AGENT));
+  EXPECT_EQ(event_name(HEARTH_EVENT_SUB_AGENT), "SUB_AGENT");
   table.flags = 0;
   kinds.clear();
   for (const CheckEvent& event : life_events(table, {})) kinds.insert(event.kind);

@@ -27,7 +27,7 @@ extern "C" {
 #define HEARTH_EXT_METHODS_2 "hearth.methods/2"
 
 /* hearth_method_2.flags, besides HEARTH_METHOD_IDEMPOTENT. A host ignores those that it does not
- * know. */
+ * know. None lets a method run alone: `calls: serial` of a class file does so for all methods. */
 enum { HEARTH_METHOD_STREAMING = 2, HEARTH_METHOD_READ_ONLY = 4 };
 
 /* Methods that are not listed exist all the same. If a name is listed twice, the first counts. */

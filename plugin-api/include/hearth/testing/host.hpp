@@ -306,6 +306,29 @@ class AgentHandle {
   [[nodiscard]] std::size_t unfinished() const { return agent_->unfinished(); }
   [[nodiscard]] std::size_t clients() const { return agent_->clients(); }
 
+  // From now on as with `calls: serial` in the file of its class: one call or request at a time.
+  // Of a circle of calls it knows the part that one call has led to; one that two calls have begun
+  // apart ends with their time.
+  void set_serial(bool serial) { agent_->set_serial(serial); }
+
+  // An agent right below this one, as sub_agent<...>() of its code reaches it. Those that the code
+  // makes itself are of a class that the test has used before.
+  template <class T>
+  AgentHandle create_below(std::string_view name, const Json& options = Json::object()) {
+    detail::MockAgent& below =
+        agent_->below(detail::kClassUnderTest<T>, std::string(detail::class_name_of<T>()), name,
+                      to_text(options));
+    below.wake();
+    return AgentHandle(below);
+  }
+  // What a client hears that asks for an agent right below: on_sub_agent. It lets the client
+  // through if the status is below 400. (connect() of that agent does not ask.)
+  HttpAnswer ask_for_sub_agent(std::string_view agent_class, std::string_view name,
+                               std::string_view query = {}, Headers headers = {}) {
+    return HttpCall(agent_->ask_for_sub_agent(agent_class, name, query, std::move(headers)))
+        .answer();
+  }
+
   // The C++ object, for agents made with Host::create<T>(). What is done with it belongs to the
   // next turn.
   template <class T>

@@ -170,6 +170,19 @@ class MockAgent {
   [[nodiscard]] virtual std::uint32_t schema_version() = 0;
   [[nodiscard]] virtual std::size_t unfinished() const = 0;
   [[nodiscard]] virtual std::size_t clients() const = 0;
+
+  // From now on as with `calls: serial` in the file of its class.
+  virtual void set_serial(bool serial) = 0;
+
+  // ---- agents below
+  // One right below this one, made if need be. Throws runtime_error: none can be called so.
+  virtual MockAgent& below(const hearth_class& definition, std::string agent_class,
+                           std::string_view name, std::string options) = 0;
+  // A client asks for one of this class and name; SUB_AGENT.
+  virtual std::shared_ptr<const CallRecord> ask_for_sub_agent(std::string_view agent_class,
+                                                              std::string_view name,
+                                                              std::string_view query,
+                                                              Headers headers) = 0;
 };
 
 // Threads   The one that made it, but for what abi.h lets other threads do.

@@ -128,6 +128,28 @@ unsafe extern "C" fn add_header(_: *const Host, agent: u64, _: u64, n: Bytes, v:
     note(agent, "header", format!("{}: {}", text(n), text(v)))
 }
 
+unsafe extern "C" fn notify(
+    _: *const Host,
+    agent: u64,
+    request: *const CallRequest,
+    id: *mut Bytes,
+) -> i32 {
+    let it = unsafe { &*request };
+    assert_eq!(it.struct_size as usize, size_of::<CallRequest>());
+    let to = format!("{} {} {}", text(it.agent_class), text(it.name), text(it.method));
+    lend(agent, "n-1".to_owned(), id);
+    note(agent, "notify", format!("{to} {} in {}", text(it.arguments), it.call))
+}
+
+/// The event 1 is a notification.
+unsafe extern "C" fn caller(_: *const Host, agent: u64, call: u64, out: *mut Bytes) -> i32 {
+    if call != 1 {
+        return HEARTH_E_NOT_FOUND;
+    }
+    lend(agent, r#"{"class":"ChatRoom","name":"b","notification":"n-7"}"#.to_owned(), out);
+    HEARTH_OK
+}
+
 unsafe extern "C" fn create_schedule(
     _: *const Host,
     agent: u64,
@@ -217,6 +239,7 @@ macro_rules! table {
 unsafe extern "C" fn get_extension(_: *const Host, id: *const c_char) -> *const c_void {
     match unsafe { CStr::from_ptr(id) }.to_bytes() {
         b"hearth.agent/1" => table![evict, destroy],
+        b"hearth.call/1" => table![never, notify, caller, never, never],
         b"hearth.clock/1" => table![wall_ms, never],
         b"hearth.fibers/2" => table![
             start_fiber,
