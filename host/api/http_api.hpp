@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
@@ -16,6 +17,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +29,8 @@ struct HttpApiOptions {
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
+  // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
+  ObjectActions* objects = nullptr;
 };
 
 //  GET /                 what this is, as text
@@ -73,6 +77,7 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
+  std::optional<ObjectsAdmin> objects_admin_;
   AdminApi* const admin_;
   Routes routes_;
   OriginRules origins_;

@@ -4,6 +4,7 @@
 // The defaults are those of configuration files: config/class_file.cpp has a row for each setting
 // that a file can change.
 
+#include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/queue.hpp"
@@ -106,6 +107,7 @@ struct ClassSettings {
   std::chrono::milliseconds object_call_timeout{30'000};
 
   AnswerSettings answers;
+  durable::AlarmSettings alarms;
 
   // How soon an agent that kept itself alive is back at the latest when it was lost though the
   // process lives on: when its storage failed.

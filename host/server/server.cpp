@@ -20,6 +20,7 @@
 #include "server/admin_desk.hpp"
 #include "server/admin_token.hpp"
 #include "server/containment.hpp"
+#include "server/object_desk.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
 #include "server/ways_out.hpp"
@@ -115,6 +116,7 @@ struct Server::Parts {
   std::string unwritten_token;  // empty: the file has it
   bool lacks_room = false;      // as was told, and not taken back yet
   std::unique_ptr<AdminDesk> admin_desk;
+  std::unique_ptr<ObjectDesk> object_desk;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
@@ -380,6 +382,7 @@ Result<void> Server::Parts::open_admin() {
                    "chmod 600 the file"}});
   }
   admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, logger);
+  object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
   return {};
 }
@@ -435,7 +438,8 @@ Result<void> Server::Parts::listen() {
   net_loops.reserve(loops.size());
   for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
-                                    .admin = admin.get()};
+                                    .admin = admin.get(),
+                                    .objects = object_desk.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   auto listening = net::HttpServer::listen(config.server.net, net_loops, *api,
                                            {logger, metrics, runtime->client_memory()});
@@ -512,6 +516,7 @@ void Server::Parts::stop_admin() {
   if (admin_desk) admin_desk->use(nullptr);
   reloader.reset();
   if (admin_desk) admin_desk->stop();  // whoever waits is answered
+  if (object_desk) object_desk->stop();
   loaded = {};  // without a reloader: its classes would keep their libraries from leaving
 }
 
