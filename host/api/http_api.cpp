@@ -53,6 +53,11 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
   add_pages();
   agents_.add_routes(routes_);
   objects_.add_routes(routes_);
+  if (options.objects != nullptr) {
+    objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), logger,
+                           options.max_name_bytes);
+    objects_admin_->add_routes(routes_);
+  }
   if (admin_ != nullptr) admin_->add_routes(routes_);
 }
 

@@ -4,6 +4,7 @@
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
 #include "api/edge_rules.hpp"
+#include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
@@ -17,6 +18,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +31,8 @@ struct HttpApiOptions {
   // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
   AdminApi* admin = nullptr;
   EdgeRules edge = {};
+  // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
+  ObjectActions* objects = nullptr;
 };
 
 //  GET /                 what this is, as text
@@ -79,6 +83,7 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
+  std::optional<ObjectsAdmin> objects_admin_;
   AdminApi* const admin_;
   Routes routes_;
   OriginRules origins_;

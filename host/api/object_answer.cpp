@@ -74,6 +74,10 @@ net::HttpResponse object_result(std::string_view json, int status) {
   return object_response(status, protocol::object_success(json));
 }
 
+net::HttpResponse object_data(std::string_view json, int status) {
+  return object_response(status, protocol::object_data(json));
+}
+
 net::HttpResponse object_error(int status, std::string_view code, std::string_view text) {
   const bool is_retryable = status == 429 || status == 503;
   net::HttpResponse response =

@@ -15,6 +15,9 @@ namespace hearth::api {
 // {"success":true,"data":X,"result":X}. `json`: a JSON value, or empty for null.
 [[nodiscard]] net::HttpResponse object_result(std::string_view json, int status = 200);
 
+// {"success":true,"data":X}
+[[nodiscard]] net::HttpResponse object_data(std::string_view json, int status = 200);
+
 // {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try, and
 // says after how long.
 [[nodiscard]] net::HttpResponse object_error(int status, std::string_view code,

@@ -52,6 +52,8 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "fiber.recovered.committed",  //
     "fiber.failed.written",       // the hook has failed: its error and the next moment are noted
     "fiber.failed.committed",     //
+    "alarm.end.written",          // the call of an alarm has ended, and its row goes
+    "alarm.end.committed",        //
     "call.answer.committed",      // the answer to a call with a key, with the writes of the call
     "destroy.condemned",  // the marker is on disk, the agent is in memory and its files are there
     "destroy.files_removed",     // its files are gone; its entry, its wake and the marker are there

@@ -144,6 +144,8 @@ Error refusal(int status, const Result<Json>& body) {
   if (status == 401 || status == 403) error.code = Errc::kForbidden;
   if (!body || !body->is_object()) return error;
   const auto found = body->find("error");
+  if (found != body->end() && found->is_string())  // of /objects
+    error.message = found->get<std::string>() + " (" + body->value("code", "") + ")";
   if (found == body->end() || !found->is_object()) return error;
   const auto message = found->find("message");
   if (message != found->end() && message->is_string()) error.message = message->get<std::string>();

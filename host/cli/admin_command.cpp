@@ -273,6 +273,18 @@ AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
   return {.out = command.json ? dump_json(*answer) + "\n" : who + " is destroyed\n", .err = {}};
 }
 
+// The result alone: it is for other programs, too.
+AdminOutput call_object(const AdminClient& client, const AdminCommand& command) {
+  const auto answer =
+      client.ask("POST",
+                 "/objects/" + url_encoded(command.agent_class) + "/" + url_encoded(command.name) +
+                     "/call/" + url_encoded(command.method),
+                 command.arguments);
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  return {.out = dump_json(answer->value("result", Json())) + "\n", .err = {}};
+}
+
 }  // namespace
 
 AdminOutput ask_server(const AdminCommand& command) {
@@ -298,6 +310,7 @@ AdminOutput ask_server(const AdminCommand& command) {
     case AdminCommand::What::kAgents: return show_agents(*client, command);
     case AdminCommand::What::kEvict: return evict(*client, command);
     case AdminCommand::What::kDestroy: return destroy(*client, command);
+    case AdminCommand::What::kCall: return call_object(*client, command);
   }
   return failed("this is not known");
 }

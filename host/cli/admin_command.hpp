@@ -1,5 +1,5 @@
 #pragma once
-// hearth plugins, reload, agents, evict, destroy: what a person asks a running server.
+// hearth plugins, reload, agents, evict, destroy, call: what a person asks a running server.
 
 #include "cli/command_line.hpp"
 

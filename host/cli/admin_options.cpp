@@ -83,6 +83,14 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
         ->required()
         ->type_name("");
   }
+
+  CLI::App& call = add(app, command, AdminAction::kCall, "call",
+                       "Call a method of an object, and print its result");
+  add_class(call, command, true);
+  call.add_option("ID", command.name, "The object's id")->required()->type_name("");
+  call.add_option("METHOD", command.method, "The method")->required()->type_name("");
+  call.add_option("JSON", command.arguments, "Its arguments: an array, or the one argument (none)")
+      ->type_name("");
 }
 
 }  // namespace hearth::cli

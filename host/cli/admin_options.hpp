@@ -9,7 +9,7 @@ class App;
 
 namespace hearth::cli {
 
-// Adds `plugins`, `reload`, `methods`, `agents`, `evict` and `destroy`. Parsing fills `command`,
+// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy` and `call`. Parsing fills `command`,
 // and sets its `what` to the one that was given; both outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 

@@ -97,9 +97,9 @@ struct RepairCommand {
   bool forget_missing = false;
 };
 
-// hearth plugins, reload, agents, evict, destroy: what they ask a running server.
+// hearth plugins, reload, agents, evict, destroy, call: what they ask a running server.
 struct AdminCommand {
-  enum class What { kPlugins, kReload, kMethods, kAgents, kEvict, kDestroy };
+  enum class What { kPlugins, kReload, kMethods, kAgents, kEvict, kDestroy, kCall };
   What what = What::kPlugins;
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;
@@ -107,7 +107,9 @@ struct AdminCommand {
   bool all = false;         // of plugins: old versions, too
   bool wait = false;        // of reload: until the agents have moved
   std::string agent_class;  // of reload: may be empty
-  std::string name;         // of evict and destroy
+  std::string name;         // of evict and destroy; of call: the object's id
+  std::string method;       // of call
+  std::string arguments;    // of call: JSON; empty: none
   bool yes = false;         // of destroy: nobody is asked
   std::string after;        // of agents
   unsigned limit = 100;     // of agents

@@ -81,6 +81,7 @@ Setting<ClassSettings> own_timeout_setting() {
 // 256 MiB would stop its shard for as long as it takes to copy.
 Settings<ClassSettings> make_own_settings() {
   using Class = ClassSettings;
+  using durable::AlarmSettings;
   using durable::FiberSettings;
   using durable::ManagedSettings;
   using durable::QueueSettings;
@@ -181,6 +182,13 @@ Settings<ClassSettings> make_own_settings() {
                {milliseconds(10), hours(24)}, "one delivery of a queue item, until it has failed"),
       count("queue.max_items", at(&Class::queue, &QueueSettings::max_items), {1, 10'000'000},
             "items of one agent, dead letters included"),
+      count("alarms.max_alarms", at(&Class::alarms, &AlarmSettings::max_alarms), {1, 10'000},
+            "alarms of one object that wait or run"),
+      count("alarms.max_attempts", at(&Class::alarms, &AlarmSettings::max_attempts), {1, 100},
+            "calls of an alarm, until it is dead"),
+      duration("alarms.retry_base", at(&Class::alarms, &AlarmSettings::retry_base),
+               {milliseconds(1), hours(1)},
+               "the wait after the first call of an alarm that failed; doubles"),
       count("kv.max_keys", at(&Class::kv, &KvSettings::max_keys), {1, 1'000'000},
             "keys that one agent keeps values under"),
       size("kv.max_value", at(&Class::kv, &KvSettings::max_value_bytes), {1U << 10U, 256U << 20U},

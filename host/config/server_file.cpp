@@ -199,6 +199,10 @@ Settings<ServerConfig> make_own_server_settings() {
             kPopulation,
             "agents in memory at once; fewer if the [limit of open files](#open-files) is "
             "lower"),
+      count("limits.max_active_objects", at(&Server::runtime, &RuntimeLimits::max_active_objects),
+            kPopulation,
+            "[objects](#objects) in memory at once. For one more the least recently used idle one "
+            "hibernates; if all are busy its caller gets 503"),
       count("limits.max_connections", at(&Server::net, &NetOptions::max_connections), kPopulation,
             "open sockets; fewer if the [limit of open files](#open-files) is lower"),
       size("limits.max_frame", at(&Server::net, &NetOptions::max_frame), kMessage,

@@ -24,7 +24,8 @@ enum class JobKind : std::int64_t {
   kManaged = 2,
   kSchedule = 3,
   kItem = 4,
-  kNotice = 5
+  kNotice = 5,
+  kAlarm = 6
 };
 
 enum class JobState : std::int64_t {

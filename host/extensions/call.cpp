@@ -191,6 +191,7 @@ AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery deliv
           .method = std::move(delivery.notice.method),
           .arguments = std::move(delivery.notice.arguments),
           .origin = std::move(origin),
+          .timeout = delivery.timeout,
           .window = std::numeric_limits<std::uint64_t>::max()};  // a notification has no reader
 }
 

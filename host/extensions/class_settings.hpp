@@ -5,6 +5,7 @@
 // that a file can change.
 
 #include "base/client_rules.hpp"
+#include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/queue.hpp"
@@ -115,6 +116,7 @@ struct ClassSettings {
   std::chrono::milliseconds object_call_timeout{30'000};
 
   AnswerSettings answers;
+  durable::AlarmSettings alarms;
 
   // How soon an agent that kept itself alive is back at the latest when it was lost though the
   // process lives on: when its storage failed.

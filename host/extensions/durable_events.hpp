@@ -20,7 +20,8 @@ namespace hearth::extensions {
 // schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //           while nobody could run it); missing_callback (it is kept); duplicate_warning
 // queue     create -> retry -> error | dead
-// alarm     woken: an agent was woken because its time had come; class_missing, no_room: it could
+// alarm     set -> done | retry | dead: the call of an object's method at a time.
+//           woken: an agent was woken because its time had come; class_missing, no_room: it could
 //           not be, and will be later
 enum class DurableEvent : std::uint8_t {
   kFiberRunStarted,
@@ -56,6 +57,10 @@ enum class DurableEvent : std::uint8_t {
   kNotifyRefused,  // delivered, and the callee's code answered with an error
   kNotifyRetry,
   kNotifyDead,
+  kAlarmSet,
+  kAlarmDone,
+  kAlarmRetry,
+  kAlarmDead,
   kAlarmWoken,
   kAlarmClassMissing,
   kAlarmNoRoom,
@@ -102,6 +107,10 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"notify:refused", LogLevel::kWarn, "notification"},
     DurableEventTraits{"notify:retry", LogLevel::kWarn, "notification"},
     DurableEventTraits{"notify:dead", LogLevel::kWarn, "notification"},
+    DurableEventTraits{"alarm:set", LogLevel::kDebug, "alarm"},
+    DurableEventTraits{"alarm:done", LogLevel::kDebug, "alarm"},
+    DurableEventTraits{"alarm:retry", LogLevel::kWarn, "alarm"},
+    DurableEventTraits{"alarm:dead", LogLevel::kWarn, "alarm"},
     DurableEventTraits{"alarm:woken", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:class_missing", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:no_room", LogLevel::kDebug, ""},

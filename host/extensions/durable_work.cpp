@@ -61,6 +61,7 @@ void DurableWork::load(bool ended_process) {
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
+  if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
   report_notes();
 }
 
@@ -71,6 +72,7 @@ void DurableWork::close() {
   if (schedules_) schedules_->close();
   if (queue_) queue_->close();
   if (notices_) notices_->close();
+  if (alarms_) alarms_->close();
 }
 
 void DurableWork::interrupt_on_purpose() {
@@ -79,6 +81,7 @@ void DurableWork::interrupt_on_purpose() {
   if (schedules_) schedules_->interrupt_on_purpose();
   if (queue_) queue_->interrupt_on_purpose();
   if (notices_) notices_->interrupt_on_purpose();
+  if (alarms_) alarms_->interrupt_on_purpose();
 }
 
 durable::ManagedFibers& DurableWork::managed() {
@@ -113,6 +116,14 @@ durable::Notices& DurableWork::notices() {
     notices_->load();
   }
   return *notices_;
+}
+
+durable::Alarms& DurableWork::alarms() {
+  if (!alarms_) {
+    alarms_ = std::make_unique<durable::Alarms>(database_, clock_, random_, settings_.alarms);
+    alarms_->load();
+  }
+  return *alarms_;
 }
 
 bool DurableWork::is_managed(std::string_view fiber_id) {
@@ -234,6 +245,7 @@ bool DurableWork::due() const {
   if (schedules_ && schedules_->due()) return true;
   if (queue_ && queue_->due()) return true;
   if (notices_ && notices_->due()) return true;
+  if (alarms_ && alarms_->due()) return true;
   return managed_ && telling_ < kMaxTelling && managed_->due();
 }
 
@@ -243,7 +255,7 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return !managed_ && !schedules_ && !queue_ && !notices_ && fibers_.wake().none() &&
+  return !managed_ && !schedules_ && !queue_ && !notices_ && !alarms_ && fibers_.wake().none() &&
          !fibers_.may_have_dead();
 }
 
@@ -253,6 +265,7 @@ durable::Wake DurableWork::wake() const {
   if (schedules_) wake = either(wake, schedules_->wake());
   if (queue_) wake = either(wake, queue_->wake());
   if (notices_) wake = either(wake, notices_->wake());
+  if (alarms_) wake = either(wake, alarms_->wake());
   return wake;
 }
 
@@ -273,6 +286,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   if (schedules_) at = durable::earliest(at, soon(schedules_->wake()));
   if (queue_) at = durable::earliest(at, soon(queue_->wake()));
   if (notices_) at = durable::earliest(at, soon(notices_->wake()));
+  if (alarms_) at = durable::earliest(at, soon(alarms_->wake()));
   return at;
 }
 
@@ -324,7 +338,37 @@ void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>
   }
 }
 
+std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
+  if (!alarms_) return std::nullopt;
+  auto alarm = alarms_->begin_next();
+  report_notes();
+  if (!alarm) return std::nullopt;
+  durable::NoticeDelivery delivery;
+  delivery.id = std::move(alarm->id);
+  delivery.notice = {.agent_class = agent_.agent_class,
+                     .name = agent_.name,
+                     .method = std::move(alarm->method),
+                     .arguments = std::move(alarm->arguments),
+                     .trace = {}};
+  delivery.timeout = settings_.object_call_timeout;
+  return delivery;
+}
+
+void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
+  using Next = durable::AlarmEnd;
+  const bool failed = !outcome.delivered || !outcome.error.empty();
+  const std::string_view error =
+      failed && outcome.error.empty() ? "the call failed" : std::string_view(outcome.error);
+  const Next next = alarms_->ended(id, error);
+  stop_point("alarm.end.written");
+  stops_.add("alarm.end.committed");
+  if (next == Next::kDone) report(DurableEvent::kAlarmDone, id);
+  if (next == Next::kRetry) report(DurableEvent::kAlarmRetry, id, error);
+  if (next == Next::kDead) report(DurableEvent::kAlarmDead, id, error);
+}
+
 std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
+  if (auto alarm = next_alarm()) return alarm;
   if (!notices_) return std::nullopt;
   auto notice = notices_->begin_next();
   report_notes();
@@ -333,6 +377,8 @@ std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
 }
 
 void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
+  if (alarms_ && alarms_->runs(id)) return alarm_ended(id, outcome);
+  if (!notices_) return;  // it was an alarm, and was removed meanwhile
   using Next = durable::NoticeEnd;
   const Next next = notices_->ended(id, outcome);
   stop_point("notice.end.written");
@@ -373,6 +419,10 @@ void DurableWork::report_notes() {
   if (notices_) {
     for (const std::string& id : notices_->take_dead())
       report(DurableEvent::kNotifyDead, id, "the server crashed again and again in its middle");
+  }
+  if (alarms_) {
+    for (const std::string& id : alarms_->take_dead())
+      report(DurableEvent::kAlarmDead, id, "the server crashed again and again in its middle");
   }
   if (queue_) {
     for (const std::string& id : queue_->take_dead())

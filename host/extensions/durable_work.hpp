@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/stop_point.hpp"
+#include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
 #include "durable/jobs.hpp"
 #include "durable/managed_fibers.hpp"
@@ -87,6 +88,7 @@ class DurableWork {
   durable::Schedules& schedules();
   durable::Queue& queue();
   durable::Notices& notices();
+  durable::Alarms& alarms();
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
@@ -108,7 +110,8 @@ class DurableWork {
   // ---- what is due ----
   // The next thing that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
   std::optional<DueWork> next(bool may_recover);
-  // The next notification that leaves now, claimed as P2 says. It is no event of this agent.
+  // The next notification that leaves now, claimed as P2 says. It is no event of this agent. An
+  // alarm is a notification to the agent itself, and is a call that it gets.
   std::optional<durable::NoticeDelivery> next_notice();
   // Its callee has answered, or could not be reached.
   void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);
@@ -156,6 +159,8 @@ class DurableWork {
   void skip(const std::string& id);
   void offer_ended(const DueWork& work, const Result<std::string_view>& outcome);
   void hook_failed(const std::string& id, std::string_view why);
+  std::optional<durable::NoticeDelivery> next_alarm();
+  void alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   void report_notes();
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
@@ -173,6 +178,7 @@ class DurableWork {
   std::unique_ptr<durable::Schedules> schedules_;
   std::unique_ptr<durable::Queue> queue_;
   std::unique_ptr<durable::Notices> notices_;
+  std::unique_ptr<durable::Alarms> alarms_;
 
   unsigned turn_ = 0;  // whose turn it was
   std::size_t telling_ = 0;

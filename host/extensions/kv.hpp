@@ -46,6 +46,8 @@ class KvExtension final : public AgentExtension {
   // A JSON array of {"key", "value"}, in the order of the keys, of some 4 MiB at most.
   Result<std::string> list(const KvFilter& filter);
   KvUsage usage();
+  // A rollback of the host's own may have taken the tables away.
+  void forget_tables() { exists_ = false; }
 
  private:
   [[nodiscard]] bool exists();

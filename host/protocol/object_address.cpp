@@ -27,8 +27,12 @@ std::string_view trimmed(std::string_view json) {
 }  // namespace
 
 std::string object_name(std::string_view id) {
+  return object_name_of_text(percent_decode(id));
+}
+
+std::string object_name_of_text(std::string_view id) {
   std::string name;
-  for (const char c : percent_decode(id)) {
+  for (const char c : id) {
     if (!is_encoded(c)) {
       name += c;
       continue;
@@ -77,6 +81,10 @@ std::string object_success(std::string_view json) {
   text += json;
   text += '}';
   return text;
+}
+
+std::string object_data(std::string_view json) {
+  return R"({"success":true,"data":)" + std::string(json) + '}';
 }
 
 std::string object_failure(std::string_view code, std::string_view text, bool is_retryable) {

@@ -20,6 +20,8 @@ namespace hearth::protocol {
 // set), and `/` and `%` as well; digits are in upper case. So all spellings of an id name one object,
 // and a browser that puts the id into /agents/{class}/{id} reaches the same one.
 std::string object_name(std::string_view id);
+// The same for an id that is no part of a path: percent signs stand for themselves.
+std::string object_name_of_text(std::string_view id);
 // The id, for people: the name decoded.
 std::string object_id(std::string_view name);
 
@@ -42,6 +44,8 @@ Result<std::string> read_object_arguments(std::string_view body);
 
 // {"success":true,"data":X,"result":X}. `json` is a JSON value, or empty for null.
 std::string object_success(std::string_view json);
+// {"success":true,"data":X}
+std::string object_data(std::string_view json);
 // {"success":false,"error":"text","code":"code","retryable":false}
 std::string object_failure(std::string_view code, std::string_view text, bool is_retryable);
 

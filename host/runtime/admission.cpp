@@ -22,17 +22,20 @@ constexpr std::chrono::milliseconds kNoneIdleFor{100};
 
 }  // namespace
 
-Admission::Admission(ShardLoop& loop, std::size_t max_live,
+Admission::Admission(ShardLoop& loop, std::size_t max_live, std::size_t max_objects,
                      std::function<bool(unsigned count)> has_files)
-    : loop_(loop), max_live_(max_live), has_files_(std::move(has_files)) {}
+    : loop_(loop),
+      max_live_(max_live),
+      max_objects_(max_objects),
+      has_files_(std::move(has_files)) {}
 
 Admission::Verdict Admission::ask(Applicant& agent) {
   if (agent.room_.has_room) return {};
   if (agent.room_.waiting) return {Answer::kWait, RoomLack::kAgents};
   const bool is_first = line_.empty();
-  const RoomLack lack = is_first ? find_room() : RoomLack::kAgents;
+  const RoomLack lack = is_first ? find_room(agent) : RoomLack::kAgents;
   if (lack == RoomLack::kNothing) return {};
-  if (is_first && leaving_ == 0) return {Answer::kRefused, lack};
+  if (lack == RoomLack::kObjects || (is_first && leaving_ == 0)) return {Answer::kRefused, lack};
   join(agent, false);
   return {Answer::kWait, lack};
 }
@@ -65,6 +68,8 @@ bool Admission::drop_out(Applicant& agent) {
 void Admission::enter(Applicant& agent) {
   HEARTH_ASSERT(!agent.room_.resident, "an agent comes in twice");
   agent.room_.resident = residents_.insert(residents_.end(), &agent);
+  agent.room_.counts_as_object = agent.is_object();
+  if (agent.room_.counts_as_object) ++objects_;
 }
 
 void Admission::left(Applicant& agent) {
@@ -76,19 +81,35 @@ void Admission::left_without_files(Applicant& agent) {
   HEARTH_ASSERT(agent.room_.resident.has_value(), "an agent leaves that did not come in");
   residents_.erase(*agent.room_.resident);
   agent.room_.resident.reset();
+  if (std::exchange(agent.room_.counts_as_object, false)) --objects_;
   --leaving_;
   --ending_;
   if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
 }
 
-RoomLack Admission::find_room() {
+RoomLack Admission::find_room(const Applicant& agent) {
   if (!has_files_(kWantedFiles)) {
     if (ending_ < kEnoughEnd) (void)evict_idle();
     return RoomLack::kFiles;
   }
   // Who is evicted leaves a moment later; the limit is exceeded by one until then.
-  if (residents_.size() < max_live_ || evict_idle()) return RoomLack::kNothing;
-  return RoomLack::kAgents;
+  if (residents_.size() >= max_live_ && !evict_idle()) return RoomLack::kAgents;
+  if (objects_ >= max_objects_ && agent.is_object() && !evict_idle_object())
+    return RoomLack::kObjects;
+  return RoomLack::kNothing;
+}
+
+// Those that are in use keep their places in the order of use.
+bool Admission::evict_idle_object() {
+  const SteadyTime now = loop_.clock().steady_now();
+  if (now < no_object_idle_until_) return false;
+  for (Applicant* const agent : residents_) {
+    if (!agent->room_.counts_as_object || !agent->may_leave_for_room()) continue;
+    agent->leave_for_room();
+    return true;
+  }
+  no_object_idle_until_ = now + kNoneIdleFor;
+  return false;
 }
 
 // All are looked at only if some may have become idle.
@@ -128,7 +149,7 @@ bool Admission::serve_first() {
     agent.turn_away(RoomLack::kNothing);
     return true;
   }
-  const RoomLack lack = find_room();
+  const RoomLack lack = find_room(agent);
   if (lack == RoomLack::kNothing) {
     // Making room may have ended the wait of the first one.
     leave_line(agent);

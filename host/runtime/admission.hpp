@@ -16,19 +16,22 @@
 namespace hearth::runtime {
 
 // What keeps a cold agent from coming in.
-enum class RoomLack { kNothing, kAgents, kFiles };
+enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 
 // Agents in memory are residents, kept in the order of their last use. A cold agent asks before it
 // comes in; if there is no room, idle residents are asked to leave, and it waits in one line until
 // they have left.
 //
 // Promises
-//  P1 Bounded    At most max_live residents, and one more for each that is leaving. None comes in
+//  P1 Bounded    At most max_live residents, at most max_objects of them objects, and one more for
+//                each that is leaving. None comes in
 //                while the process has hardly a descriptor left: those that remain are for clients'
 //                sockets.
 //  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is
 //                looked at: every few milliseconds, and whenever a resident has left.
-//  P3 Who goes   The least recently used resident that is idle.
+//  P3 Who goes   The least recently used resident that is idle; for an object the least recently used
+//                idle object, if there are too many of them. If there is none, the object is refused
+//                at once.
 //  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then
 //                it is refused.
 //
@@ -54,6 +57,8 @@ class Admission {
     [[nodiscard]] bool waits() const { return room_.waiting.has_value(); }
 
     [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
+    // Asked when it wants to come in, and when it does.
+    [[nodiscard]] virtual bool is_object() const = 0;
     // A resident: it is idle, and would leave for another one.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
     // It goes, from the loop.
@@ -77,12 +82,15 @@ class Admission {
       std::optional<Line::iterator> waiting;   // in the line
       std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
       bool has_room = false;                   // found for it; it comes in just now
+      bool counts_as_object = false;           // of a resident
     };
     Place room_;
   };
 
-  // `has_files`: whether so many descriptors could be had.
-  Admission(ShardLoop& loop, std::size_t max_live, std::function<bool(unsigned count)> has_files);
+  // `max_objects`: how many of the agents may be objects. `has_files`: whether so many descriptors
+  // could be had.
+  Admission(ShardLoop& loop, std::size_t max_live, std::size_t max_objects,
+            std::function<bool(unsigned count)> has_files);
 
   // ---- a cold agent ----
   enum class Answer { kComeIn, kWait, kRefused };
@@ -113,6 +121,9 @@ class Admission {
   // This one may have become idle.
   void may_be_idle(const Applicant& agent) {
     if (none_idle_until_ != SteadyTime{} && agent.may_leave_for_room()) none_idle_until_ = {};
+    if (agent.room_.counts_as_object && no_object_idle_until_ != SteadyTime{} &&
+        agent.may_leave_for_room())
+      no_object_idle_until_ = {};
   }
   // Least recently used first.
   [[nodiscard]] const Line& residents() const { return residents_; }
@@ -121,8 +132,9 @@ class Admission {
   void stop() { loop_.cancel_timer(std::exchange(timer_, 0)); }
 
  private:
-  RoomLack find_room();
+  RoomLack find_room(const Applicant& agent);
   bool evict_idle();
+  bool evict_idle_object();
   void serve();
   // True: the first of the line has had its turn.
   bool serve_first();
@@ -133,13 +145,16 @@ class Admission {
 
   ShardLoop& loop_;
   const std::size_t max_live_;
+  const std::size_t max_objects_;
   const std::function<bool(unsigned)> has_files_;
   Line residents_;
   Line line_;
-  TimerId timer_ = 0;             // runs while some agent waits
-  std::size_t leaving_ = 0;       // residents
-  std::size_t ending_ = 0;        // of them
-  SteadyTime none_idle_until_{};  // none was idle, and none has said since that it is
+  TimerId timer_ = 0;                  // runs while some agent waits
+  std::size_t leaving_ = 0;            // residents
+  std::size_t ending_ = 0;             // of them
+  std::size_t objects_ = 0;            // residents
+  SteadyTime none_idle_until_{};       // none was idle, and none has said since that it is
+  SteadyTime no_object_idle_until_{};  // ... of the objects
 };
 
 }  // namespace hearth::runtime

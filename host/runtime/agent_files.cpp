@@ -14,6 +14,23 @@ void AgentFiles::record(const storage::AgentKey& key) {
   directory_.record(key, unix_millis(clock_.wall_now()));
 }
 
+bool AgentFiles::record_object(const storage::AgentKey& key, Random& random) {
+  if (directory_.object(key)) return false;
+  data_.check_not_lost();
+  return directory_.record_object(key, make_uuid(random), unix_millis(clock_.wall_now()));
+}
+
+void AgentFiles::note_active(const storage::AgentKey& key) {
+  try {
+    directory_.note_active(key, unix_millis(clock_.wall_now()));
+  } catch (const StorageError& failure) {
+    logger_.write_limited(LogLevel::kWarn, "object.activity_not_noted", {key.agent_class},
+                          {{"class", key.agent_class},
+                           {"agent", key.name},
+                           {"error", std::string_view(failure.what())}});
+  }
+}
+
 storage::Kept AgentFiles::kept(const storage::AgentKey& key) {
   data_.check_not_lost();
   return directory_.kept(key);

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
+#include "base/random.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/kept.hpp"
 
@@ -17,7 +18,7 @@ namespace hearth::runtime {
 
 // Threads    The shard's, but sync_names().
 // Lifetime   All that the constructor is given outlives it.
-// Failure    Throws StorageError, also if the data directory is gone; note_kept() does not.
+// Failure    Throws StorageError, also if the data directory is gone; note_kept() and note_active() do not.
 class AgentFiles {
  public:
   AgentFiles(const storage::DataDirectory& data, storage::Directory& directory, const Clock& clock,
@@ -28,6 +29,12 @@ class AgentFiles {
 
   // Before an agent's first commit: the directory must know it.
   void record(const storage::AgentKey& key);
+
+  // The agent is an object: the directory lists it as one, with an id of its own. False: it does
+  // already.
+  bool record_object(const storage::AgentKey& key, Random& random);
+  // The object was in memory until now. A failure is logged.
+  void note_active(const storage::AgentKey& key);
 
   // What the directory knows of the agent's file.
   [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);

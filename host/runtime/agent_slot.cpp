@@ -259,6 +259,8 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   services.metrics().of_class(key_.agent_class).live_agents.add(1);
   Waking& waking =
       life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
+  waking.since = services.loop().clock().steady_now();
+  if (served->settings.is_object) services.metrics().objects.came(key_.agent_class);
   settling_ = true;  // what START causes is looked at below, once it is on its way
   Result<void> starting;
   Ending how{.reason = EvictReason::kAdmin};
@@ -314,6 +316,9 @@ void AgentSlot::started(const Completion& completion) {
   }
   Waking* waking = life_.as<Waking>();
   if (waking == nullptr) return;
+  if (waking->served->settings.is_object)
+    parts_.services.metrics().objects.started(
+        key_.agent_class, parts_.services.loop().clock().steady_now() - waking->since);
   Live next;
   static_cast<Resident&>(next) = std::move(*waking);
   next.intent = waking->intent;
@@ -330,6 +335,7 @@ void AgentSlot::started(const Completion& completion) {
   } else if (permits_.any() || live.live->has_durable_work()) {
     look();
   }
+  receive_visits();
 }
 
 void AgentSlot::connected(const Completion& completion) {

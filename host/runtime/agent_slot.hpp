@@ -127,7 +127,8 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   [[nodiscard]] LiveAgent* live();
   // Not in memory nor in the line for room, without clients and without events that wait.
   [[nodiscard]] bool is_unused() const {
-    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits();
+    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits() &&
+           visits_.empty();
   }
 
   // How long one event may be in progress: as its class says, or as the server does.
@@ -141,6 +142,11 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // Its socket is gone. The connection is forgotten once the agent has seen CLOSE, or never knew
   // it.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
+
+  // What an administrator does with its data (agent_visit.hpp; agent_slot_visits.cpp).
+  void visit(AgentVisit visit);
+  // It is in memory for visits alone, without an instance.
+  [[nodiscard]] bool is_only_open() const;
 
   // ---- the way out (agent_slot_exit.cpp) ----
   // Starts the way out of a live agent; does nothing in any other state. With `sudden` no EVICT
@@ -167,6 +173,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
+  [[nodiscard]] bool is_object() const override;
   [[nodiscard]] bool may_leave_for_room() const override;
   void leave_for_room() override;
   [[nodiscard]] bool is_wanted() const override;
@@ -207,6 +214,11 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void make_instance(std::shared_ptr<const ServedClass> served);
   void migrated(const Completion& completion);
   void started(const Completion& completion);
+  // ---- visits (agent_slot_visits.cpp) ----
+  void receive_visits();
+  // It is cold. A destroyed one is not opened for those that came before its end.
+  void tell_who_waits_for_cold(bool destroyed);
+  void open_for_visits();
   // ---- turns ----
   [[nodiscard]] bool is_ready_for(const Event& incoming) const;
   [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
@@ -286,8 +298,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   const std::string segment_;
   AgentInbox inbox_;
   AgentLife life_;
-  HeldPermits permits_;    // from the line for room until it is gone
-  bool settling_ = false;  // after_turn() is on the stack, or must do nothing now
+  std::vector<AgentVisit> visits_;  // until it is live or cold
+  HeldPermits permits_;             // from the line for room until it is gone
+  bool settling_ = false;           // after_turn() is on the stack, or must do nothing now
   SteadyTime last_activity_;
 };
 

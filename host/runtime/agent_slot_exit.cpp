@@ -176,7 +176,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
     parts_.admission.left_without_files(*this);
   } else {
     parts_.admission.left(*this);
-    if (!ending.start_failure) figures.evicted(ending.reason);
+    if (!ending.start_failure && !ending.was_only_opened) figures.evicted(ending.reason);
     if (permits_.any()) give_back_permits();
   }
   if (rest.destroyed) {
@@ -188,6 +188,10 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         durable::is_next_version(*rest.next_wake.at_ms))
       services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
   }
+  if (ending.served->settings.is_object && !ending.was_only_opened) {
+    services.metrics().objects.left(key_.agent_class, !rest.destroyed && !ending.start_failure);
+    if (!rest.destroyed) services.files().note_active(key_);
+  }
   life_.enter(AgentInput::kGone, Cold{});
   services.logger().write(
       LogLevel::kDebug, "agent.evicted",
@@ -197,7 +201,9 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
     parts_.destructions.finish(key_);
     was_condemned();
   }
+  tell_who_waits_for_cold(rest.destroyed);
   go_on_after(std::move(ending), rest.destroyed);
+  if (!in_memory()) receive_visits();
   parts_.slots.look_at_unused(*this);
   parts_.slots.one_left();
 }

@@ -37,6 +37,13 @@ void AgentSlot::leave_room_line() {
   give_back_permits();
 }
 
+bool AgentSlot::is_object() const {
+  if (const Resident* const resident = life_.resident())
+    return resident->served->settings.is_object;
+  const auto served = parts_.classes.find(segment_);
+  return served != nullptr && served->settings.is_object;
+}
+
 bool AgentSlot::may_leave_for_room() const {
   // One that was just woken for its work is about to do it.
   const Live* live = life_.as<Live>();
@@ -65,7 +72,11 @@ void AgentSlot::turn_away(RoomLack lack) {
 
 void AgentSlot::refuse_for_room(RoomLack lack) {
   const ShardServices& services = parts_.services;
-  const bool has_files = lack == RoomLack::kAgents;
+  const bool has_files = lack != RoomLack::kFiles;
+  const char* const why = lack == RoomLack::kAgents ? "too many agents are busy; try again later"
+                          : lack == RoomLack::kObjects
+                              ? "too many objects are active; try again later"
+                              : "too many files are open; try again later";
   if (permits_.any()) {  // others that wait for their time would find no more
     services.alarms().no_room_until(services.loop().clock().steady_now() + kNextTry);
     services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom, key_.agent_class,
@@ -78,9 +89,7 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
                                      {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
   services.alarms().look_again(key_, kNextTry);
-  refuse_waiting(Error{Errc::kUnavailable, has_files ? "too many agents are busy; try again later"
-                                                     : "too many files are open; try again later"},
-                 kCloseTryAgainLater);
+  refuse_waiting(Error{Errc::kUnavailable, why}, kCloseTryAgainLater);
 }
 
 }  // namespace hearth::runtime

@@ -117,6 +117,7 @@ struct AwaitingVersion {
 struct Condemned {};
 struct Waking : Resident {
   std::optional<Intent> intent = std::nullopt;
+  SteadyTime since{};  // for visits: the beginning of time
 };
 struct Live : Resident {
   std::optional<Intent> intent = std::nullopt;
@@ -140,6 +141,7 @@ struct Ending : Resident {
   EvictReason reason{};
   bool wake_again = false;
   std::optional<StartFailure> start_failure = std::nullopt;
+  bool was_only_opened = false;   // for visits: there was no instance
   bool lost_descriptors = false;  // somebody took those that Admission had found
   Pace pace = Pace::kPosted;
 };

@@ -85,6 +85,9 @@ Result<void> LiveAgent::start() {
   // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing. An
   // object that was only called is listed too.
   if (owner_.key().is_sub_agent() || settings().is_object) record();
+  if (settings().is_object && services_.files().record_object(owner_.key(), services_.random()) &&
+      gate_ != nullptr)
+    gate_->directory_written();
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything

@@ -9,6 +9,7 @@
 #include "extensions/durable_work.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
+#include "runtime/agent_visit.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/interruptible_events.hpp"
 #include "runtime/live_agent_owner.hpp"
@@ -82,6 +83,13 @@ class LiveAgent final : public extensions::AgentContext,
   // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error:
   // nothing of it is ever committed. Throws StorageError.
   Result<void> migrated(const std::optional<Error>& failure);
+
+  // In the place of start(), for visits alone: the host's halves are loaded, and no instance is
+  // made. Then it ends as any other does.
+  void open();
+  // What an administrator does with its data, now or once it is back (lent()). Everything is told
+  // to the visit's sink.
+  void receive(AgentVisit& visit);
 
   // Delivers one event. The owner has checked that it may be delivered now.
   void deliver(Event incoming);

@@ -41,7 +41,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
-                 &storage::can_open_files),
+                 share_of(environment.limits.max_active_objects, count), &storage::can_open_files),
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),
@@ -174,7 +174,13 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
                                       {{"error", std::string_view(failure.what())}});
     return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
   }
-  if (call.is_of_client) client_came();
+  if (call.is_of_client) {
+    client_came();
+    metrics_.objects.called(call.key.agent_class, call.method, [&] {
+      const auto served = environment_.classes.find(call.segment);
+      return std::string(served == nullptr ? "[]" : served->agent_class->methods());
+    });
+  }
   if (call.retry_key) sink = keyed_calls_.enter(call.key, *call.retry_key, std::move(sink));
   if (!sink) return;
   Event incoming;

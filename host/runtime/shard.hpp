@@ -157,6 +157,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     std::size_t connections = 0;
     std::string version;  // of its code, while it is in memory
     durable::Wake wake;   // what the wake index says
+    bool condemned = false;
+    std::optional<std::int64_t> last_active_ms = {};  // Unix time, while it is in memory
   };
   [[nodiscard]] Standing standing(const storage::AgentKey& key) const;
   // The first names of a class, greater than `after` and in byte order, of agents that are in
@@ -172,6 +174,10 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   // The agent leaves memory: one that is starting as soon as it has started. In which state it was:
   // in all others nothing happens.
   AgentState evict(const storage::AgentKey& key);
+  // What an administrator does with an agent's data: agent_visit.hpp.
+  void visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit);
+  // Lists an object that nobody has called yet. False: it is there already.
+  Result<bool> create_object(const storage::AgentKey& key);
   // As if it had asked for it itself (AgentContext::destroy). When this has returned it is certain.
   // kUnavailable: it is starting or leaving, or an earlier destruction waits; try again.
   Result<void> destroy(const storage::AgentKey& key);

@@ -2,17 +2,27 @@
 #include "runtime/shard.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace hearth::runtime {
 
 Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   Standing standing;
   standing.wake = alarms_.known(key);
+  standing.condemned = condemned_.contains(key);
   const AgentSlot* slot = find_slot(key);
   if (slot == nullptr) return standing;
+  standing.connections = slot->connections().size();
+  if (slot->is_only_open()) return standing;  // to all but administrators it is cold
   standing.state = slot->state();
   standing.in_memory = slot->in_memory();
-  standing.connections = slot->connections().size();
+  if (standing.in_memory) {
+    const Clock& clock = loop_.clock();
+    const auto idle =
+        std::chrono::floor<std::chrono::milliseconds>(clock.steady_now() - slot->last_activity());
+    standing.last_active_ms = unix_millis(clock.wall_now()) - idle.count();
+  }
   if (slot->version() != nullptr) standing.version = slot->version()->agent_class->version();
   return standing;
 }
@@ -46,6 +56,25 @@ AgentState Shard::evict(const storage::AgentKey& key) {
   return was;
 }
 
+void Shard::visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit) {
+  AgentSlot& slot = slot_for(key, segment);
+  slot.visit(std::move(visit));
+  look_at_unused(slot);
+}
+
+Result<bool> Shard::create_object(const storage::AgentKey& key) {
+  if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
+  try {
+    if (!files_.record_object(key, environment_.random)) return false;
+    files_.record(key);
+    return true;
+  } catch (const StorageError& failure) {  // agent boundary
+    environment_.logger.write_limited(LogLevel::kError, "directory.write_failed", {},
+                                      {{"error", std::string_view(failure.what())}});
+    return Error{Errc::kInternal, "the directory of agents failed"};
+  }
+}
+
 Result<void> Shard::destroy(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
   AgentSlot* const slot = find_slot(key);
@@ -53,6 +82,11 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
     if (slot != nullptr && slot->state() == AgentState::kLive) {
       if (const auto condemned = slot->live()->destroy(); !condemned) return condemned.error();
       slot->after_turn();
+      return {};
+    }
+    if (slot != nullptr && slot->is_only_open()) {  // its end sees to the rest
+      condemned_.condemn(key);
+      end_below(key);
       return {};
     }
     if (slot != nullptr && slot->in_memory())

@@ -91,6 +91,7 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
                                   "Agents that must be awake at some time, by the wake index.")),
       woken_by_alarm(metrics.counter("hearth_alarm_wakes_total",
                                      "Agents that were awoken because their time had come.")),
+      objects(metrics),
       metrics_(metrics) {}
 
 ShardMetrics::~ShardMetrics() {

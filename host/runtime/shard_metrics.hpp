@@ -2,6 +2,7 @@
 // What a shard counts about its agents and its clients, beside the steps of durable work
 // (durable_events.hpp).
 
+#include "runtime/object_metrics.hpp"
 #include "runtime/types.hpp"
 #include "telemetry/metrics.hpp"
 
@@ -68,6 +69,7 @@ class ShardMetrics {
   Gauge& waiting_for_wake;
   Gauge& pending_wakes;
   Counter& woken_by_alarm;
+  ObjectMetrics objects;
 
   // Valid as long as this is.
   ClassMetrics& of_class(std::string_view agent_class);

@@ -24,6 +24,7 @@
 #include "server/certificate_watch.hpp"
 #include "server/client_proofs.hpp"
 #include "server/containment.hpp"
+#include "server/object_desk.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
 #include "server/ways_out.hpp"
@@ -129,6 +130,7 @@ struct Server::Parts {
   std::string unwritten_token;  // empty: the file has it
   bool lacks_room = false;      // as was told, and not taken back yet
   std::unique_ptr<AdminDesk> admin_desk;
+  std::unique_ptr<ObjectDesk> object_desk;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
@@ -401,6 +403,7 @@ Result<void> Server::Parts::open_admin() {
                    "chmod 600 the file"}});
   }
   admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger);
+  object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
   return {};
 }
@@ -461,7 +464,8 @@ Result<void> Server::Parts::listen() {
                                     .edge = {.auth = config.server.auth.rules,
                                              .cors = config.server.cors,
                                              .routes = config.server.routes,
-                                             .authenticator = &client_proofs->authenticator()}};
+                                             .authenticator = &client_proofs->authenticator()},
+                                    .objects = object_desk.get()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   // Here, because what is wrong with the files is no matter of the address.
   if (config.server.net.tls.is_used()) {
@@ -563,6 +567,7 @@ void Server::Parts::stop_admin() {
   if (admin_desk) admin_desk->use(nullptr);
   reloader.reset();
   if (admin_desk) admin_desk->stop();  // whoever waits is answered
+  if (object_desk) object_desk->stop();
   loaded = {};  // without a reloader: its classes would keep their libraries from leaving
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 5> kSteps = {
+constexpr std::array<const char*, 6> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
@@ -31,6 +31,10 @@ constexpr std::array<const char*, 5> kSteps = {
     "ALTER TABLE agents ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
     // Of sub-agents alone, whose names are paths.
     "CREATE INDEX agents_below ON agents(name, class) WHERE instr(name, '/')",
+    "CREATE TABLE objects("
+    "  class TEXT NOT NULL, name TEXT NOT NULL, uuid TEXT NOT NULL UNIQUE,"
+    "  created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL,"
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
 };
 
 constexpr std::int64_t kKeptUnknown = 0;
@@ -307,6 +311,7 @@ bool Directory::record(const AgentKey& key, std::int64_t created_at_ms) {
 }
 
 bool Directory::forget(const AgentKey& key) {
+  forget_object(key);
   const std::array params{Param(key.agent_class), Param(key.name)};
   return erase_.execute(params) > 0;
 }

@@ -23,6 +23,14 @@ struct DirectoryEntry {
   std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
 };
 
+// What is kept of an object beside what is kept of every agent.
+struct ObjectEntry {
+  AgentKey key;
+  std::string uuid;                 // its own id, which no other object ever has
+  std::int64_t created_at_ms = 0;   // Unix time
+  std::int64_t last_active_ms = 0;  // when it last left memory, or was made
+};
+
 // When an agent must be awake though nobody asks for it. What the fields mean is durable::Wake's to
 // say.
 struct WakeEntry {
@@ -73,7 +81,7 @@ class Directory {
   // Notes that the agent exists. One that is there already keeps its time. True if it is new.
   bool record(const AgentKey& key, std::int64_t created_at_ms);
 
-  // True if it was there.
+  // As an object, too. True if it was there.
   bool forget(const AgentKey& key);
 
   [[nodiscard]] bool contains(const AgentKey& key);
@@ -105,6 +113,18 @@ class Directory {
   // The classes that have agents, in byte order.
   [[nodiscard]] std::vector<std::string> classes();
 
+  // ---- objects (directory_objects.cpp) ----
+  // Notes that the agent is an object. One that is there already keeps its id. True if it is new.
+  bool record_object(const AgentKey& key, std::string_view uuid, std::int64_t now_ms);
+  // Nothing happens if there is no such object.
+  void note_active(const AgentKey& key, std::int64_t at_ms);
+  [[nodiscard]] std::optional<ObjectEntry> object(const AgentKey& key);
+  [[nodiscard]] std::optional<ObjectEntry> object(std::string_view uuid);
+  // Objects of a class, or of all ("") in the order of class and name, behind `after`, which need
+  // not exist; an empty key starts a listing.
+  [[nodiscard]] std::vector<ObjectEntry> list_objects(std::string_view agent_class,
+                                                      const AgentKey& after, std::size_t limit);
+
   // ---- the wake index: at most one entry an agent ----
   void set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working);
   void clear_wake(const AgentKey& key);
@@ -127,6 +147,7 @@ class Directory {
   void forget_condemned(const AgentKey& key);
 
  private:
+  void forget_object(const AgentKey& key);
   // Statements that only agents with durable work need are prepared when first used.
   Statement& kept(std::unique_ptr<Statement>& statement, std::string_view sql);
 

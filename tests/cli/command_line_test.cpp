@@ -131,6 +131,13 @@ TEST(CommandLineTest, CommandsThatAskAServerTakeTheirFlags) {
   EXPECT_EQ(evict.name, "first");
   EXPECT_NE(mistake({"agents"}).find("CLASS"), std::string::npos);
   EXPECT_NE(mistake({"evict", "counter"}).find("NAME"), std::string::npos);
+  const AdminCommand call = asked({"call", "counter", "a/b", "increment", "[5]"});
+  EXPECT_EQ(call.what, What::kCall);
+  EXPECT_EQ(call.name, "a/b");
+  EXPECT_EQ(call.method, "increment");
+  EXPECT_EQ(call.arguments, "[5]");
+  EXPECT_EQ(asked({"call", "counter", "a", "get"}).arguments, "");
+  EXPECT_NE(mistake({"call", "counter", "a"}).find("METHOD"), std::string::npos);
 
   const AdminCommand destroy = asked({"destroy", "counter", "first"});
   EXPECT_EQ(destroy.what, What::kDestroy);

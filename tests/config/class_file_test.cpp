@@ -54,6 +54,10 @@ schedules:
 queue:
   timeout: 13s
   max_items: 14
+alarms:
+  max_alarms: 18
+  max_attempts: 19
+  retry_base: 20s
 kv:
   max_keys: 15
   max_value: 16KiB
@@ -97,6 +101,9 @@ options:
   EXPECT_EQ(config.schedules.max_running, 12U);
   EXPECT_EQ(config.queue.timeout, seconds(13));
   EXPECT_EQ(config.queue.max_items, 14U);
+  EXPECT_EQ(config.alarms.max_alarms, 18U);
+  EXPECT_EQ(config.alarms.max_attempts, 19);
+  EXPECT_EQ(config.alarms.retry_base, seconds(20));
   EXPECT_EQ(config.kv.max_keys, 15U);
   EXPECT_EQ(config.kv.max_value_bytes, 16384U);
   EXPECT_EQ(config.kv.max_total_bytes, 17408U);
@@ -146,6 +153,9 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"schedules.max_running", "12"},
       {"queue.timeout", "13s"},
       {"queue.max_items", "14"},
+      {"alarms.max_alarms", "7"},
+      {"alarms.max_attempts", "5"},
+      {"alarms.retry_base", "2s"},
       {"kv.max_keys", "15"},
       {"kv.max_value", "16KiB"},
       {"kv.max_total", "17KiB"},

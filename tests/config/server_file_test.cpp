@@ -28,6 +28,7 @@ allowed_origins: ["https://app.example", "null"]
 allowed_hosts: ["app.example:8443", "*"]
 limits:
   max_live_agents: 1
+  max_active_objects: 3
   max_connections: 2
   max_frame: 3KiB
   max_body: 4KiB
@@ -68,6 +69,7 @@ log:
   EXPECT_EQ(config.classes, path("c"));
   EXPECT_EQ(config.shards, 3U);
   EXPECT_EQ(config.runtime.max_live_agents, 1U);
+  EXPECT_EQ(config.runtime.max_active_objects, 3U);
   EXPECT_EQ(config.net.max_connections, 2U);
   EXPECT_EQ(config.net.max_frame, 3072U);
   EXPECT_EQ(config.net.max_body, 4096U);
@@ -101,6 +103,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.classes, path("classes"));
   EXPECT_FALSE(config.shards);
   EXPECT_EQ(config.runtime.max_live_agents, 10'000U);
+  EXPECT_EQ(config.runtime.max_active_objects, 200U);
   EXPECT_EQ(config.net.max_connections, 10'000U);
   EXPECT_EQ(config.net.max_frame, 4U << 20U);
   EXPECT_EQ(config.net.max_body, 4U << 20U);

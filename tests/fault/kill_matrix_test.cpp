@@ -497,15 +497,16 @@ INSTANTIATE_TEST_SUITE_P(Schedules, KillMatrixTest, ::testing::ValuesIn(kSchedul
 INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases), case_name);
 
 TEST(KillMatrix, HasACaseForEveryStopPoint) {
-  std::set<std::string_view> tested = {// In tests of their own: ObjectKillTest.
-                                       "call.answer.committed",
-                                       // DestroyKillTest.
-                                       "destroy.condemned", "destroy.files_removed",
-                                       // FetchProcessTest.
-                                       "fetch.start.committed",
-                                       // NotifyKillTest.
-                                       "notice.claim.written", "notice.claim.committed",
-                                       "notice.end.written", "notice.end.committed"};
+  std::set<std::string_view> tested = {
+      // In tests of their own: ObjectKillTest.
+      "call.answer.committed", "alarm.end.written", "alarm.end.committed",
+      // DestroyKillTest.
+      "destroy.condemned", "destroy.files_removed",
+      // FetchProcessTest.
+      "fetch.start.committed",
+      // NotifyKillTest.
+      "notice.claim.written", "notice.claim.committed", "notice.end.written",
+      "notice.end.committed"};
   for (const auto* cases : {&kCases, &kManagedCases, &kScheduleCases, &kQueueCases}) {
     for (const Case& each : *cases) {
       const std::string_view stop_at = each.stop_at;

@@ -42,5 +42,33 @@ TEST_F(ObjectKillTest, ACallThatWasCommittedAndNotAnsweredIsAnsweredByItsSecondT
   EXPECT_EQ(server->kill(), kKilled);
 }
 
+TEST_F(ObjectKillTest, A5_AnAlarmThatHasRunAndIsNotMarkedRunsAgain) {
+  auto server = serve_until("alarm.end.written");
+  server->wait_until_ready();
+  const std::string body = R"({"method":"increment","delay_seconds":0})";
+  const std::string alarm =
+      "POST /objects/counter/a/alarms HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  EXPECT_EQ(RawClient(server->port()).request(alarm).status, 201);
+  kill_where_it_stops(*server, "alarm.end.written");
+
+  server = serve_ledgers();
+  server->wait_for_log("alarm:done class=Counter agent=a");
+  EXPECT_EQ(RawClient(server->port()).request(increment_once("k")).body,
+            R"({"success":true,"data":3,"result":3})")
+      << "it ran twice";
+  EXPECT_EQ(server->kill(), kKilled);
+
+  // Marked is marked: a further start runs nothing.
+  server = serve_until("alarm.end.committed");
+  server->wait_until_ready();
+  EXPECT_EQ(RawClient(server->port()).request(alarm).status, 201);
+  kill_where_it_stops(*server, "alarm.end.committed");
+  server = serve_ledgers();
+  EXPECT_EQ(RawClient(server->port()).request(increment_once("l")).body,
+            R"({"success":true,"data":5,"result":5})");
+  EXPECT_EQ(server->kill(), kKilled);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -27,7 +27,7 @@ TEST(ObjectAddressTest, O18_AllSpellingsOfAnIdNameOneAgent) {
   };
   for (const auto& [id, name] : kNames) {
     EXPECT_EQ(object_name(id), name);
-    EXPECT_EQ(object_name(object_id(name)), name) << "the id comes back";
+    EXPECT_EQ(object_name_of_text(object_id(name)), name) << "the id comes back";
   }
 }
 
@@ -60,6 +60,7 @@ TEST(ObjectAddressTest, ACallNamesItsMethodAndMayLackArguments) {
 TEST(ObjectAddressTest, AnswersHaveOneShape) {
   EXPECT_EQ(object_success("5"), R"({"success":true,"data":5,"result":5})");
   EXPECT_EQ(object_success(""), R"({"success":true,"data":null,"result":null})");
+  EXPECT_EQ(object_data("[]"), R"({"success":true,"data":[]})");
   EXPECT_EQ(object_failure("c", "a \"b\"", true),
             R"({"success":false,"error":"a \"b\"","code":"c","retryable":true})");
   EXPECT_TRUE(object_failure("c", "d", false).ends_with(R"("retryable":false})"));

@@ -32,8 +32,10 @@ class AdmissionTest : public ::testing::Test {
       test.admission_.drop_out(*this);
     }
     [[nodiscard]] const storage::AgentKey& key() const override { return kUsualAgent; }
+    [[nodiscard]] bool is_object() const override { return object; }
 
     AdmissionTest& test;
+    bool object = false;
     bool idle = false;
     bool leaving = false;
     bool wanted = true;
@@ -53,7 +55,7 @@ class AdmissionTest : public ::testing::Test {
 
   testing::ManualLoop loop_;
   bool has_files_ = true;
-  Admission admission_{loop_, 2, [this](unsigned) { return has_files_; }};
+  Admission admission_{loop_, 2, 1, [this](unsigned) { return has_files_; }};
   std::deque<Agent> agents_;
 };
 
@@ -98,6 +100,23 @@ TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
   EXPECT_TRUE(second.leaving);
   EXPECT_FALSE(first.leaving);
+}
+
+TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
+  Agent& object = agent();
+  object.object = true;
+  EXPECT_EQ(admission_.ask(object).answer, Said::kComeIn);
+  admission_.enter(object);
+  Agent& next = agent();
+  next.object = true;
+  const Admission::Verdict verdict = admission_.ask(next);
+  EXPECT_EQ(verdict.answer, Said::kRefused) << "the only object is busy";
+  EXPECT_EQ(verdict.lack, RoomLack::kObjects);
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn) << "others have room";
+  object.idle = true;
+  admission_.may_be_idle(object);
+  EXPECT_EQ(admission_.ask(next).answer, Said::kComeIn);
+  EXPECT_TRUE(object.leaving);
 }
 
 TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {

@@ -1,0 +1,90 @@
+#pragma once
+// What /objects asks of a server beside calls. api knows neither files nor shards' threads: the
+// server implements it.
+
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::api {
+
+// Names one object. Nothing of it was checked but the form of the name.
+struct ObjectName {
+  std::string agent_class;  // as URLs spell it, an alias of that, or as it is ("ChatRoom")
+  std::string name;         // of the agent (protocol/object_address.hpp)
+};
+
+struct ObjectView {
+  std::string uuid;
+  std::string segment;  // of the class
+  std::string name;     // of the agent
+  bool is_active = false;
+  std::int64_t created_at_ms = 0;   // Unix time
+  std::int64_t last_active_ms = 0;  // ... of its last event, as far as that is known
+};
+
+struct ObjectPageRequest {
+  std::string agent_class;        // empty: all
+  std::optional<bool> is_active;  // none: both
+  std::string after;              // ObjectPage::next of the page before; empty: the first
+  std::size_t limit = 0;
+};
+
+struct ObjectPage {
+  std::vector<ObjectView> objects;
+  std::string next;  // empty: there are no more. A page may have fewer than were asked for
+};
+
+struct ObjectAlarm {
+  std::string method;
+  std::string arguments;   // JSON array
+  std::int64_t at_ms = 0;  // Unix time
+};
+
+// What is asked of an object's data runs no code of its class: a cold object is opened for it
+// (runtime/agent_visit.hpp).
+//
+// Promises   Each answer is called exactly once, maybe before the member returns.
+// Failure    kNotFound: no such class or object. kUnavailable: too much is asked at once, an event
+//            loop does not answer, or the class is not loaded. kClosing: the server stops.
+// Threads    All members from any thread; answers come on any.
+class ObjectActions {
+ public:
+  template <class T>
+  using Answer = std::function<void(Result<T>)>;
+
+  ObjectActions() = default;
+  virtual ~ObjectActions() = default;
+  ObjectActions(const ObjectActions&) = delete;
+  ObjectActions& operator=(const ObjectActions&) = delete;
+
+  virtual void list(ObjectPageRequest request, Answer<ObjectPage> answer) = 0;
+  virtual void show(ObjectName name, Answer<ObjectView> answer) = 0;
+  // By its own id.
+  virtual void find(std::string uuid, Answer<ObjectView> answer) = 0;
+  // It is listed, and has no data. kConflict: it is there already.
+  virtual void create(ObjectName name, Answer<ObjectView> answer) = 0;
+  // Nothing of it is left. That is certain when it answers.
+  virtual void remove(ObjectName name, Answer<ObjectView> answer) = 0;
+  // Answers when it is not in memory any more; a call that comes meanwhile may have woken it again.
+  virtual void hibernate(ObjectName name, Answer<ObjectView> answer) = 0;
+
+  // A page of what it keeps by key: extensions::storage_page().
+  virtual void storage(ObjectName name, std::string after, std::size_t limit,
+                       Answer<std::string> answer) = 0;
+  // extensions::patch_storage(). kInvalidArgument, kLimitExceeded.
+  virtual void patch_storage(ObjectName name, std::string patch, Answer<std::string> answer) = 0;
+
+  // The record of the alarm, with "replaced". kLimitExceeded.
+  virtual void set_alarm(ObjectName name, ObjectAlarm alarm, Answer<std::string> answer) = 0;
+  // A JSON array of records (durable/alarms.hpp).
+  virtual void alarms(ObjectName name, Answer<std::string> answer) = 0;
+  virtual void cancel_alarm(ObjectName name, std::string id, Answer<std::string> answer) = 0;
+};
+
+}  // namespace hearth::api

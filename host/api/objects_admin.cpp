@@ -1,0 +1,332 @@
+#include "api/objects_admin.hpp"
+
+#include "api/object_answer.hpp"
+#include "json/json.hpp"
+#include "protocol/agent_address.hpp"
+#include "protocol/object_address.hpp"
+#include "protocol/request_query.hpp"
+#include "protocol/rfc3339.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+using Exchange = std::shared_ptr<net::HttpExchange>;
+
+constexpr std::size_t kMaxQueryBytes = 4096;
+constexpr std::size_t kObjectsListed = 100;
+constexpr std::size_t kMostObjectsListed = 1000;
+constexpr std::size_t kMaxMethodBytes = 256;
+constexpr double kMaxDelaySeconds = 10.0 * 366 * 24 * 3600;
+
+void refuse_object(net::HttpExchange& exchange, std::string_view why) {
+  exchange.respond(object_error(400, "invalid_argument", why));
+}
+
+void refuse_object(net::HttpExchange& exchange, const Error& error) {
+  if (error.code == Errc::kNotFound)
+    return exchange.respond(object_error(404, "object_not_found", error.message));
+  exchange.respond(object_error(error));
+}
+
+Json view_json(const ObjectView& object) {
+  const std::string id = protocol::object_id(object.name);
+  return {{"id", object.uuid},
+          {"class", object.segment},
+          {"object_id", id},
+          {"status", object.is_active ? "Active" : "Hibernating"},
+          {"sandbox_name", "do-" + object.segment + "-" + id},
+          {"created_at", protocol::rfc3339(object.created_at_ms)},
+          {"last_active", protocol::rfc3339(object.last_active_ms)}};
+}
+
+ObjectActions::Answer<ObjectView> view_answer(const Exchange& exchange, int status = 200) {
+  return [exchange, status](const Result<ObjectView>& object) {
+    if (!object) return refuse_object(*exchange, object.error());
+    exchange->respond(object_data(dump_json(view_json(*object)), status));
+  };
+}
+
+// The answer to what gives nothing.
+ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
+  return [exchange](const Result<std::string>& done) {
+    if (!done) return refuse_object(*exchange, done.error());
+    exchange->respond(object_data("null"));
+  };
+}
+
+// The limit of a page; nothing if it is none.
+std::optional<std::size_t> page_limit(std::string_view query) {
+  const auto text = protocol::query_value(query, "limit", kMaxQueryBytes);
+  if (!text) return kObjectsListed;
+  std::size_t limit = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), limit);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || limit == 0 ||
+      limit > kMostObjectsListed)
+    return std::nullopt;
+  return limit;
+}
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// `record` is one of durable/alarms.hpp.
+Json alarm_json(Json record) {
+  record["fire_at"] = protocol::rfc3339(record.value("fire_at", std::int64_t{0}));
+  return record;
+}
+
+Result<ObjectAlarm> read_alarm(std::string_view body, const Clock& clock) {
+  const auto wrong = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
+  const auto parsed = parse_json(body);
+  if (!parsed || !parsed->is_object()) return wrong("the body must be a JSON object");
+  ObjectAlarm alarm;
+  alarm.method = text_member(*parsed, "method");
+  if (alarm.method.empty() || alarm.method.size() > kMaxMethodBytes ||
+      alarm.method.starts_with("__"))
+    return wrong("`method` must be the name of a method");
+  const auto args = parsed->find("args");
+  alarm.arguments =
+      protocol::positional_arguments(args == parsed->end() ? std::string() : dump_json(*args));
+  const auto fire_at = parsed->find("fire_at");
+  const auto delay = parsed->find("delay_seconds");
+  if ((fire_at == parsed->end()) == (delay == parsed->end()))
+    return wrong("one of `fire_at` and `delay_seconds` must say when");
+  if (fire_at != parsed->end()) {
+    const auto at = protocol::parse_rfc3339(text_member(*parsed, "fire_at"));
+    if (!at) return wrong("`fire_at` must be a time of RFC 3339, such as 2026-02-16T00:00:00Z");
+    alarm.at_ms = *at;
+    return alarm;
+  }
+  const double seconds = delay->is_number() ? delay->get<double>() : -1;
+  if (!(seconds >= 0 && seconds <= kMaxDelaySeconds))
+    return wrong("`delay_seconds` must be a number from 0 to ten years");
+  alarm.at_ms = unix_millis(clock.wall_now()) + std::llround(seconds * 1000);
+  return alarm;
+}
+
+}  // namespace
+
+void ObjectsAdmin::add_routes(Routes& routes) {
+  struct Row {
+    std::string_view method, pattern;
+    Access access;
+    std::string_view summary;
+    void (ObjectsAdmin::*answer)(const RouteCall&);
+  };
+  static constexpr Row kRows[] = {
+      {"GET", "/objects", Access::kAdministrator, "A page of the objects.", &ObjectsAdmin::list},
+      {"POST", "/objects", Access::kAdministrator, "Makes an object.", &ObjectsAdmin::create},
+      {"GET", "/objects/{uuid}", Access::kAdministrator, "An object by its own id.",
+       &ObjectsAdmin::show_by_uuid},
+      {"DELETE", "/objects/{uuid}", Access::kAdministrator,
+       "Destroys an object and its data, by its own id.", &ObjectsAdmin::remove_by_uuid},
+      {"GET", "/objects/{class}/{id}", Access::kAdministrator,
+       "An object, with a page of its storage.", &ObjectsAdmin::show},
+      {"DELETE", "/objects/{class}/{id}", Access::kAdministrator,
+       "Destroys an object and its data.", &ObjectsAdmin::remove},
+      {"POST", "/objects/{class}/{id}/hibernate", Access::kAdministrator,
+       "Has an object leave memory.", &ObjectsAdmin::hibernate},
+      {"POST", "/objects/{class}/{id}/checkpoint", Access::kAdministrator,
+       "Answers when all that the object has written is durable.", &ObjectsAdmin::checkpoint},
+      {"PATCH", "/objects/{class}/{id}/storage", Access::kAdministrator,
+       "Changes the storage of an object by a JSON merge patch.", &ObjectsAdmin::patch},
+      {"POST", "/objects/{class}/{id}/alarms", Access::kUser,
+       "Sets an alarm: a call of a method at a time.", &ObjectsAdmin::set_alarm},
+      {"GET", "/objects/{class}/{id}/alarms", Access::kUser, "The alarms of an object.",
+       &ObjectsAdmin::list_alarms},
+      {"DELETE", "/objects/{class}/{id}/alarms/{alarm}", Access::kUser, "Removes an alarm.",
+       &ObjectsAdmin::cancel_alarm},
+  };
+  for (const Row& row : kRows) {
+    routes.add({row.method, row.pattern, row.access, row.summary,
+                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); }});
+  }
+}
+
+std::optional<ObjectName> ObjectsAdmin::named(const RouteCall& call) const {
+  ObjectName name{std::string(call.values[0]), protocol::object_name(call.values[1])};
+  const auto problem = protocol::name_problem(name.name, max_name_bytes_);
+  if (problem.empty()) return name;
+  refuse_object(*call.exchange, problem);
+  return std::nullopt;
+}
+
+void ObjectsAdmin::log(std::string_view event, const net::HttpExchange& exchange,
+                       const ObjectName& name) {
+  logger_.write(LogLevel::kInfo, event,
+                {{"class", std::string_view(name.agent_class).substr(0, 128)},
+                 {"agent", name.name},
+                 {"peer", exchange.request().peer}});
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void ObjectsAdmin::list(const RouteCall& call) {
+  ObjectPageRequest request;
+  const auto value = [&call](std::string_view key) {
+    return protocol::query_value(call.query, key, kMaxQueryBytes).value_or(std::string());
+  };
+  request.agent_class = value("class");
+  request.after = value("cursor");
+  const std::string status = lower_case(value("status"));
+  if (!status.empty() && status != "active" && status != "hibernating")
+    return refuse_object(*call.exchange, "`status` must be Active or Hibernating");
+  if (!status.empty()) request.is_active = status == "active";
+  const auto limit = page_limit(call.query);
+  if (!limit) return refuse_object(*call.exchange, "`limit` must be from 1 to 1000");
+  request.limit = *limit;
+  actions_.list(std::move(request), [exchange = call.exchange](const Result<ObjectPage>& page) {
+    if (!page) return refuse_object(*exchange, page.error());
+    Json objects = Json::array();
+    for (const ObjectView& object : page->objects) objects.push_back(view_json(object));
+    const Json next = page->next.empty() ? Json(nullptr) : Json(page->next);
+    exchange->respond(object_data(dump_json({{"objects", std::move(objects)}, {"next", next}})));
+  });
+}
+
+void ObjectsAdmin::create(const RouteCall& call) {
+  const Exchange& exchange = call.exchange;
+  const auto body = parse_json(exchange->request().body);
+  if (!body || !body->is_object())
+    return refuse_object(*exchange, "the body must be a JSON object");
+  ObjectName name{text_member(*body, "class"), text_member(*body, "object_id")};
+  if (name.agent_class.empty() || name.name.empty())
+    return refuse_object(*exchange, "`class` and `object_id` must be texts");
+  // A text, and not a part of a path: its percent signs stand for themselves.
+  name.name = protocol::object_name_of_text(name.name);
+  if (const auto problem = protocol::name_problem(name.name, max_name_bytes_); !problem.empty())
+    return refuse_object(*exchange, problem);
+  const auto storage = body->find("storage");
+  std::string patch;
+  if (storage != body->end() && !storage->is_null()) patch = dump_json(*storage);
+  if (!patch.empty() && !storage->is_object())
+    return refuse_object(*exchange, "`storage` must be a JSON object");
+  actions_.create(name, [this, exchange, name, patch](const Result<ObjectView>& made) {
+    if (!made && made.error().code == Errc::kConflict)
+      return exchange->respond(object_error(409, "object_exists", made.error().message));
+    if (!made || patch.empty()) return view_answer(exchange, 201)(made);
+    actions_.patch_storage(name, patch, [exchange, made](const Result<std::string>& stored) {
+      if (!stored) return refuse_object(*exchange, stored.error());
+      view_answer(exchange, 201)(made);
+    });
+  });
+}
+
+void ObjectsAdmin::show_by_uuid(const RouteCall& call) {
+  actions_.find(std::string(call.values[0]), [this, call](const Result<ObjectView>& found) {
+    if (!found) return refuse_object(*call.exchange, found.error());
+    show(call.exchange, {found->segment, found->name}, call.query);
+  });
+}
+
+void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
+  actions_.find(std::string(call.values[0]),
+                [this, exchange = call.exchange](const Result<ObjectView>& found) {
+                  if (!found) return refuse_object(*exchange, found.error());
+                  const ObjectName name{found->segment, found->name};
+                  log("admin.object_remove", *exchange, name);
+                  actions_.remove(name, view_answer(exchange));
+                });
+}
+
+void ObjectsAdmin::show(const RouteCall& call) {
+  if (auto name = named(call)) show(call.exchange, *std::move(name), call.query);
+}
+
+void ObjectsAdmin::show(const Exchange& exchange, ObjectName name, std::string_view query) {
+  const auto limit = page_limit(query);
+  if (!limit) return refuse_object(*exchange, "`limit` must be from 1 to 1000");
+  std::string after = protocol::query_value(query, "after", kMaxQueryBytes).value_or("");
+  actions_.show(name, [this, exchange, name, limit = *limit,
+                       after = std::move(after)](const Result<ObjectView>& object) {
+    if (!object) return refuse_object(*exchange, object.error());
+    actions_.storage(
+        name, after, limit,
+        [exchange, shown = view_json(*object)](const Result<std::string>& page) mutable {
+          if (!page) return refuse_object(*exchange, page.error());
+          if (auto read = parse_json(*page)) {
+            shown["storage"] = std::move((*read)["storage"]);
+            shown["storage_next"] = std::move((*read)["next"]);
+          }
+          exchange->respond(object_data(dump_json(shown)));
+        });
+  });
+}
+
+void ObjectsAdmin::remove(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  log("admin.object_remove", *call.exchange, *name);
+  actions_.remove(*name, view_answer(call.exchange));
+}
+
+void ObjectsAdmin::hibernate(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  log("admin.object_hibernate", *call.exchange, *name);
+  actions_.hibernate(*name, view_answer(call.exchange));
+}
+
+// Every call's writes are durable before its answer: a look that comes after them finds them so.
+void ObjectsAdmin::checkpoint(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  actions_.storage(*name, "", 1,
+                   [this, exchange = call.exchange, name = *name](const Result<std::string>& page) {
+                     if (!page) return refuse_object(*exchange, page.error());
+                     actions_.show(name, view_answer(exchange));
+                   });
+}
+
+void ObjectsAdmin::patch(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  log("admin.object_patch", *call.exchange, *name);
+  actions_.patch_storage(*name, call.exchange->request().body, done_answer(call.exchange));
+}
+
+// ---- alarms -------------------------------------------------------------------------------------
+
+void ObjectsAdmin::set_alarm(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  auto alarm = read_alarm(call.exchange->request().body, clock_);
+  if (!alarm) return refuse_object(*call.exchange, alarm.error());
+  actions_.set_alarm(
+      *name, *std::move(alarm), [exchange = call.exchange](const Result<std::string>& set) {
+        if (!set) return refuse_object(*exchange, set.error());
+        auto record = parse_json(*set);
+        if (!record) return refuse_object(*exchange, record.error());
+        exchange->respond(object_data(dump_json(alarm_json(*std::move(record))), 201));
+      });
+}
+
+void ObjectsAdmin::list_alarms(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  actions_.alarms(*name, [exchange = call.exchange](const Result<std::string>& listed) {
+    if (!listed) return refuse_object(*exchange, listed.error());
+    auto records = parse_json(*listed);
+    if (!records) return refuse_object(*exchange, records.error());
+    Json alarms = Json::array();
+    for (Json& record : *records) alarms.push_back(alarm_json(std::move(record)));
+    exchange->respond(object_data(dump_json({{"alarms", std::move(alarms)}})));
+  });
+}
+
+void ObjectsAdmin::cancel_alarm(const RouteCall& call) {
+  const auto name = named(call);
+  if (!name) return;
+  actions_.cancel_alarm(*name, std::string(call.values[2]), done_answer(call.exchange));
+}
+
+}  // namespace hearth::api

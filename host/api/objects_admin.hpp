@@ -1,0 +1,75 @@
+#pragma once
+// /objects beside calls: their life, their storage and their alarms.
+
+#include "api/object_actions.hpp"
+#include "api/routes.hpp"
+#include "base/clock.hpp"
+#include "base/logger.hpp"
+#include "net/http.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace hearth::api {
+
+// For administrators:
+//  GET    /objects?class=&status=&limit=&cursor=   {"objects":[...],"next":"..." or null}; limit 1 to
+//                                                  1000 (100), status Active or Hibernating in any
+//                                                  case. A page may have fewer than `limit`
+//  POST   /objects                                 201; body: {"class","object_id","storage"?}; 409
+//                                                  object_exists
+//  GET, DELETE /objects/{uuid}                     an object by its own id
+//  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
+//  DELETE /objects/{class}/{id}                    nothing of the object is left
+//  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
+//  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
+//  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
+// For users, as calls are:
+//  POST   /objects/{class}/{id}/alarms             201; body: {"method","args"?,"fire_at" (RFC 3339)
+//                                                  or "delay_seconds"}
+//  GET    /objects/{class}/{id}/alarms             {"alarms":[...]}
+//  DELETE /objects/{class}/{id}/alarms/{alarm}
+//
+// An object: {"id","class","object_id","status","sandbox_name","created_at","last_active","storage"?,
+// "storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded. Answers are
+// {"success":true,"data":X}, errors as object_answer.hpp has them.
+//
+// Threads, Lifetime  As AdminApi; the clock outlives it.
+class ObjectsAdmin {
+ public:
+  ObjectsAdmin(ObjectActions& actions, const Clock& clock, Logger& logger,
+               std::size_t max_name_bytes)
+      : actions_(actions), clock_(clock), logger_(logger), max_name_bytes_(max_name_bytes) {}
+
+  // The rows call this object: it outlives the table's last use.
+  void add_routes(Routes& routes);
+
+ private:
+  void list(const RouteCall& call);
+  void create(const RouteCall& call);
+  void show_by_uuid(const RouteCall& call);
+  void remove_by_uuid(const RouteCall& call);
+  void show(const RouteCall& call);
+  void remove(const RouteCall& call);
+  void hibernate(const RouteCall& call);
+  void checkpoint(const RouteCall& call);
+  void patch(const RouteCall& call);
+  void set_alarm(const RouteCall& call);
+  void list_alarms(const RouteCall& call);
+  void cancel_alarm(const RouteCall& call);
+
+  // Nothing: the client has been told what is wrong with the path.
+  [[nodiscard]] std::optional<ObjectName> named(const RouteCall& call) const;
+  void show(const std::shared_ptr<net::HttpExchange>& exchange, ObjectName name,
+            std::string_view query);
+  void log(std::string_view event, const net::HttpExchange& exchange, const ObjectName& name);
+
+  ObjectActions& actions_;
+  const Clock& clock_;
+  Logger& logger_;
+  const std::size_t max_name_bytes_;
+};
+
+}  // namespace hearth::api

@@ -1,0 +1,97 @@
+// What administrators do with the data of an agent: agent_visit.hpp.
+#include "runtime/agent_handles.hpp"
+#include "runtime/agent_slot.hpp"
+#include "runtime/condemned_agents.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+Error visit_refused() {
+  return Error{Errc::kUnavailable, "the agent cannot be opened now; try again later"};
+}
+
+}  // namespace
+
+void AgentSlot::visit(AgentVisit visit) {
+  switch (state()) {
+    case AgentState::kLive:
+      if (!visit.work) break;
+      return live()->receive(visit);
+    case AgentState::kWaking:
+    case AgentState::kLeaving:
+    case AgentState::kEnding: break;
+    case AgentState::kCondemned:
+      return visit.tell(Error{Errc::kNotFound, "the agent was destroyed"});
+    case AgentState::kAwaitingRoom:
+    case AgentState::kAwaitingVersion:
+      if (!visit.work) return visit.tell(std::string());
+      return visit.tell(visit_refused());
+    case AgentState::kCold:
+      if (!visit.work) return visit.tell(std::string());
+      visits_.push_back(std::move(visit));
+      return open_for_visits();
+  }
+  hurry_end();
+  visits_.push_back(std::move(visit));
+}
+
+bool AgentSlot::is_only_open() const {
+  if (const Waking* const waking = life_.as<Waking>()) return waking->since == SteadyTime{};
+  const Ending* const ending = life_.as<Ending>();
+  return ending != nullptr && ending->was_only_opened;
+}
+
+// It is live or cold.
+void AgentSlot::receive_visits() {
+  for (AgentVisit& visit : std::exchange(visits_, {})) this->visit(std::move(visit));
+}
+
+void AgentSlot::tell_who_waits_for_cold(bool destroyed) {
+  std::erase_if(visits_, [destroyed](AgentVisit& visit) {
+    if (!visit.work) {
+      visit.tell(std::string());
+    } else if (destroyed) {
+      visit.tell(Error{Errc::kNotFound, "the agent was destroyed"});
+    }
+    return visit.is_over;
+  });
+}
+
+void AgentSlot::open_for_visits() {
+  const std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
+  const bool may_open =
+      served != nullptr && !parts_.slots.stopping() && !parts_.condemned.contains(key_);
+  std::vector<AgentVisit> visits = std::exchange(visits_, {});
+  if (!may_open) {
+    for (AgentVisit& visit : visits) visit.tell(visit_refused());
+    return parts_.slots.look_at_unused(*this);
+  }
+  ++served->starts->agents;
+  parts_.admission.enter(*this);
+  parts_.services.metrics().of_class(key_.agent_class).live_agents.add(1);
+  Waking& opened =
+      life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
+  settling_ = true;  // there is nothing to settle without an instance
+  try {
+    opened.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
+                                              served->settings, opened.handle);
+    opened.live->open();
+    for (AgentVisit& visit : visits) opened.live->receive(visit);
+  } catch (const StorageError& failure) {  // agent boundary
+    parts_.services.logger().write_limited(LogLevel::kError, "agent.storage_failed",
+                                           {key_.agent_class},
+                                           {{"class", key_.agent_class},
+                                            {"agent", key_.name},
+                                            {"error", std::string_view(failure.what())}});
+    for (AgentVisit& visit : visits) {
+      if (!visit.is_over) visit.tell(visit_refused());
+    }
+  }
+  settling_ = false;
+  begin_ending(Ending{.reason = EvictReason::kAdmin, .was_only_opened = true});
+}
+
+}  // namespace hearth::runtime

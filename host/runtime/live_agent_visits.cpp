@@ -1,0 +1,33 @@
+// A live agent, or one that is only open, and what administrators do with its data.
+#include "runtime/live_agent.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+
+void LiveAgent::open() {
+  if (gate_ != nullptr && database_.sync_target() != nullptr) {  // as in start()
+    gate_->directory_written();
+    outbox_.hold_back();
+  }
+  work_.load(services_.take_crash(owner_.key()));
+}
+
+void LiveAgent::receive(AgentVisit& visit) {
+  visit.is_over = true;
+  if (postpone([this, later = visit]() mutable { receive(later); })) return;
+  Result<std::string> outcome = Error{Errc::kUnavailable, "the agent is leaving memory; try again"};
+  if (!shutting() && !broken_) {
+    try {
+      outcome = visit.work(*this);
+    } catch (const StorageError& failure) {  // agent boundary
+      storage_failed(failure.what());
+      outcome = Error{Errc::kInternal, "the agent's storage failed"};
+    }
+  }
+  outbox_.push(FinishEffect{visit.sink, 0, {}, std::move(outcome)});
+  leave();
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,372 @@
+#include "server/object_desk.hpp"
+
+#include "extensions/durable_work.hpp"
+#include "extensions/kv_storage.hpp"
+#include "protocol/class_segment.hpp"
+#include "server/shard_questions.hpp"
+
+#include <map>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+using api::ObjectName;
+using api::ObjectView;
+
+constexpr std::size_t kMaxWaitingVisitors = 64;
+// Of one page, with a filter that few objects pass.
+constexpr std::size_t kMostLookedAt = 5'000;
+
+Error no_object() {
+  return Error{Errc::kNotFound, "there is no such object"};
+}
+Error no_loop() {
+  return Error{Errc::kUnavailable,
+               "an event loop does not answer: the code of some agent holds it up"};
+}
+
+// The end of a visit, as an answer.
+class VisitAnswer final : public runtime::CallSink {
+ public:
+  explicit VisitAnswer(api::ObjectActions::Answer<std::string> answer)
+      : answer_(std::move(answer)) {}
+  ~VisitAnswer() override {
+    if (answer_) answer_(Error{Errc::kClosing, "the server is shutting down"});
+  }
+  void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
+  void finish(const runtime::ResponseHead& /*head*/,
+              const Result<std::string_view>& outcome) override {
+    const auto answer = std::exchange(answer_, nullptr);
+    if (outcome.has_error()) return answer(outcome.error());
+    answer(std::string(*outcome));
+  }
+
+ private:
+  api::ObjectActions::Answer<std::string> answer_;
+};
+
+std::string cursor_of(const storage::AgentKey& key) {
+  return key.agent_class + '/' + key.name;
+}
+storage::AgentKey key_of(const std::string& cursor) {
+  const std::size_t slash = cursor.find('/');
+  if (slash == std::string::npos) return {};
+  return {cursor.substr(0, slash), cursor.substr(slash + 1)};
+}
+
+}  // namespace
+
+ObjectDesk::ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data,
+                       Logger& logger, std::chrono::milliseconds shard_patience)
+    : runtime_(runtime),
+      data_(data),
+      logger_(logger),
+      shard_patience_(shard_patience),
+      pool_(1, kMaxWaitingVisitors) {}
+
+void ObjectDesk::stop() {
+  stopping_ = true;
+  pool_.stop();
+}
+
+template <class T>
+void ObjectDesk::ask(Answer<T> answer, std::function<void(const Answer<T>&)> work) {
+  // Kept here as well: whoever is turned away must be told, too.
+  const auto shared = std::make_shared<Answer<T>>(std::move(answer));
+  const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
+    if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});
+    try {
+      work(*shared);
+    } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
+      logger_.write(LogLevel::kError, "object.storage_failed",
+                    {{"error", std::string_view(failure.what())}});
+      (*shared)(Error{Errc::kInternal, "the directory of agents failed; the log says why"});
+    }
+  });
+  if (accepted) return;
+  (*shared)(stopping_ ? Error{Errc::kClosing, "the server is shutting down"}
+                      : Error{Errc::kUnavailable, "too much is asked at once; try again"});
+}
+
+storage::Directory& ObjectDesk::directory() {
+  if (!directory_) directory_.emplace(data_.directory_path(), data_.directory_vfs());
+  return *directory_;
+}
+
+// ---- which object -------------------------------------------------------------------------------
+
+// One that is served, or one that has agents.
+Result<std::pair<std::string, std::string>> ObjectDesk::class_of(const std::string& given) {
+  auto served = runtime_.classes().find_for_client(given);
+  if (served == nullptr) served = runtime_.classes().find_by_name(given);
+  if (served != nullptr)
+    return std::pair(std::string(served->agent_class->name()), served->segment);
+  std::string segment = protocol::kebab_case(given);
+  for (std::string& recorded : directory().classes()) {
+    if (recorded == given || protocol::kebab_case(recorded) == segment)
+      return std::pair(std::move(recorded), std::move(segment));
+  }
+  return Error{Errc::kNotFound, "there are no objects of such a class"};
+}
+
+Result<ObjectDesk::Known> ObjectDesk::existing(const ObjectName& name) {
+  auto its_class = class_of(name.agent_class);
+  if (!its_class) return its_class.error();
+  auto entry = directory().object(storage::AgentKey{its_class->first, name.name});
+  if (!entry) return no_object();
+  return Known{*std::move(entry), std::move(its_class->second)};
+}
+
+Result<std::vector<ObjectView>> ObjectDesk::views(
+    const std::vector<storage::ObjectEntry>& entries) {
+  using Standings = std::vector<runtime::Shard::Standing>;
+  std::map<unsigned, std::vector<std::size_t>> places;  // of `entries`, by shard
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    places[runtime_.shard_index(entries[i].key)].push_back(i);
+  Questions<Standings> questions(shard_patience_);
+  for (const auto& [shard, here] : places) {
+    std::vector<storage::AgentKey> keys;
+    for (const std::size_t place : here) keys.push_back(entries[place].key);
+    questions.ask(runtime_, shard, [keys = std::move(keys)](runtime::Shard& asked) {
+      Standings standings;
+      for (const storage::AgentKey& key : keys) standings.push_back(asked.standing(key));
+      return standings;
+    });
+  }
+  const auto all = questions.wait();
+  if (!all) return no_loop();
+  std::vector<std::optional<ObjectView>> found(entries.size());
+  auto standings = all->begin();
+  for (const auto& [shard, here] : places) {
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      const storage::ObjectEntry& entry = entries[here[i]];
+      const runtime::Shard::Standing& standing = (*standings)[i];
+      if (standing.condemned) continue;
+      found[here[i]] =
+          ObjectView{.uuid = entry.uuid,
+                     .segment = protocol::kebab_case(entry.key.agent_class),
+                     .name = entry.key.name,
+                     .is_active = standing.in_memory,
+                     .created_at_ms = entry.created_at_ms,
+                     .last_active_ms = standing.last_active_ms.value_or(entry.last_active_ms)};
+    }
+    ++standings;
+  }
+  std::vector<ObjectView> made;
+  for (auto& each : found) {
+    if (each) made.push_back(*std::move(each));
+  }
+  return made;
+}
+
+Result<ObjectView> ObjectDesk::view(const storage::ObjectEntry& entry) {
+  auto made = views({entry});
+  if (!made) return made.error();
+  if (made->empty()) return no_object();
+  return std::move(made->front());
+}
+
+// ---- what is asked ------------------------------------------------------------------------------
+
+void ObjectDesk::list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) {
+  ask<api::ObjectPage>(std::move(answer), [this, request = std::move(request)](const auto& told) {
+    told(page(request));
+  });
+}
+
+Result<api::ObjectPage> ObjectDesk::page(const api::ObjectPageRequest& request) {
+  std::string name;
+  if (!request.agent_class.empty()) {
+    auto its_class = class_of(request.agent_class);
+    if (!its_class) return its_class.error();
+    name = std::move(its_class->first);
+  }
+  api::ObjectPage page;
+  storage::AgentKey after = key_of(request.after);
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt; looked_at += request.limit) {
+    const std::size_t wanted = request.limit - page.objects.size();
+    // Without a filter nothing is looked at in vain; with one, a page's worth at a time.
+    const auto entries =
+        directory().list_objects(name, after, request.is_active ? request.limit : wanted);
+    if (entries.empty()) break;
+    auto found = views(entries);
+    if (!found) return found.error();
+    auto next = found->begin();
+    for (const storage::ObjectEntry& entry : entries) {
+      if (page.objects.size() == request.limit) break;
+      after = entry.key;
+      if (next == found->end() || next->uuid != entry.uuid) continue;  // it is being destroyed
+      if (!request.is_active || next->is_active == *request.is_active)
+        page.objects.push_back(std::move(*next));
+      ++next;
+    }
+    page.next = cursor_of(after);
+    if (page.objects.size() == request.limit) break;
+  }
+  if (directory().list_objects(name, after, 1).empty()) page.next.clear();
+  return page;
+}
+
+void ObjectDesk::show(ObjectName name, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
+    const auto known = existing(name);
+    if (!known) return told(known.error());
+    told(view(known->entry));
+  });
+}
+
+void ObjectDesk::find(std::string uuid, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, uuid = std::move(uuid)](const auto& told) {
+    const auto entry = directory().object(std::string_view(uuid));
+    if (!entry) return told(no_object());
+    told(view(*entry));
+  });
+}
+
+void ObjectDesk::create(ObjectName name, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer),
+                  [this, name = std::move(name)](const auto& told) { told(created(name)); });
+}
+
+Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
+  const auto its_class = class_of(name.agent_class);
+  if (!its_class) return its_class.error();
+  const auto served = runtime_.classes().find(its_class->second);
+  if (served == nullptr) return Error{Errc::kUnavailable, "the class is not loaded now"};
+  if (!served->settings.is_object)
+    return Error{Errc::kNotFound, "there are no objects of such a class"};
+  const storage::AgentKey key{its_class->first, name.name};
+  const auto is_new =
+      ask_one<Result<bool>>(runtime_, runtime_.shard_index(key), shard_patience_,
+                            [key](runtime::Shard& shard) { return shard.create_object(key); });
+  if (!is_new) return no_loop();
+  if (!*is_new) return is_new->error();
+  if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
+  const auto entry = directory().object(key);
+  if (!entry) return no_object();
+  return view(*entry);
+}
+
+void ObjectDesk::remove(ObjectName name, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer),
+                  [this, name = std::move(name)](const auto& told) { told(removed(name)); });
+}
+
+Result<ObjectView> ObjectDesk::removed(const ObjectName& name) {
+  const auto known = existing(name);
+  if (!known) return known.error();
+  auto before = view(known->entry);
+  if (!before) return before.error();
+  const storage::AgentKey& key = known->entry.key;
+  const auto destroyed =
+      ask_one<Result<void>>(runtime_, runtime_.shard_index(key), shard_patience_,
+                            [key](runtime::Shard& shard) { return shard.destroy(key); });
+  if (!destroyed) return no_loop();
+  if (!*destroyed) return destroyed->error();
+  if (!runtime_.sync_directory()) {
+    return Error{Errc::kInternal,
+                 "the object is being destroyed, but a loss of power may bring it back: the "
+                 "directory of agents could not be synced"};
+  }
+  return *std::move(before);
+}
+
+void ObjectDesk::hibernate(ObjectName name, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
+    auto known = existing(name);
+    if (!known) return told(known.error());
+    auto before = view(known->entry);
+    if (!before) return told(before.error());
+    const unsigned index = runtime_.shard_index(known->entry.key);
+    const auto then = [told, seen = *std::move(before)](const Result<std::string>& cold) mutable {
+      if (!cold) return told(cold.error());
+      seen.is_active = false;
+      told(std::move(seen));
+    };
+    runtime_.loop(index).post([&shard = runtime_.shard(index), key = known->entry.key,
+                               segment = std::move(known->segment),
+                               sink = std::make_shared<VisitAnswer>(then)] {
+      shard.evict(key);
+      shard.visit(key, segment, {.work = {}, .sink = sink});
+    });
+  });
+}
+
+// ---- what is asked of its data ------------------------------------------------------------------
+
+void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, bool creates) {
+  ask<std::string>(std::move(answer), [this, name = std::move(name), work = std::move(work),
+                                       creates](const auto& told) {
+    auto known = existing(name);
+    if (!known && creates && known.error().code == Errc::kNotFound) {
+      const auto made = created(name);
+      if (!made && made.error().code != Errc::kConflict) return told(made.error());
+      known = existing(name);
+    }
+    if (!known) return told(known.error());
+    const unsigned index = runtime_.shard_index(known->entry.key);
+    runtime_.loop(index).post([&shard = runtime_.shard(index), key = known->entry.key,
+                               segment = std::move(known->segment), work,
+                               sink = std::make_shared<VisitAnswer>(told)] {
+      shard.visit(key, segment, {.work = work, .sink = sink});
+    });
+  });
+}
+
+void ObjectDesk::storage(ObjectName name, std::string after, std::size_t limit,
+                         Answer<std::string> answer) {
+  visit(
+      std::move(name),
+      [after = std::move(after), limit](extensions::AgentContext& agent) {
+        return extensions::storage_page(agent, after, limit);
+      },
+      std::move(answer));
+}
+
+void ObjectDesk::patch_storage(ObjectName name, std::string patch, Answer<std::string> answer) {
+  visit(
+      std::move(name),
+      [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
+        if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
+          return done.error();
+        return std::string();
+      },
+      std::move(answer));
+}
+
+void ObjectDesk::set_alarm(ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) {
+  visit(
+      std::move(name),
+      [alarm = std::move(alarm)](extensions::AgentContext& agent) -> Result<std::string> {
+        auto set = agent.work().alarms().set({alarm.method, alarm.arguments, alarm.at_ms});
+        if (!set) return set.error();
+        agent.work().report(extensions::DurableEvent::kAlarmSet, set->id, alarm.method);
+        std::string record = std::move(set->record);
+        record.pop_back();
+        return record + (set->replaced ? R"(,"replaced":true})" : R"(,"replaced":false})");
+      },
+      std::move(answer), true);
+}
+
+void ObjectDesk::alarms(ObjectName name, Answer<std::string> answer) {
+  visit(
+      std::move(name),
+      [](extensions::AgentContext& agent) -> Result<std::string> {
+        return agent.work().alarms().list();
+      },
+      std::move(answer));
+}
+
+void ObjectDesk::cancel_alarm(ObjectName name, std::string id, Answer<std::string> answer) {
+  visit(
+      std::move(name),
+      [id = std::move(id)](extensions::AgentContext& agent) -> Result<std::string> {
+        if (const auto done = agent.work().alarms().remove(id); done.has_error())
+          return done.error();
+        return std::string();
+      },
+      std::move(answer));
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,79 @@
+#pragma once
+// What is asked of objects beside calls, answered by the directory of agents and the shards.
+
+#include "api/object_actions.hpp"
+#include "base/logger.hpp"
+#include "runtime/blocking_pool.hpp"
+#include "runtime/runtime.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::server {
+
+// Promises, Bounded, Threads, Lifetime  As AdminDesk.
+class ObjectDesk final : public api::ObjectActions {
+ public:
+  static constexpr std::chrono::milliseconds kShardPatience{5000};
+
+  ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data, Logger& logger,
+             std::chrono::milliseconds shard_patience = kShardPatience);
+
+  // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.
+  void stop();
+
+  void list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) override;
+  void show(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void find(std::string uuid, Answer<api::ObjectView> answer) override;
+  void create(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void remove(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void hibernate(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void storage(api::ObjectName name, std::string after, std::size_t limit,
+               Answer<std::string> answer) override;
+  void patch_storage(api::ObjectName name, std::string patch, Answer<std::string> answer) override;
+  void set_alarm(api::ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) override;
+  void alarms(api::ObjectName name, Answer<std::string> answer) override;
+  void cancel_alarm(api::ObjectName name, std::string id, Answer<std::string> answer) override;
+
+ private:
+  using Visit = std::function<Result<std::string>(extensions::AgentContext&)>;
+  struct Known {
+    storage::ObjectEntry entry;
+    std::string segment;
+  };
+
+  // Runs `work` on the pool's thread. It answers itself.
+  template <class T>
+  void ask(Answer<T> answer, std::function<void(const Answer<T>&)> work);
+  // `creates`: an object that is not there is made first.
+  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, bool creates = false);
+
+  // ---- on the pool's thread ----
+  storage::Directory& directory();
+  // The class's own name and its segment.
+  [[nodiscard]] Result<std::pair<std::string, std::string>> class_of(const std::string& given);
+  [[nodiscard]] Result<Known> existing(const api::ObjectName& name);
+  // With what the shards know. Those that are being destroyed are left out.
+  [[nodiscard]] Result<std::vector<api::ObjectView>> views(
+      const std::vector<storage::ObjectEntry>& entries);
+  [[nodiscard]] Result<api::ObjectView> view(const storage::ObjectEntry& entry);
+  [[nodiscard]] Result<api::ObjectPage> page(const api::ObjectPageRequest& request);
+  [[nodiscard]] Result<api::ObjectView> created(const api::ObjectName& name);
+  [[nodiscard]] Result<api::ObjectView> removed(const api::ObjectName& name);
+
+  runtime::Runtime& runtime_;
+  const storage::DataDirectory& data_;
+  Logger& logger_;
+  const std::chrono::milliseconds shard_patience_;
+  std::atomic<bool> stopping_ = false;
+  std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
+  runtime::BlockingPool pool_;                   // last: its jobs use the fields above
+};
+
+}  // namespace hearth::server

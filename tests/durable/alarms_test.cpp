@@ -1,0 +1,168 @@
+#include "durable/alarms.hpp"
+
+#include "json/json.hpp"
+#include "support/manual_clock.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class AlarmsTest : public ::testing::Test {
+ protected:
+  AlarmsTest() { open(); }
+  ~AlarmsTest() override { alarms_->close(); }
+
+  void open() {
+    alarms_.reset();
+    database_.reset();
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
+                                                         storage::AgentKey{"C", "a"});
+    alarms_ = std::make_unique<Alarms>(*database_, clock_, random_, AlarmSettings{.max_alarms = 3});
+    alarms_->load();
+  }
+  // As after a crash: what was committed is there.
+  void crash() {
+    database_->commit();
+    alarms_->close();
+    open();
+  }
+  [[nodiscard]] std::int64_t in(milliseconds wait) const {
+    return unix_millis(clock_.wall_now()) + wait.count();
+  }
+  Alarms::Set set(const std::string& method, milliseconds wait, const std::string& args = "[]") {
+    auto made = alarms_->set({method, args, in(wait)});
+    EXPECT_TRUE(made);
+    return made ? *made : Alarms::Set{};
+  }
+  // The method that begins, or "".
+  std::string begin() {
+    auto due = alarms_->begin_next();
+    if (!due) return {};
+    id_ = due->id;
+    return due->method + due->arguments;
+  }
+  Json listed() { return parse_json(alarms_->list()).value(); }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{3};
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::unique_ptr<Alarms> alarms_;
+  std::string id_;  // of the one that began last
+};
+
+TEST_F(AlarmsTest, A1_AnAlarmRunsAtItsTimeWithItsArguments) {
+  EXPECT_EQ(listed(), Json::array());
+  EXPECT_FALSE(database_->exists()) << "looking writes nothing";
+  EXPECT_FALSE(set("ring", seconds(5), "[1]").replaced);
+  EXPECT_EQ(alarms_->wake().at_ms, in(seconds(5)));
+  EXPECT_EQ(begin(), "");
+  clock_.advance(seconds(5));
+  EXPECT_TRUE(alarms_->due());
+  EXPECT_EQ(begin(), "ring[1]");
+  EXPECT_TRUE(alarms_->wake().working);
+  EXPECT_EQ(listed()[0]["state"], "running");
+  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(listed(), Json::array());
+  EXPECT_TRUE(alarms_->wake().none());
+}
+
+TEST_F(AlarmsTest, A3_ASecondOneOfAMethodReplacesAndAnotherMethodCoexists) {
+  set("ring", seconds(5));
+  EXPECT_TRUE(set("ring", seconds(1), "[2]").replaced);
+  EXPECT_FALSE(set("other", seconds(2)).replaced);
+  EXPECT_EQ(listed().size(), 2U);
+  clock_.advance(seconds(10));
+  EXPECT_EQ(begin(), "ring[2]");
+  EXPECT_FALSE(set("ring", seconds(1)).replaced) << "that one runs";
+  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(begin(), "other[]");
+  EXPECT_EQ(begin(), "");
+  clock_.advance(seconds(1));
+  EXPECT_EQ(begin(), "ring[]");
+}
+
+TEST_F(AlarmsTest, A4_AFailureIsTriedAgainTwiceAndThenDead) {
+  set("ring", seconds(0));
+  EXPECT_EQ(begin(), "ring[]");
+  EXPECT_EQ(alarms_->ended(id_, "first"), AlarmEnd::kRetry);
+  EXPECT_EQ(alarms_->wake().at_ms, in(seconds(1)));
+  clock_.advance(seconds(1));
+  EXPECT_EQ(begin(), "ring[]");
+  EXPECT_EQ(alarms_->ended(id_, "second"), AlarmEnd::kRetry);
+  EXPECT_EQ(alarms_->wake().at_ms, in(seconds(2)));
+  clock_.advance(seconds(2));
+  EXPECT_EQ(begin(), "ring[]");
+  EXPECT_EQ(alarms_->ended(id_, "third"), AlarmEnd::kDead);
+  EXPECT_TRUE(alarms_->wake().none());
+  const Json dead = listed()[0];
+  EXPECT_EQ(dead["state"], "dead");
+  EXPECT_EQ(dead["attempts"], 3);
+  EXPECT_EQ(dead["last_error"], "third");
+  EXPECT_FALSE(set("ring", seconds(0)).replaced) << "a dead one holds nothing back";
+}
+
+TEST_F(AlarmsTest, A5_A6_ACrashRunsItAgainAndItsAttemptCounts) {
+  set("ring", seconds(0));
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    EXPECT_EQ(begin(), "ring[]") << attempt;
+    crash();
+    EXPECT_TRUE(alarms_->due());
+  }
+  EXPECT_EQ(begin(), "");
+  EXPECT_EQ(alarms_->take_dead().size(), 1U);
+  EXPECT_EQ(listed()[0]["state"], "dead");
+}
+
+TEST_F(AlarmsTest, A7_WhatIsDueWhileNothingRunsRunsAfterwards) {
+  set("ring", seconds(5));
+  clock_.advance(seconds(60));
+  crash();
+  EXPECT_EQ(begin(), "ring[]");
+}
+
+TEST_F(AlarmsTest, A8_OneTooManyIsRefusedAndAReplacementIsNot) {
+  for (const char* method : {"a", "b", "c"}) set(method, seconds(5));
+  EXPECT_EQ(alarms_->set({"d", "[]", 1}).error().code, Errc::kLimitExceeded);
+  EXPECT_TRUE(set("b", seconds(9)).replaced);
+  EXPECT_EQ(listed().size(), 3U);
+}
+
+TEST_F(AlarmsTest, A8_ATimeThatHasPassedIsNow) {
+  EXPECT_TRUE(alarms_->set({"ring", "[]", 0}));
+  EXPECT_EQ(begin(), "ring[]");
+}
+
+TEST_F(AlarmsTest, A10_AnAlarmIsRemoved) {
+  set("ring", seconds(0));
+  EXPECT_TRUE(alarms_->remove(listed()[0]["id"].get<std::string>()));
+  EXPECT_EQ(begin(), "");
+  EXPECT_EQ(alarms_->remove("nothing").error().code, Errc::kNotFound);
+  set("ring", seconds(0));
+  EXPECT_EQ(begin(), "ring[]");
+  EXPECT_TRUE(alarms_->remove(id_)) << "one that runs, too";
+  EXPECT_EQ(alarms_->ended(id_, "no"), AlarmEnd::kRemoved);
+}
+
+TEST_F(AlarmsTest, AnEndOnPurposeCountsForNothing) {
+  set("ring", seconds(0));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(begin(), "ring[]");
+    alarms_->interrupt_on_purpose();
+    crash();
+  }
+  EXPECT_EQ(listed()[0]["attempts"], 0);
+}
+
+}  // namespace
+}  // namespace hearth::durable

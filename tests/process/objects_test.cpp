@@ -1,0 +1,299 @@
+// /objects of a real server: what an object is asked beside calls, and what becomes of it.
+
+#include "json/json.hpp"
+#include "process/process_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+class ObjectsTest : public ProcessTest {
+ protected:
+  ObjectsTest() {
+    install(bundled("counter"), "counter.so");
+    install(bundled("chat-room"), "chat-room.so");
+    object_class("");
+  }
+
+  void object_class(const std::string& more) const {
+    put("classes/counter.yaml", "class: counter\nobjects: true\n" + more);
+  }
+  void start(const std::string& more = "") {
+    put("hearth.yaml", "log:\n  level: debug\n" + more);
+    server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
+    token_ = read_token();
+  }
+  void restart() {
+    EXPECT_EQ(server_->stop(), kClean);
+    server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
+  }
+
+  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
+            bool is_admin = true) const {
+    std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
+    if (is_admin) text += "Authorization: Bearer " + token_ + "\r\n";
+    text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    return RawClient(server_->port()).request(text);
+  }
+  // The data of an answer with this status.
+  Json data(int status, const std::string& method, const std::string& path,
+            const std::string& body = "") const {
+    const Reply reply = ask(method, path, body);
+    EXPECT_EQ(reply.status, status) << method << ' ' << path << ' ' << reply.body;
+    const auto parsed = parse_json(reply.body);
+    if (!parsed) return {};
+    return parsed->value(status < 400 ? "data" : "code", Json());
+  }
+  Json increment(const std::string& id) const {
+    return data(200, "POST", "/objects/counter/" + id + "/call/increment", "[]");
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+  std::string token_;
+
+ private:
+  [[nodiscard]] std::string read_token() const {
+    std::string token = read_file(root_ / "data/admin.token", 4096).value();
+    token.erase(token.find_last_not_of(" \n") + 1);
+    return token;
+  }
+};
+
+TEST_F(ObjectsTest, O4_O5_AnObjectHibernatesAndWakesWithItsStorage) {
+  start();
+  EXPECT_EQ(increment("user%2F1"), 1);
+  EXPECT_EQ(data(200, "PATCH", "/objects/counter/user%2F1/storage", R"({"a":{"n":1}})"), nullptr);
+  Json object = data(200, "GET", "/objects/counter/user%2F1");
+  EXPECT_EQ(object["status"], "Active");
+  EXPECT_EQ(object["class"], "counter");
+  EXPECT_EQ(object["object_id"], "user/1");
+  EXPECT_EQ(object["sandbox_name"], "do-counter-user/1");
+  EXPECT_EQ(object["storage"], Json::parse(R"({"a":{"n":1}})"));
+  EXPECT_EQ(object["id"].get<std::string>().size(), 36U);
+
+  EXPECT_EQ(data(200, "POST", "/objects/counter/user%2f1/hibernate")["status"], "Hibernating");
+  const Json cold = data(200, "GET", "/objects/counter/user%2F1");
+  EXPECT_EQ(cold["status"], "Hibernating");
+  EXPECT_EQ(cold["storage"], object["storage"]);
+  EXPECT_EQ(cold["id"], object["id"]);
+  EXPECT_EQ(data(200, "PATCH", "/objects/counter/user%2F1/storage", R"({"a":{"m":2}})"), nullptr);
+  EXPECT_EQ(data(200, "GET", "/objects/counter/user%2F1")["status"], "Hibernating")
+      << "reading and patching wakes nobody";
+  EXPECT_EQ(increment("user%2F1"), 2);
+  restart();
+  const Json later = data(200, "GET", "/objects/" + object["id"].get<std::string>());
+  EXPECT_EQ(later["storage"], Json::parse(R"({"a":{"m":2,"n":1}})"));
+  EXPECT_EQ(later["created_at"], object["created_at"]);
+  EXPECT_GE(later["last_active"].get<std::string>(), object["last_active"].get<std::string>());
+}
+
+TEST_F(ObjectsTest, O4_AnIdleObjectHibernatesByItself) {
+  object_class("idle_timeout: 50ms\n");
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  server_->wait_for_log("agent.evicted class=Counter agent=a reason=idle");
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["status"], "Hibernating");
+  EXPECT_EQ(increment("a"), 2);
+}
+
+TEST_F(ObjectsTest, O10_WhatACallHasWrittenSurvivesKillNineWithAndWithoutACheckpoint) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  EXPECT_EQ(data(200, "POST", "/objects/counter/a/checkpoint")["status"], "Active");
+  EXPECT_EQ(increment("a"), 2);
+  EXPECT_EQ(server_->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
+  EXPECT_EQ(increment("a"), 3);
+}
+
+TEST_F(ObjectsTest, O14_BeyondTheLimitTheLeastRecentlyUsedIdleObjectHibernates) {
+  start("limits:\n  max_active_objects: 2\n");
+  EXPECT_EQ(increment("a"), 1);
+  EXPECT_EQ(increment("b"), 1);
+  EXPECT_EQ(increment("a"), 2);
+  EXPECT_EQ(increment("c"), 1);
+  server_->wait_for_log("agent.evicted class=Counter agent=b reason=limit");
+  EXPECT_EQ(increment("b"), 2);
+  // Two that are busy: the third is refused.
+  std::vector<std::unique_ptr<RawClient>> busy;
+  for (const char* id : {"x", "y"}) {
+    busy.push_back(std::make_unique<RawClient>(server_->port()));
+    busy.back()->send("POST /objects/counter/" + std::string(id) +
+                      "/call/count_to HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+                      "[9,60000]");
+    server_->wait_for_log("agent.started class=Counter agent=" + std::string(id));
+  }
+  const Reply refused = ask("POST", "/objects/counter/z/call/increment", "[]");
+  EXPECT_EQ(refused.status, 503) << refused.body;
+  EXPECT_NE(refused.head.find("Retry-After: 1\r\n"), std::string::npos);
+  EXPECT_NE(refused.body.find("too many objects are active"), std::string::npos);
+}
+
+TEST_F(ObjectsTest, O15_ADeletedObjectIsGoneAndALaterCallStartsEmpty) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  EXPECT_EQ(increment("b"), 1);
+  data(200, "PATCH", "/objects/counter/a/storage", R"({"k":1})");
+  data(201, "POST", "/objects/counter/a/alarms", R"({"method":"reset","delay_seconds":3600})");
+  EXPECT_EQ(data(200, "POST", "/objects/counter/b/hibernate")["status"], "Hibernating");
+  const Json before = data(200, "GET", "/objects/counter/a");
+  for (const char* id : {"a", "b"}) {
+    EXPECT_EQ(data(200, "DELETE", "/objects/counter/" + std::string(id))["object_id"], id);
+    EXPECT_EQ(data(404, "GET", "/objects/counter/" + std::string(id)), "object_not_found");
+    EXPECT_EQ(data(404, "DELETE", "/objects/counter/" + std::string(id)), "object_not_found");
+  }
+  EXPECT_EQ(data(200, "GET", "/objects")["objects"], Json::array());
+  EXPECT_EQ(increment("a"), 1);
+  const Json after = data(200, "GET", "/objects/counter/a");
+  EXPECT_EQ(after["storage"], Json::object());
+  EXPECT_NE(after["id"], before["id"]);
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a/alarms")["alarms"], Json::array());
+  EXPECT_EQ(data(200, "DELETE", "/objects/" + after["id"].get<std::string>())["object_id"], "a");
+}
+
+TEST_F(ObjectsTest, O16_AnObjectIsMadeOnce) {
+  start();
+  const Json made =
+      data(201, "POST", "/objects", R"({"class":"counter","object_id":"a/b%","storage":{"k":1}})");
+  EXPECT_EQ(made["object_id"], "a/b%");
+  EXPECT_EQ(made["status"], "Hibernating");
+  EXPECT_EQ(data(409, "POST", "/objects", R"({"class":"counter","object_id":"a/b%"})"),
+            "object_exists");
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a%2Fb%25")["storage"], Json::parse(R"({"k":1})"));
+  EXPECT_EQ(increment("a%2Fb%25"), 1);
+  for (const char* wrong : {"", "{}", R"({"class":"counter"})", R"({"object_id":"a"})",
+                            R"({"class":"counter","object_id":".."})",
+                            R"({"class":"counter","object_id":"a","storage":5})"})
+    EXPECT_EQ(data(400, "POST", "/objects", wrong), "invalid_argument") << wrong;
+  EXPECT_EQ(data(404, "POST", "/objects", R"({"class":"nobody","object_id":"a"})"),
+            "object_not_found");
+  EXPECT_EQ(data(404, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})"),
+            "object_not_found");
+}
+
+TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
+  start();
+  constexpr int kObjects = 1000;
+  for (int i = 0; i < kObjects; ++i)
+    data(201, "POST", "/objects",
+         R"({"class":"counter","object_id":"o)" + std::to_string(i) + "\"}");
+  for (const char* id : {"o7", "o77", "only-called"})
+    data(200, "POST", "/objects/counter/" + std::string(id) + "/call/get", "[]");
+  std::set<std::string> seen;
+  std::string cursor;
+  int pages = 0;
+  do {
+    const Json page = data(200, "GET", "/objects?class=counter&limit=300&cursor=" + cursor);
+    for (const Json& object : page["objects"])
+      EXPECT_TRUE(seen.insert(object["object_id"].get<std::string>()).second)
+          << object["object_id"];
+    cursor = page["next"].is_null() ? "" : page["next"].get<std::string>();
+    ++pages;
+  } while (!cursor.empty() && pages < 10);
+  EXPECT_EQ(seen.size(), kObjects + 1U);
+  EXPECT_EQ(pages, 4);
+  EXPECT_TRUE(seen.contains("only-called")) << "one that wrote nothing is listed";
+  std::set<std::string> active;
+  const Json found = data(200, "GET", "/objects?status=ACTIVE&limit=1000");
+  for (const Json& object : found["objects"]) active.insert(object["object_id"].get<std::string>());
+  EXPECT_EQ(active, (std::set<std::string>{"o7", "o77", "only-called"}));
+  EXPECT_EQ(data(200, "GET", "/objects?status=hibernating&limit=1000")["objects"].size(), 998U);
+  EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "object_not_found");
+  EXPECT_EQ(data(400, "GET", "/objects?status=Deleted"), "invalid_argument");
+  EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
+}
+
+TEST_F(ObjectsTest, A1_A2_AnAlarmWakesItsObjectWithinASecond) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  data(200, "POST", "/objects/counter/a/hibernate");
+  const Json set = data(201, "POST", "/objects/counter/a/alarms",
+                        R"({"method":"increment","args":5,"delay_seconds":0.3})");
+  EXPECT_EQ(set["method"], "increment");
+  EXPECT_EQ(set["args"], Json::parse("[5]"));
+  EXPECT_EQ(set["replaced"], false);
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["status"], "Hibernating");
+  const auto began = std::chrono::steady_clock::now();
+  server_->wait_for_log("alarm:woken class=Counter agent=a");
+  server_->wait_for_log("alarm:done class=Counter agent=a");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(1300));
+  EXPECT_EQ(data(200, "POST", "/objects/counter/a/call/get", "[]"), 6);
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a/alarms")["alarms"], Json::array());
+}
+
+TEST_F(ObjectsTest, A3_A8_A10_AlarmsAreReplacedBoundedAndCancelled) {
+  start();
+  const std::string path = "/objects/counter/a/alarms";
+  const auto body = [](const std::string& method) {
+    return R"({"method":")" + method + R"(","fire_at":"2999-02-16T00:00:00Z"})";
+  };
+  for (int i = 0; i < 100; ++i) data(201, "POST", path, body("m" + std::to_string(i)));
+  EXPECT_EQ(data(429, "POST", path, body("one-more")), "limit_exceeded");
+  const Json replaced = data(201, "POST", path, body("m7"));
+  EXPECT_EQ(replaced["replaced"], true);
+  EXPECT_EQ(replaced["fire_at"], "2999-02-16T00:00:00.000Z");
+  EXPECT_EQ(data(200, "GET", path)["alarms"].size(), 100U);
+  EXPECT_EQ(data(200, "DELETE", path + "/" + replaced["id"].get<std::string>()), nullptr);
+  EXPECT_EQ(data(200, "GET", path)["alarms"].size(), 99U);
+  EXPECT_EQ(ask("DELETE", path + "/nothing").status, 404);
+  for (const char* wrong :
+       {"", "[]", R"({"fire_at":"2999-02-16T00:00:00Z"})", R"({"method":"get"})",
+        R"({"method":"get","fire_at":"tomorrow"})", R"({"method":"__x","delay_seconds":1})",
+        R"({"method":"get","delay_seconds":-1})", R"({"method":"get","delay_seconds":"1"})",
+        R"({"method":"get","delay_seconds":1,"fire_at":"2999-02-16T00:00:00Z"})"})
+    EXPECT_EQ(data(400, "POST", path, wrong), "invalid_argument") << wrong;
+}
+
+TEST_F(ObjectsTest, TheCommandLineCallsAnObject) {
+  start();
+  const auto call = [this](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"call", "--data", "data", "counter", "a/b"});
+    auto command = run(std::move(arguments));
+    const int status = command->wait().status;
+    return std::pair(status, command->out());
+  };
+  EXPECT_EQ(call({"increment", "5"}), std::pair(0, std::string("5\n")));
+  EXPECT_EQ(increment("a%2Fb"), 6);
+  const auto refused = call({"nothing"});
+  EXPECT_EQ(refused.first, 1);
+}
+
+// As config/README.md prints it.
+TEST_F(ObjectsTest, TheObjectsThatShipAreCalledAsPrinted) {
+  for (const std::string name : {"rate-limiter", "session-cache"}) {
+    install(bundled(name), name + ".so");
+    put("classes/" + name + ".yaml", "class: " + name + "\nobjects: true\n");
+  }
+  start();
+  EXPECT_EQ(data(200, "POST", "/objects/rate-limiter/user-1/call/take"),
+            Json::parse(R"({"allowed":true,"remaining":9.0,"retry_after_ms":0})"));
+  EXPECT_EQ(data(200, "POST", "/objects/session-cache/abc/call/set", R"(["user", {"id": 7}, 600])"),
+            nullptr);
+  EXPECT_EQ(data(200, "POST", "/objects/session-cache/abc/call/get", R"(["user"])"),
+            Json::parse(R"({"id":7})"));
+  const Json storage = data(200, "GET", "/objects/session-cache/abc")["storage"];
+  EXPECT_EQ(storage["user"]["value"], Json::parse(R"({"id":7})"));
+}
+
+TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  for (const auto& [method, path] :
+       {std::pair("GET", "/objects"), std::pair("POST", "/objects"),
+        std::pair("GET", "/objects/counter/a"), std::pair("DELETE", "/objects/counter/a"),
+        std::pair("POST", "/objects/counter/a/hibernate"),
+        std::pair("POST", "/objects/counter/a/checkpoint"),
+        std::pair("PATCH", "/objects/counter/a/storage"), std::pair("GET", "/objects/some-id"),
+        std::pair("DELETE", "/objects/some-id")})
+    EXPECT_EQ(ask(method, path, "", false).status, 401) << method << ' ' << path;
+  EXPECT_EQ(ask("POST", "/objects/counter/a/call/get", "[]", false).status, 200);
+  EXPECT_EQ(ask("GET", "/objects/counter/a/alarms", "", false).status, 200);
+}
+
+}  // namespace
+}  // namespace hearth::testing

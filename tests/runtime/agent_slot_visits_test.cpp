@@ -1,0 +1,208 @@
+// What administrators do with the data of agents, cold and live: no code of the class runs for it.
+#include "extensions/durable_work.hpp"
+#include "extensions/kv.hpp"
+#include "runtime/fakes.hpp"
+#include "support/fake_sync_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+using namespace testing;
+using std::chrono::milliseconds;
+
+class AgentSlotVisitsTest : public ::testing::Test {
+ protected:
+  using Work = std::function<Result<std::string>(extensions::AgentContext&)>;
+
+  std::shared_ptr<Answer> visit(Work work) {
+    auto answer = std::make_shared<Answer>();
+    shard_.shard().visit(kUsualAgent, "counter",
+                         {.work = std::move(work), .sink = std::make_shared<FakeSink>(answer)});
+    return answer;
+  }
+  std::shared_ptr<Answer> put(const std::string& json) {
+    return visit([json](extensions::AgentContext& agent) -> Result<std::string> {
+      if (const auto done = agent.of<extensions::KvExtension>().put("k", json); done.has_error())
+        return done.error();
+      return std::string();
+    });
+  }
+  std::shared_ptr<Answer> get() {
+    return visit([](extensions::AgentContext& agent) {
+      return agent.of<extensions::KvExtension>().get("k");
+    });
+  }
+
+  ShardFixture shard_;
+};
+
+TEST_F(AgentSlotVisitsTest, AColdAgentIsOpenedAndNoCodeRuns) {
+  const auto written = put("5");
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok ");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(read->end, "ok 5");
+  EXPECT_TRUE(shard_.script.history.empty()) << shard_.script.history.front();
+  EXPECT_EQ(shard_.shard().counts().live, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing of it is left";
+  shard_.restart();
+  const auto again = get();
+  shard_.settle();
+  EXPECT_EQ(again->end, "ok 5");
+}
+
+TEST_F(AgentSlotVisitsTest, ALiveAgentIsVisitedWhereItIs) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  const auto written = put("6");
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok ");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(read->end, "ok 6");
+  EXPECT_EQ(shard_.script.alive, 1);
+}
+
+TEST_F(AgentSlotVisitsTest, WhatComesMeanwhileMeetsTheAgentAfterwards) {
+  const auto written = put("7");
+  const auto answer = shard_.request("GET");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok ");
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(read->end, "ok 7");
+  EXPECT_EQ(shard_.script.alive, 1);
+}
+
+TEST_F(AgentSlotVisitsTest, OneThatIsStartingIsVisitedOnceItIsLive) {
+  CallId start = 0;
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStart) {
+      start = event.call;
+      return {};
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  (void)shard_.request("GET");
+  shard_.settle();
+  const auto written = put("8");
+  shard_.settle();
+  EXPECT_FALSE(written->end);
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
+    EXPECT_TRUE(host.complete(start, std::string_view()));
+  };
+  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok ");
+  shard_.script.on_event = nullptr;
+}
+
+TEST_F(AgentSlotVisitsTest, AVisitWithoutWorkWaitsUntilTheAgentIsCold) {
+  const auto cold = visit(nullptr);
+  EXPECT_EQ(cold->end, "ok ");
+  const auto client = shard_.connect();
+  shard_.settle();
+  const auto waiting = visit(nullptr);
+  shard_.settle();
+  EXPECT_FALSE(waiting->end);
+  shard_.shard().evict(kUsualAgent);
+  shard_.settle();
+  EXPECT_EQ(waiting->end, "ok ");
+}
+
+TEST_F(AgentSlotVisitsTest, AnErrorOfTheWorkIsTold) {
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(read->end, "error not_found: nothing is kept under this key");
+}
+
+TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsNotOpened) {
+  shard_.runtime().classes().remove("counter");
+  const auto written = put("5");
+  shard_.settle();
+  EXPECT_EQ(written->end, "error unavailable: the agent cannot be opened now; try again later");
+}
+
+TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {
+  const auto written = put("5");
+  EXPECT_EQ(shard_.shard().counts().live, 1U);
+  EXPECT_FALSE(shard_.shard().standing(kUsualAgent).in_memory);
+  EXPECT_EQ(shard_.shard().standing(kUsualAgent).state, AgentState::kCold);
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  shard_.settle();
+  EXPECT_TRUE(written->end);
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(read->end, "error not_found: nothing is kept under this key");
+}
+
+TEST_F(AgentSlotVisitsTest, ADestroyedAgentIsNotVisited) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  const auto written = put("5");
+  shard_.settle();
+  EXPECT_TRUE(written->end && written->end->starts_with("error ")) << *written->end;
+}
+
+TEST_F(AgentSlotVisitsTest, A2_AnAlarmThatAVisitSetsWakesTheAgentInTime) {
+  const std::int64_t now = unix_millis(shard_.loop.clock().wall_now());
+  const auto set = visit([now](extensions::AgentContext& agent) -> Result<std::string> {
+    auto alarm = agent.work().alarms().set({"ring", "[1]", now + 5'000});
+    if (!alarm) return alarm.error();
+    return std::move(alarm->record);
+  });
+  shard_.settle();
+  EXPECT_TRUE(set->end && set->end->starts_with("ok {\"id\":")) << *set->end;
+  EXPECT_TRUE(shard_.script.history.empty());
+  shard_.loop.advance(milliseconds(4'900));
+  shard_.settle();
+  EXPECT_TRUE(shard_.script.history.empty());
+  shard_.loop.advance(milliseconds(200));
+  shard_.settle();
+  EXPECT_EQ(shard_.script.history, (std::vector<std::string>{"start |", "call ring|[1]"}));
+  const auto left = visit([](extensions::AgentContext& agent) -> Result<std::string> {
+    return agent.work().alarms().list();
+  });
+  shard_.settle();
+  EXPECT_EQ(left->end, "ok []");
+}
+
+TEST_F(AgentSlotVisitsTest, A4_AnAlarmThatFailsIsTriedThreeTimesAndIsDead) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kCall) return Error{Errc::kPlugin, "no"};
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  (void)visit([](extensions::AgentContext& agent) -> Result<std::string> {
+    (void)agent.work().alarms().set({"ring", "[]", 1});
+    return std::string();
+  });
+  const auto runs = [&] {
+    shard_.settle();
+    return std::ranges::count(shard_.script.history, "call ring|[]");
+  };
+  EXPECT_EQ(runs(), 1);
+  shard_.loop.advance(milliseconds(1'100));
+  EXPECT_EQ(runs(), 2);
+  shard_.loop.advance(milliseconds(1'100));
+  EXPECT_EQ(runs(), 2);
+  shard_.loop.advance(milliseconds(1'000));
+  EXPECT_EQ(runs(), 3);
+  shard_.loop.advance(std::chrono::hours(1));
+  EXPECT_EQ(runs(), 3);
+  EXPECT_EQ(shard_.logger.count("alarm:dead"), 1U);
+  shard_.script.on_event = nullptr;
+}
+
+}  // namespace
+}  // namespace hearth::runtime
