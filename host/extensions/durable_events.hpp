@@ -20,6 +20,7 @@ namespace hearth::extensions {
 // schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //           while nobody could run it); missing_callback (it is kept); duplicate_warning
 // queue     create -> retry -> error | dead
+// operation unknown (it may have been executed), resolved (by the agent, or an administrator)
 // alarm     woken: an agent was woken because its time had come; class_missing, no_room: it could
 //           not be, and will be later
 enum class DurableEvent : std::uint8_t {
@@ -56,6 +57,8 @@ enum class DurableEvent : std::uint8_t {
   kNotifyRefused,  // delivered, and the callee's code answered with an error
   kNotifyRetry,
   kNotifyDead,
+  kOperationUnknown,  // nobody can know whether it was executed
+  kOperationResolved,
   kAlarmWoken,
   kAlarmClassMissing,
   kAlarmNoRoom,
@@ -102,6 +105,8 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"notify:refused", LogLevel::kWarn, "notification"},
     DurableEventTraits{"notify:retry", LogLevel::kWarn, "notification"},
     DurableEventTraits{"notify:dead", LogLevel::kWarn, "notification"},
+    DurableEventTraits{"operation:unknown", LogLevel::kWarn, "operation"},
+    DurableEventTraits{"operation:resolved", LogLevel::kInfo, "operation"},
     DurableEventTraits{"alarm:woken", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:class_missing", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:no_room", LogLevel::kDebug, ""},

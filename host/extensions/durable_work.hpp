@@ -9,6 +9,7 @@
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/notices.hpp"
+#include "durable/operations.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "durable/wake.hpp"
@@ -44,6 +45,8 @@ struct DueWork {
 //                    any other error
 // kQueueItem         1                             the same
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
+// kOperationUnknown  1                             OK, NOT_FOUND or UNSUPPORTED: told; else told
+//                                                  again by the next instance
 // kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
 // kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
 //                    UNSUPPORTED (refused), NOT_FOUND (no such name), any other error;
@@ -85,6 +88,9 @@ class DurableWork {
   durable::Schedules& schedules();
   durable::Queue& queue();
   durable::Notices& notices();
+  durable::Operations& operations();
+  // This fiber has written a checkpoint, in this turn.
+  void checkpointed(std::string_view fiber_id);
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
@@ -97,6 +103,8 @@ class DurableWork {
   [[nodiscard]] Random& random() const { return random_; }
   // A line of the log, and a count.
   void report(DurableEvent event, std::string_view id, std::string_view detail = {});
+  // What became unknown since the last call.
+  void report_unknown();
   // Named when what is written now has been committed.
   void stop_at_commit(StopPoint place) { stops_.add(place); }
 
@@ -137,6 +145,7 @@ class DurableWork {
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
+  std::optional<DueWork> next_unknown();
   std::optional<DueWork> next_recovery();
   std::optional<durable::Interrupted> next_interrupted();
   DueWork ask_for_plan(const std::vector<durable::Interrupted>& others);
@@ -165,6 +174,7 @@ class DurableWork {
   std::unique_ptr<durable::Schedules> schedules_;
   std::unique_ptr<durable::Queue> queue_;
   std::unique_ptr<durable::Notices> notices_;
+  std::unique_ptr<durable::Operations> operations_;
 
   unsigned turn_ = 0;  // whose turn it was
   std::size_t telling_ = 0;
