@@ -113,7 +113,8 @@ class Shop : public hearth::Agent {
     co_return 3;
   }
   Task<Json> order(std::string kind) {
-    co_return co_await run_fiber<Json>("order", Json{{"kind", kind}});
+    Json input{{"kind", kind}};
+    co_return co_await run_fiber<Json>("order", std::move(input));
   }
   Task<int> twice() { return run_fiber<int>("twice"); }
   Task<Json> pay(std::string key, int cents) {

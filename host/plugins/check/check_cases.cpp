@@ -79,12 +79,6 @@ constexpr std::array kCases = {
               "Give a class that needs options those that it needs with --options; without an "
               "agent nothing of the class can be tried.",
               check_creation},
-    CheckCase{
-        "T211", "Each kind of operation has its class of effect and its four answers.",
-        "Answer the questions of hearth_operation_kind in hearth/ext/operations.h: who cannot "
-        "answer them cannot say what becomes of the operation when the server ends in its "
-        "middle.",
-        check_operation_kinds},
     CheckCase{"T301",
               "Every kind of event is answered with a status; unknown ones with UNSUPPORTED.",
               "Have a default case that returns HEARTH_E_UNSUPPORTED.", check_every_kind},

@@ -38,7 +38,6 @@ CaseOutcome check_many_cycles(CheckRun& run);
 
 // ---- T2, check_cases_agents.cpp ----
 CaseOutcome check_class_indexes(CheckRun& run);
-CaseOutcome check_operation_kinds(CheckRun& run);
 CaseOutcome check_growth(CheckRun& run);
 CaseOutcome check_odd_names(CheckRun& run);
 CaseOutcome check_two_agents(CheckRun& run);

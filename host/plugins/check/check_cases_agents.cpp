@@ -2,7 +2,6 @@
 
 #include "base/escape.hpp"
 #include "extensions/abi_status.hpp"
-#include "extensions/operations.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_script.hpp"
 
@@ -47,23 +46,6 @@ CaseOutcome check_class_indexes(CheckRun& run) {
     if (class_at(index) != subject.classes()[index])
       return CaseOutcome::failed("it gives another table each time for the index " +
                                  std::to_string(index));
-  }
-  return outcome_of(subject);
-}
-
-CaseOutcome check_operation_kinds(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  for (const hearth_class* const table : subject.classes()) {
-    if (!HEARTH_HAS(table, hearth_class, get_extension)) continue;
-    std::string problem;
-    subject.enter("in get_extension()", nullptr, [&] {
-      problem = extensions::problem_with_operations(static_cast<const hearth_operation_kinds_v1*>(
-          table->get_extension(table, HEARTH_EXT_OPERATION_KINDS)));
-      return hearth_status{HEARTH_OK};
-    });
-    if (!problem.empty())
-      return CaseOutcome::failed("its class \"" + std::string(table->name) + "\"" + problem);
   }
   return outcome_of(subject);
 }

@@ -7,6 +7,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -174,10 +175,12 @@ class OperationRun {
   }
   // Inside a catch block: what it was that has failed.
   OperationState fail(std::uint32_t outcome) {
-    const Failure failure = current_failure();
     // The agent's own end has ended it: the next instance judges it.
-    if (failure.status == HEARTH_E_CLOSING) operation_ = 0;
-    return operation_ == 0 ? OperationState::kInterrupted : settle(outcome, failure.text);
+    if (is_closing(std::current_exception())) {
+      operation_ = 0;
+      return OperationState::kInterrupted;
+    }
+    return settle(outcome, current_failure().text);
   }
 
  private:

@@ -94,7 +94,7 @@ enum {
 typedef struct hearth_operation_start {
   uint32_t struct_size;
   uint32_t effect;        /* HEARTH_EFFECT_* */
-  hearth_fiber fiber;     /* the fiber that runs; 0: none */
+  hearth_fiber fiber;     /* the one of hearth.fibers/2 that runs; 0: none */
   uint64_t horizon_ms;    /* KEYED: how long the other side knows a key, 1 at least; else 0 */
   uint32_t can_probe;     /* 1: the caller can ask the other side */
   uint32_t reserved;      /* 0 */
