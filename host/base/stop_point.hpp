@@ -63,16 +63,20 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "schedule.end.committed",    //
     "queue.claim.written",       // an item is claimed
     "queue.claim.committed",     // and was not delivered yet
-    "queue.end.written",        // an item's delivery has ended: the row has gone, waits, or is dead
-    "queue.end.committed",      //
-    "notice.claim.written",     // a notification is claimed
-    "notice.claim.committed",   // and has not left yet
-    "notice.end.written",       // its callee has answered: the row has gone, waits, or is dead
-    "notice.end.committed",     //
-    "managed.start.written",    // the new record and its row
-    "managed.start.committed",  //
-    "managed.resume.written",   // the record runs again
-    "managed.resume.committed",  //
+    "queue.end.written",       // an item's delivery has ended: the row has gone, waits, or is dead
+    "queue.end.committed",     //
+    "notice.claim.written",    // a notification is claimed
+    "notice.claim.committed",  // and has not left yet
+    "notice.end.written",      // its callee has answered: the row has gone, waits, or is dead
+    "notice.end.committed",    //
+    "operation.started.written",    // the ledger's row of a run
+    "operation.started.committed",  // and its function was not called yet
+    "operation.settled.written",    // its end, with the turn that uses it
+    "operation.settled.committed",  //
+    "managed.start.written",        // the new record and its row
+    "managed.start.committed",      //
+    "managed.resume.written",       // the record runs again
+    "managed.resume.committed",     //
     // the record is settled, or waits for its next try; the row has gone, or waits
     "managed.settle.written",
     "managed.settle.committed",  //

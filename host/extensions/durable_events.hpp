@@ -20,6 +20,7 @@ namespace hearth::extensions {
 // schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //           while nobody could run it); missing_callback (it is kept); duplicate_warning
 // queue     create -> retry -> error | dead
+// operation unknown (it may have been executed), resolved (by the agent, or an administrator)
 // alarm     set -> done | retry | dead: the call of an object's method at a time.
 //           woken: an agent was woken because its time had come; class_missing, no_room: it could
 //           not be, and will be later
@@ -61,6 +62,8 @@ enum class DurableEvent : std::uint8_t {
   kAlarmDone,
   kAlarmRetry,
   kAlarmDead,
+  kOperationUnknown,  // nobody can know whether it was executed
+  kOperationResolved,
   kAlarmWoken,
   kAlarmClassMissing,
   kAlarmNoRoom,
@@ -111,6 +114,8 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"alarm:done", LogLevel::kDebug, "alarm"},
     DurableEventTraits{"alarm:retry", LogLevel::kWarn, "alarm"},
     DurableEventTraits{"alarm:dead", LogLevel::kWarn, "alarm"},
+    DurableEventTraits{"operation:unknown", LogLevel::kWarn, "operation"},
+    DurableEventTraits{"operation:resolved", LogLevel::kInfo, "operation"},
     DurableEventTraits{"alarm:woken", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:class_missing", LogLevel::kDebug, ""},
     DurableEventTraits{"alarm:no_room", LogLevel::kDebug, ""},

@@ -62,6 +62,7 @@ void DurableWork::load(bool ended_process) {
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
+  if (durable::Operations(database_, fibers_, clock_, 0).exists()) operations();
   report_notes();
 }
 
@@ -73,6 +74,7 @@ void DurableWork::close() {
   if (queue_) queue_->close();
   if (notices_) notices_->close();
   if (alarms_) alarms_->close();
+  if (operations_) operations_->close();
 }
 
 void DurableWork::interrupt_on_purpose() {
@@ -126,6 +128,21 @@ durable::Alarms& DurableWork::alarms() {
   return *alarms_;
 }
 
+durable::Operations& DurableWork::operations() {
+  if (!operations_) {
+    operations_ = std::make_unique<durable::Operations>(database_, fibers_, clock_,
+                                                        settings_.managed.max_json_bytes);
+    operations_->load();
+    report_unknown();
+  }
+  return *operations_;
+}
+
+void DurableWork::checkpointed(std::string_view fiber_id) {
+  if (is_managed(fiber_id)) managed_->checkpointed(fiber_id);
+  if (operations_) operations_->checkpointed(fiber_id);
+}
+
 bool DurableWork::is_managed(std::string_view fiber_id) {
   return managed_ && managed_->is_managed(fiber_id);
 }
@@ -166,14 +183,15 @@ std::optional<DueWork> DurableWork::next(bool may_recover) {
 }
 
 std::optional<DueWork> DurableWork::next_of_any(bool may_recover) {
-  constexpr unsigned kKinds = 4;
+  constexpr unsigned kKinds = 5;
   for (unsigned tried = 0; tried < kKinds; ++tried) {
     turn_ = (turn_ + 1) % kKinds;
     std::optional<DueWork> work;
     if (turn_ == 0) work = next_run();
     if (turn_ == 1) work = next_item();
     if (turn_ == 2) work = next_to_tell();
-    if (turn_ == 3 && may_recover) work = next_recovery();
+    if (turn_ == 3) work = next_unknown();
+    if (turn_ == 4 && may_recover) work = next_recovery();
     if (work) return work;
   }
   sweep();
@@ -220,6 +238,19 @@ std::optional<DueWork> DurableWork::next_to_tell() {
                  std::nullopt};
 }
 
+std::optional<DueWork> DurableWork::next_unknown() {
+  if (!operations_) return std::nullopt;
+  auto unknown = operations_->next_untold();
+  if (!unknown) return std::nullopt;
+  return DueWork{EventKind::kOperationUnknown,
+                 std::move(unknown->id),
+                 0,
+                 std::move(unknown->kind),
+                 std::move(unknown->record),
+                 settings_.fibers.recovery_timeout,
+                 std::nullopt};
+}
+
 // What retention removes goes in small portions, when nothing else is to be done.
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
@@ -239,9 +270,11 @@ void DurableWork::sweep() {
     for (const std::string& id : expired) report(DurableEvent::kFiberExpired, id, kWasDead);
     if (expired.empty()) break;
   }
+  if (operations_) operations_->sweep();
 }
 
 bool DurableWork::due() const {
+  if (operations_ && operations_->due()) return true;
   if (schedules_ && schedules_->due()) return true;
   if (queue_ && queue_->due()) return true;
   if (notices_ && notices_->due()) return true;
@@ -255,8 +288,8 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return !managed_ && !schedules_ && !queue_ && !notices_ && !alarms_ && fibers_.wake().none() &&
-         !fibers_.may_have_dead();
+  return !managed_ && !schedules_ && !queue_ && !notices_ && !alarms_ && !operations_ &&
+         fibers_.wake().none() && !fibers_.may_have_dead();
 }
 
 durable::Wake DurableWork::wake() const {
@@ -266,6 +299,7 @@ durable::Wake DurableWork::wake() const {
   if (queue_) wake = either(wake, queue_->wake());
   if (notices_) wake = either(wake, notices_->wake());
   if (alarms_) wake = either(wake, alarms_->wake());
+  if (operations_) wake = either(wake, operations_->wake());
   return wake;
 }
 
@@ -299,6 +333,8 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
     case EventKind::kFiberSettled:
       --telling_;
       return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported));
+    case EventKind::kOperationUnknown:
+      return operations_->told(work.id, outcome || is_missing(outcome));
     case EventKind::kFibersRecovered: return plan_ended(outcome);
     case EventKind::kFiberRecovered: return offer_ended(work, outcome);
     default: return;
@@ -428,6 +464,13 @@ void DurableWork::report_notes() {
     for (const std::string& id : queue_->take_dead())
       report(DurableEvent::kQueueDead, id, "interrupted again and again without an end");
   }
+}
+
+void DurableWork::report_unknown() {
+  if (!operations_) return;
+  for (const auto& [id, kind] : operations_->take_unknown())
+    report(DurableEvent::kOperationUnknown, id,
+           kind + ": " + durable::UnknownOperation::warning(id));
 }
 
 void DurableWork::report(DurableEvent event, std::string_view id, std::string_view detail) {

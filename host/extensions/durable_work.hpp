@@ -11,6 +11,7 @@
 #include "durable/jobs.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/notices.hpp"
+#include "durable/operations.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "durable/wake.hpp"
@@ -47,6 +48,8 @@ struct DueWork {
 //                    any other error
 // kQueueItem         1                             the same
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
+// kOperationUnknown  1                             OK, NOT_FOUND or UNSUPPORTED: told; else told
+//                                                  again by the next instance
 // kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
 // kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
 //                    UNSUPPORTED (refused), NOT_FOUND (no such name), any other error;
@@ -89,6 +92,9 @@ class DurableWork {
   durable::Queue& queue();
   durable::Notices& notices();
   durable::Alarms& alarms();
+  durable::Operations& operations();
+  // This fiber has written a checkpoint, in this turn.
+  void checkpointed(std::string_view fiber_id);
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
@@ -104,6 +110,8 @@ class DurableWork {
   // What next() will give of this piece of work belongs to this trace (a traceparent), unless it
   // has one already. Empty: to none, and nothing is written.
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
+  // What became unknown since the last call.
+  void report_unknown();
   // Named when what is written now has been committed.
   void stop_at_commit(StopPoint place) { stops_.add(place); }
 
@@ -147,6 +155,7 @@ class DurableWork {
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
+  std::optional<DueWork> next_unknown();
   std::optional<DueWork> next_recovery();
   std::optional<durable::Interrupted> next_interrupted();
   DueWork ask_for_plan(const std::vector<durable::Interrupted>& others);
@@ -179,6 +188,7 @@ class DurableWork {
   std::unique_ptr<durable::Queue> queue_;
   std::unique_ptr<durable::Notices> notices_;
   std::unique_ptr<durable::Alarms> alarms_;
+  std::unique_ptr<durable::Operations> operations_;
 
   unsigned turn_ = 0;  // whose turn it was
   std::size_t telling_ = 0;

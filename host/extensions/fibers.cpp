@@ -32,7 +32,7 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto id = agent_.work().fibers().stash(fiber, json);
   if (id.has_error()) return id.error();
-  if (agent_.work().is_managed(*id)) agent_.work().managed().checkpointed(*id);
+  agent_.work().checkpointed(*id);
   stop_point("fiber.stash.written");
   agent_.commit_now();  // a checkpoint that was taken is not lost
   stop_point("fiber.stash.committed");

@@ -10,6 +10,7 @@
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
 #include "extensions/managed_fibers.hpp"
+#include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
@@ -36,6 +37,7 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_KV, []() -> const void* { return &kv_extension(); }},
     {HEARTH_EXT_LOG, []() -> const void* { return &log_extension(); }},
     {HEARTH_EXT_MANAGED_FIBERS, []() -> const void* { return &managed_fibers_extension(); }},
+    {HEARTH_EXT_OPERATIONS, []() -> const void* { return &operations_extension(); }},
     {HEARTH_EXT_QUEUE, []() -> const void* { return &queue_extension(); }},
     {HEARTH_EXT_RANDOM, []() -> const void* { return &random_extension(); }},
     {HEARTH_EXT_SCHEDULE, []() -> const void* { return &schedule_extension(); }},

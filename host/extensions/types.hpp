@@ -42,6 +42,7 @@ enum class EventKind : std::uint32_t {
   kFibersRecovered = 15,
   kMigrate = 16,
   kSubAgent = 17,
+  kOperationUnknown = 18,
 };
 
 // All that is to be said about a kind of event.

@@ -10,6 +10,7 @@
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
 #include "extensions/managed_fibers.hpp"
+#include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
@@ -216,6 +217,14 @@ constexpr auto kWatchedManagedFibers =
           Member<&hearth_managed_fibers_v1::retry, "hearth.managed_fibers/1 retry">,
           Member<&hearth_managed_fibers_v1::remove, "hearth.managed_fibers/1 remove">>();
 
+constexpr auto kWatchedOperations =
+    watch<hearth_operations_v1, &operations_extension,
+          Member<&hearth_operations_v1::begin, "hearth.operations/1 begin">,
+          Member<&hearth_operations_v1::settle, "hearth.operations/1 settle">,
+          Member<&hearth_operations_v1::inspect, "hearth.operations/1 inspect">,
+          Member<&hearth_operations_v1::list, "hearth.operations/1 list">,
+          Member<&hearth_operations_v1::resolve, "hearth.operations/1 resolve">>();
+
 constexpr auto kWatchedQueue =
     watch<hearth_queue_v1, &queue_extension, Member<&hearth_queue_v1::push, "hearth.queue/1 push">,
           Member<&hearth_queue_v1::get, "hearth.queue/1 get">,
@@ -294,6 +303,7 @@ constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent}
                                               {HEARTH_EXT_KV, &kWatchedKv},
                                               {HEARTH_EXT_LOG, &kWatchedLog},
                                               {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
+                                              {HEARTH_EXT_OPERATIONS, &kWatchedOperations},
                                               {HEARTH_EXT_QUEUE, &kWatchedQueue},
                                               {HEARTH_EXT_RANDOM, &kWatchedRandom},
                                               {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},

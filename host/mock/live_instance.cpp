@@ -3,6 +3,7 @@
 #include "extensions/abi_status.hpp"
 #include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
+#include "extensions/operations.hpp"
 #include "mock/mock_sub_agents.hpp"
 
 #include <hearth/ext/offload.h>
@@ -424,6 +425,8 @@ bool LiveInstance::deliver_work() {
   std::optional<extensions::DueWork> due = work_.next(true);
   end_turn();  // it counts as begun also if it ends with a kill
   if (!due) return false;
+  if (due->kind == EventKind::kOperationUnknown)
+    extensions::tell_clients_of_unknown(clients(), *due);
   if (due->step) work_.report(*due->step, due->id, due->name);
   Incoming event{.kind = due->kind, .name = due->name, .body = std::exchange(due->body, {})};
   event.work = std::make_unique<extensions::DueWork>(std::move(*due));

@@ -1,6 +1,7 @@
 // What is due in a live agent: how it is delivered, and what becomes of it.
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
+#include "extensions/operations.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -59,6 +60,8 @@ bool LiveAgent::begin_work(bool may_recover) {
   if (due->kind == EventKind::kSchedule) stop_point("schedule.claim.committed");
   if (due->kind == EventKind::kQueueItem) stop_point("queue.claim.committed");
   if (due->kind == EventKind::kFiberSettled) stop_point("managed.tell.committed");
+  if (due->kind == EventKind::kOperationUnknown)
+    extensions::tell_clients_of_unknown(clients_, *due);
   if (due->step) work_.report(*due->step, due->id, due->name);
   const auto [id, call] = calls_.emplace();
   ++work_calls_;

@@ -2,18 +2,32 @@
 //
 //   methods   walk(n): a fiber of n steps, each a checkpoint and a sleep of 0 ms; answers when it
 //             is over
+//             operate(n): a fiber of n operations that do nothing; answers when it is over
 
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <utility>
 
 class StepsAgent : public hearth::Agent {
  public:
-  static void methods(hearth::Methods<StepsAgent>& m) { m.add("walk", &StepsAgent::walk); }
+  static void methods(hearth::Methods<StepsAgent>& m) {
+    m.add("walk", &StepsAgent::walk);
+    m.add("operate", &StepsAgent::operate);
+    m.operation("nothing", {.effect = hearth::Effect::kUnsafe,
+                            .same = "its number",
+                            .interrupted = "nothing",
+                            .upstream = "there is none",
+                            .unknown = "nothing"});
+  }
 
   hearth::Task<int> walk(int steps) {
     auto work = [this, steps](hearth::FiberContext& fiber) { return take(fiber, steps); };
     co_return co_await run_fiber("walk", work);
+  }
+  hearth::Task<int> operate(int count) {
+    auto work = [this, count](hearth::FiberContext& fiber) { return act(fiber, count); };
+    co_return co_await run_fiber("operate", work);
   }
 
  private:
@@ -23,6 +37,14 @@ class StepsAgent : public hearth::Agent {
       co_await sleep(std::chrono::milliseconds(0));
     }
     co_return steps;
+  }
+  hearth::Task<int> act(hearth::FiberContext&, int count) {
+    const auto nothing = [](hearth::OperationAttempt attempt) { return attempt.attempt; };
+    for (int done = 1; done <= count; ++done) {
+      hearth::OperationCall call{.kind = "nothing", .args = done};
+      co_await operation(std::move(call), nothing);
+    }
+    co_return count;
   }
 };
 

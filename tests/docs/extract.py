@@ -53,6 +53,7 @@ class Bookkeeper : public hearth::Agent {
 };""",
     ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", 'm.operation("charge"'): "@",
     ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
 class Till : public hearth::Agent {
@@ -62,7 +63,7 @@ class Till : public hearth::Agent {
   };
 @};""",
     ("plugin-api/README.md", "static constexpr unsigned schema_version"): "@};",
-    ("plugin-api/README.md", "hearth::Methods<Shop>& m"): """
+    ("plugin-api/README.md", 'm.add("prices", &Shop::prices'): """
 class Shop : public hearth::Agent {
   hearth::Task<hearth::Json> order(std::string key);
   int prices();

@@ -49,6 +49,13 @@ class Till : public hearth::Agent {
   hearth::Task<Receipt> charge(Order order) {
 @  }
 };""",
+    ("operations.hpp", 'm.operation("charge"'): """
+class Shop : public hearth::Agent {
+  struct Order {
+    int cents = 0;
+    HEARTH_FIELDS(cents)
+  };
+@};""",
     ("fiber_record.hpp", "settle_fiber"): """
 using hearth::FiberOutcome;
 class Settler : public hearth::Agent {
@@ -92,6 +99,7 @@ class Counter : public hearth::Agent {
   hearth::Task<void> count_to(hearth::Stream& out, int last);
   void tick();
   hearth::Task<void> import(hearth::Json order, hearth::FiberContext& fiber);
+  static constexpr hearth::OperationKind kCharge = {hearth::Effect::kUnsafe, "a", "b", "c", "d"};
 @};""",
     ("queue.hpp", 'queue("send_mail"'): """
 class Mailer : public hearth::Agent {

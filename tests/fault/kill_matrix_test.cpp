@@ -504,6 +504,9 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
       "destroy.condemned", "destroy.files_removed",
       // FetchProcessTest.
       "fetch.start.committed",
+      // OperationsKillTest.
+      "operation.started.written", "operation.started.committed", "operation.settled.written",
+      "operation.settled.committed",
       // NotifyKillTest.
       "notice.claim.written", "notice.claim.committed", "notice.end.written",
       "notice.end.committed"};

@@ -96,7 +96,8 @@ class DyingLambdaTest : public ::testing::Test {
 
 constexpr const char* kRefusal =
     "a lambda with captures is a coroutine that may outlive it: make it a member function, or give "
-    "it to start_fiber(), run_fiber(), retry(), keep_alive_while() or after_turn(), which keep it";
+    "it to start_fiber(), run_fiber(), retry(), keep_alive_while(), operation() or after_turn(), "
+    "which keep it";
 
 TEST_F(DyingLambdaTest, WhatNobodyKeepsIsRefused) {
   for (const char* const method : {"returned", "returned_at_once", "made_by_a_helper", "awaited",

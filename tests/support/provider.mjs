@@ -12,6 +12,8 @@ import zlib from 'node:zlib';
 const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
 const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
+const charges = {};  // effects of /charges by their key
+let killer = '';  // where /charges kills who asks
 
 async function text(request) {
   let body = '';
@@ -74,6 +76,24 @@ async function complete(request, response) {
   drip(response, pieces, Number(request.headers['x-every-ms'] ?? 1), () => response.end());
 }
 
+// Whether the server that asks was killed here.
+function kills(request, place) {
+  if (killer !== place) return false;
+  killer = '';
+  process.kill(Number(request.headers['x-server-pid']), 'SIGKILL');
+  return true;
+}
+
+// Charges once for each key (?once), or for each request. GET: whether it was done.
+async function charge(request, response, query) {
+  const key = request.headers['idempotency-key'];
+  if (request.method === 'GET') return json(response, { receipt: key }, charges[key] ? 200 : 404);
+  await text(request);
+  if (kills(request, 'received')) return;
+  if (!query.has('once') || !charges[key]) charges[key] = (charges[key] ?? 0) + 1;
+  if (!kills(request, 'acted')) json(response, { receipt: key });
+}
+
 const paths = {
   '/echo': async (request, response) => json(response, {
     method: request.method, url: request.url, version: request.httpVersion, headers: request.headers, body: await text(request),
@@ -81,6 +101,14 @@ const paths = {
   '/stats': (request, response) => json(response, stats),
   '/counts': (request, response) => json(response, counts),
   '/v1/chat/completions': complete,
+  '/charges': charge,
+  '/charged': (request, response, query) => {  // ?reset: from now on
+    if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
+    json(response, charges);
+  },
+  // ?at=received (nothing was done) or acted (and nothing answered): the server whose process is
+  // named in X-Server-Pid is killed, once.
+  '/kill': (request, response, query) => { killer = query.get('at'); json(response, killer); },
   '/sse': (request, response, query) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     ++stats.streams;

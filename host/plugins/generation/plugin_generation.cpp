@@ -1,9 +1,11 @@
 #include "plugins/generation/plugin_generation.hpp"
 
 #include "base/assert.hpp"
+#include "base/escape.hpp"
 #include "base/forgive_leak.hpp"
 #include "diagnosis/call_records.hpp"
 #include "diagnosis/code_ranges.hpp"
+#include "extensions/operations.hpp"
 #include "plugins/admission/plugin_library.hpp"
 #include "plugins/generation/abi_class.hpp"
 #include "plugins/generation/class_methods.hpp"
@@ -39,24 +41,29 @@ hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view f
   }
 }
 
-// Asks each class what it tells of its methods. One that throws tells nothing, and AbiClass
-// reports it.
-std::optional<Finding> read_methods(const diagnosis::CallOwner& owner,
-                                    std::vector<EntryClass>& classes) {
+// Asks each class what it tells of its methods and its operations. One that throws tells nothing,
+// and AbiClass reports it.
+std::optional<Finding> read_lists(const diagnosis::CallOwner& owner,
+                                  std::vector<EntryClass>& classes) {
   for (EntryClass& each : classes) {
     const hearth_class& table = *each.table;
     if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
     const void* first = nullptr;
     const void* second = nullptr;
+    const void* operations = nullptr;
     call_library(owner, kGetExtensionCall, [&] {
       second = table.get_extension(&table, HEARTH_EXT_METHODS_2);
       if (second == nullptr) first = table.get_extension(&table, HEARTH_EXT_METHODS);
+      operations = table.get_extension(&table, HEARTH_EXT_OPERATION_KINDS);
       return hearth_status{HEARTH_OK};
     });
     auto methods = read_class_methods(static_cast<const hearth_methods_v1*>(first),
                                       static_cast<const hearth_methods_v2*>(second), each.name);
     if (!methods) return methods.error();
     each.methods = *std::move(methods);
+    const std::string problem = extensions::problem_with_operations(
+        static_cast<const hearth_operation_kinds_v1*>(operations));
+    if (!problem.empty()) return finding("L2", "its class " + show_name(each.name) + problem);
   }
   return std::nullopt;
 }
@@ -129,7 +136,7 @@ Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const PluginNot
     return read_classes(plugin, note);
   }();
   if (!classes) return classes;
-  if (auto broken = read_methods(owner, *classes)) return *std::move(broken);
+  if (auto broken = read_lists(owner, *classes)) return *std::move(broken);
   return classes;
 }
 

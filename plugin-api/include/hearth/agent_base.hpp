@@ -16,6 +16,7 @@
 #include <hearth/method.hpp>
 #include <hearth/offload.hpp>
 #include <hearth/operation.hpp>
+#include <hearth/operations.hpp>
 #include <hearth/queue.hpp>
 #include <hearth/retry.hpp>
 #include <hearth/schedule.hpp>
@@ -66,7 +67,8 @@ enum class EvictReason : std::uint32_t {
 // Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
 class Agent : public detail::ScheduleCalls<Agent>,
               public detail::QueueCalls<Agent>,
-              public detail::FiberCalls<Agent> {
+              public detail::FiberCalls<Agent>,
+              public detail::OperationCalls<Agent> {
  public:
   Agent() : activation_(detail::constructing), log(activation_) {}
   virtual ~Agent() = default;
@@ -140,6 +142,10 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // instance. At least once: if this fails, or the server is killed meanwhile, it is called again.
   // `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
+  // Nobody can know whether this operation was executed: see operations.hpp. Called soon after that
+  // is known, and by each instance until it has not failed, ten times at most. To decide it later:
+  // resolve_operation(). `operation` stays valid until this has ended.
+  virtual Task<void> on_operation_unknown(const OperationRecord& /*operation*/) { return {}; }
   // An exception has left a handler, a method, a callback or a fiber that nobody waits for; `where`
   // is its name. It is not called for an author's answer: a hearth::Error with a code that a caller
   // or a client hears, and what validate_state throws. It changes nothing of what becomes of the
@@ -314,7 +320,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
   void after_turn(Function function);
 
   // ---- work that survives: start_fiber() and run_fiber(), see fiber.hpp and fiber_calls.hpp;
-  // schedule.hpp and queue.hpp, of which Agent has the calls too
+  // schedule.hpp and queue.hpp, of which Agent has the calls too. What it does outside:
+  // operation(), see operations.hpp
 
   // Not idle as long as it is held.
   [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }

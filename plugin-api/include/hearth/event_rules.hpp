@@ -77,6 +77,7 @@ inline constexpr EventRule kEventRules[] = {
     detail::event_row(15, "fibers_recovered", EventSender::kWork,   detail::kCall | detail::kIgnore),
     detail::event_row(16, "migrate",          EventSender::kHost,   detail::kCall),
     detail::event_row(17, "sub_agent",        EventSender::kClient, detail::kCall | detail::kIgnore | detail::kTimed),
+    detail::event_row(18, "operation_unknown", EventSender::kWork,  detail::kCall | detail::kIgnore | detail::kRetried),
 };
 // clang-format on
 inline constexpr std::size_t kEventKinds = sizeof(kEventRules) / sizeof(kEventRules[0]);

@@ -41,6 +41,7 @@
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber_record.hpp>
 #include <hearth/fields.hpp>
+#include <hearth/operation_record.hpp>
 
 #include <cstdint>
 #include <map>
@@ -84,6 +85,8 @@ struct RecoveredFiber {
   Time created_at;
   int attempt = 1;  // counts from 1; a checkpoint that is not the same begins it anew
   std::string reason = "interrupted";  // or "retry": its work failed, and begins again
+  // What it has done outside by operation().
+  RecoveredOperations ops;
   // All that is known of it. Absent: a version of this class that was built with hearth.fibers/1
   // has begun it.
   std::optional<FiberRecord> record;

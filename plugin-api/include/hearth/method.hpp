@@ -8,6 +8,7 @@
 #include <hearth/keep_alive.hpp>
 #include <hearth/method_option.hpp>
 #include <hearth/operation.hpp>
+#include <hearth/operation_kind.hpp>
 #include <hearth/task.hpp>
 
 #include <array>
@@ -271,11 +272,18 @@ struct NamedFiber {
 template <class T, class Pointer, class Result, class... Parameters>
 NamedFiber make_named_fiber(const char* name, Pointer pointer);  // fiber.hpp
 
+// A kind of operation: see operations.hpp.
+struct NamedOperation {
+  std::string_view name;
+  OperationKind kind;
+};
+
 // What a class has listed.
 struct MethodTable {
-  std::vector<Method> methods;      // for clients
-  std::vector<Callback> callbacks;  // for schedules and the queue
-  std::vector<NamedFiber> fibers;   // for start_fiber() and run_fiber()
+  std::vector<Method> methods;             // for clients
+  std::vector<Callback> callbacks;         // for schedules and the queue
+  std::vector<NamedFiber> fibers;          // for start_fiber() and run_fiber()
+  std::vector<NamedOperation> operations;  // for operation()
 };
 
 }  // namespace detail
@@ -288,6 +296,7 @@ struct MethodTable {
 //       m.stream("count_to", &Counter::count_to, "Counts from 1 on.");
 //       m.callback("tick", &Counter::tick);          // not to clients: see callback.hpp
 //       m.fiber("import", &Counter::import);         // not to clients: see fiber.hpp
+//       m.operation("charge", kCharge);              // an effect outside: see operations.hpp
 //     }
 //
 // A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts
@@ -351,6 +360,11 @@ class Methods {
   void fiber(const char* name, Result (C::*function)(Parameters...) const) {
     list_.fibers.push_back(
         detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
+  }
+
+  // What operation() may name. `name` is a literal of 1 to 64 bytes; at most 256 of a class.
+  void operation(const char* name, const OperationKind& kind) {
+    list_.operations.push_back({name, kind});
   }
 
  private:

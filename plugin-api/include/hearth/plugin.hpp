@@ -4,6 +4,7 @@
 #include <hearth/agent_base.hpp>
 #include <hearth/detail/dispatch.hpp>
 #include <hearth/detail/listed_methods.hpp>
+#include <hearth/detail/listed_operations.hpp>
 
 #include <array>
 #include <cstddef>
@@ -39,6 +40,7 @@ constexpr std::uint32_t hooks_of() {
   if constexpr (!HEARTH_INHERITS(on_fiber_complete)) hooks |= kOnFiberComplete;
   if constexpr (!HEARTH_INHERITS(on_fibers_recovered)) hooks |= kOnFibersRecovered;
   if constexpr (!HEARTH_INHERITS(on_sub_agent)) hooks |= kOnSubAgent;
+  if constexpr (!HEARTH_INHERITS(on_operation_unknown)) hooks |= kOnOperationUnknown;
   return hooks;
 }
 
@@ -161,11 +163,23 @@ inline const void* method_table(std::string_view id, const ListedMethods* listed
   return listed->first();
 }
 
+// Null if T has none, or cannot list them.
+template <class T>
+const hearth_operation_kinds_v1* listed_operations_of() noexcept {
+  try {
+    static const ListedOperations listed(methods_of<T>().operations);
+    return listed.table();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 template <class T>
 const void* class_extension(const hearth_class*, const char* id) noexcept {
   if (std::string_view(id) == HEARTH_EXT_OFFLOAD) return &kOffloadTable;
   if (std::string_view(id) == HEARTH_EXT_METHODS || std::string_view(id) == HEARTH_EXT_METHODS_2)
     return method_table(id, listed_methods_of<T>());
+  if (std::string_view(id) == HEARTH_EXT_OPERATION_KINDS) return listed_operations_of<T>();
   if constexpr (HasSchema<T>) {
     if (std::string_view(id) == HEARTH_EXT_SCHEMA) return &kSchemaTable<T>;
   }

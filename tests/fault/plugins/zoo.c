@@ -11,6 +11,7 @@
 #include <hearth/abi.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/offload.h>
+#include <hearth/ext/operations.h>
 #include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
@@ -457,6 +458,12 @@ static const void* get_extension(const hearth_class* class_, const char* id) {
 #ifdef HAS_JOBS
   static const hearth_offload_v1 jobs = {.run = run_job};
   if (strcmp(id, HEARTH_EXT_OFFLOAD) == 0) return &jobs;
+#endif
+#ifdef LACKS_AN_ANSWER
+  static const hearth_operation_kind kind = {
+      .name = {"charge", 6}, .effect = HEARTH_EFFECT_UNSAFE, .same = {"the order", 9}};
+  static const hearth_operation_kinds_v1 kinds = {sizeof kinds, 1, &kind};
+  if (strcmp(id, HEARTH_EXT_OPERATION_KINDS) == 0) return &kinds;
 #endif
 #ifdef SCHEMA_VERSION
   static const hearth_schema_v1 schema = {sizeof schema, SCHEMA_VERSION};

@@ -119,6 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"leaves_a_descriptor", "T105", kFailed, "/dev/null"},
         Expected{"leaves_a_key", "T102", kFailed, "pthread_key_create"},
         Expected{"trusts_the_table", "T103", kCrashed, "behind its end"},
+        Expected{"lacks_an_answer", "L2", kFailed, "what does recovery do"},
         Expected{"trusts_extensions", "T104", kCrashed, "SIGSEGV"},
         Expected{"crashes_in_deinit", "P1", kCrashed, "deinit()"},
         Expected{"hangs_in_deinit", "P2", kTimedOut, "deinit()", 1000ms},

@@ -203,6 +203,8 @@ class Activation final : private TaskWatch {
   // By id: functions for another attempt that no name finds, and who waits for a settled record.
   [[nodiscard]] auto& kept_work() noexcept { return kept_work_; }
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
+  // Who waits for the end of an operation that runs, by its id.
+  [[nodiscard]] auto& operation_waiters() noexcept { return operation_waiters_; }
 
   // ---- operations
   // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will
@@ -333,6 +335,7 @@ class Activation final : private TaskWatch {
   std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number
   std::map<std::string, std::unique_ptr<KeptWork>, std::less<>> kept_work_;
   std::multimap<std::string, SettledAwaiter*, std::less<>> settled_waiters_;
+  std::multimap<std::string, Waiter*, std::less<>> operation_waiters_;
   std::vector<Root*> finished_;
   std::vector<Waiter*> released_;
   std::set<std::string, std::less<>> warned_;

@@ -49,8 +49,8 @@ void refuse_dying_lambda() {
   if (std::is_empty_v<Closure> || kept_type == kTagOf<Closure> || kept_type == kTagOf<void>) return;
   throw Error(HEARTH_E_INVALID,
               "a lambda with captures is a coroutine that may outlive it: make it a member "
-              "function, or give it to start_fiber(), run_fiber(), retry(), keep_alive_while() "
-              "or after_turn(), which keep it");
+              "function, or give it to start_fiber(), run_fiber(), retry(), keep_alive_while(), "
+              "operation() or after_turn(), which keep it");
 }
 
 }  // namespace hearth::detail

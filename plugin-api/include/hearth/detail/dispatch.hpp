@@ -32,6 +32,7 @@ enum Hook : std::uint32_t {
   kOnFibersRecovered = 1U << 12,
   kOnMigrate = 1U << 13,
   kOnSubAgent = 1U << 14,
+  kOnOperationUnknown = 1U << 15,
 };
 
 struct ClassTraits {
@@ -213,6 +214,8 @@ inline hearth_status dispatch_recovery(Activation& activation, const Context& ou
     return HEARTH_OK;
   }
   context.recovery = recovery.get();
+  if (activation.tables().operations != nullptr)
+    recovery->fiber.ops = find_recovered_operations(activation, recovery->fiber.id);
   const RecoveredFiber& fiber = recovery->fiber;
   const Activation::Scope scope(activation, context);
   drive(activation, context, activation.agent().on_fiber_recovered(fiber),
@@ -238,6 +241,32 @@ inline void dispatch_settled(Activation& activation, const Context& context,
     return activation.complete(context.call, HEARTH_E_UNSUPPORTED, {});
   drive(activation, context, activation.agent().on_fiber_complete(borrowed),
         DeliverSettled(std::move(fiber)));
+}
+
+inline const OperationKind& listed_operation(const Activation& activation, std::string_view name) {
+  for (const NamedOperation& each : activation.traits().methods().operations) {
+    if (each.name == name) return each.kind;
+  }
+  throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
+                                    " lists no operation " + std::string(name) +
+                                    ": m.operation(\"...\", {...})");
+}
+
+// Owns the record for as long as the hook runs.
+struct DeliverUnknown {
+  std::unique_ptr<const OperationRecord> operation;
+  void operator()(Activation& activation, const Context& context) const {
+    activation.complete(context.call, HEARTH_OK, {});
+  }
+};
+
+inline void dispatch_operation_unknown(Activation& activation, const Context& context,
+                                       const hearth_event& event) {
+  auto operation =
+      std::make_unique<const OperationRecord>(read_operation(parse_record(view(event.body))));
+  const OperationRecord& borrowed = *operation;
+  drive(activation, context, activation.agent().on_operation_unknown(borrowed),
+        DeliverUnknown{std::move(operation)});
 }
 
 // How the SDK deals with one kind of event, beside what host and SDK agree on (event_rules.hpp).
@@ -317,6 +346,7 @@ inline constexpr EventHandler kEventHandlers[] = {
     {HEARTH_EVENT_FIBERS_RECOVERED, kOnFibersRecovered, false, "on_fibers_recovered",  true,  &begin_with<dispatch_plan>},
     {HEARTH_EVENT_MIGRATE,          kOnMigrate,         false, "on_migrate",           false, &begin_hook<hook_migrate>},
     {HEARTH_EVENT_SUB_AGENT,        kOnSubAgent,        false, "on_sub_agent",         false, &begin_with<dispatch_sub_agent>},
+    {HEARTH_EVENT_OPERATION_UNKNOWN, kOnOperationUnknown, false, "on_operation_unknown", true, &begin_with<dispatch_operation_unknown>},
 };
 // clang-format on
 static_assert(

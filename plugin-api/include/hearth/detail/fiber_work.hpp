@@ -62,6 +62,7 @@ class FiberRoot : public Root {
       : Root(activation, context), fiber_(activation, std::move(row)) {}
 
   [[nodiscard]] FiberContext& fiber() noexcept { return fiber_; }
+  [[nodiscard]] hearth_fiber handle() const noexcept { return fiber_.row_.handle; }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   bool request_stop() { return !ended_ && fiber_.stop_.request_stop(); }
   // `waiter` is resumed when the fiber has ended; then the fiber goes.

@@ -15,6 +15,7 @@
 #include <hearth/ext/kv.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/offload.h>
+#include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/random.h>
 #include <hearth/ext/schedule.h>
@@ -59,6 +60,7 @@ struct HostTables {
   const hearth_keep_alive_v1* keep_alive = nullptr;
   const hearth_kv_v1* kv = nullptr;
   const hearth_log_v1* log = nullptr;
+  const hearth_operations_v1* operations = nullptr;
   const hearth_queue_v1* queue = nullptr;
   const hearth_random_v1* random = nullptr;
   const hearth_schedule_v1* schedule = nullptr;
@@ -81,6 +83,7 @@ struct HostTables {
     find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
     find(kv, HEARTH_EXT_KV);
     find(log, HEARTH_EXT_LOG);
+    find(operations, HEARTH_EXT_OPERATIONS);
     find(queue, HEARTH_EXT_QUEUE);
     find(random, HEARTH_EXT_RANDOM);
     find(schedule, HEARTH_EXT_SCHEDULE);

@@ -1,0 +1,361 @@
+#include "durable/operations.hpp"
+
+#include "base/escape.hpp"
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
+#include "json/json.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth::durable {
+
+using storage::nullable;
+using storage::Param;
+using storage::Rows;
+
+namespace {
+
+constexpr std::size_t kMaxKindBytes = 64;
+constexpr std::size_t kMaxOperationKeyBytes = 256;
+constexpr std::size_t kMaxOperationNoteBytes = 1024;
+constexpr std::size_t kMaxActorBytes = 256;
+constexpr std::size_t kMaxScopeBytes = 512;
+constexpr int kDeepestScope = 32;
+// A part of each id, so that another way to make them never gives the same ones.
+constexpr const char* kIdVersion = "hearth.operations/1";
+
+Error bad_operation(std::string why) {
+  return Error{Errc::kInvalidArgument, std::move(why)};
+}
+
+bool is_label(std::string_view text, std::size_t max_bytes) {
+  return text.size() <= max_bytes && is_valid_utf8(text) &&
+         text.find('\0') == std::string_view::npos;
+}
+
+Result<void> check_operation(const OperationRequest& request) {
+  if (request.kind.empty() || !is_label(request.kind, kMaxKindBytes))
+    return bad_operation("an operation's kind is 1 to 64 bytes of UTF-8");
+  if (!is_label(request.key, kMaxOperationKeyBytes))
+    return bad_operation("an operation's key is at most 256 bytes of UTF-8");
+  if (request.effect < Effect::kRead || request.effect > Effect::kUnsafe)
+    return bad_operation("an operation has an effect that there is not");
+  if ((request.effect == Effect::kKeyed) != (request.horizon_ms > 0))
+    return bad_operation("an operation has a horizon if its effect is keyed, and only then");
+  if (request.arguments.size() > Operations::kMaxArgumentBytes)
+    return Error{Errc::kLimitExceeded, "the arguments of an operation have at most 65536 bytes"};
+  return {};
+}
+
+// A text of code that has failed must not fail for its bytes as well.
+std::string note_of(std::string_view text) {
+  text = cut_text(text, kMaxOperationNoteBytes);
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string json;
+  append_json_string(json, text);
+  return decode_json_string(json);
+}
+
+}  // namespace
+
+// ---- what an earlier instance left --------------------------------------------------------------
+
+void Operations::close() {
+  statements_.clear();
+  jobs_.close();
+}
+
+void Operations::make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
+                              std::string_view why) {
+  prepare_write();
+  kept(
+      "UPDATE cf_agents_operations SET state = 'unknown', told = 0, settled_at = NULL, note = ?2 "
+      "WHERE seq = ?1")
+      .execute(std::array{Param(seq), Param(why)});
+  untold_.push_back(seq);
+  unknown_.emplace_back(id, kind);
+}
+
+// ---- which one it is ----------------------------------------------------------------------------
+
+// A fiber that another one waits for has the same key in each run of that one, and not the same id:
+// one that has failed is replaced.
+Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
+  const auto job = jobs_.find(JobKind::kManaged, fiber);
+  if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
+  Scope scope = scope_of(*job->parent, depth + 1);
+  std::string_view own = job->key ? std::string_view(*job->key) : std::string_view(job->id);
+  const std::string of_parent = *job->parent + "/";  // whose id is another one in its next run
+  if (own.starts_with(of_parent)) own.remove_prefix(of_parent.size());
+  scope.path += "/";
+  scope.path += own;
+  if (scope.path.size() > kMaxScopeBytes) scope.path = scope.root + "/" + sha256_hex(scope.path);
+  return scope;
+}
+
+// The row as it is, or as it would be: then it has no seq.
+Result<Operations::Row> Operations::identify(const OperationRequest& request,
+                                             const std::string& likeness,
+                                             std::optional<Scope>& scope) {
+  Row wanted;
+  wanted.kind = request.kind;
+  wanted.likeness = likeness;
+  if (!request.id.empty()) {
+    auto row = find(request.id);
+    if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+    return *std::move(row);
+  }
+  if (!request.key.empty()) {
+    wanted.key = std::string(request.key);
+    wanted.id = sha256_hex(dump_json(Json::array({kIdVersion, "key", wanted.kind, *wanted.key})));
+  } else if (scope) {
+    std::int64_t n = 1;
+    if (exists()) {
+      Rows rows = kept(
+                      "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? "
+                      "AND behind = 1")
+                      .query(std::array{Param(std::string_view(scope->path)),
+                                        Param(std::string_view(likeness))});
+      if (rows.next()) n += storage::integer_or_none(rows, 0).value_or(0);
+    }
+    const Used& used = used_[request.fiber];
+    if (const auto equal = used.find(likeness); equal != used.end())
+      n += static_cast<std::int64_t>(equal->second.size());
+    wanted.scope = scope->path;
+    wanted.n = n;
+    wanted.id = sha256_hex(dump_json(Json::array({kIdVersion, "scope", scope->path, likeness, n})));
+  } else {
+    return bad_operation("an operation outside of a fiber needs a key");
+  }
+  auto row = find(wanted.id);
+  return row ? *std::move(row) : std::move(wanted);
+}
+
+Result<OperationBegun> Operations::begin(const OperationRequest& request) {
+  if (auto checked = check_operation(request); checked.has_error()) return checked.error();
+  const auto arguments = parse_json(request.arguments.empty() ? "null" : request.arguments);
+  if (!arguments) return bad_operation("the arguments of an operation must be JSON");
+  const std::string canonical = dump_json(*arguments);  // its members are in their order
+  const std::string likeness =
+      sha256_hex(dump_json(Json::array({std::string(request.kind), canonical})));
+  std::optional<Scope> scope;
+  if (request.fiber != 0) {
+    const std::string* const fiber = fibers_.managed_id(request.fiber);
+    if (fiber == nullptr) return Error{Errc::kNotFound, "the fiber has ended"};
+    scope = scope_of(std::string(*fiber));
+    std::erase_if(used_, [&](const auto& each) {
+      return each.first != request.fiber && fibers_.managed_id(each.first) == nullptr;
+    });
+  }
+  auto row = identify(request, likeness, scope);
+  if (!row) return row.error();
+  if (row->likeness != likeness) {
+    return Error{Errc::kConflict, "the operation of this key has other arguments"};
+  }
+  if (row->seq == 0) return insert(*std::move(row), request, scope, canonical);
+  return decide(*std::move(row), request);
+}
+
+Result<OperationBegun> Operations::insert(Row row, const OperationRequest& request,
+                                          const std::optional<Scope>& scope,
+                                          std::string_view arguments) {
+  if (const auto room = make_room(); room.has_error()) return room.error();
+  prepare_write();
+  row.effect = request.effect;
+  row.state = "started";
+  row.started_at_ms = now_ms();
+  if (request.horizon_ms > 0)
+    row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
+  std::optional<std::string> root;
+  if (row.scope) root = scope->root;
+  {
+    Rows rows =
+        kept(
+            "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, "
+            "n, started_at, horizon_at) VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?) "
+            "RETURNING seq")
+            .query(std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
+                              Param(static_cast<std::int64_t>(row.effect)), nullable(root),
+                              nullable(row.scope), nullable(row.key),
+                              Param(std::string_view(row.likeness)), Param(row.n),
+                              Param(row.started_at_ms), nullable(row.horizon_at_ms)});
+    if (rows.next()) row.seq = rows.integer(0);
+    while (rows.next()) {  // to its end, or the insert is not done
+    }
+  }
+  put(row.seq, OperationPart::kArguments, arguments);
+  OperationBegun begun;
+  begun.decision = OperationDecision::kRun;
+  begun.operation = add_running(row, row.scope ? request.fiber : 0);
+  begun.id = std::move(row.id);
+  return begun;
+}
+
+// ---- what is to be done -------------------------------------------------------------------------
+
+OperationBegun Operations::decide(Row row, const OperationRequest& request) {
+  OperationBegun begun;
+  begun.id = row.id;
+  const FiberHandle fiber = row.scope ? request.fiber : 0;
+  switch (state_of(row)) {
+    case OperationState::kRunning: begun.decision = OperationDecision::kJoin; return begun;
+    case OperationState::kCompleted:
+      begun.decision = OperationDecision::kCompleted;
+      begun.result = document(row.seq, OperationPart::kResult).value_or("");
+      use(fiber, row.likeness, row.seq);
+      return begun;
+    case OperationState::kNotExecuted: return run(std::move(row), request, true);
+    case OperationState::kUnknown: return begun;
+    case OperationState::kInterrupted: break;
+  }
+  row.effect = std::max(row.effect, request.effect);
+  const std::int64_t now = now_ms();
+  if (row.effect == Effect::kKeyed && !row.horizon_at_ms)
+    row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
+  const bool is_known = row.horizon_at_ms && now >= row.started_at_ms && now < *row.horizon_at_ms;
+  if (row.effect <= Effect::kIdempotent || (row.effect == Effect::kKeyed && is_known))
+    return run(std::move(row), request, false);
+  if (row.effect == Effect::kProbe && request.can_probe) {
+    begun.decision = OperationDecision::kProbe;
+    begun.operation = add_running(row, fiber);
+    return begun;
+  }
+  make_unknown(row.seq, row.id, row.kind,
+               row.effect == Effect::kKeyed ? "the other side may not know its key any more"
+                                            : "its run was cut off");
+  return begun;
+}
+
+// `anew`: nothing is known of it outside.
+OperationBegun Operations::run(Row row, const OperationRequest& request, bool anew) {
+  if (anew) {
+    row.effect = request.effect;
+    row.started_at_ms = now_ms();
+    row.horizon_at_ms.reset();
+    if (request.horizon_ms > 0)
+      row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
+  }
+  prepare_write();
+  kept(
+      "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
+      "started_at = ?3, horizon_at = ?4, settled_at = NULL, settled_by = NULL, note = NULL "
+      "WHERE seq = ?1")
+      .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
+                          Param(row.started_at_ms), nullable(row.horizon_at_ms)});
+  OperationBegun begun;
+  begun.decision = OperationDecision::kRun;
+  begun.attempt = row.attempts + 1;
+  begun.operation = add_running(row, row.scope ? request.fiber : 0);
+  begun.id = std::move(row.id);
+  return begun;
+}
+
+std::uint64_t Operations::add_running(const Row& row, FiberHandle fiber) {
+  running_[++last_operation_] = {row.seq, row.id, row.likeness, row.effect, fiber};
+  running_ids_[row.id] = last_operation_;
+  return last_operation_;
+}
+
+// The next one that is equal is another operation.
+void Operations::use(FiberHandle fiber, std::string_view likeness, std::int64_t seq) {
+  if (fiber == 0 || fibers_.managed_id(fiber) == nullptr) return;
+  used_[fiber][std::string(likeness)].insert(seq);
+}
+
+void Operations::checkpointed(std::string_view fiber) {
+  for (auto& [handle, used] : used_) {
+    const std::string* const id = fibers_.managed_id(handle);
+    if (id == nullptr || *id != fiber || used.empty()) continue;
+    prepare_write();
+    for (const auto& [likeness, rows] : used) {
+      for (const std::int64_t seq : rows) {
+        kept("UPDATE cf_agents_operations SET behind = 1 WHERE seq = ? AND behind = 0")
+            .execute(std::array{Param(seq)});
+      }
+    }
+    used.clear();
+  }
+}
+
+// ---- what became of it --------------------------------------------------------------------------
+
+Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutcome outcome,
+                                          std::string_view body) {
+  const auto found = running_.find(operation);
+  if (found == running_.end()) return Error{Errc::kNotFound, "the operation does not run"};
+  const bool has_result = outcome == OperationOutcome::kCompleted;
+  if (has_result && !is_json(body)) return bad_operation("the result of an operation must be JSON");
+  const bool is_too_large = has_result && body.size() > max_result_bytes_;
+  const Running running = std::move(found->second);
+  running_.erase(found);
+  running_ids_.erase(running.id);
+  const std::string note = has_result ? std::string() : note_of(body);
+  if (outcome == OperationOutcome::kCutOff && running.effect == Effect::kUnsafe)
+    outcome = OperationOutcome::kUnknown;
+  if (outcome == OperationOutcome::kUnknown) {
+    const auto row = find(running.id);
+    if (row) make_unknown(row->seq, row->id, row->kind, note);
+    return OperationState::kUnknown;
+  }
+  prepare_write();
+  if (outcome == OperationOutcome::kCutOff) {
+    kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
+        .execute(std::array{Param(running.seq), Param(std::string_view(note))});
+    return OperationState::kInterrupted;
+  }
+  std::optional<std::string> why;
+  if (!has_result) why = note;
+  if (is_too_large) why = "its result was too large to be kept";
+  kept("UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, note = ?4 WHERE seq = ?1")
+      .execute(std::array{Param(running.seq),
+                          Param(std::string_view(has_result ? "completed" : "not_executed")),
+                          Param(now_ms()), nullable(why)});
+  if (!has_result) return OperationState::kNotExecuted;
+  use(running.fiber, running.likeness, running.seq);
+  if (is_too_large) {
+    return Error{Errc::kLimitExceeded,
+                 "the operation has completed, and its result has more than " +
+                     std::to_string(max_result_bytes_) + " bytes"};
+  }
+  put(running.seq, OperationPart::kResult, body);
+  return OperationState::kCompleted;
+}
+
+Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
+                                 std::string_view result, std::string_view note,
+                                 std::string_view actor) {
+  const bool has_result = outcome == OperationOutcome::kCompleted;
+  if (!has_result && outcome != OperationOutcome::kNotExecuted)
+    return bad_operation("an operation is resolved as completed or as not executed");
+  if (!is_label(note, kMaxOperationNoteBytes) || actor.empty() || !is_label(actor, kMaxActorBytes))
+    return bad_operation("a note has at most 1024 bytes of UTF-8, an actor 1 to 256");
+  if (result.size() > max_result_bytes_)
+    return Error{Errc::kLimitExceeded, "the result of an operation is too large"};
+  if (has_result && !result.empty() && !is_json(result))
+    return bad_operation("the result of an operation must be JSON");
+  const auto row = find(id);
+  if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+  const OperationState state = state_of(*row);
+  if (state != OperationState::kUnknown && state != OperationState::kInterrupted) {
+    return Error{Errc::kConflict, "only an operation that is unknown or interrupted is resolved"};
+  }
+  // Copies, for they may lie in a row that the first of these statements ends.
+  const std::string its_result(result.empty() ? "null" : result);
+  const std::string its_note(note);
+  const std::string its_actor(actor);
+  prepare_write();
+  kept(
+      "UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, settled_by = ?4, note = ?5, "
+      "told = NULL WHERE seq = ?1")
+      .execute(std::array{
+          Param(row->seq), Param(std::string_view(has_result ? "completed" : "not_executed")),
+          Param(now_ms()), Param(std::string_view(its_actor)), Param(std::string_view(its_note))});
+  if (has_result) put(row->seq, OperationPart::kResult, its_result);
+  std::erase(untold_, row->seq);
+  return {};
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,247 @@
+#pragma once
+// The ledger of what one agent does outside. What its rows mean to an agent's author is in
+// hearth/ext/operations.h.
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "durable/fibers.hpp"
+#include "durable/jobs.hpp"
+#include "durable/wake.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/statement.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::durable {
+
+// From the mildest to the strictest.
+enum class Effect : std::uint32_t { kRead = 1, kIdempotent, kKeyed, kProbe, kUnsafe };
+
+// As bits, so that a filter can name several.
+enum class OperationState : std::uint32_t {
+  kRunning = 1,      // in this instance
+  kInterrupted = 2,  // the row says that it was started, and it does not run
+  kCompleted = 4,
+  kNotExecuted = 8,
+  kUnknown = 16,
+};
+
+enum class OperationOutcome : std::uint32_t { kCompleted = 1, kNotExecuted, kUnknown, kCutOff };
+
+enum class OperationDecision : std::uint32_t { kRun = 1, kProbe, kCompleted, kJoin, kUnknown };
+
+// The views are borrowed for the call; nothing in it was checked.
+struct OperationRequest {
+  Effect effect = Effect::kUnsafe;
+  FiberHandle fiber = 0;  // the one that runs; 0: none
+  std::uint64_t horizon_ms = 0;
+  bool can_probe = false;
+  std::string_view kind{};
+  std::string_view arguments{};  // JSON; empty: null
+  std::string_view key{};
+  std::string_view id{};  // of one that was begun before; or empty
+};
+
+struct OperationFilter {
+  std::uint32_t states = 0;  // bits; 0: all
+  std::string_view kind{};
+  std::string_view fiber{};  // a fiber's id: those of its work
+  std::string_view after{};
+  std::size_t limit = 50;
+};
+
+struct OperationBegun {
+  OperationDecision decision = OperationDecision::kUnknown;
+  int attempt = 1;              // kRun
+  std::uint64_t operation = 0;  // kRun, kProbe: for settle()
+  std::string id;
+  std::string result;  // kCompleted: JSON; empty: it was not kept
+};
+
+// An operation about which the agent is to be told.
+struct UnknownOperation {
+  std::string id;
+  std::string kind;
+  std::string record;  // JSON
+
+  // For models and people; also the text of the client's frame.
+  [[nodiscard]] static std::string warning(std::string_view id) {
+    return "operation " + std::string(id) + " may have executed; verify before retrying";
+  }
+};
+
+// state         what is on disk            leaves it by
+// running       the row, 'started'         settle(); the end of this instance -> interrupted
+// interrupted   the row, 'started'         load() -> unknown, if it is unsafe or its key is not
+//                                          known any more; begin() -> running or unknown;
+//                                          resolve() -> completed, not executed
+// unknown       the row, 'unknown'         resolve() -> completed, not executed
+// not executed  the row, 'not_executed'    begin() -> running; sweep() -> no row
+// completed     the row and its result     sweep() -> no row
+//
+// Promises
+//  P1 Once       begin() gives kRun for a new operation, one that was certainly not executed, and
+//                one whose effect allows another run. The stricter of two effects counts: the one
+//                that it was begun with, and the one that is asked for.
+//  P2 Same       An operation of a fiber has the same id in each run of the fiber's work, though
+//                the run begins with a checkpoint: begin() counts those that completed in this run,
+//                and those that a run had used when it wrote the checkpoint (checkpointed()).
+//  P3 Conflict   A key with other arguments is kConflict.
+//  P4 Told       An unknown operation is told (next_untold()) until told() says that it was heard,
+//                kMostTellings times at most, once an instance.
+//  P5 Bounded    kMostOperations rows. When there is no room, settled ones go whose fiber cannot
+//                run again, the oldest first; then kLimitExceeded.
+//  P6 Kept       A row goes kKeepOperations after it was settled, but not while the outermost fiber
+//                of its work may run again. An unknown row never goes by itself.
+//
+// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
+//            made with the first operation.
+// Durable    Methods write into the agent's implicit transaction; the caller commits.
+// Savepoints None of it may be called while a savepoint of the agent's own is open.
+// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
+//                                         disk.
+class Operations {
+ public:
+  static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMostOperations = 100'000;
+  static constexpr std::chrono::hours kKeepOperations{24 * 30};
+  static constexpr int kMostTellings = 10;
+
+  // The references outlive it.
+  Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
+             std::size_t max_result_bytes, std::size_t most = kMostOperations)
+      : database_(database),
+        fibers_(fibers),
+        clock_(clock),
+        jobs_(database),
+        max_result_bytes_(max_result_bytes),
+        most_(most) {}
+
+  [[nodiscard]] bool exists();
+  // What an earlier instance left. Once, before anything else.
+  void load();
+  // Gives up what holds the database; only wake() may be called afterwards.
+  void close();
+
+  // kInvalidArgument, kConflict, kLimitExceeded; kNotFound: no operation has the id, or the fiber
+  // has ended.
+  Result<OperationBegun> begin(const OperationRequest& request);
+  // What it is then. kNotFound: it does not run. kInvalidArgument: the result is no JSON, and it
+  // still runs. kLimitExceeded: the result is too large, and it has completed without it.
+  Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
+                                std::string_view body);
+  // This fiber has written a checkpoint: another run of its work begins behind what this run has
+  // used.
+  void checkpointed(std::string_view fiber);
+
+  // JSON, as hearth/ext/operations.h has it. kNotFound.
+  Result<std::string> inspect(std::string_view id);
+  // kNotFound: `after`.
+  Result<std::string> list(const OperationFilter& filter);
+  // kNotFound; kConflict: it runs, or is settled; kInvalidArgument; kLimitExceeded.
+  Result<void> resolve(std::string_view id, OperationOutcome outcome, std::string_view result,
+                       std::string_view note, std::string_view actor);
+
+  // ---- telling ----
+  // The next one to tell of, claimed.
+  std::optional<UnknownOperation> next_untold();
+  void told(std::string_view id, bool was_heard);
+  // Ids and kinds of those that became unknown since the last call.
+  std::vector<std::pair<std::string, std::string>> take_unknown() {
+    return std::exchange(unknown_, {});
+  }
+
+  // Removes rows that have had their time, some at a time. Cheap when there are none.
+  void sweep();
+
+  [[nodiscard]] bool due() const { return !untold_.empty() && !telling_; }
+  // Working: the agent is to be told of one, or an unsafe one runs.
+  [[nodiscard]] Wake wake() const;
+
+ private:
+  enum class OperationPart : std::int64_t { kArguments = 1, kResult = 2 };
+  struct Row {
+    std::int64_t seq = 0;
+    std::string id;
+    std::string kind;
+    Effect effect = Effect::kUnsafe;
+    std::string state;
+    std::optional<std::string> scope;
+    std::optional<std::string> key;
+    std::string likeness;  // of its kind and arguments
+    std::int64_t n = 0;    // known of a new one only
+    int attempts = 1;
+    std::int64_t started_at_ms = 0;
+    std::optional<std::int64_t> horizon_at_ms;
+    std::optional<std::int64_t> settled_at_ms;
+    std::optional<std::string> settled_by;
+    std::optional<std::string> note;
+  };
+  // Whose work a fiber belongs to.
+  struct Scope {
+    std::string root;  // the id of the outermost fiber
+    std::string path;
+  };
+  struct Running {
+    std::int64_t seq = 0;
+    std::string id;
+    std::string likeness;
+    Effect effect = Effect::kUnsafe;
+    FiberHandle fiber = 0;
+  };
+  // Rows that a run of a fiber has used since its last checkpoint, by their arguments and kind.
+  using Used = std::map<std::string, std::set<std::int64_t>, std::less<>>;
+
+  void prepare_write();
+  storage::Statement& kept(std::string_view sql);
+  std::optional<Row> find(std::string_view id);
+  [[nodiscard]] static Row row_of(const storage::Rows& rows);
+
+  [[nodiscard]] Scope scope_of(const std::string& fiber, int depth = 0);
+  Result<Row> identify(const OperationRequest& request, const std::string& likeness,
+                       std::optional<Scope>& scope);
+  Result<OperationBegun> insert(Row row, const OperationRequest& request,
+                                const std::optional<Scope>& scope, std::string_view arguments);
+  OperationBegun decide(Row row, const OperationRequest& request);
+  OperationBegun run(Row row, const OperationRequest& request, bool anew);
+  std::uint64_t add_running(const Row& row, FiberHandle fiber);
+  void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
+  void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
+                    std::string_view why);
+  [[nodiscard]] Result<void> make_room();
+  std::int64_t remove_settled(std::int64_t before_ms, bool only_of_fibers, std::int64_t most);
+  [[nodiscard]] OperationState state_of(const Row& row) const;
+  [[nodiscard]] std::string record_json(const Row& row);
+  std::optional<std::string> document(std::int64_t seq, OperationPart part);
+  void put(std::int64_t seq, OperationPart part, std::string_view body);
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+
+  storage::AgentDatabase& database_;
+  const Fibers& fibers_;
+  const Clock& clock_;
+  Jobs jobs_;
+  const std::size_t max_result_bytes_;
+  const std::size_t most_;
+  bool exists_ = false;
+  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
+  std::map<std::uint64_t, Running> running_;
+  std::map<std::string, std::uint64_t, std::less<>> running_ids_;
+  std::uint64_t last_operation_ = 0;
+  std::map<FiberHandle, Used> used_;
+  std::deque<std::int64_t> untold_;  // in this instance
+  bool telling_ = false;
+  std::vector<std::pair<std::string, std::string>> unknown_;
+};
+
+}  // namespace hearth::durable

@@ -1,0 +1,311 @@
+// The rows of operations: how they are read and listed, how the agent is told, and when they go.
+#include "durable/operations.hpp"
+#include "json/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace hearth::durable {
+
+using storage::Param;
+using storage::Rows;
+
+namespace {
+
+constexpr std::size_t kMaxOperationPageBytes = std::size_t{4} << 20;
+constexpr std::int64_t kSweptAtOnce = 100;
+
+constexpr std::array kOperationTables = {
+    "CREATE TABLE IF NOT EXISTS cf_agents_operations(seq INTEGER PRIMARY KEY, "
+    "id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, effect INTEGER NOT NULL, state TEXT NOT NULL, "
+    "root TEXT, scope TEXT, key TEXT, likeness TEXT NOT NULL, n INTEGER NOT NULL DEFAULT 0, "
+    "behind INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 1, "
+    "started_at INTEGER NOT NULL, horizon_at INTEGER, settled_at INTEGER, settled_by TEXT, "
+    "note TEXT, told INTEGER)",
+    "CREATE TABLE IF NOT EXISTS cf_agents_operation_documents(operation INTEGER NOT NULL, "
+    "part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(operation, part)) WITHOUT ROWID",
+    // How many equal ones are behind the last checkpoint, and which belong to a fiber.
+    "CREATE INDEX IF NOT EXISTS cf_agents_operations_scope ON "
+    "cf_agents_operations(scope, likeness, behind, n) WHERE scope IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS cf_agents_operations_state ON "
+    "cf_agents_operations(state, settled_at)",
+    "CREATE INDEX IF NOT EXISTS cf_agents_operations_untold ON cf_agents_operations(told) "
+    "WHERE told IS NOT NULL",
+    "CREATE TRIGGER IF NOT EXISTS cf_agents_operations_gone AFTER DELETE ON cf_agents_operations "
+    "BEGIN DELETE FROM cf_agents_operation_documents WHERE operation = old.seq; END",
+};
+
+#define HEARTH_OPERATION_COLUMNS                                                           \
+  "seq, id, kind, effect, state, scope, key, likeness, attempts, started_at, horizon_at, " \
+  "settled_at, settled_by, note"
+
+constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
+                                                          "unsafe"};
+
+void append_or_null(std::string& json, const char* name, const std::optional<std::string>& text) {
+  json += std::string(",\"") + name + "\":";
+  if (text) {
+    append_json_string(json, *text);
+  } else {
+    json += "null";
+  }
+}
+
+void append_or_null(std::string& json, const char* name, std::optional<std::int64_t> number) {
+  json += std::string(",\"") + name + "\":" + (number ? std::to_string(*number) : "null");
+}
+
+std::string_view word_of(OperationState state) {
+  switch (state) {
+    case OperationState::kRunning: return "running";
+    case OperationState::kInterrupted: return "interrupted";
+    case OperationState::kCompleted: return "completed";
+    case OperationState::kNotExecuted: return "not_executed";
+    case OperationState::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+bool Operations::exists() {
+  if (exists_ || !database_.exists()) return exists_;
+  storage::Statement find(database_.connection(),
+                          "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
+                          "AND name = 'cf_agents_operations'");
+  exists_ = find.query().next();
+  return exists_;
+}
+
+void Operations::prepare_write() {
+  database_.begin_write();
+  if (exists()) return;
+  jobs_.prepare_write();  // retention looks at the fibers' rows
+  for (const char* const sql : kOperationTables)
+    storage::Statement(database_.connection(), sql).execute();
+  exists_ = true;
+}
+
+storage::Statement& Operations::kept(std::string_view sql) {
+  auto& statement = statements_[sql.data()];
+  if (!statement) statement = std::make_unique<storage::Statement>(database_.connection(), sql);
+  return *statement;
+}
+
+Operations::Row Operations::row_of(const Rows& rows) {
+  Row row;
+  int column = 0;
+  row.seq = rows.integer(column++);
+  row.id = rows.text(column++);
+  row.kind = rows.text(column++);
+  row.effect = static_cast<Effect>(rows.integer(column++));
+  row.state = rows.text(column++);
+  row.scope = storage::text_or_none(rows, column++);
+  row.key = storage::text_or_none(rows, column++);
+  row.likeness = rows.text(column++);
+  row.attempts = static_cast<int>(rows.integer(column++));
+  row.started_at_ms = rows.integer(column++);
+  row.horizon_at_ms = storage::integer_or_none(rows, column++);
+  row.settled_at_ms = storage::integer_or_none(rows, column++);
+  row.settled_by = storage::text_or_none(rows, column++);
+  row.note = storage::text_or_none(rows, column++);
+  return row;
+}
+
+std::optional<Operations::Row> Operations::find(std::string_view id) {
+  if (!exists()) return std::nullopt;
+  Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS " FROM cf_agents_operations WHERE id = ?")
+                  .query(std::array{Param(id)});
+  if (!rows.next()) return std::nullopt;
+  return row_of(rows);
+}
+
+std::optional<std::string> Operations::document(std::int64_t seq, OperationPart part) {
+  Rows rows =
+      kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
+          .query(std::array{Param(seq), Param(static_cast<std::int64_t>(part))});
+  if (!rows.next()) return std::nullopt;
+  return std::string(rows.text(0));
+}
+
+void Operations::put(std::int64_t seq, OperationPart part, std::string_view body) {
+  kept(
+      "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
+      "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
+      .execute(std::array{Param(seq), Param(static_cast<std::int64_t>(part)), Param(body)});
+}
+
+// ---- what an earlier instance left --------------------------------------------------------------
+
+void Operations::load() {
+  if (!exists()) return;
+  std::vector<Row> lost;
+  {
+    Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
+                     " FROM cf_agents_operations WHERE state = 'started' AND (effect = 5 OR "
+                     "(effect = 3 AND (horizon_at <= ?1 OR started_at > ?1))) ORDER BY seq")
+                    .query(std::array{Param(now_ms())});
+    while (rows.next()) lost.push_back(row_of(rows));
+  }
+  {
+    Rows rows =
+        kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
+    while (rows.next()) untold_.push_back(rows.integer(0));
+  }
+  for (const Row& row : lost)
+    make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
+}
+
+// ---- what is known of it ------------------------------------------------------------------------
+
+OperationState Operations::state_of(const Row& row) const {
+  if (running_ids_.contains(row.id)) return OperationState::kRunning;
+  if (row.state == "completed") return OperationState::kCompleted;
+  if (row.state == "not_executed") return OperationState::kNotExecuted;
+  return row.state == "unknown" ? OperationState::kUnknown : OperationState::kInterrupted;
+}
+
+std::string Operations::record_json(const Row& row) {
+  const auto effect = static_cast<std::size_t>(row.effect) - 1;
+  std::string json = R"({"id":")" + row.id + R"(","kind":)";
+  append_json_string(json, row.kind);
+  json += R"(,"effect":")";
+  json += kEffectWords[std::min(effect, kEffectWords.size() - 1)];
+  json += R"(","state":")";
+  json += word_of(state_of(row));
+  json += '"';
+  append_or_null(json, "key", row.key);
+  append_or_null(json, "scope", row.scope);
+  json += R"(,"args":)" + document(row.seq, OperationPart::kArguments).value_or("null");
+  json += R"(,"result":)" + document(row.seq, OperationPart::kResult).value_or("null");
+  json += R"(,"attempts":)" + std::to_string(row.attempts);
+  append_or_null(json, "started_at", row.started_at_ms);
+  append_or_null(json, "horizon_at", row.horizon_at_ms);
+  append_or_null(json, "settled_at", row.settled_at_ms);
+  append_or_null(json, "settled_by", row.settled_by);
+  append_or_null(json, "note", row.note);
+  return json + "}";
+}
+
+Result<std::string> Operations::inspect(std::string_view id) {
+  const auto row = find(id);
+  if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+  return record_json(*row);
+}
+
+Result<std::string> Operations::list(const OperationFilter& filter) {
+  std::int64_t behind = 0;
+  if (!filter.after.empty()) {
+    const auto last = find(filter.after);
+    if (!last) return Error{Errc::kNotFound, "no operation has the id `after`"};
+    behind = last->seq;
+  }
+  std::string page = "[";
+  if (!exists()) return page + "]";
+  const std::string scope =
+      filter.fiber.empty() ? std::string() : scope_of(std::string(filter.fiber)).path;
+  storage::Statement& statement =
+      scope.empty() ? kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq")
+                    : kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq");
+  Rows rows = statement.query(std::array{Param(behind), Param(std::string_view(scope))});
+  std::size_t count = 0;
+  while (count < filter.limit && page.size() < kMaxOperationPageBytes && rows.next()) {
+    const Row row = row_of(rows);
+    if (!filter.kind.empty() && row.kind != filter.kind) continue;
+    if (filter.states != 0 && (filter.states & static_cast<std::uint32_t>(state_of(row))) == 0)
+      continue;
+    if (count++ > 0) page += ',';
+    page += record_json(row);
+  }
+  return page + "]";
+}
+
+// ---- telling ------------------------------------------------------------------------------------
+
+std::optional<UnknownOperation> Operations::next_untold() {
+  while (due()) {
+    const std::int64_t seq = untold_.front();
+    untold_.pop_front();
+    std::optional<Row> row;
+    {
+      Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
+                       " FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
+                      .query(std::array{Param(seq)});
+      if (rows.next()) row = row_of(rows);
+    }
+    if (!row) continue;
+    prepare_write();
+    kept("UPDATE cf_agents_operations SET told = iif(told < ?2, told + 1, NULL) WHERE seq = ?1")
+        .execute(std::array{Param(seq), Param(std::int64_t{kMostTellings})});
+    Rows rows = kept("SELECT 1 FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
+                    .query(std::array{Param(seq)});
+    if (!rows.next()) continue;  // it was told often enough
+    telling_ = true;
+    return UnknownOperation{row->id, row->kind, record_json(*row)};
+  }
+  return std::nullopt;
+}
+
+void Operations::told(std::string_view id, bool was_heard) {
+  telling_ = false;
+  if (!was_heard) return;
+  prepare_write();
+  kept("UPDATE cf_agents_operations SET told = NULL WHERE id = ?").execute(std::array{Param(id)});
+}
+
+Wake Operations::wake() const {
+  Wake wake;
+  wake.working =
+      !untold_.empty() || telling_ || std::ranges::any_of(running_, [](const auto& each) {
+        return each.second.effect == Effect::kUnsafe;
+      });
+  return wake;
+}
+
+// ---- retention ----------------------------------------------------------------------------------
+
+std::int64_t Operations::remove_settled(std::int64_t before_ms, bool only_of_fibers,
+                                        std::int64_t most) {
+  prepare_write();
+  return kept(
+             "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
+             "o WHERE state IN ('completed', 'not_executed') AND settled_at <= ?1 AND "
+             "(root IS NOT NULL OR NOT ?2) AND NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE "
+             "j.id = o.root AND j.kind = 2 AND (j.ended_at IS NULL OR j.dead OR "
+             "j.status = 'interrupted')) ORDER BY settled_at LIMIT ?3)")
+      .execute(std::array{Param(before_ms), Param(std::int64_t{only_of_fibers}), Param(most)});
+}
+
+void Operations::sweep() {
+  if (!exists()) return;
+  const std::int64_t before = now_ms() - std::chrono::milliseconds(kKeepOperations).count();
+  {
+    Rows rows = kept(
+                    "SELECT 1 FROM cf_agents_operations WHERE state IN ('completed', "
+                    "'not_executed') AND settled_at <= ? LIMIT 1")
+                    .query(std::array{Param(before)});
+    if (!rows.next()) return;
+  }
+  remove_settled(before, false, kSweptAtOnce);
+}
+
+Result<void> Operations::make_room() {
+  if (!exists()) return {};
+  const auto number = [this](std::string_view sql) {
+    Rows rows = kept(sql).query({});
+    return rows.next() ? storage::integer_or_none(rows, 0).value_or(0) : 0;
+  };
+  const auto most = static_cast<std::int64_t>(most_);
+  // An upper bound first, at the cost of two looks into the table's index.
+  if (number("SELECT max(seq) - min(seq) + 1 FROM cf_agents_operations") < most) return {};
+  if (number("SELECT count(*) FROM cf_agents_operations") < most) return {};
+  if (remove_settled(now_ms(), true, kSweptAtOnce) > 0) return {};
+  return Error{Errc::kLimitExceeded, "the ledger of this agent's operations is full"};
+}
+
+}  // namespace hearth::durable

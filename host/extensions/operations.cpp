@@ -1,0 +1,275 @@
+#include "extensions/operations.hpp"
+
+#include "base/stop_point.hpp"
+#include "extensions/abi_request.hpp"
+#include "json/json_text.hpp"
+
+#include <hearth/ext/drain.h>
+
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace hearth::extensions {
+
+using durable::OperationDecision;
+using durable::OperationOutcome;
+using durable::OperationState;
+
+// ---- what it does -------------------------------------------------------------------------------
+
+Result<OperationsExtension::Begun> OperationsExtension::begin(
+    const durable::OperationRequest& request, std::uint64_t token) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto begun = agent_.work().operations().begin(request);
+  agent_.work().report_unknown();
+  if (begun.has_error()) return begun.error();
+  if (begun->decision != OperationDecision::kRun) return Begun{*std::move(begun), 0};
+  stop_point("operation.started.written");
+  agent_.work().stop_at_commit("operation.started.committed");
+  // An effect of the outbox: its result comes when the row is as durable as the class asks.
+  const hearth_drain_request drain = {.call = 0};
+  const auto wait = agent_.calls().submit(
+      HEARTH_OP_DRAIN, {reinterpret_cast<const char*>(&drain), sizeof drain}, token);
+  if (wait.has_error()) {
+    (void)agent_.work().operations().settle(begun->operation, OperationOutcome::kNotExecuted,
+                                            wait.error().message);
+    return wait.error();
+  }
+  return Begun{*std::move(begun), *wait};
+}
+
+Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
+                                                   OperationOutcome outcome,
+                                                   std::string_view body) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto state = agent_.work().operations().settle(operation, outcome, body);
+  agent_.work().report_unknown();
+  if (!state && state.error().code != Errc::kLimitExceeded) return state;
+  stop_point("operation.settled.written");
+  agent_.work().stop_at_commit("operation.settled.committed");
+  return state;
+}
+
+Result<std::string> OperationsExtension::inspect(std::string_view id) {
+  return agent_.work().operations().inspect(id);
+}
+
+Result<std::string> OperationsExtension::list(const durable::OperationFilter& filter) {
+  return agent_.work().operations().list(filter);
+}
+
+Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome outcome,
+                                          std::string_view result, std::string_view note,
+                                          std::string_view actor) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const std::string its_id(id);
+  const std::string its_actor(actor);
+  auto resolved = agent_.work().operations().resolve(id, outcome, result, note, actor);
+  if (!resolved.has_error()) {
+    agent_.work().report(
+        DurableEvent::kOperationResolved, its_id,
+        (outcome == OperationOutcome::kCompleted ? "completed, says " : "not executed, says ") +
+            its_actor);
+  }
+  return resolved;
+}
+
+void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
+  std::vector<ConnectionId> to;
+  for (const ConnectionId id : clients.all()) {
+    const Client* const client = clients.find(id);
+    if (client->is_open() && client->protocol_enabled()) to.push_back(id);
+  }
+  if (to.empty()) return;
+  std::string frame = R"({"type":"cf_agent_operation_unknown","operation":)";
+  append_json_string(frame, work.id);
+  frame += R"(,"kind":)";
+  append_json_string(frame, work.name);
+  frame += R"(,"text":)";
+  append_json_string(frame, durable::UnknownOperation::warning(work.id));
+  clients.send_to_many(std::move(to), FrameKind::kText, frame + "}");
+}
+
+// ---- what a class says of its kinds -------------------------------------------------------------
+
+namespace {
+
+bool is_answer(hearth_bytes answer) {
+  const auto text = text_of(answer);
+  return text && !text->empty() && text->size() <= HEARTH_OPERATION_ANSWER_MAX;
+}
+
+std::string problem_with_kind(const hearth_operation_kind& kind, std::set<std::string>& names) {
+  constexpr std::size_t kMaxNameBytes = 64;
+  const auto name = text_of(kind.name);
+  if (!name || name->empty() || name->size() > kMaxNameBytes)
+    return " has an operation whose name is not 1 to 64 bytes of UTF-8";
+  const std::string which = " has the operation \"" + std::string(*name) + "\" ";
+  if (!names.emplace(*name).second) return which + "twice";
+  if (kind.effect < HEARTH_EFFECT_READ || kind.effect > HEARTH_EFFECT_UNSAFE)
+    return which + "without a class of effect: HEARTH_EFFECT_READ to HEARTH_EFFECT_UNSAFE";
+  const std::string without = which + "without the answer to: ";
+  if (!is_answer(kind.same)) return without + "what makes two attempts the same operation?";
+  if (!is_answer(kind.interrupted))
+    return without + "what does recovery do if the server ends between the call and its answer?";
+  if (!is_answer(kind.upstream))
+    return without + "what does the other side do with the same operation twice?";
+  if (!is_answer(kind.unknown))
+    return without + "what does the agent do if the answer is \"we do not know\"?";
+  return {};
+}
+
+}  // namespace
+
+std::string problem_with_operations(const hearth_operation_kinds_v1* kinds) {
+  if (kinds == nullptr) return {};
+  if (kinds->struct_size < sizeof(hearth_operation_kinds_v1))
+    return " has a struct_size of " + std::to_string(kinds->struct_size) +
+           ": set it to sizeof(hearth_operation_kinds_v1)";
+  if (kinds->count > HEARTH_OPERATION_KINDS_MAX)
+    return " has " + std::to_string(kinds->count) + " operations, more than " +
+           std::to_string(HEARTH_OPERATION_KINDS_MAX);
+  if (kinds->count > 0 && kinds->kinds == nullptr) return " has no list of its operations";
+  std::set<std::string> names;
+  for (const hearth_operation_kind& each : std::span(kinds->kinds, kinds->count)) {
+    if (std::string problem = problem_with_kind(each, names); !problem.empty()) return problem;
+  }
+  return {};
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kOperationsListedByDefault = 50;
+constexpr std::size_t kMostOperationsListed = 100;
+constexpr std::uint32_t kAllOperationStates = 31;
+
+static_assert(static_cast<std::uint32_t>(durable::Effect::kUnsafe) == HEARTH_EFFECT_UNSAFE);
+static_assert(static_cast<std::uint32_t>(OperationState::kUnknown) == HEARTH_OPERATION_IS_UNKNOWN);
+static_assert(static_cast<std::uint32_t>(OperationOutcome::kCutOff) == HEARTH_OUTCOME_CUT_OFF);
+static_assert(static_cast<std::uint32_t>(OperationDecision::kUnknown) == HEARTH_OPERATION_UNKNOWN);
+static_assert(HEARTH_EVENT_OPERATION_UNKNOWN ==
+              static_cast<std::uint32_t>(EventKind::kOperationUnknown));
+
+hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
+                              const hearth_operation_start* request, std::uint64_t token,
+                              hearth_operation_begun* begun) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(request);
+    if (!given) return bad_struct(it);
+    const auto kind = text_of(given->kind);
+    const auto arguments = text_of(given->arguments);
+    const auto key = text_of(given->key);
+    const auto id = text_of(given->id);
+    if (!kind || !arguments || !key || !id) return bad_slice(it);
+    if (begun == nullptr) return no_place(it);
+    if (given->can_probe > 1 || given->reserved != 0)
+      return fail(it, HEARTH_E_INVALID, "begin() has a flag that there is not");
+    if (given->fiber != 0 && it.work().fibers().managed_id(given->fiber) == nullptr)
+      return fail(it, HEARTH_E_GONE, "the fiber has ended");
+    durable::OperationRequest wanted;
+    wanted.effect = static_cast<durable::Effect>(given->effect);
+    wanted.fiber = given->fiber;
+    wanted.horizon_ms = given->horizon_ms;
+    wanted.can_probe = given->can_probe != 0;
+    wanted.kind = *kind;
+    wanted.arguments = *arguments;
+    wanted.key = *key;
+    wanted.id = *id;
+    auto answer = OperationsExtension(it).begin(wanted, token);
+    if (!answer) return fail(it, answer.error());
+    durable::OperationBegun& operation = answer->operation;
+    *begun = {};
+    begun->decision = static_cast<std::uint32_t>(operation.decision);
+    begun->attempt = static_cast<std::uint32_t>(operation.attempt);
+    begun->operation = operation.operation;
+    begun->wait = answer->wait;
+    const std::size_t id_bytes = operation.id.size();
+    lend(it, std::move(operation.id) + operation.result, nullptr);
+    const std::string_view lent = it.lent_text;
+    begun->id = slice_of(lent.substr(0, id_bytes));
+    begun->result = slice_of(lent.substr(id_bytes));
+    return kOk;
+  });
+}
+
+hearth_status settle_operation(const hearth_host* host, hearth_agent agent, std::uint64_t operation,
+                               std::uint32_t outcome, hearth_bytes body,
+                               std::uint32_t* state) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto bytes = bytes_of(body);
+    if (!bytes) return bad_slice(it);
+    if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_CUT_OFF)
+      return fail(it, HEARTH_E_INVALID, "settle() takes one of HEARTH_OUTCOME_*");
+    const auto settled =
+        OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), *bytes);
+    if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+    if (state != nullptr) *state = static_cast<std::uint32_t>(*settled);
+    return kOk;
+  });
+}
+
+hearth_status inspect_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                                hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    if (!its_id) return bad_slice(it);
+    return lend_result(it, OperationsExtension(it).inspect(*its_id), record);
+  });
+}
+
+hearth_status list_operations(const hearth_host* host, hearth_agent agent,
+                              const hearth_operation_filter* filter,
+                              hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto given = read_struct(filter);
+    if (!given) return bad_struct(it);
+    const auto kind = text_of(given->kind);
+    const auto fiber = text_of(given->fiber);
+    const auto after = text_of(given->after);
+    if (!kind || !fiber || !after) return bad_slice(it);
+    if ((given->states & ~kAllOperationStates) != 0 || given->reserved != 0)
+      return fail(it, HEARTH_E_INVALID, "there is no such state of an operation");
+    const auto limit = read_limit(given->limit, kOperationsListedByDefault, kMostOperationsListed);
+    if (!limit) return fail(it, HEARTH_E_INVALID, "at most 100 operations are listed at once");
+    durable::OperationFilter wanted;
+    wanted.states = given->states;
+    wanted.kind = *kind;
+    wanted.fiber = *fiber;
+    wanted.after = *after;
+    wanted.limit = *limit;
+    return lend_result(it, OperationsExtension(it).list(wanted), records);
+  });
+}
+
+hearth_status resolve_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                                std::uint32_t outcome, hearth_bytes result, hearth_bytes note,
+                                hearth_bytes actor) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto its_result = text_of(result);
+    const auto its_note = text_of(note);
+    const auto its_actor = text_of(actor);
+    if (!its_id || !its_result || !its_note || !its_actor) return bad_slice(it);
+    return status_of(
+        it, OperationsExtension(it).resolve(*its_id, static_cast<OperationOutcome>(outcome),
+                                            *its_result, *its_note, *its_actor));
+  });
+}
+
+constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
+                                              .settle = settle_operation,
+                                              .inspect = inspect_operation,
+                                              .list = list_operations,
+                                              .resolve = resolve_operation};
+
+}  // namespace
+
+const hearth_operations_v1& operations_extension() noexcept {
+  return kOperations;
+}
+
+}  // namespace hearth::extensions

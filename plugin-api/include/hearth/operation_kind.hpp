@@ -1,0 +1,46 @@
+#pragma once
+// What a class says of the effects that its operations have outside: see operations.hpp.
+
+#include <hearth/ext/operations.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace hearth {
+
+// What a second run of the same operation would do, from the mildest to the strictest.
+enum class Effect : std::uint32_t {
+  kRead = HEARTH_EFFECT_READ,              // it has no effect: it is run again
+  kIdempotent = HEARTH_EFFECT_IDEMPOTENT,  // twice is the same as once: it is run again
+  // The other side does it once for each key that it is given: it is run again with the same key,
+  // within the horizon of the kind.
+  kKeyed = HEARTH_EFFECT_KEYED,
+  kProbe = HEARTH_EFFECT_PROBE,    // the other side can be asked first
+  kUnsafe = HEARTH_EFFECT_UNSAFE,  // never again by itself
+};
+
+// A sentence of the class's author: a literal that is not empty.
+class Answer {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): an answer is given as it is
+  consteval Answer(const char* text) : text_(text) {
+    if (text == nullptr || *text == '\0') throw "an operation is not listed without its answers";
+  }
+  [[nodiscard]] constexpr const char* text() const { return text_; }
+
+ private:
+  const char* text_;
+};
+
+// A kind of operation. The four answers are required: without one of them it does not compile.
+struct OperationKind {
+  Effect effect;
+  Answer same;         // What makes two attempts the same operation?
+  Answer interrupted;  // The server ends between the call and its answer: what does recovery do?
+  Answer upstream;     // The other side gets the same operation twice: what does it do?
+  Answer unknown;      // What does the agent do if the answer is "we do not know"?
+  // kKeyed: how long the other side knows a key.
+  std::chrono::milliseconds horizon = std::chrono::hours(24);
+};
+
+}  // namespace hearth

@@ -1,0 +1,114 @@
+#pragma once
+// What the ledger has of an operation: see operations.hpp.
+
+#include <hearth/ext/operations.h>
+#include <hearth/fields.hpp>
+#include <hearth/operation_kind.hpp>
+#include <hearth/time.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+enum class OperationState : std::uint32_t {
+  kRunning = HEARTH_OPERATION_IS_RUNNING,          // in this instance
+  kInterrupted = HEARTH_OPERATION_IS_INTERRUPTED,  // begun, cut off, and not judged yet
+  kCompleted = HEARTH_OPERATION_IS_COMPLETED,
+  kNotExecuted = HEARTH_OPERATION_IS_NOT_EXECUTED,  // certainly not
+  kUnknown = HEARTH_OPERATION_IS_UNKNOWN,           // it may have been executed
+};
+
+struct OperationRecord {
+  std::string id;
+  std::string kind;
+  Effect effect = Effect::kUnsafe;
+  OperationState state = OperationState::kUnknown;
+  std::optional<std::string> key;
+  std::optional<std::string> scope;  // of the fiber's work that it belongs to
+  Json args;
+  Json result;
+  int attempts = 0;
+  Time started_at;
+  std::optional<Time> horizon_at;
+  std::optional<Time> settled_at;
+  std::optional<std::string> settled_by;  // who resolved it
+  std::optional<std::string> note;        // why, for people
+
+  // For models and people, of one that is unknown.
+  [[nodiscard]] std::string warning() const;
+};
+
+// What list_operations() looks for. A field left alone does not restrict.
+struct OperationFilter {
+  std::vector<OperationState> states = {};
+  std::string kind = {};
+  std::string fiber = {};    // a fiber's id: those of its work
+  std::string after = {};    // an operation's id: those that come after it
+  std::uint32_t limit = 50;  // 1 to 100
+};
+
+// What an interrupted fiber has done outside, as far as the ledger knows.
+struct RecoveredOperations {
+  std::vector<OperationRecord> completed;
+  std::vector<OperationRecord> not_executed;
+  std::vector<OperationRecord> unknown;
+  // Their effects allow another run, or the other side can be asked: that happens when the work
+  // comes to them again.
+  std::vector<OperationRecord> interrupted;
+};
+
+namespace detail {
+
+inline std::string unknown_text(std::string_view id) {
+  return "operation " + std::string(id) + " may have executed; verify before retrying";
+}
+
+// The place of `word` in `words`, which is `fallback` for a word of a later host.
+template <std::size_t Count>
+std::size_t place_of(const std::array<std::string_view, Count>& words, std::string_view word,
+                     std::size_t fallback) {
+  for (std::size_t place = 0; place < Count; ++place) {
+    if (words[place] == word) return place;
+  }
+  return fallback;
+}
+
+inline OperationRecord read_operation(const Json& json) {
+  constexpr std::array<std::string_view, 5> kEffects = {"read", "idempotent", "keyed", "probe",
+                                                        "unsafe"};
+  constexpr std::array<std::string_view, 5> kStates = {"running", "interrupted", "completed",
+                                                       "not_executed", "unknown"};
+  OperationRecord record;
+  record.id = json.at("id").get<std::string>();
+  record.kind = json.at("kind").get<std::string>();
+  record.effect = static_cast<Effect>(
+      1 + place_of(kEffects, json.at("effect").get<std::string>(), kEffects.size() - 1));
+  record.state = static_cast<OperationState>(
+      1U << place_of(kStates, json.at("state").get<std::string>(), kStates.size() - 1));
+  record.key = find_text(json, "key");
+  record.scope = find_text(json, "scope");
+  record.args = json.at("args");
+  record.result = json.at("result");
+  record.attempts = json.at("attempts").get<int>();
+  record.started_at = read_time(json.at("started_at"));
+  record.horizon_at = find_time(json, "horizon_at");
+  record.settled_at = find_time(json, "settled_at");
+  record.settled_by = find_text(json, "settled_by");
+  record.note = find_text(json, "note");
+  return record;
+}
+
+}  // namespace detail
+
+inline std::string OperationRecord::warning() const {
+  return detail::unknown_text(id);
+}
+
+}  // namespace hearth

@@ -1,0 +1,335 @@
+#pragma once
+// Operations: effects outside of the agent, in a ledger, so that none runs twice in silence.
+//
+//     static void methods(hearth::Methods<Shop>& m) {
+//       m.fiber("order", &Shop::order);
+//       m.operation("charge", {.effect = hearth::Effect::kKeyed,
+//                              .same = "the order's fiber and the amount",
+//                              .interrupted = "charges again with the same key",
+//                              .upstream = "answers a known key with the first charge, for 24 h",
+//                              .unknown = "the order waits for the bookkeeper"});
+//     }
+//     hearth::Task<hearth::Json> charge(hearth::OperationAttempt attempt, int cents);  // fetch()
+//     hearth::Task<void> order(Order order, hearth::FiberContext&) {
+//       const auto act = [this, cents = order.cents](hearth::OperationAttempt attempt) {
+//         return charge(std::move(attempt), cents);
+//       };
+//       hearth::OperationCall call{.kind = "charge", .args = {{"cents", order.cents}}};
+//       sql("INSERT INTO receipts VALUES (?)", co_await operation(std::move(call), act));
+//     }
+//
+// Promises  The ledger's row is as durable as the class asks before the function is called. Its
+//           result, and what the agent writes up to its next wait, are one commit. One that has
+//           completed gives its result again, without a call of the function; one that runs is
+//           joined.
+// Same      In a fiber: equal kind and arguments, and as many completed before in its work. So the
+//           second charge of 5 cents is another one, and a run after a crash finds its own. What
+//           was done before the last checkpoint counts too. Two that are alike and run at once are
+//           one.
+//           With a key: the same kind and key, in the whole agent. Outside of a fiber a key is
+//           required. A key with other arguments is a CONFLICT.
+// Again     After a crash, or an exception of the function: as the kind's Effect says, when the
+//           work comes to the operation again.
+// Unknown   What nobody can know is not run again: operation() throws OperationUnknown until
+//           resolve_operation() was called. on_operation_unknown() is told, and so are clients that
+//           speak the protocol:
+//             {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
+// Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
+//           completed, and operation() throws Error(LIMIT), now and later. Rows go 30 days after
+//           they were settled, but not while their fiber may run again.
+// Requires  No transaction() is open; not in on_migrate().
+
+#include <hearth/callback.hpp>
+#include <hearth/detail/operation_run.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+// What is to be done.
+struct OperationCall {
+  std::string kind;  // as listed with m.operation()
+  Json args = nullptr;
+  std::string key = {};  // names it, in the place of its arguments and of its place in the fiber
+};
+
+// What the function of an operation, and its probe, are told.
+struct OperationAttempt {
+  std::string id;   // the same in each attempt; the key for the other side
+  int attempt = 1;  // of a probe 0
+};
+
+// What a probe has found out.
+class Probed {
+ public:
+  static Probed completed(Json result = nullptr) {
+    return {HEARTH_OUTCOME_COMPLETED, std::move(result)};
+  }
+  static Probed not_executed() { return {HEARTH_OUTCOME_NOT_EXECUTED, nullptr}; }
+  // The other side cannot tell.
+  static Probed unknown() { return {HEARTH_OUTCOME_UNKNOWN, nullptr}; }
+
+  [[nodiscard]] std::uint32_t outcome() const noexcept { return outcome_; }
+  [[nodiscard]] const Json& result() const noexcept { return result_; }
+
+ private:
+  Probed(std::uint32_t outcome, Json result) : outcome_(outcome), result_(std::move(result)) {}
+  std::uint32_t outcome_;
+  Json result_;
+};
+
+// What the function of an operation throws that has certainly not been executed: it was refused, or
+// has never left. It may be run again.
+class NotExecuted : public Error {
+ public:
+  explicit NotExecuted(const std::string& text, hearth_status code = HEARTH_E_PLUGIN)
+      : Error(code, text) {}
+};
+
+// Nobody knows whether an operation was executed. Its text is for models and people.
+class OperationUnknown : public Error {
+ public:
+  explicit OperationUnknown(const std::string& id)
+      : Error(HEARTH_E_CONFLICT, detail::unknown_text(id)), id_(id) {}
+  [[nodiscard]] const std::string& id() const noexcept { return id_; }
+
+ private:
+  std::string id_;
+};
+
+namespace detail {
+
+struct NoProbe {};
+
+template <class Function>
+using OperationResult = std::invoke_result_t<Function&, OperationAttempt>;
+template <class Function>
+using OperationValue = TaskValue<OperationResult<Function>>;
+
+// The result as the ledger has it.
+template <class Value>
+Value kept_result(const std::string& result) {
+  if constexpr (!std::is_void_v<Value>) {
+    if (result.empty())
+      throw Error(HEARTH_E_LIMIT, "the operation has completed, and its result was not kept");
+    return hearth::read_json<Value>(parse_json(result), "result");
+  }
+}
+
+template <class Value>
+void settle_value(OperationRun& run, const Value& value) {
+  std::string text;
+  append_result(text, value);
+  run.settle(HEARTH_OUTCOME_COMPLETED, text);
+}
+
+// Inside a catch block: writes down what has become of a function that throws, and throws.
+[[noreturn]] inline void settle_failure(OperationRun& run, const std::string& id) {
+  try {
+    throw;
+  } catch (const NotExecuted&) {
+    run.fail(HEARTH_OUTCOME_NOT_EXECUTED);
+    throw;
+  } catch (...) {
+    if (run.fail(HEARTH_OUTCOME_CUT_OFF) == OperationState::kUnknown) throw OperationUnknown(id);
+    throw;
+  }
+}
+
+template <class Function>
+auto act(Activation& activation, OperationDecision decision, Function& function)
+    -> Task<OperationValue<Function>> {
+  using Value = OperationValue<Function>;
+  OperationRun run(activation, decision);
+  OperationAttempt attempt = {decision.id, decision.attempt};
+  if constexpr (std::is_void_v<Value>) {
+    try {
+      if constexpr (kIsTask<OperationResult<Function>>)
+        co_await call_kept(function, std::move(attempt));
+      else
+        function(std::move(attempt));
+    } catch (...) {
+      settle_failure(run, decision.id);
+    }
+    run.settle(HEARTH_OUTCOME_COMPLETED, "null");
+  } else {
+    std::optional<Value> value;
+    try {
+      if constexpr (kIsTask<OperationResult<Function>>)
+        value.emplace(co_await call_kept(function, std::move(attempt)));
+      else
+        value.emplace(function(std::move(attempt)));
+    } catch (...) {
+      settle_failure(run, decision.id);
+    }
+    settle_value(run, *value);  // NOLINT(bugprone-unchecked-optional-access): it has ended
+    co_return std::move(*value);
+  }
+}
+
+template <class Probe>
+Task<void> ask_other_side(Activation& activation, OperationDecision decision, Probe& probe) {
+  OperationRun run(activation, decision);
+  OperationAttempt attempt = {decision.id, 0};
+  std::optional<Probed> found;
+  try {
+    if constexpr (kIsTask<std::invoke_result_t<Probe&, OperationAttempt>>)
+      found.emplace(co_await call_kept(probe, std::move(attempt)));
+    else
+      found.emplace(probe(std::move(attempt)));
+  } catch (...) {
+    run.fail(HEARTH_OUTCOME_CUT_OFF);  // it is asked again when the work comes here again
+    throw;
+  }
+  // NOLINTBEGIN(bugprone-unchecked-optional-access): it has ended
+  const bool has_result = found->outcome() == HEARTH_OUTCOME_COMPLETED;
+  run.settle(found->outcome(), has_result ? to_text(found->result()) : "the other side was asked");
+  // NOLINTEND(bugprone-unchecked-optional-access)
+}
+
+template <class Function, class Probe>
+auto run_operation(Activation& activation, OperationCall call, Function function, Probe probe)
+    -> Task<OperationValue<Function>> {
+  constexpr bool kCanProbe = !std::is_same_v<Probe, NoProbe>;
+  using Value = OperationValue<Function>;
+  const OperationKind& kind = listed_operation(activation, call.kind);
+  const OperationRequest request = {std::move(call.kind), to_text(call.args), std::move(call.key),
+                                    kCanProbe};
+  std::string id;
+  for (;;) {
+    BeginAwaiter begin(activation, request, kind, id);
+    OperationDecision decision = co_await begin;
+    id = decision.id;
+    if (decision.decision == HEARTH_OPERATION_COMPLETED)
+      co_return kept_result<Value>(decision.result);
+    if (decision.decision == HEARTH_OPERATION_RUN)
+      co_return co_await act(activation, std::move(decision), function);
+    if (decision.decision == HEARTH_OPERATION_JOIN) {
+      JoinAwaiter join(activation, id);
+      co_await join;
+      continue;
+    }
+    if constexpr (kCanProbe) {
+      if (decision.decision == HEARTH_OPERATION_PROBE) {
+        co_await ask_other_side(activation, std::move(decision), probe);
+        continue;
+      }
+    }
+    throw OperationUnknown(id);
+  }
+}
+
+inline std::vector<OperationRecord> list_ledger(const Activation& activation,
+                                                const OperationFilter& filter) {
+  hearth_operation_filter wanted = {};
+  wanted.struct_size = sizeof wanted;
+  for (const OperationState state : filter.states)
+    wanted.states |= static_cast<std::uint32_t>(state);
+  wanted.limit = filter.limit;
+  wanted.kind = slice(std::string_view(filter.kind));
+  wanted.fiber = slice(std::string_view(filter.fiber));
+  wanted.after = slice(std::string_view(filter.after));
+  hearth_bytes records = {nullptr, 0};
+  activation.check(
+      operation_table(activation).list(activation.host(), activation.id(), &wanted, &records),
+      "list operations");
+  std::vector<OperationRecord> all;
+  for (const Json& each : parse_record(view(records))) all.push_back(read_operation(each));
+  return all;
+}
+
+// At most a thousand of them.
+inline RecoveredOperations find_recovered_operations(const Activation& activation,
+                                                     std::string_view fiber) {
+  constexpr int kMostPages = 10;
+  RecoveredOperations all;
+  OperationFilter filter;
+  filter.fiber = fiber;
+  filter.limit = 100;
+  for (int page = 0; page < kMostPages; ++page) {
+    std::vector<OperationRecord> records = list_ledger(activation, filter);
+    if (records.empty()) break;
+    filter.after = records.back().id;
+    for (OperationRecord& each : records) {
+      std::vector<OperationRecord>& group =
+          each.state == OperationState::kCompleted     ? all.completed
+          : each.state == OperationState::kNotExecuted ? all.not_executed
+          : each.state == OperationState::kUnknown     ? all.unknown
+                                                       : all.interrupted;
+      group.push_back(std::move(each));
+    }
+  }
+  return all;
+}
+
+// The part of hearth::Agent that has operations. Its private names are ones that no agent class
+// will use for itself.
+template <class Self>
+class OperationCalls {
+ public:
+  // co_await it. `function` takes an OperationAttempt and gives a value that JSON can hold, or a
+  // Task of one; it is kept until it has ended. It may use fetch() and whatever else reaches other
+  // servers, with attempt.id as the key.
+  // Failure   OperationUnknown; what `function` throws; Error(INVALID): no such kind; HostError:
+  //           INVALID (neither fiber nor key), CONFLICT (the key has other arguments), LIMIT.
+  template <class Function>
+  [[nodiscard]] auto operation(OperationCall call, Function function)
+      -> Task<OperationValue<Function>> {
+    return run_operation(activation_of_ledger(), std::move(call), std::move(function), NoProbe());
+  }
+  // `probe` takes an OperationAttempt and gives a Probed, or a Task of one: whether the operation
+  // was executed. If it throws, the probe is asked again when the work comes here again.
+  template <class Function, class Probe>
+  [[nodiscard]] auto operation(OperationCall call, Function function, Probe probe)
+      -> Task<OperationValue<Function>> {
+    return run_operation(activation_of_ledger(), std::move(call), std::move(function),
+                         std::move(probe));
+  }
+
+  [[nodiscard]] std::optional<OperationRecord> inspect_operation(std::string_view id) {
+    const Activation& live = activation_of_ledger();
+    hearth_bytes record = {nullptr, 0};
+    const hearth_status status =
+        operation_table(live).inspect(live.host(), live.id(), slice(id), &record);
+    if (!found(live, status, "inspect operation")) return std::nullopt;
+    return read_operation(parse_record(view(record)));
+  }
+  // Oldest first.
+  [[nodiscard]] std::vector<OperationRecord> list_operations(const OperationFilter& filter = {}) {
+    return list_ledger(activation_of_ledger(), filter);
+  }
+  // What the ledger knows of the work of a fiber.
+  [[nodiscard]] RecoveredOperations operations_of(std::string_view fiber) {
+    return find_recovered_operations(activation_of_ledger(), fiber);
+  }
+  // Somebody has found out that an unknown or interrupted operation was executed, with this result;
+  // or that it was not: then it runs when the work comes to it again. `note` and `actor` stay in
+  // the record. False: none has this id.
+  // Failure   HostError(CONFLICT): it runs, or is settled.
+  bool resolve_operation(std::string_view id, const Probed& outcome, std::string_view note,
+                         std::string_view actor = "agent") {
+    const Activation& live = activation_of_ledger();
+    const std::string result = to_text(outcome.result());
+    const hearth_status status =
+        operation_table(live).resolve(live.host(), live.id(), slice(id), outcome.outcome(),
+                                      slice(std::string_view(result)), slice(note), slice(actor));
+    return found(live, status, "resolve operation");
+  }
+
+ private:
+  friend Self;
+  OperationCalls() = default;
+  [[nodiscard]] Activation& activation_of_ledger() {
+    return static_cast<Self*>(this)->activation();
+  }
+};
+
+}  // namespace detail
+
+}  // namespace hearth

@@ -1,0 +1,475 @@
+// The ledger of an agent's operations, with kills, clocks that are set and code that changes.
+#include "durable/operations.hpp"
+
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::durable {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+constexpr auto kRun = OperationDecision::kRun;
+constexpr auto kProbe = OperationDecision::kProbe;
+constexpr auto kJoin = OperationDecision::kJoin;
+constexpr auto kUnknown = OperationDecision::kUnknown;
+constexpr auto kCompleted = OperationOutcome::kCompleted;
+constexpr auto kNotExecuted = OperationOutcome::kNotExecuted;
+constexpr auto kCutOff = OperationOutcome::kCutOff;
+
+constexpr std::size_t kMaxResult = 100;
+
+class OperationsTest : public ManagedFibersFixture {
+ protected:
+  OperationsTest() { open_ledger(); }
+  ~OperationsTest() override {
+    ledger_.reset();  // before the database
+  }
+
+  void open_ledger(std::size_t most = Operations::kMostOperations) {
+    ledger_.emplace(*database_, *fibers_, clock_, kMaxResult, most);
+    ledger_->load();
+    database_->commit();
+  }
+  void crash_all() {
+    ledger_.reset();
+    crash();
+    open_ledger();
+  }
+  OperationRequest charge(FiberHandle fiber, Effect effect = Effect::kUnsafe) const {
+    OperationRequest request;
+    request.kind = "charge";
+    request.arguments = arguments_;
+    request.fiber = fiber;
+    request.effect = effect;
+    if (effect == Effect::kKeyed)
+      request.horizon_ms = static_cast<std::uint64_t>(milliseconds(hours(24)).count());
+    return request;
+  }
+  OperationBegun begin(const OperationRequest& request) {
+    auto begun = ledger_->begin(request);
+    EXPECT_TRUE(begun) << begun.error().message;
+    database_->commit();
+    return begun ? *begun : OperationBegun();
+  }
+  using ManagedFibersFixture::settle;
+  OperationState settle(const OperationBegun& begun, OperationOutcome outcome,
+                        std::string_view body = "1") {
+    const auto state = ledger_->settle(begun.operation, outcome, body);
+    EXPECT_TRUE(state) << state.error().message;
+    database_->commit();
+    return state ? *state : OperationState::kRunning;
+  }
+  OperationBegun complete(const OperationRequest& request, std::string_view result = "1") {
+    const OperationBegun begun = begin(request);
+    EXPECT_EQ(begun.decision, kRun);
+    settle(begun, kCompleted, result);
+    return begun;
+  }
+  void stash(FiberHandle fiber, const char* checkpoint) {
+    const auto id = fibers_->stash(fiber, checkpoint);
+    ASSERT_TRUE(id);
+    ledger_->checkpointed(*id);
+    database_->commit();
+  }
+  FiberHandle start_fiber(std::string_view id = "f") { return start(id).fiber; }
+  // The fiber that was interrupted goes on.
+  FiberHandle resume(const std::string& id = "f") {
+    while (const auto fiber = fibers_->begin_recovery()) {
+      managed_->begin_recovery(fiber->id);
+      if (fiber->id != id) continue;
+      const auto handle = managed_->resume(id);
+      EXPECT_TRUE(handle);
+      database_->commit();
+      return handle ? *handle : 0;
+    }
+    ADD_FAILURE() << id << " is not offered";
+    return 0;
+  }
+  Json record(const std::string& id) {
+    const auto json = ledger_->inspect(id);
+    return json ? *parse_json(*json) : Json();
+  }
+  std::string state(const std::string& id) { return text_member(record(id), "state"); }
+
+  std::string arguments_ = R"({"cents":500})";
+  std::optional<Operations> ledger_;
+};
+
+TEST_F(OperationsTest, ARunFindsWhatAnInterruptedRunHasCompleted) {
+  const FiberHandle first = start_fiber();
+  const OperationBegun one = complete(charge(first), R"({"receipt":1})");
+  const OperationBegun two = complete(charge(first), R"({"receipt":2})");
+  EXPECT_NE(one.id, two.id) << "equal arguments twice, on purpose";
+  crash_all();
+  const FiberHandle again = resume();
+  const OperationBegun replayed = begin(charge(again));
+  EXPECT_EQ(replayed.decision, OperationDecision::kCompleted);
+  EXPECT_EQ(replayed.id, one.id);
+  EXPECT_EQ(replayed.result, R"({"receipt":1})");
+  EXPECT_EQ(begin(charge(again)).id, two.id);
+  EXPECT_EQ(begin(charge(again)).decision, kRun) << "the third is new";
+}
+
+TEST_F(OperationsTest, ArgumentsAreEqualAsValuesWhereverTheyStandInTheRun) {
+  const FiberHandle first = start_fiber();
+  arguments_ = R"({"a":1,"b":[2]})";
+  const OperationBegun begun = complete(charge(first));
+  arguments_ = R"({"cents":7})";
+  complete(charge(first));
+  crash_all();
+  const FiberHandle again = resume();
+  arguments_ = R"({"cents":8})";
+  EXPECT_EQ(begin(charge(again)).decision, kRun) << "one that the first run had not";
+  arguments_ = R"({ "b":[2], "a":1 })";
+  EXPECT_EQ(begin(charge(again)).id, begun.id);
+}
+
+TEST_F(OperationsTest, ARunGoesOnCountingFromItsCheckpoint) {
+  const FiberHandle first = start_fiber();
+  const OperationBegun one = complete(charge(first));
+  stash(first, "1");
+  const OperationBegun two = complete(charge(first));
+  crash_all();
+  const FiberHandle again = resume();
+  EXPECT_EQ(begin(charge(again)).id, two.id) << "the first is behind the checkpoint";
+  EXPECT_EQ(begin(charge(again)).decision, kRun);
+  EXPECT_NE(one.id, two.id);
+}
+
+TEST_F(OperationsTest, ACheckpointThatWasLostHidesNothing) {
+  const FiberHandle first = start_fiber();
+  const OperationBegun one = complete(charge(first));
+  const auto id = fibers_->stash(first, "1");
+  ASSERT_TRUE(id);
+  ledger_->checkpointed(*id);  // and no commit
+  crash_all();
+  EXPECT_EQ(begin(charge(resume())).id, one.id);
+}
+
+TEST_F(OperationsTest, ARegeneratedRunWithAnotherCheckpointFindsItsOperations) {
+  const FiberHandle first = start_fiber();
+  const OperationBegun one = complete(charge(first));
+  crash_all();
+  const FiberHandle again = resume();
+  stash(again, R"("what the second run says first")");
+  EXPECT_EQ(begin(charge(again)).id, one.id);
+}
+
+TEST_F(OperationsTest, AFailedOneIsTheSameWhenItIsTriedAgain) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun first = begin(charge(fiber, Effect::kKeyed));
+  EXPECT_EQ(settle(first, kCutOff, "timeout"), OperationState::kInterrupted);
+  EXPECT_EQ(text_member(record(first.id), "note"), "timeout");
+  const OperationBegun second = begin(charge(fiber, Effect::kKeyed));
+  EXPECT_EQ(second.decision, kRun);
+  EXPECT_EQ(second.id, first.id);
+  EXPECT_EQ(second.attempt, 2);
+}
+
+TEST_F(OperationsTest, OneThatRunsIsJoined) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun first = begin(charge(fiber));
+  OperationRequest joined = charge(fiber);
+  EXPECT_EQ(begin(joined).decision, kJoin);
+  EXPECT_EQ(begin(joined).id, first.id);
+  settle(first, kCompleted, "7");
+  joined.id = first.id;
+  EXPECT_EQ(begin(joined).result, "7");
+  EXPECT_EQ(begin(charge(fiber)).decision, kRun) << "without the id it is the next one";
+}
+
+// What becomes of an operation whose run a kill has cut off.
+struct CutOff {
+  const char* name;
+  Effect begun_as = Effect::kUnsafe;
+  Effect asked_as = Effect::kUnsafe;
+  bool can_probe = false;
+  milliseconds later{0};
+  OperationDecision decision = kUnknown;
+  bool at_start = false;  // unknown before anybody asks
+};
+const std::vector<CutOff> kCutOffs = {
+    {"Read", Effect::kRead, Effect::kRead, false, {}, kRun},
+    {"Idempotent", Effect::kIdempotent, Effect::kIdempotent, false, {}, kRun},
+    {"KeyedWithinItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(23), kRun},
+    {"KeyedBehindItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(25), kUnknown, true},
+    {"KeyedAndTheClockWasSetBack", Effect::kKeyed, Effect::kKeyed, false, -hours(1), kUnknown,
+     true},
+    {"ProbeThatCanBeAsked", Effect::kProbe, Effect::kProbe, true, {}, kProbe},
+    {"ProbeThatCannotBeAsked", Effect::kProbe, Effect::kProbe, false, {}, kUnknown},
+    {"Unsafe", Effect::kUnsafe, Effect::kUnsafe, true, {}, kUnknown, true},
+    // A new version of the code says another class of the kind: the stricter one counts.
+    {"UnsafeThatBecameIdempotent", Effect::kUnsafe, Effect::kIdempotent, false, {}, kUnknown, true},
+    {"IdempotentThatBecameUnsafe", Effect::kIdempotent, Effect::kUnsafe, false, {}, kUnknown},
+    {"KeyedThatBecameUnsafe", Effect::kKeyed, Effect::kUnsafe, false, {}, kUnknown},
+    {"ReadThatBecameKeyed", Effect::kRead, Effect::kKeyed, false, {}, kRun},
+    {"KeyedThatBecameProbe", Effect::kKeyed, Effect::kProbe, true, {}, kProbe},
+};
+
+TEST_F(OperationsTest, WhatAKillHasCutOffIsDecidedByTheStricterEffect) {
+  int number = 0;
+  for (const CutOff& each : kCutOffs) {
+    SCOPED_TRACE(each.name);
+    arguments_ = std::to_string(++number);
+    const std::string fiber = "fiber " + arguments_;
+    const OperationBegun begun = begin(charge(start_fiber(fiber), each.begun_as));
+    const auto then = clock_.wall_now();
+    clock_.set_wall(then + each.later);
+    crash_all();
+    EXPECT_EQ(state(begun.id), each.at_start ? "unknown" : "interrupted");
+    const FiberHandle again = resume(fiber);
+    OperationRequest request = charge(again, each.asked_as);
+    request.can_probe = each.can_probe;
+    const OperationBegun decided = begin(request);
+    EXPECT_EQ(decided.decision, each.decision);
+    EXPECT_EQ(decided.id, begun.id);
+    if (each.decision == kUnknown) {
+      EXPECT_EQ(state(begun.id), "unknown");
+      EXPECT_EQ(begin(request).decision, kUnknown) << "it stays so";
+    } else {
+      EXPECT_EQ(state(begun.id), "running");
+    }
+    if (decided.operation != 0) settle(decided, kCompleted);
+    managed_->settle(again, FiberStatus::kCompleted, "");
+    clock_.set_wall(then);
+    database_->commit();
+  }
+}
+
+TEST_F(OperationsTest, AnUnsafeOneThatFailsIsUnknownAtOnce) {
+  const OperationBegun begun = begin(charge(start_fiber()));
+  EXPECT_EQ(settle(begun, kCutOff, "the connection was lost"), OperationState::kUnknown);
+  const auto unknown = ledger_->take_unknown();
+  ASSERT_EQ(unknown.size(), 1U);
+  EXPECT_EQ(unknown[0], std::pair(begun.id, std::string("charge")));
+  EXPECT_EQ(text_member(record(begun.id), "note"), "the connection was lost");
+}
+
+TEST_F(OperationsTest, WhatWasCertainlyNotExecutedIsRunAgain) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun begun = begin(charge(fiber));
+  EXPECT_EQ(settle(begun, kNotExecuted, "refused"), OperationState::kNotExecuted);
+  crash_all();
+  EXPECT_EQ(state(begun.id), "not_executed");
+  const OperationBegun again = begin(charge(resume()));
+  EXPECT_EQ(again.decision, kRun);
+  EXPECT_EQ(again.id, begun.id);
+}
+
+TEST_F(OperationsTest, AKeyNamesItInTheWholeAgentAndNotWithOtherArguments) {
+  OperationRequest request = charge(0, Effect::kKeyed);
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument)
+      << "neither key nor fiber";
+  request.key = "order 7";
+  const OperationBegun begun = complete(request, "1");
+  EXPECT_EQ(begin(request).decision, OperationDecision::kCompleted);
+  OperationRequest in_fiber = charge(start_fiber(), Effect::kKeyed);
+  in_fiber.key = "order 7";
+  EXPECT_EQ(begin(in_fiber).id, begun.id);
+  in_fiber.arguments = "501";
+  EXPECT_EQ(ledger_->begin(in_fiber).error().code, Errc::kConflict);
+  in_fiber.kind = "refund";
+  EXPECT_EQ(begin(in_fiber).decision, kRun) << "another kind is another operation";
+}
+
+TEST_F(OperationsTest, AFiberThatIsReplacedKeepsTheScopeThatItHasInItsParent) {
+  ASSERT_NE(start_fiber("parent"), 0U);
+  ManagedRequest child = request();
+  child.key = "parent/step/0/1";
+  child.parent = "parent";
+  child.keeping = FiberKeeping::kBrief;
+  child.policy = SettledKey::kReplaceFailed;
+  const ManagedFibers::Started first = start(child);
+  const OperationBegun begun = complete(charge(first.fiber));
+  EXPECT_EQ(text_member(record(begun.id), "scope"), "parent/step/0/1");
+  settle(first.fiber, FiberStatus::kError, "something else has failed");
+  const ManagedFibers::Started second = start(child);
+  ASSERT_NE(second.id, first.id);
+  EXPECT_EQ(begin(charge(second.fiber)).id, begun.id) << "the charge is not made again";
+  child.key = "parent/step/0/2";
+  EXPECT_NE(begin(charge(start(child).fiber)).id, begun.id) << "that is another one's";
+}
+
+TEST_F(OperationsTest, ResolvingDecidesWhatIsUnknown) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun begun = begin(charge(fiber));
+  const auto resolve = [&](OperationOutcome outcome, std::string_view result = "") {
+    const auto done = ledger_->resolve(begun.id, outcome, result, "I have looked", "ada");
+    database_->commit();
+    return done ? 0 : static_cast<int>(done.error().code);
+  };
+  EXPECT_EQ(resolve(kCompleted), static_cast<int>(Errc::kConflict)) << "it runs";
+  settle(begun, OperationOutcome::kUnknown, "?");
+  EXPECT_EQ(resolve(OperationOutcome::kUnknown), static_cast<int>(Errc::kInvalidArgument));
+  EXPECT_EQ(resolve(kCompleted, "no json"), static_cast<int>(Errc::kInvalidArgument));
+  EXPECT_EQ(resolve(kNotExecuted), 0);
+  EXPECT_EQ(resolve(kCompleted), static_cast<int>(Errc::kConflict)) << "it is settled";
+  EXPECT_EQ(text_member(record(begun.id), "settled_by"), "ada");
+  EXPECT_EQ(text_member(record(begun.id), "note"), "I have looked");
+  const OperationBegun again = begin(charge(fiber));
+  EXPECT_EQ(again.decision, kRun);
+  settle(again, OperationOutcome::kUnknown, "?");
+  EXPECT_EQ(resolve(kCompleted, R"({"receipt":9})"), 0);
+  EXPECT_EQ(begin(charge(fiber)).result, R"({"receipt":9})");
+  EXPECT_EQ(ledger_->resolve("none", kCompleted, "", "", "ada").error().code, Errc::kNotFound);
+  EXPECT_FALSE(ledger_->due()) << "nobody is told of what is resolved";
+}
+
+TEST_F(OperationsTest, TheAgentIsToldUntilItHasHeardTenTimesAtMost) {
+  const OperationBegun begun = begin(charge(start_fiber()));
+  settle(begun, OperationOutcome::kUnknown, "?");
+  for (int telling = 1; telling <= Operations::kMostTellings; ++telling) {
+    ASSERT_TRUE(ledger_->due()) << telling;
+    EXPECT_TRUE(ledger_->wake().working);
+    const auto unknown = ledger_->next_untold();
+    database_->commit();
+    ASSERT_TRUE(unknown);
+    EXPECT_EQ(unknown->id, begun.id);
+    EXPECT_EQ(unknown->kind, "charge");
+    if (telling % 2 == 0) ledger_->told(begun.id, false);
+    EXPECT_FALSE(ledger_->next_untold()) << "once an instance";
+    crash_all();
+  }
+  EXPECT_FALSE(ledger_->next_untold());
+  EXPECT_FALSE(ledger_->wake().working);
+  EXPECT_EQ(state(begun.id), "unknown");
+  // One that is heard.
+  const OperationBegun other = begin(charge(resume()));
+  EXPECT_EQ(other.decision, kUnknown);
+}
+
+TEST_F(OperationsTest, WhatWasHeardIsNotToldAgain) {
+  const OperationBegun begun = begin(charge(start_fiber()));
+  crash_all();
+  const auto unknown = ledger_->next_untold();
+  ASSERT_TRUE(unknown);
+  ledger_->told(unknown->id, true);
+  database_->commit();
+  crash_all();
+  EXPECT_FALSE(ledger_->due());
+  EXPECT_EQ(state(begun.id), "unknown");
+}
+
+TEST_F(OperationsTest, SizesAreBounded) {
+  const FiberHandle fiber = start_fiber();
+  OperationRequest request = charge(fiber);
+  const std::string large = '"' + std::string(Operations::kMaxArgumentBytes, 'x') + '"';
+  request.arguments = large;
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kLimitExceeded);
+  request.arguments = "{";
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument);
+  request.arguments = "1";
+  const std::string long_kind(65, 'k');
+  request.kind = long_kind;
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument);
+  request.kind = "";
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument);
+  request.kind = "charge";
+  request.horizon_ms = 1;
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument) << "it is not keyed";
+
+  const OperationBegun begun = begin(charge(fiber));
+  EXPECT_EQ(ledger_->settle(begun.operation, kCompleted, "{").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(ledger_->settle(begun.operation, kCompleted, '"' + std::string(kMaxResult, 'x') + '"')
+                .error()
+                .code,
+            Errc::kLimitExceeded);
+  EXPECT_EQ(state(begun.id), "completed") << "the effect has happened";
+  EXPECT_EQ(ledger_->settle(begun.operation, kCompleted, "1").error().code, Errc::kNotFound);
+  database_->commit();
+  crash_all();
+  const OperationBegun again = begin(charge(resume()));
+  EXPECT_EQ(again.decision, OperationDecision::kCompleted);
+  EXPECT_EQ(again.result, "");
+}
+
+TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun of_fiber = complete(charge(fiber));
+  OperationRequest keyed = charge(0);
+  keyed.key = "k";
+  const OperationBegun by_key = complete(keyed);
+  keyed.key = "lost";
+  const OperationBegun unknown = begin(keyed);
+  settle(unknown, OperationOutcome::kUnknown, "?");
+  clock_.set_wall(clock_.wall_now() + Operations::kKeepOperations - hours(1));
+  ledger_->sweep();
+  EXPECT_EQ(state(by_key.id), "completed");
+  clock_.set_wall(clock_.wall_now() + hours(2));
+  ledger_->sweep();
+  EXPECT_EQ(state(by_key.id), "");
+  EXPECT_EQ(state(of_fiber.id), "completed");
+  EXPECT_EQ(state(unknown.id), "unknown");
+  settle(fiber, FiberStatus::kCompleted);
+  ledger_->sweep();
+  EXPECT_EQ(state(of_fiber.id), "");
+  EXPECT_EQ(state(unknown.id), "unknown");
+  database_->commit();
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_operation_documents"), 1) << "its arguments";
+}
+
+TEST_F(OperationsTest, WhenThereIsNoRoomTheSettledOnesOfEndedFibersGo) {
+  ledger_.reset();
+  open_ledger(3);
+  const FiberHandle ended = start_fiber("ended");
+  const OperationBegun first = complete(charge(ended));
+  const FiberHandle fiber = start_fiber("f");
+  complete(charge(fiber));
+  complete(charge(fiber));
+  EXPECT_EQ(ledger_->begin(charge(fiber)).error().code, Errc::kLimitExceeded);
+  settle(ended, FiberStatus::kCompleted);
+  EXPECT_EQ(begin(charge(fiber)).decision, kRun);
+  EXPECT_EQ(state(first.id), "");
+}
+
+TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
+  EXPECT_EQ(*ledger_->list({}), "[]");
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun one = complete(charge(fiber));
+  OperationRequest other = charge(0, Effect::kRead);
+  other.kind = "look";
+  other.key = "k";
+  const OperationBegun two = begin(other);
+  const auto ids = [&](const OperationFilter& filter) {
+    std::vector<std::string> found;
+    for (const Json& each : *parse_json(*ledger_->list(filter)))
+      found.push_back(text_member(each, "id"));
+    return found;
+  };
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(ids({}), (Ids{one.id, two.id}));
+  EXPECT_EQ(ids({.states = 1}), Ids{two.id}) << "running";
+  EXPECT_EQ(ids({.states = 2 | 4}), Ids{one.id});
+  EXPECT_EQ(ids({.kind = "look"}), Ids{two.id});
+  EXPECT_EQ(ids({.fiber = "f"}), Ids{one.id});
+  EXPECT_EQ(ids({.after = one.id}), Ids{two.id});
+  EXPECT_EQ(ids({.limit = 1}), Ids{one.id});
+  EXPECT_EQ(ledger_->list({.after = "none"}).error().code, Errc::kNotFound);
+  const Json json = record(one.id);
+  EXPECT_EQ(json.at("effect"), "unsafe");
+  EXPECT_EQ(json.at("args"), (Json{{"cents", 500}}));
+  EXPECT_EQ(json.at("result"), 1);
+  EXPECT_EQ(json.at("attempts"), 1);
+  EXPECT_EQ(ledger_->inspect("none").error().code, Errc::kNotFound);
+}
+
+TEST_F(OperationsTest, WhoOnlyAsksLeavesNothing) {
+  EXPECT_EQ(*ledger_->list({}), "[]");
+  EXPECT_FALSE(ledger_->inspect("x"));
+  ledger_->sweep();
+  ledger_->checkpointed("f");
+  EXPECT_FALSE(database_->exists());
+}
+
+}  // namespace
+}  // namespace hearth::durable

@@ -1,0 +1,246 @@
+// hearth.operations/1, and what a class says of its kinds.
+#include "extensions/operations.hpp"
+
+#include "extensions/durable_calls.hpp"
+#include "extensions/fibers_2.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth::extensions {
+namespace {
+
+using namespace testing;
+
+class AbiOperationsTest : public DurableCallsTest {
+ protected:
+  static hearth_operation_start good_operation() {
+    hearth_operation_start request{};
+    request.struct_size = sizeof request;
+    request.effect = HEARTH_EFFECT_UNSAFE;
+    request.kind = slice("charge");
+    request.arguments = slice("[5]");
+    request.key = slice("order 7");
+    return request;
+  }
+  hearth_status begin(const hearth_operation_start& request) {
+    return operations_.begin(host_, kAgent, &request, 77, &begun_);
+  }
+  hearth_status settle(std::uint32_t outcome, std::string_view body = "1") {
+    return operations_.settle(host_, kAgent, begun_.operation, outcome, slice(body), &state_);
+  }
+  std::string id() const { return std::string(view(begun_.id)); }
+
+  const hearth_operations_v1& operations_ = extension<hearth_operations_v1>(HEARTH_EXT_OPERATIONS);
+  hearth_operation_begun begun_{};
+  std::uint32_t state_ = 0;
+  hearth_bytes record_{};
+};
+
+TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
+  const auto request = good_operation();
+  hearth_operation_filter filter{};
+  filter.struct_size = sizeof filter;
+  using Host = const hearth_host*;
+  const DurableCall functions[] = {
+      {"begin", true,
+       [&](Host host, hearth_agent agent) {
+         return operations_.begin(host, agent, &request, 1, &begun_);
+       }},
+      {"settle", true,
+       [&](Host host, hearth_agent agent) {
+         return operations_.settle(host, agent, 1, HEARTH_OUTCOME_COMPLETED, slice("1"), &state_);
+       }},
+      {"inspect", false,
+       [&](Host host, hearth_agent agent) {
+         return operations_.inspect(host, agent, slice("i"), &record_);
+       }},
+      {"list", false,
+       [&](Host host, hearth_agent agent) {
+         return operations_.list(host, agent, &filter, &record_);
+       }},
+      {"resolve", true,
+       [&](Host host, hearth_agent agent) {
+         return operations_.resolve(host, agent, slice("i"), HEARTH_OUTCOME_COMPLETED, kNothing,
+                                    slice("note"), slice("ada"));
+       }},
+  };
+  expect_common_rules(functions);
+  expect_io_error(functions[0]);
+}
+
+TEST_F(AbiOperationsTest, WhatIsToBeRunWaitsForTheTurnsDurability) {
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  EXPECT_EQ(begun_.decision, HEARTH_OPERATION_RUN);
+  EXPECT_EQ(begun_.attempt, 1U);
+  EXPECT_EQ(begun_.wait, 99U);
+  EXPECT_EQ(begun_.id.len, 64U);
+  EXPECT_EQ(agent_.told, Lines{"submit 3 8 bytes 77"}) << "HEARTH_OP_DRAIN, with the token";
+  const std::string its_id = id();
+  EXPECT_EQ(settle(HEARTH_OUTCOME_COMPLETED, R"({"receipt":1})"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_COMPLETED));
+  EXPECT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_E_GONE);
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  EXPECT_EQ(begun_.decision, HEARTH_OPERATION_COMPLETED);
+  EXPECT_EQ(id(), its_id);
+  EXPECT_EQ(view(begun_.result), R"({"receipt":1})");
+  EXPECT_EQ(agent_.told.size(), 1U) << "nothing waits for an answer of the ledger";
+}
+
+TEST_F(AbiOperationsTest, OneThatCannotWaitWasNotExecuted) {
+  answer(Errc::kLimitExceeded, "too many operations in flight");
+  EXPECT_EQ(begin(good_operation()), HEARTH_E_LIMIT);
+  agent_.answer.reset();
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  EXPECT_EQ(begun_.decision, HEARTH_OPERATION_RUN);
+  EXPECT_EQ(begun_.attempt, 2U);
+}
+
+TEST_F(AbiOperationsTest, RequestsAreChecked) {
+  const auto refused = [&](const char* what, auto change, hearth_status status = HEARTH_E_INVALID) {
+    hearth_operation_start request = good_operation();
+    change(request);
+    EXPECT_EQ(begin(request), status) << what;
+  };
+  refused("size", [](auto& each) { each.struct_size = 0; });
+  refused("effect 0", [](auto& each) { each.effect = 0; });
+  refused("effect 6", [](auto& each) { each.effect = 6; });
+  refused("flag", [](auto& each) { each.can_probe = 2; });
+  refused("reserved", [](auto& each) { each.reserved = 1; });
+  refused("horizon", [](auto& each) { each.horizon_ms = 1; });
+  refused("keyed without a horizon", [](auto& each) { each.effect = HEARTH_EFFECT_KEYED; });
+  refused("neither key nor fiber", [](auto& each) { each.key = kNothing; });
+  refused("no such fiber", [](auto& each) { each.fiber = 12; }, HEARTH_E_GONE);
+  refused("no such id", [](auto& each) { each.id = slice("x"); }, HEARTH_E_NOT_FOUND);
+  for (const hearth_bytes bad : kBadSlices) {
+    refused("kind", [&](auto& each) { each.kind = bad; });
+    refused("arguments", [&](auto& each) { each.arguments = bad; });
+    refused("key", [&](auto& each) { each.key = bad; });
+    refused("id", [&](auto& each) { each.id = bad; });
+  }
+  const auto request = good_operation();
+  EXPECT_EQ(operations_.begin(host_, kAgent, &request, 1, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(operations_.settle(host_, kAgent, 1, 0, kNothing, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(operations_.settle(host_, kAgent, 1, 5, kNothing, nullptr), HEARTH_E_INVALID);
+  hearth_operation_filter filter{};
+  filter.struct_size = sizeof filter;
+  filter.states = 32;
+  EXPECT_EQ(operations_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+  filter.states = 0;
+  filter.limit = 101;
+  EXPECT_EQ(operations_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
+  Client& client = agent_.add_client(5, "ada");
+  agent_.add_client(6, "no protocol").flags = Client::kNoProtocol;
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  const std::string its_id = id();
+  EXPECT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_UNKNOWN));
+  const std::string text = "operation " + its_id + " may have executed; verify before retrying";
+  EXPECT_TRUE(agent_.work_log().contains(text));
+
+  EXPECT_TRUE(agent_.work().due());
+  const auto work = agent_.work().next(false);
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->kind, EventKind::kOperationUnknown);
+  EXPECT_EQ(work->name, "charge");
+  EXPECT_NE(work->body.find(R"("state":"unknown")"), std::string::npos);
+  tell_clients_of_unknown(agent_.clients(), *work);
+  EXPECT_EQ(agent_.told.back(), "send 0 {\"type\":\"cf_agent_operation_unknown\",\"operation\":\"" +
+                                    its_id + "\",\"kind\":\"charge\",\"text\":\"" + text +
+                                    "\"} to 5");
+  client.closing = true;
+  agent_.work().ended(*work, Error{Errc::kUnsupported, "no such hook"});
+  EXPECT_FALSE(agent_.work().next(false));
+
+  const auto resolve = [&](std::uint32_t outcome) {
+    return operations_.resolve(host_, kAgent, slice(its_id), outcome, slice("7"), slice("looked"),
+                               slice("ada"));
+  };
+  EXPECT_EQ(resolve(HEARTH_OUTCOME_CUT_OFF), HEARTH_E_INVALID);
+  EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
+  EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
+  EXPECT_TRUE(agent_.work_log().contains("completed, says ada"));
+  ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
+  EXPECT_EQ(text_in(record_, "settled_by"), "ada");
+  EXPECT_TRUE(has(record_, R"("result":7)"));
+}
+
+TEST_F(AbiOperationsTest, ACheckpointIsBehindWhatWasUsed) {
+  const auto& fibers = extension<hearth_fibers_v2>(HEARTH_EXT_FIBERS_2);
+  hearth_fiber_start start{};
+  start.struct_size = sizeof start;
+  start.name = slice("work");
+  hearth_fiber fiber = 0;
+  ASSERT_EQ(fibers.start(host_, kAgent, &start, &fiber, nullptr), HEARTH_OK);
+  hearth_operation_start request = good_operation();
+  request.key = kNothing;
+  request.fiber = fiber;
+  ASSERT_EQ(begin(request), HEARTH_OK);
+  const std::string first = id();
+  ASSERT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
+  ASSERT_EQ(fibers.stash(host_, kAgent, fiber, slice("1")), HEARTH_OK);
+  storage::Statement behind(agent_.database().connection(),
+                            "SELECT id FROM cf_agents_operations WHERE behind = 1");
+  storage::Rows rows = behind.query();
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.text(0), first);
+}
+
+// ---- kinds --------------------------------------------------------------------------------------
+
+hearth_operation_kind good_kind() {
+  return {slice("charge"), HEARTH_EFFECT_KEYED, 0, slice("a"), slice("b"), slice("c"), slice("d")};
+}
+
+std::string problem_with(std::vector<hearth_operation_kind> kinds) {
+  const hearth_operation_kinds_v1 table = {sizeof table, static_cast<std::uint32_t>(kinds.size()),
+                                           kinds.data()};
+  return problem_with_operations(&table);
+}
+
+TEST(OperationKindsTest, EachKindHasItsClassAndItsFourAnswers) {
+  EXPECT_EQ(problem_with_operations(nullptr), "");
+  EXPECT_EQ(problem_with({}), "");
+  hearth_operation_kind other = good_kind();
+  other.name = slice("refund");
+  EXPECT_EQ(problem_with({good_kind(), other}), "");
+  const auto broken = [](auto change) {
+    hearth_operation_kind kind = good_kind();
+    change(kind);
+    return problem_with({kind});
+  };
+  const std::string too_long(HEARTH_OPERATION_ANSWER_MAX + 1, 'x');
+  struct Case {
+    std::string problem;
+    std::string says;
+  };
+  for (const auto& [problem, says] : {
+           Case{broken([](auto& each) { each.name = kNothing; }), "1 to 64 bytes"},
+           Case{broken([](auto& each) { each.effect = 0; }), "without a class of effect"},
+           Case{broken([](auto& each) { each.effect = 6; }), "without a class of effect"},
+           Case{broken([](auto& each) { each.same = kNothing; }), "the same operation?"},
+           Case{broken([](auto& each) { each.interrupted = kNothing; }), "what does recovery do"},
+           Case{broken([](auto& each) { each.upstream = kNothing; }), "the other side do"},
+           Case{broken([](auto& each) { each.unknown = kNothing; }), "we do not know"},
+           Case{broken([&](auto& each) { each.unknown = slice(too_long); }), "we do not know"},
+           Case{broken([](auto& each) { each.unknown = slice(kNotUtf8); }), "we do not know"},
+           Case{problem_with({good_kind(), good_kind()}), "twice"},
+       }) {
+    EXPECT_NE(problem.find(says), std::string::npos) << problem << " / " << says;
+  }
+  hearth_operation_kinds_v1 table = {0, 0, nullptr};
+  EXPECT_NE(problem_with_operations(&table).find("struct_size"), std::string::npos);
+  table = {sizeof table, 1, nullptr};
+  EXPECT_NE(problem_with_operations(&table), "");
+  table.count = HEARTH_OPERATION_KINDS_MAX + 1;
+  EXPECT_NE(problem_with_operations(&table).find("more than"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::extensions
