@@ -5,6 +5,7 @@
 #include "api/class_page.hpp"
 #include "api/expiring_socket.hpp"
 #include "api/http_errors.hpp"
+#include "api/new_agents.hpp"
 #include "base/escape.hpp"
 #include "base/name_template.hpp"
 #include "protocol/agent_address.hpp"
@@ -29,20 +30,6 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   for (const auto& [name, value] : headers) copied.emplace_back(name, value);
   return copied;
 }
-
-// Whether one of the agents would be made by a client whose address has made too many. On the loop
-// of `shard`. Where nobody can tell, the agent itself finds out.
-bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
-                    const storage::AgentKey& key) {
-  if (address == nullptr) return false;
-  try {
-    return !shard.exists(key) && !address->may_make_agent();
-  } catch (const StorageError&) {  // agent boundary
-    return false;
-  }
-}
-
-constexpr std::string_view kNewAgents = "new agents";
 
 // A request that was let through, with what the agent sees of it.
 struct Delivery {
@@ -241,7 +228,7 @@ AgentsEndpoint::Refusal AgentsEndpoint::not_yours() {
 }
 
 AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect,
-                                              std::shared_ptr<net::ClientAddress> address) {
+                                              std::shared_ptr<const net::ClientAddress> address) {
   const unsigned index = runtime_.shard_index(to.key);
   if (!to.gates.empty()) {
     return [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
@@ -316,6 +303,20 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
                .target = asks ? std::move(proof.target) : request.target,
                .visitor = std::move(visitor),
                .subprotocol = std::move(proof.subprotocol)};
+}
+
+std::optional<net::HttpResponse> AgentsEndpoint::denial(const net::HttpRequest& request,
+                                                        std::string_view agent_class,
+                                                        std::string_view name) const {
+  auto served = runtime_.classes().find_for_client(agent_class);
+  if (served == nullptr) served = runtime_.classes().find_by_name(agent_class);
+  const runtime::ClassSettings* const settings = served ? &served->settings : nullptr;
+  const auto identified = identify(settings, proof_of(request));
+  if (const auto* refusal = std::get_if<Refusal>(&identified)) return answer_of(*refusal);
+  const std::string_view rule = auth_of(edge_, settings).name;
+  if (rule.empty() || is_named_by(rule, std::get<auth::Visitor>(identified).values, name))
+    return std::nullopt;
+  return answer_of(not_yours());
 }
 
 std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(

@@ -89,6 +89,13 @@ class AgentsEndpoint {
 
   [[nodiscard]] net::UpgradePlan on_upgrade(const net::HttpRequest& request);
 
+  // Why a client may not reach an agent by another path than its own, as an answer; nothing: it
+  // may. `agent_class`: a segment, an alias, or the class's own name; `name`: as it stands in the
+  // agent's URL.
+  [[nodiscard]] std::optional<net::HttpResponse> denial(const net::HttpRequest& request,
+                                                        std::string_view agent_class,
+                                                        std::string_view name) const;
+
   // Which pages may read the answers at a path (without a query).
   [[nodiscard]] CorsRules cors(std::string_view path) const;
 
@@ -119,7 +126,7 @@ class AgentsEndpoint {
   using Opener =
       std::function<std::shared_ptr<net::WebSocketListener>(std::shared_ptr<net::WebSocket>)>;
   [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect,
-                              std::shared_ptr<net::ClientAddress> address);
+                              std::shared_ptr<const net::ClientAddress> address);
   [[nodiscard]] static Refusal address_refusal(const protocol::AddressError& error);
   [[nodiscard]] static Refusal route_refusal(int status);
   [[nodiscard]] static Refusal unauthorized(std::string message);

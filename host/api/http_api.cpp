@@ -3,6 +3,7 @@
 #include "api/cors.hpp"
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
+#include "protocol/object_address.hpp"
 
 #include <algorithm>
 #include <string>
@@ -39,6 +40,9 @@ net::HttpResponse json_answer(int status, const Json& body) {
 net::HttpResponse nothing_there() {
   return error_answer(404, "not_found", "there is nothing at this path");
 }
+
+// Of the rows below it, those for users have {class} and {id} first.
+constexpr std::string_view kObjects = "/objects/";
 
 }  // namespace
 
@@ -103,6 +107,11 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
   if (is_admin || (found.is_path && found.access == Access::kAdministrator)) {
     if (admin_ == nullptr) return exchange->respond(nothing_there());
     if (!admin_->admits(exchange)) return;
+  }
+  if (found.access == Access::kUser && path.starts_with(kObjects) && found.values.size() > 1) {
+    const std::string name = protocol::object_name(found.values[1]);
+    if (auto denial = agents_.denial(exchange->request(), found.values[0], name))
+      return exchange->respond(*std::move(denial));
   }
   if (found.route != nullptr) {
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));

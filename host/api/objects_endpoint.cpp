@@ -1,5 +1,6 @@
 #include "api/objects_endpoint.hpp"
 
+#include "api/new_agents.hpp"
 #include "api/object_answer.hpp"
 #include "base/sha256.hpp"
 #include "protocol/agent_address.hpp"
@@ -110,14 +111,18 @@ void ObjectsEndpoint::deliver(const Exchange& exchange, Object object, std::stri
   }
   call.origin = runtime::traced_origin(trace_headers(request.headers));
   const unsigned index = runtime_.shard_index(call.key);
-  const auto deliver_here = [&runtime = runtime_, index, exchange,
-                             call = std::make_shared<const runtime::Shard::AgentCallIn>(
-                                 std::move(call))] {
-    runtime.shard(index).call(*call, make_object_answer(exchange, runtime.classes(),
-                                                        {.segment = call->segment,
-                                                         .method = call->method,
-                                                         .has_key = call->retry_key.has_value()}));
-  };
+  const auto deliver_here =
+      [&runtime = runtime_, index, exchange,
+       call = std::make_shared<const runtime::Shard::AgentCallIn>(std::move(call))] {
+        runtime::Shard& shard = runtime.shard(index);
+        if (makes_too_many(shard, exchange->request().address.get(), call->key))
+          return exchange->respond(
+              object_error(429, "limit_exceeded", net::too_many_reason(kNewAgents)));
+        shard.call(*call, make_object_answer(exchange, runtime.classes(),
+                                             {.segment = call->segment,
+                                              .method = call->method,
+                                              .has_key = call->retry_key.has_value()}));
+      };
   runtime::ShardLoop& loop = runtime_.loop(index);
   if (loop.on_this_thread()) {
     deliver_here();

@@ -24,6 +24,7 @@
 #include "server/certificate_watch.hpp"
 #include "server/client_proofs.hpp"
 #include "server/containment.hpp"
+#include "server/data_loss.hpp"
 #include "server/object_desk.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
@@ -33,7 +34,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <future>
@@ -483,19 +483,7 @@ Result<void> Server::Parts::listen() {
   // name.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
-  readiness.watch([this, told = std::make_shared<std::atomic<bool>>(false)] {
-    if (!data->is_lost()) return false;
-    try {
-      data->check_not_lost();
-      return false;
-    } catch (const StorageError& failure) {
-      if (!told->exchange(true)) {
-        logger.write(LogLevel::kError, "server.data_lost",
-                     {{"reason", std::string_view(failure.what())}});
-      }
-      return true;
-    }
-  });
+  readiness.watch(loss_of(*data, logger));
   readiness.set(api::Readiness::Phase::kReady);
   if (config.server.net.tls.is_used()) watch_certificate(tls_files);
   http->start();

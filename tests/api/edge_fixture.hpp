@@ -36,6 +36,7 @@ class EdgeFixture : public ApiFixture {
     settings.auth = std::move(auth);
     settings.cors = std::move(cors);
     settings.list_methods = true;
+    settings.is_object = true;
     serve(std::move(name), sampler, settings);
   }
 

@@ -14,6 +14,10 @@ std::string filled_in(std::string_view pattern) {
   std::string path(pattern);
   for (const auto& [open, value] : {std::pair<std::string, std::string>{"{class}", "guarded"},
                                     {"{name}", "a"},
+                                    {"{id}", "a"},
+                                    {"{method}", "echo"},
+                                    {"{alarm}", "a"},
+                                    {"{uuid}", "a"},
                                     {"{path...}", "echo"}}) {
     if (const auto at = path.find(open); at != std::string::npos)
       path.replace(at, open.size(), value);
@@ -47,7 +51,9 @@ TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
     const std::string path = filled_in(route.pattern);
     ASSERT_EQ(path.find('{'), std::string::npos) << "a value is missing here: " << path;
     const std::string method(route.method == "*" ? "PUT" : route.method);
-    EXPECT_EQ(route.access == Access::kAdministrator, path.starts_with("/admin")) << path;
+    EXPECT_EQ(route.access == Access::kAdministrator || path.starts_with("/objects"),
+              path.starts_with("/admin") || path.starts_with("/objects"))
+        << path;
     EXPECT_FALSE(route.summary.empty()) << path;
     ++rows;
     for (const auto& [asker, header] : askers) {
@@ -65,6 +71,32 @@ TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
     const bool is_admin = asker == Asker::kAdministrator;
     EXPECT_EQ(ask(http("GET", "/admin/nothing", header)).status, is_admin ? 404 : 401);
     EXPECT_EQ(ask(http("PUT", "/admin/plugins", header)).status, is_admin ? 405 : 401);
+  }
+}
+
+TEST_F(WhoMayConnectTest, ObjectsAreForWhoMayReachTheirAgents) {
+  open();
+  const std::string u1 = bearer(jwt("u1"));
+  struct Case {
+    std::string path, header;
+    int refused;  // 0: it is not
+  };
+  const Case cases[] = {
+      {"/objects/guarded/a/call/echo", "", 401},
+      {"/objects/Guarded/a/call/echo", "", 401},
+      {"/objects/guarded/a/call/echo", bearer(kAdminToken), 401},
+      {"/objects/guarded/a/call/echo", bearer(kClientToken), 0},
+      {"/objects/open/a/call/echo", "", 0},
+      {"/objects/mine/u1/call/echo", u1, 0},
+      {"/objects/mine/u2/call/echo", u1, 403},
+      {"/objects/Mine/u2/call/echo", u1, 403},
+      {"/objects/ours/u2/call", u1, 403},
+      {"/objects/mine/u1/call", "", 401},
+  };
+  for (const Case& each : cases) {
+    const int status = ask(http("POST", each.path, each.header)).status;
+    const bool is_refused = status == 401 || status == 403;
+    EXPECT_EQ(is_refused ? status : 0, each.refused) << each.path;
   }
 }
 

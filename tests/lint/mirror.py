@@ -10,6 +10,7 @@ import tempfile
 # Sources without a test file of their name, and where they are tested instead.
 TESTED_ELSEWHERE = {
     "api/objects_admin": "tests/process/objects_test.cpp",
+    "api/new_agents": "tests/process/edge_test.cpp",
     "cli/admin_command": "tests/process/admin_test.cpp",
     "cli/admin_options": "tests/cli/command_line_test.cpp",
     "cli/check_command": "tests/process/check_test.cpp",
@@ -55,6 +56,7 @@ TESTED_ELSEWHERE = {
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
     "net/tls_session": "tests/net/tls_stream_test.cpp",
     "runtime/live_agent_visits": "tests/runtime/agent_slot_visits_test.cpp",
+    "server/data_loss": "tests/process/data_directory_test.cpp",
     "server/object_desk": "tests/process/objects_test.cpp",
     "plugins/admission/known_extensions": "tests/plugins/admission/file_rules_test.cpp",
     "plugins/admission/required_check": "tests/plugins/check/check_record_test.cpp",

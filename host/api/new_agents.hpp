@@ -1,0 +1,21 @@
+#pragma once
+// How many agents the clients of one address may make (net/http.hpp, ClientAddress).
+
+#include "net/http.hpp"
+#include "runtime/runtime.hpp"
+#include "storage/agent_key.hpp"
+
+#include <string_view>
+
+namespace hearth::api {
+
+// What too_many_response() and too_many_reason() name.
+inline constexpr std::string_view kNewAgents = "new agents";
+
+// Whether the agent would be made by a client whose address has made too many. Where nobody can
+// tell, the agent itself finds out. `address`: null if none is limited.
+//   Threads  The loop of `shard`.
+[[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                                  const storage::AgentKey& key);
+
+}  // namespace hearth::api
