@@ -30,8 +30,8 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, std::size_t max_obje
       has_files_(std::move(has_files)) {}
 
 Admission::Verdict Admission::ask(Applicant& agent) {
-  if (agent.room_.has_room) return {};
-  if (agent.room_.waiting) return {Answer::kWait, RoomLack::kAgents};
+  if (agent.place().has_room) return {};
+  if (agent.place().waiting) return {Answer::kWait, RoomLack::kAgents};
   const bool is_first = line_.empty();
   const RoomLack lack = is_first ? find_room(agent) : RoomLack::kAgents;
   if (lack == RoomLack::kNothing) return {};
@@ -42,46 +42,46 @@ Admission::Verdict Admission::ask(Applicant& agent) {
 
 bool Admission::ask_again(Applicant& agent) {
   const SteadyTime now = loop_.clock().steady_now();
-  if (agent.room_.lacks_since && now - *agent.room_.lacks_since >= kLongestWait) return false;
+  if (agent.place().lacks_since && now - *agent.place().lacks_since >= kLongestWait) return false;
   join(agent, true);
   return true;
 }
 
 void Admission::join(Applicant& agent, bool is_first) {
-  if (!agent.room_.lacks_since) agent.room_.lacks_since = loop_.clock().steady_now();
-  agent.room_.waiting = line_.insert(is_first ? line_.begin() : line_.end(), &agent);
+  if (!agent.place().lacks_since) agent.place().lacks_since = loop_.clock().steady_now();
+  agent.place().waiting = line_.insert(is_first ? line_.begin() : line_.end(), &agent);
   if (is_first || timer_ == 0) serve_in(kLookAgainAfter);
 }
 
 bool Admission::leave_line(Applicant& agent) {
-  if (!agent.room_.waiting) return false;
-  line_.erase(*agent.room_.waiting);
-  agent.room_.waiting.reset();
+  if (!agent.place().waiting) return false;
+  line_.erase(*agent.place().waiting);
+  agent.place().waiting.reset();
   return true;
 }
 
 bool Admission::drop_out(Applicant& agent) {
-  agent.room_.lacks_since.reset();
+  agent.place().lacks_since.reset();
   return leave_line(agent);
 }
 
 void Admission::enter(Applicant& agent) {
-  HEARTH_ASSERT(!agent.room_.resident, "an agent comes in twice");
-  agent.room_.resident = residents_.insert(residents_.end(), &agent);
-  agent.room_.counts_as_object = agent.is_object();
-  if (agent.room_.counts_as_object) ++objects_;
+  HEARTH_ASSERT(!agent.place().resident, "an agent comes in twice");
+  agent.place().resident = residents_.insert(residents_.end(), &agent);
+  agent.place().counts_as_object = agent.is_object();
+  if (agent.place().counts_as_object) ++objects_;
 }
 
 void Admission::left(Applicant& agent) {
-  agent.room_.lacks_since.reset();
+  agent.place().lacks_since.reset();
   left_without_files(agent);
 }
 
 void Admission::left_without_files(Applicant& agent) {
-  HEARTH_ASSERT(agent.room_.resident.has_value(), "an agent leaves that did not come in");
-  residents_.erase(*agent.room_.resident);
-  agent.room_.resident.reset();
-  if (std::exchange(agent.room_.counts_as_object, false)) --objects_;
+  HEARTH_ASSERT(agent.place().resident.has_value(), "an agent leaves that did not come in");
+  residents_.erase(*agent.place().resident);
+  agent.place().resident.reset();
+  if (std::exchange(agent.place().counts_as_object, false)) --objects_;
   --leaving_;
   --ending_;
   if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
@@ -104,7 +104,7 @@ bool Admission::evict_idle_object() {
   const SteadyTime now = loop_.clock().steady_now();
   if (now < no_object_idle_until_) return false;
   for (Applicant* const agent : residents_) {
-    if (!agent->room_.counts_as_object || !agent->may_leave_for_room()) continue;
+    if (!agent->place().counts_as_object || !agent->may_leave_for_room()) continue;
     agent->leave_for_room();
     return true;
   }
@@ -153,13 +153,13 @@ bool Admission::serve_first() {
   if (lack == RoomLack::kNothing) {
     // Making room may have ended the wait of the first one.
     leave_line(agent);
-    agent.room_.has_room = true;
+    agent.place().has_room = true;
     agent.come_in();
-    agent.room_.has_room = false;
+    agent.place().has_room = false;
     return true;
   }
   const SteadyTime now = loop_.clock().steady_now();
-  if (leaving_ > 0 && now - *agent.room_.lacks_since < kLongestWait) return false;
+  if (leaving_ > 0 && now - *agent.place().lacks_since < kLongestWait) return false;
   agent.turn_away(lack);
   return true;
 }

@@ -44,6 +44,16 @@ class Admission {
   class Applicant;
   using Line = std::list<Applicant*>;
 
+  // Where an agent stands: a hook, as an intrusive list has one, so that coming, going and use need
+  // no search. It lies in the agent, and Admission alone writes it.
+  struct Place {
+    std::optional<Line::iterator> resident;  // in the order of use
+    std::optional<Line::iterator> waiting;   // in the line
+    std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
+    bool has_room = false;                   // found for it; it comes in just now
+    bool counts_as_object = false;           // of a resident
+  };
+
   // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
   // ask().
   class Applicant {
@@ -52,9 +62,11 @@ class Admission {
     Applicant(const Applicant&) = delete;
     Applicant& operator=(const Applicant&) = delete;
 
-    [[nodiscard]] bool is_resident() const { return room_.resident.has_value(); }
+    [[nodiscard]] bool is_resident() const { return place_.resident.has_value(); }
     // It stands in the line.
-    [[nodiscard]] bool waits() const { return room_.waiting.has_value(); }
+    [[nodiscard]] bool waits() const { return place_.waiting.has_value(); }
+    // For Admission.
+    [[nodiscard]] Place& place() { return place_; }
 
     [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
     // Asked when it wants to come in, and when it does.
@@ -75,16 +87,7 @@ class Admission {
     ~Applicant() = default;
 
    private:
-    friend class Admission;  // which alone says where an agent stands
-
-    struct Place {
-      std::optional<Line::iterator> resident;  // in the order of use
-      std::optional<Line::iterator> waiting;   // in the line
-      std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
-      bool has_room = false;                   // found for it; it comes in just now
-      bool counts_as_object = false;           // of a resident
-    };
-    Place room_;
+    Place place_;
   };
 
   // `max_objects`: how many of the agents may be objects. `has_files`: whether so many descriptors
@@ -109,8 +112,8 @@ class Admission {
   // ---- residents ----
   void enter(Applicant& agent);
   void used(Applicant& agent) {
-    HEARTH_ASSERT(agent.room_.resident.has_value(), "an agent is used that did not come in");
-    residents_.splice(residents_.end(), residents_, *agent.room_.resident);
+    HEARTH_ASSERT(agent.place().resident.has_value(), "an agent is used that did not come in");
+    residents_.splice(residents_.end(), residents_, *agent.place().resident);
   }
   // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
   void leaving() { ++leaving_; }
@@ -121,7 +124,7 @@ class Admission {
   // This one may have become idle.
   void may_be_idle(const Applicant& agent) {
     if (none_idle_until_ != SteadyTime{} && agent.may_leave_for_room()) none_idle_until_ = {};
-    if (agent.room_.counts_as_object && no_object_idle_until_ != SteadyTime{} &&
+    if (agent.place().counts_as_object && no_object_idle_until_ != SteadyTime{} &&
         agent.may_leave_for_room())
       no_object_idle_until_ = {};
   }

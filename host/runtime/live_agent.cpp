@@ -65,6 +65,7 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
       gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       outbox_(*this, gate_.get(), services.client_memory()),
       clients_(owner, services, outbox_),
+      operations_(*this, services.loop(), outbox_),
       interruptible_(services.client_memory(), services.limits().max_waiting,
                      services.limits().max_waiting_bytes),
       recorded_(database_.exists()),
@@ -394,7 +395,7 @@ void LiveAgent::all_durable() {
 }
 
 void LiveAgent::leave() {
-  for (const OperationId id : std::exchange(drains_after_turn_, {})) push_drain(DrainEffect{id});
+  operations_.end_turn();
   extensions().end_turn();
   if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
   if (!broken_ && dirty()) {
@@ -539,8 +540,7 @@ void LiveAgent::discard(Effect& effect) {
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
   } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
-    *job->abandoned = true;  // it is called all the same, to clean up
-    start_held_job(*job);
+    operations_.discard(*job);
   }
 }
 
@@ -548,7 +548,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!entered_ && !lent_, "shut() while the agent is in use");
   const bool again = may_try_again(reason);
   phase_ = AgentPhase::kClosing;
-  abandon_operations();
+  operations_.abandon();
   if (broken_) outbox_.discard_all();
   calls_.for_each([&](CallId id, Call& call) {
     (void)id;

@@ -9,6 +9,7 @@
 #include "extensions/durable_work.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
+#include "runtime/agent_operations.hpp"
 #include "runtime/agent_visit.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/interruptible_events.hpp"
@@ -20,7 +21,6 @@
 #include "storage/agent_database.hpp"
 #include "storage/kept.hpp"
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,6 +66,7 @@ struct Completion {
 class LiveAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
                         private extensions::StateWatchers,
+                        private OperationsOwner,
                         private OutboxOwner {
  public:
   // Opens the database. Throws StorageError.
@@ -154,7 +155,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Does what has waited. It may be shut, and gone, afterwards.
   void take_back(const std::string& trouble);
   // While it is lent: `step` is done when it is back. False: it is not lent.
-  bool postpone(std::function<void()> step);
+  bool postpone(std::function<void()> step) override;
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
   // Of them, those that dispatch() has not delivered.
@@ -223,28 +224,6 @@ class LiveAgent final : public extensions::AgentContext,
     SteadyTime due{};                      // when that is over
     SteadyTime began;                      // if its kind is_timed
   };
-  // Brings what a remote operation tells to the agent.
-  class RemoteAnswer final : public extensions::RemoteListener {
-   public:
-    RemoteAnswer(LiveAgent& agent, OperationId id) : agent_(agent), id_(id) {}
-    void part(std::string body, std::uint32_t flags) override;
-    void end(Result<std::string> outcome, std::uint32_t flags) override;
-
-   private:
-    LiveAgent& agent_;  // it owns this
-    const OperationId id_;
-  };
-  struct Operation {
-    std::uint32_t operation = 0;
-    std::uint64_t token = 0;
-    CallId call = 0;                               // in which it was submitted
-    Span span;                                     // of that
-    std::string notice;                            // the id of a notification, which is the host's
-    TimerId timer = 0;                             // sleep
-    std::shared_ptr<std::atomic<bool>> abandoned;  // offload: set when nobody waits
-    std::unique_ptr<RemoteAnswer> answer;          // of a remote one
-    std::unique_ptr<extensions::RemoteOperation> remote;
-  };
   // Marks the instance as being on the stack, for `call` (0: for none). Re-entry is the one thing
   // that the plugin contract excludes by construction: no function that a plugin can call comes
   // back to deliver an event.
@@ -286,6 +265,19 @@ class LiveAgent final : public extensions::AgentContext,
   }
   Result<extensions::RequestView> request(CallId call) override;
 
+  // OperationsOwner
+  bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override;
+  void drop_job(const JobEffect& job) override { (void)class_->run_job(job.job, true); }
+  [[nodiscard]] bool has_client(ConnectionId id) const override {
+    return clients_.connection(id) != nullptr;
+  }
+  [[nodiscard]] bool hears_results() const override {
+    return !shutting() && !broken_ && instance_ != nullptr;
+  }
+  void tell(const SubmittedOperation& of, const OperationResult& result) override;
+  void notice_ended(const std::string& notice, const Result<std::string>& outcome,
+                    std::uint32_t flags) override;
+
   // StateWatchers
   Result<void> may_change() override;
   void changed(ConnectionId source, std::string_view json, std::uint64_t write) override;
@@ -301,9 +293,9 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const HandshakeEffect& handshake);
   void let_out(const PartEffect& part);
   void let_out(const FinishEffect& answer);
-  void let_out(const JobEffect& job) { start_held_job(job); }
-  void let_out(const DrainEffect& drain);
-  void let_out(const RemoteEffect& effect);
+  void let_out(const JobEffect& job) { operations_.let_out(job); }
+  void let_out(const DrainEffect& drain) { operations_.let_out(drain); }
+  void let_out(const RemoteEffect& remote) { operations_.let_out(remote); }
   void all_durable() override;
   void durability_lost() override;
 
@@ -318,8 +310,6 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] Span span_of(std::string_view cause);
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   bool send_notice();
-  void end_notice(const std::string& notice, const Result<std::string>& outcome,
-                  std::uint32_t flags);
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
   // Of the fibers that an earlier instance left.
@@ -353,18 +343,6 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] Result<void> may_submit() const;
   // To a client whose write was refused, and which shows what it has written.
   void show_true_state(ConnectionId id);
-  void end_operation(OperationId id, const Result<std::string_view>& outcome);
-  void tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
-                   std::uint32_t flags);
-  void start_sleep(OperationId id, std::uint64_t milliseconds);
-  Result<void> start_job(OperationId id, std::uint64_t job);
-  Result<void> start_drain(OperationId id, CallId call);
-  void push_drain(DrainEffect effect);
-  void end_when_sent(OperationId id, int turns);
-  // False: too many wait.
-  bool queue_job(const JobEffect& effect);
-  void start_held_job(const JobEffect& effect);
-  void abandon_operations();
 
   LiveAgentOwner& owner_;
   ShardServices& services_;
@@ -380,6 +358,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::unique_ptr<DurabilityGate> gate_;  // null: durability `process`
   Outbox outbox_;
   AgentClients clients_;
+  AgentOperations operations_;
   std::unique_ptr<AgentInstance> instance_;
 
   SlotMap<Call> calls_;
@@ -389,8 +368,6 @@ class LiveAgent final : public extensions::AgentContext,
   CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
   Span current_span_;        // of that
   InterruptibleEvents interruptible_;
-  SlotMap<Operation> operations_;
-  std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack
   std::vector<Completion> completions_;
 
   std::shared_ptr<unsigned> state_chain_;  // of the STATE_CHANGED that is on the stack

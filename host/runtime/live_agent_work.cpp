@@ -24,16 +24,14 @@ bool LiveAgent::send_notice() {
   }
   if (broken_ || !due) return false;
   stop_point("notice.claim.committed");
-  const auto [id, entry] = operations_.emplace();
-  entry.notice = due->id;
-  entry.answer = std::make_unique<RemoteAnswer>(*this, id);
-  entry.remote = ports().agents->call(extensions::call_of(owner_.key(), std::move(*due)));
-  outbox_.push(RemoteEffect{id});
+  const std::string notice = due->id;
+  operations_.send_notice(notice,
+                          ports().agents->call(extensions::call_of(owner_.key(), std::move(*due))));
   return true;
 }
 
-void LiveAgent::end_notice(const std::string& notice, const Result<std::string>& outcome,
-                           std::uint32_t flags) {
+void LiveAgent::notice_ended(const std::string& notice, const Result<std::string>& outcome,
+                             std::uint32_t flags) {
   try {
     work_.notice_ended(notice, extensions::notice_outcome(outcome, flags));
   } catch (const StorageError& failure) {  // agent boundary

@@ -1,0 +1,252 @@
+#include "runtime/agent_operations.hpp"
+
+#include "runtime/call_sink.hpp"
+
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+Error too_many_jobs() {
+  return Error{Errc::kLimitExceeded, "too many jobs wait"};
+}
+
+}  // namespace
+
+AgentOperations::AgentOperations(OperationsOwner& owner, ShardLoop& loop, Outbox& outbox)
+    : owner_(owner),
+      loop_(loop),
+      outbox_(outbox),
+      self_(std::make_shared<AgentOperations*>(this)) {}
+
+AgentOperations::~AgentOperations() {
+  *self_ = nullptr;
+}
+
+OperationId AgentOperations::begin(Operation operation) {
+  const auto [id, entry] = operations_.emplace();
+  entry = std::move(operation);
+  return id;
+}
+
+// ---- sleep and jobs -----------------------------------------------------------------------------
+
+OperationId AgentOperations::sleep(const Submitted& submitted, std::chrono::milliseconds time) {
+  const OperationId id = begin({.submitted = submitted});
+  auto wake = [self = self_, id] {
+    if (*self != nullptr) (*self)->end(id, std::string_view());
+  };
+  if (time.count() == 0) {
+    loop_.post(std::move(wake));  // one that is cancelled meanwhile is not found
+  } else {
+    operations_.find(id)->timer = loop_.call_at(loop_.clock().steady_now() + time, std::move(wake));
+  }
+  return id;
+}
+
+Result<OperationId> AgentOperations::run_job(const Submitted& submitted, std::uint64_t job,
+                                             bool at_once) {
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  const OperationId id = begin({.submitted = submitted, .abandoned = abandoned});
+  const JobEffect effect{id, job, abandoned};
+  if (!at_once && !outbox_.open()) {
+    outbox_.push(effect);
+  } else if (!queue_job(effect)) {
+    operations_.erase(id);
+    return too_many_jobs();
+  }
+  return id;
+}
+
+bool AgentOperations::queue_job(const JobEffect& job) {
+  return owner_.queue_job(job, [self = self_, id = job.operation](const Result<void>& outcome) {
+    if (*self == nullptr) return;
+    Result<std::string_view> body = std::string_view();
+    if (outcome.has_error()) body = outcome.error();
+    (*self)->end(id, body);
+  });
+}
+
+void AgentOperations::let_out(const JobEffect& job) {
+  if (queue_job(job)) return;
+  // It was accepted, so it must hear that it will not run.
+  owner_.drop_job(job);
+  loop_.post([self = self_, id = job.operation] {
+    if (*self != nullptr) (*self)->end(id, too_many_jobs());
+  });
+}
+
+void AgentOperations::discard(const JobEffect& job) {
+  *job.abandoned = true;
+  let_out(job);
+}
+
+// ---- drains -------------------------------------------------------------------------------------
+
+OperationId AgentOperations::drain(const Submitted& submitted, std::shared_ptr<CallSink> sink,
+                                   ConnectionId connection) {
+  const OperationId id = begin({.submitted = submitted});
+  push_drain(DrainEffect{id, std::move(sink), connection});
+  return id;
+}
+
+// Behind the answer of the turn, which is yet to come.
+OperationId AgentOperations::drain_turn(const Submitted& submitted) {
+  const OperationId id = begin({.submitted = submitted});
+  drains_after_turn_.push_back(id);
+  return id;
+}
+
+void AgentOperations::end_turn() {
+  for (const OperationId id : std::exchange(drains_after_turn_, {})) push_drain(DrainEffect{id});
+}
+
+// Behind what it is about.
+void AgentOperations::push_drain(DrainEffect effect) {
+  if (outbox_.open()) {
+    let_out(effect);
+  } else {
+    outbox_.push(std::move(effect));
+  }
+}
+
+// What sockets have gathered leaves at the end of the turn, but an HTTP answer is posted first to
+// the loop of its session, which may be this one: it leaves at the end of the next.
+void AgentOperations::end_when_sent(OperationId id, int turns) {
+  loop_.turn_end().add(TurnEnd::Phase::kSend,
+                       [&loop = loop_, self = self_, id, turns](bool /*is_last*/) {
+                         loop.post([self, id, turns] {
+                           if (*self == nullptr) return;
+                           if (turns > 1) {
+                             (*self)->end_when_sent(id, turns - 1);
+                           } else {
+                             (*self)->end(id, std::string_view());
+                           }
+                         });
+                         return true;
+                       });
+}
+
+bool AgentOperations::has_left(const std::weak_ptr<CallSink>& sink, ConnectionId connection) const {
+  if (connection != 0 && !owner_.has_client(connection)) return true;
+  const std::shared_ptr<CallSink> there = sink.lock();
+  return there == nullptr || there->abandoned();
+}
+
+void AgentOperations::let_out(const DrainEffect& drain) {
+  if (!drain.sink) return end_when_sent(drain.operation, 2);
+  const std::weak_ptr<CallSink> sink = drain.sink;
+  auto tell = [&loop = loop_, self = self_, sink, id = drain.operation,
+               connection = drain.connection] {
+    loop.post([self, sink, id, connection] {
+      if (*self == nullptr) return;
+      Result<std::string_view> outcome = std::string_view();
+      if ((*self)->has_left(sink, connection))
+        outcome = Error{Errc::kNotFound, "the client has left"};
+      (*self)->end(id, outcome);
+    });
+  };
+  if (has_left(sink, drain.connection)) return tell();
+  drain.sink->when_drained(std::move(tell));
+}
+
+// ---- what goes on outside of the agent ----------------------------------------------------------
+
+OperationId AgentOperations::start(const Submitted& submitted,
+                                   std::unique_ptr<extensions::RemoteOperation> remote) {
+  return begin_remote({.submitted = submitted, .remote = std::move(remote)});
+}
+
+void AgentOperations::send_notice(std::string notice,
+                                  std::unique_ptr<extensions::RemoteOperation> remote) {
+  (void)begin_remote({.notice = std::move(notice), .remote = std::move(remote)});
+}
+
+OperationId AgentOperations::begin_remote(Operation operation) {
+  const OperationId id = begin(std::move(operation));
+  operations_.find(id)->answer = std::make_unique<Answer>(*this, id);
+  outbox_.push(RemoteEffect{id});
+  return id;
+}
+
+void AgentOperations::let_out(const RemoteEffect& remote) {
+  Operation* const found = operations_.find(remote.operation);
+  if (found != nullptr) found->remote->start(*found->answer);
+}
+
+Result<void> AgentOperations::credit(OperationId id, std::uint64_t bytes) {
+  Operation* const found = operations_.find(id);
+  if (found == nullptr || !found->notice.empty())
+    return Error{Errc::kNotFound, "no such operation"};
+  if (!found->remote) return Error{Errc::kUnsupported, "the operation has no parts"};
+  found->remote->credit(bytes);
+  return {};
+}
+
+void AgentOperations::Answer::part(std::string body, std::uint32_t flags) {
+  operations_.tell_remote(id_, std::move(body), false, flags);
+}
+
+void AgentOperations::Answer::end(Result<std::string> outcome, std::uint32_t flags) {
+  operations_.tell_remote(id_, outcome, true, flags);
+}
+
+void AgentOperations::tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
+                                  std::uint32_t flags) {
+  if (owner_.postpone(
+          [this, id, outcome, is_final, flags] { tell_remote(id, outcome, is_final, flags); }))
+    return;
+  Operation* const found = operations_.find(id);
+  if (found == nullptr || !owner_.hears_results()) return;
+  if (!found->notice.empty()) {
+    if (!is_final) return;
+    const std::string notice = std::move(found->notice);
+    operations_.erase(id);
+    return owner_.notice_ended(notice, outcome, flags);
+  }
+  const Submitted submitted = found->submitted;
+  OperationResult result{.outcome = std::string_view(),
+                         .operation = submitted.operation,
+                         .token = submitted.token,
+                         .is_final = is_final,
+                         .flags = flags};
+  if (outcome.has_error()) {
+    result.outcome = outcome.error();
+  } else {
+    result.outcome = std::string_view(*outcome);
+  }
+  if (is_final) operations_.erase(id);
+  owner_.tell(submitted, result);
+}
+
+// ---- ends ---------------------------------------------------------------------------------------
+
+void AgentOperations::end(OperationId id, const Result<std::string_view>& outcome) {
+  // (Only an error has a text; what succeeds has none that could be borrowed.)
+  if (owner_.postpone([this, id, outcome] { end(id, outcome); })) return;
+  const Operation* const found = operations_.find(id);
+  if (found == nullptr || !owner_.hears_results()) return;
+  const Submitted submitted = found->submitted;
+  operations_.erase(id);
+  owner_.tell(submitted, {outcome, submitted.operation, submitted.token});
+}
+
+Result<void> AgentOperations::cancel(OperationId id) {
+  Operation* const found = operations_.find(id);
+  if (found == nullptr || !found->notice.empty())
+    return Error{Errc::kNotFound, "no such operation"};
+  loop_.cancel_timer(found->timer);
+  if (found->abandoned) *found->abandoned = true;
+  operations_.erase(id);
+  return {};
+}
+
+void AgentOperations::abandon() {
+  operations_.for_each([this](OperationId, Operation& operation) {
+    loop_.cancel_timer(operation.timer);
+    if (operation.abandoned) *operation.abandoned = true;
+    operation.remote.reset();
+  });
+}
+
+}  // namespace hearth::runtime

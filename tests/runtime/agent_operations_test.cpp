@@ -1,0 +1,255 @@
+#include "runtime/agent_operations.hpp"
+
+#include "runtime/fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What became of an operation outside, which outlives it.
+struct Outside {
+  extensions::RemoteListener* listener = nullptr;  // from start() on
+  std::uint64_t credit = 0;
+  bool is_over = false;
+};
+
+class OutsideOperation final : public extensions::RemoteOperation {
+ public:
+  explicit OutsideOperation(Outside& outside) : outside_(outside) {}
+  ~OutsideOperation() override { outside_.is_over = true; }
+  void start(extensions::RemoteListener& listener) override { outside_.listener = &listener; }
+  void credit(std::uint64_t bytes) override { outside_.credit += bytes; }
+
+ private:
+  Outside& outside_;
+};
+
+class WaitingSink final : public CallSink {
+ public:
+  [[nodiscard]] bool abandoned() const override { return is_abandoned; }
+  void part(const ResponseHead& /*head*/, std::string_view /*body*/) override {}
+  void when_drained(std::function<void()> notice) override { drained = std::move(notice); }
+  void finish(const ResponseHead& /*head*/, const Result<std::string_view>& /*result*/) override {}
+
+  bool is_abandoned = false;
+  std::function<void()> drained;
+};
+
+// An agent that has written, or not, and whose outbox opens with commit().
+class AgentOperationsTest : public ::testing::Test,
+                            protected OperationsOwner,
+                            protected OutboxOwner {
+ protected:
+  ~AgentOperationsTest() override { outbox_.discard_all(); }
+
+  // OperationsOwner
+  bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override {
+    if (is_full_) return false;
+    jobs_.emplace_back(job, std::move(done));
+    return true;
+  }
+  void drop_job(const JobEffect& job) override {
+    told_.push_back("drop " + std::to_string(job.job));
+  }
+  [[nodiscard]] bool has_client(ConnectionId id) const override { return id == kClient; }
+  bool postpone(std::function<void()> step) override {
+    if (is_lent_) postponed_.push_back(std::move(step));
+    return is_lent_;
+  }
+  [[nodiscard]] bool hears_results() const override { return hears_; }
+  void tell(const SubmittedOperation& of, const OperationResult& result) override {
+    told_.push_back(
+        (result.is_final ? "end " : "part ") + std::to_string(result.token) + " of " +
+        std::to_string(of.call) + ": " +
+        (result.outcome ? std::string(*result.outcome) : result.outcome.error().message));
+  }
+  void notice_ended(const std::string& notice, const Result<std::string>& outcome,
+                    std::uint32_t /*flags*/) override {
+    told_.push_back("notice " + notice + ": " + (outcome ? *outcome : outcome.error().message));
+  }
+
+  // OutboxOwner
+  [[nodiscard]] bool dirty() const override { return dirty_; }
+  void commit() override { dirty_ = false; }
+  void apply(Effect& effect) override {
+    if (const auto* job = std::get_if<JobEffect>(&effect)) operations_.let_out(*job);
+    if (const auto* drain = std::get_if<DrainEffect>(&effect)) operations_.let_out(*drain);
+    if (const auto* remote = std::get_if<RemoteEffect>(&effect)) operations_.let_out(*remote);
+  }
+  void discard(Effect& effect) override {
+    if (const auto* job = std::get_if<JobEffect>(&effect)) operations_.discard(*job);
+  }
+  void all_durable() override {}
+  void durability_lost() override {}
+
+  using Told = std::vector<std::string>;
+  Told told() {
+    loop_.settle();
+    loop_.settle();  // what the end of a turn of the loop has added
+    return std::exchange(told_, {});
+  }
+  std::unique_ptr<OutsideOperation> outside_operation() {
+    return std::make_unique<OutsideOperation>(outside_);
+  }
+
+  static constexpr ConnectionId kClient = 5;
+  const AgentOperations::Submitted kSubmitted{3, 7, 9};
+
+  ManualLoop loop_;
+  ClientMemory memory_{std::size_t{1} << 20};
+  Outbox outbox_{*this, nullptr, memory_};
+  AgentOperations operations_{*this, loop_, outbox_};
+  bool dirty_ = false, is_full_ = false, is_lent_ = false, hears_ = true;
+  Told told_;
+  std::vector<std::pair<JobEffect, std::function<void(Result<void>)>>> jobs_;
+  std::vector<std::function<void()>> postponed_;
+  Outside outside_;
+};
+
+TEST_F(AgentOperationsTest, P3_ASleepEndsLaterAlsoOneOfNoTime) {
+  (void)operations_.sleep(kSubmitted, milliseconds(0));
+  EXPECT_EQ(told_, Told{});
+  EXPECT_EQ(told(), Told{"end 7 of 9: "});
+  (void)operations_.sleep(kSubmitted, milliseconds(50));
+  loop_.advance(milliseconds(49));
+  EXPECT_EQ(told(), Told{});
+  loop_.advance(milliseconds(1));
+  EXPECT_EQ(told(), Told{"end 7 of 9: "});
+  EXPECT_TRUE(operations_.empty());
+}
+
+TEST_F(AgentOperationsTest, P1_WhatReachesTheOutsideLeavesWithTheCommit) {
+  dirty_ = true;
+  ASSERT_TRUE(operations_.run_job(kSubmitted, 1, false));
+  (void)operations_.start(kSubmitted, outside_operation());
+  EXPECT_TRUE(jobs_.empty());
+  EXPECT_EQ(outside_.listener, nullptr);
+  ASSERT_TRUE(operations_.run_job(kSubmitted, 2, true));
+  ASSERT_EQ(jobs_.size(), 1U) << "at once";
+  outbox_.flush();
+  EXPECT_EQ(jobs_.size(), 2U);
+  EXPECT_NE(outside_.listener, nullptr);
+}
+
+TEST_F(AgentOperationsTest, AJobForWhichThereIsNoRoomIsRefusedOrItsWaiterIsTold) {
+  is_full_ = true;
+  const auto refused = operations_.run_job(kSubmitted, 1, false);
+  ASSERT_TRUE(refused.has_error());
+  EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
+  EXPECT_TRUE(operations_.empty());
+  dirty_ = true;
+  ASSERT_TRUE(operations_.run_job(kSubmitted, 2, false));
+  outbox_.flush();
+  EXPECT_EQ(told(), (Told{"drop 2", "end 7 of 9: too many jobs wait"}));
+}
+
+TEST_F(AgentOperationsTest, AJobThatWillNotLeaveIsCalledAsAbandoned) {
+  dirty_ = true;
+  ASSERT_TRUE(operations_.run_job(kSubmitted, 1, false));
+  outbox_.discard_all();
+  ASSERT_EQ(jobs_.size(), 1U);
+  EXPECT_TRUE(*jobs_.front().first.abandoned);
+}
+
+TEST_F(AgentOperationsTest, ADrainEndsWhenItsClientHasTakenAllOrHasLeft) {
+  const auto sink = std::make_shared<WaitingSink>();
+  (void)operations_.drain(kSubmitted, sink, kClient);
+  EXPECT_EQ(told(), Told{});
+  sink->drained();
+  EXPECT_EQ(told(), Told{"end 7 of 9: "});
+  (void)operations_.drain(kSubmitted, sink, kClient + 1);
+  EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
+  sink->is_abandoned = true;
+  (void)operations_.drain(kSubmitted, sink, 0);
+  EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
+}
+
+TEST_F(AgentOperationsTest, ADrainOfTheTurnWaitsForTheTurnsEnd) {
+  (void)operations_.drain_turn(kSubmitted);
+  EXPECT_EQ(told(), Told{});
+  operations_.end_turn();
+  EXPECT_EQ(told(), Told{"end 7 of 9: "});
+}
+
+TEST_F(AgentOperationsTest, P2_PartsComeBeforeTheOneEnd) {
+  const OperationId id = operations_.start(kSubmitted, outside_operation());
+  ASSERT_TRUE(operations_.credit(id, 40));
+  EXPECT_EQ(outside_.credit, 40U);
+  outside_.listener->part("a", 0);
+  outside_.listener->end(Error{Errc::kTimeout, "too slow"}, 0);
+  EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 7 of 9: too slow"}));
+  EXPECT_TRUE(outside_.is_over);
+  EXPECT_EQ(operations_.credit(id, 1).error().code, Errc::kNotFound);
+}
+
+TEST_F(AgentOperationsTest, P4_ANotificationIsTheHosts) {
+  const OperationId before = operations_.sleep(kSubmitted, milliseconds(10));
+  operations_.send_notice("n1", outside_operation());
+  for (OperationId id = before + 1; id < before + 100; ++id) {
+    EXPECT_TRUE(operations_.cancel(id).has_error());
+    EXPECT_TRUE(operations_.credit(id, 1).has_error());
+  }
+  ASSERT_FALSE(outside_.is_over);
+  outside_.listener->part("unheard", 0);
+  outside_.listener->end(std::string("done"), 0);
+  EXPECT_EQ(told_, Told{"notice n1: done"});
+}
+
+TEST_F(AgentOperationsTest, WhileTheDatabaseIsLentResultsWaitInOrder) {
+  (void)operations_.start(kSubmitted, outside_operation());
+  (void)operations_.sleep({3, 8, 9}, milliseconds(0));
+  is_lent_ = true;
+  outside_.listener->part("a", 0);
+  EXPECT_EQ(told(), Told{});
+  is_lent_ = false;
+  for (const auto& step : std::exchange(postponed_, {})) step();
+  EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 8 of 9: "}));
+}
+
+TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledAbandonedOrUnheard) {
+  const OperationId slept = operations_.sleep(kSubmitted, milliseconds(10));
+  const auto job = operations_.run_job(kSubmitted, 1, false);
+  const OperationId remote = operations_.start(kSubmitted, outside_operation());
+  for (const OperationId id : {slept, *job, remote}) {
+    EXPECT_TRUE(operations_.cancel(id)) << id;
+    EXPECT_EQ(operations_.cancel(id).error().code, Errc::kNotFound);
+  }
+  EXPECT_TRUE(outside_.is_over);
+  EXPECT_TRUE(*jobs_.front().first.abandoned);
+  jobs_.front().second({});
+  loop_.advance(milliseconds(20));
+  EXPECT_EQ(told(), Told{});
+
+  (void)operations_.sleep(kSubmitted, milliseconds(10));
+  outside_ = {};
+  (void)operations_.start(kSubmitted, outside_operation());
+  operations_.abandon();
+  EXPECT_TRUE(outside_.is_over);
+  loop_.advance(milliseconds(20));
+  EXPECT_EQ(told(), Told{});
+
+  hears_ = false;
+  (void)operations_.sleep(kSubmitted, milliseconds(0));
+  EXPECT_EQ(told(), Told{});
+}
+
+TEST_F(AgentOperationsTest, WhatComesAfterItsEndIsIgnored) {
+  {
+    AgentOperations gone(*this, loop_, outbox_);
+    (void)gone.sleep(kSubmitted, milliseconds(0));
+    ASSERT_TRUE(gone.run_job(kSubmitted, 1, false));
+  }
+  jobs_.back().second({});
+  EXPECT_EQ(told(), Told{});
+}
+
+}  // namespace
+}  // namespace hearth::runtime::testing
