@@ -8,6 +8,10 @@ namespace hearth::extensions {
 void DurableLog::report(DurableEvent event, std::string_view agent_class, std::string_view agent,
                         std::string_view id, std::string_view detail) {
   const DurableEventTraits& traits = traits_of(event);
+  if (event == DurableEvent::kAlarmDead) {
+    logger_.record(LogLevel::kDebug, "alarm.failed",
+                   {{"class", agent_class}, {"agent", agent}, {"alarm", id}, {"error", detail}});
+  }
   if (!logger_.enabled(traits.level)) return;
   std::array<LogField, 4> fields = {LogField{"class", agent_class}, LogField{"agent", agent},
                                     LogField{traits.subject, id}, LogField{"detail", detail}};

@@ -67,6 +67,7 @@ class Admission {
     [[nodiscard]] bool waits() const { return place_.waiting.has_value(); }
     // For Admission.
     [[nodiscard]] Place& place() { return place_; }
+    [[nodiscard]] const Place& place() const { return place_; }
 
     [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
     // Asked when it wants to come in, and when it does.

@@ -17,7 +17,13 @@ void AgentFiles::record(const storage::AgentKey& key) {
 bool AgentFiles::record_object(const storage::AgentKey& key, Random& random) {
   if (directory_.object(key)) return false;
   data_.check_not_lost();
-  return directory_.record_object(key, make_uuid(random), unix_millis(clock_.wall_now()));
+  const bool is_new =
+      directory_.record_object(key, make_uuid(random), unix_millis(clock_.wall_now()));
+  if (is_new) {
+    logger_.record(LogLevel::kDebug, "object.created",
+                   {{"class", key.agent_class}, {"agent", key.name}});
+  }
+  return is_new;
 }
 
 void AgentFiles::note_active(const storage::AgentKey& key) {

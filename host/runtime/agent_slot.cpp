@@ -316,9 +316,12 @@ void AgentSlot::started(const Completion& completion) {
   }
   Waking* waking = life_.as<Waking>();
   if (waking == nullptr) return;
-  if (waking->served->settings.is_object)
+  if (waking->served->settings.is_object) {
     parts_.services.metrics().objects.started(
         key_.agent_class, parts_.services.loop().clock().steady_now() - waking->since);
+    parts_.services.logger().record(LogLevel::kDebug, "object.woken",
+                                    {{"class", key_.agent_class}, {"agent", key_.name}});
+  }
   Live next;
   static_cast<Resident&>(next) = std::move(*waking);
   next.intent = waking->intent;

@@ -190,7 +190,13 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   }
   if (ending.served->settings.is_object && !ending.was_only_opened) {
     services.metrics().objects.left(key_.agent_class, !rest.destroyed && !ending.start_failure);
-    if (!rest.destroyed) services.files().note_active(key_);
+    if (!rest.destroyed) {
+      services.files().note_active(key_);
+      services.logger().record(LogLevel::kDebug, "object.hibernated",
+                               {{"class", key_.agent_class},
+                                {"agent", key_.name},
+                                {"reason", to_string(ending.reason)}});
+    }
   }
   life_.enter(AgentInput::kGone, Cold{});
   services.logger().write(

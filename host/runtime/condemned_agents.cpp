@@ -32,6 +32,12 @@ void CondemnedAgents::condemn(const storage::AgentKey& key) {
   directory_.condemn(all);
   keys_.insert(all.begin(), all.end());
   stop_point("destroy.condemned");
+  for (const storage::AgentKey& each : all) {
+    if (directory_.object(each)) {
+      logger_.record(LogLevel::kDebug, "object.deleted",
+                     {{"class", each.agent_class}, {"agent", each.name}});
+    }
+  }
   logger_.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},
                         {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
 }

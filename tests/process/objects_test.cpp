@@ -208,6 +208,21 @@ TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
   EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
 }
 
+TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  (void)data(200, "POST", "/objects/counter/a/hibernate");
+  EXPECT_EQ(increment("a"), 2);
+  (void)data(200, "DELETE", "/objects/counter/a");
+  const Json entries =
+      parse_json(ask("GET", "/admin/audit?class=Counter&agent=a").body).value()["entries"];
+  std::vector<std::string> events;
+  for (const Json& each : entries) events.push_back(each["event"].get<std::string>());
+  const std::vector<std::string> expected{"ObjectCreated", "ObjectWoken", "ObjectHibernated",
+                                          "ObjectWoken", "ObjectDeleted"};
+  EXPECT_EQ(events, expected);
+}
+
 TEST_F(ObjectsTest, A1_A2_AnAlarmWakesItsObjectWithinASecond) {
   start();
   EXPECT_EQ(increment("a"), 1);
