@@ -8,11 +8,6 @@ namespace hearth::extensions {
 void DurableLog::report(DurableEvent event, std::string_view agent_class, std::string_view agent,
                         std::string_view id, std::string_view detail) {
   const DurableEventTraits& traits = traits_of(event);
-  if (event == DurableEvent::kAlarmDead) {
-    logger_.record(LogLevel::kDebug, "alarm.failed",
-                   {{"class", agent_class}, {"agent", agent}, {"alarm", id}, {"error", detail}});
-  }
-  if (!logger_.enabled(traits.level)) return;
   std::array<LogField, 4> fields = {LogField{"class", agent_class}, LogField{"agent", agent},
                                     LogField{traits.subject, id}, LogField{"detail", detail}};
   std::size_t used = 2;
@@ -20,6 +15,10 @@ void DurableLog::report(DurableEvent event, std::string_view agent_class, std::s
   if (!detail.empty()) fields[used++] = LogField{"detail", detail};
   logger_.write_limited(traits.level, traits.name, {agent_class},
                         std::span<const LogField>(fields).first(used), Logger::kWorkLimit);
+  if (event == DurableEvent::kAlarmDead) {
+    logger_.record(LogLevel::kDebug, "alarm.failed",
+                   {{"class", agent_class}, {"agent", agent}, {"alarm", id}, {"error", detail}});
+  }
 }
 
 }  // namespace hearth::extensions

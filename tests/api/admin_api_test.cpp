@@ -226,7 +226,7 @@ TEST_F(AdminApiTest, WhatWasDoneIsListed) {
   (void)as_admin("GET",
                  "/admin/audit?last=3&event=E&actor=A&class=C&agent=a%2Fb&since_ms=1&until_ms=2");
   EXPECT_EQ(actions_.asked,
-            (Asked{"audit after=0 limit=100      -1 -1", "audit after=7 limit=100      -1 -1",
+            (Asked{"audit after=0 limit=100     -1 -1", "audit after=7 limit=100     -1 -1",
                    "audit after=0 limit=3 newest E A C a/b 1 2"}));
   for (const char* wrong : {"after=-1", "limit=0", "limit=1001", "last=x", "since_ms=1.5"})
     EXPECT_EQ(as_admin("GET", std::string("/admin/audit?") + wrong).status, 400) << wrong;

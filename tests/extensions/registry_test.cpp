@@ -19,7 +19,7 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
     tables.push_back(each.table());
   }
   EXPECT_TRUE(std::ranges::is_sorted(registered_extensions(), {}, &Registered::id));
-  EXPECT_EQ(tables.size(), 20U);
+  EXPECT_EQ(tables.size(), 21U);
 }
 
 TEST(RegistryTest, WhatIsNotThereIsNull) {

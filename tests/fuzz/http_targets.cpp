@@ -1,7 +1,7 @@
 // Requests from clients, and what agents ask of other servers.
 #include "base/authority.hpp"
 #include "base/ip_address.hpp"
-#include "extensions/call.hpp"
+#include "extensions/trace.hpp"
 #include "fuzz/targets.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_text.hpp"
