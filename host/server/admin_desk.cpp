@@ -426,7 +426,7 @@ void AdminDesk::evict(api::AgentName name, Answer<std::string> answer) {
         runtime_, runtime_.shard_index(*key), shard_patience_,
         [key = *key](runtime::Shard& shard) { return word(shard.evict(key)); });
     if (!state) return no_answer();
-    record("admin.evicted", *key);
+    if (*state == "live" || *state == "waking") record("admin.evicted", *key);
     return *state;
   });
 }

@@ -8,6 +8,7 @@
 #include "net/outbound_target.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/request_query.hpp"
+#include "storage/agent_key.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -168,6 +168,7 @@ TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {
 
 TEST_F(AdminDeskTest, WhatWasDoneIsRecordedAndStaysAfterARestart) {
   start();
+  touch("a");
   (void)ask("POST", "/admin/agents/counter/a/evict");
   stop();
   start();
