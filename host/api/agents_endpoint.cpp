@@ -292,15 +292,22 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
     if (!routed) return not_yours();
     address = *std::move(routed);
   }
+  return lead_in(address, settings, std::move(visitor), std::move(proof), request);
+}
+
+std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lead_in(
+    std::string_view address, const runtime::ClassSettings* settings, auth::Visitor visitor,
+    ClientProof proof, const net::HttpRequest& request) const {
   auto resolved = resolve(address);
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
   const EffectiveAuth rules = auth_of(edge_, settings);
   auto& to = std::get<Destination>(resolved);
   const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
   if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
-  const bool asks = rules.type != ProofKind::kNone;
+  std::string target = request.target;
+  if (rules.type != ProofKind::kNone) target = std::move(proof.target);
   return Guest{.to = std::move(to),
-               .target = asks ? std::move(proof.target) : request.target,
+               .target = std::move(target),
                .visitor = std::move(visitor),
                .subprotocol = std::move(proof.subprotocol)};
 }

@@ -121,6 +121,11 @@ class AgentsEndpoint {
 
   // Whom the client may reach.
   [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
+  // One who may be let in to the agent at `address`, which the class's rules have a say in.
+  [[nodiscard]] std::variant<Guest, Refusal> lead_in(std::string_view address,
+                                                     const runtime::ClassSettings* settings,
+                                                     auth::Visitor visitor, ClientProof proof,
+                                                     const net::HttpRequest& request) const;
   [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(
       const runtime::ClassSettings* settings, const ClientProof& proof) const;
   using Opener =

@@ -239,10 +239,10 @@ void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
 }
 
 void ObjectsAdmin::show(const RouteCall& call) {
-  if (auto name = named(call)) show(call.exchange, *std::move(name), call.query);
+  if (auto name = named(call)) show(call.exchange, *name, call.query);
 }
 
-void ObjectsAdmin::show(const Exchange& exchange, ObjectName name, std::string_view query) {
+void ObjectsAdmin::show(const Exchange& exchange, const ObjectName& name, std::string_view query) {
   const auto limit = page_limit(query);
   if (!limit) return refuse_object(*exchange, "`limit` must be from 1 to 1000");
   std::string after = protocol::query_value(query, "after", kMaxQueryBytes).value_or("");

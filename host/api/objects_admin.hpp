@@ -62,7 +62,7 @@ class ObjectsAdmin {
 
   // Nothing: the client has been told what is wrong with the path.
   [[nodiscard]] std::optional<ObjectName> named(const RouteCall& call) const;
-  void show(const std::shared_ptr<net::HttpExchange>& exchange, ObjectName name,
+  void show(const std::shared_ptr<net::HttpExchange>& exchange, const ObjectName& name,
             std::string_view query);
   void log(std::string_view event, const net::HttpExchange& exchange, const ObjectName& name);
 

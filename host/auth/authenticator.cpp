@@ -106,10 +106,12 @@ std::optional<Error> Authenticator::take_keys(const Result<std::string>& text) {
   {
     const MutexLock lock(mutex_);
     is_asking_ = false;
-    if (read) keys_ = std::make_shared<const SigningKeys>(*std::move(read));
+    if (read) {
+      keys_ = std::make_shared<const SigningKeys>(*std::move(read));
+      return std::nullopt;
+    }
   }
-  if (read.has_error()) return failed("keys", read.error());
-  return std::nullopt;
+  return failed("keys", read.error());
 }
 
 std::optional<Error> Authenticator::failed(std::string_view source, const Error& error) {

@@ -283,7 +283,8 @@ SigningKeys::Check SigningKeys::check(std::string_view token, Algorithm algorith
   Check result = Check::kUnknownKey;
   for (const auto& key : keys_) {
     if (key->algorithm != algorithm) continue;
-    if (key_id && key->id && *key_id != *key->id) continue;
+    const std::optional<std::string>& id = key->id;
+    if (key_id && id && *key_id != *id) continue;
     if (key->verifies(token)) return Check::kGood;
     result = Check::kBad;
   }

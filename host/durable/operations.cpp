@@ -170,7 +170,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   if (request.horizon_ms > 0)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
   std::optional<std::string> root;
-  if (row.scope) root = scope->root;
+  if (row.scope && scope) root = scope->root;
   {
     Rows rows =
         kept(

@@ -32,7 +32,7 @@ class PatchSavepoint {
 
 Result<void> patch_value(KvExtension& kv, const std::string& key, const Json& patch) {
   if (patch.is_null()) {
-    const auto removed = kv.remove(key);
+    auto removed = kv.remove(key);
     if (removed.has_error() && removed.error().code != Errc::kNotFound) return removed;
     return {};
   }

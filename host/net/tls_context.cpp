@@ -34,12 +34,12 @@ constexpr const char* kGroups = "X25519:P-256:P-384";
 // RFC 7301: a length and a name.
 constexpr std::string_view kHttp11 = "\x08http/1.1";
 
-template <class T, void (*free)(T*)>
+template <class T, void (*Free)(T*)>
 struct FreeWith {
-  void operator()(T* object) const { free(object); }
+  void operator()(T* object) const { Free(object); }
 };
-template <class T, void (*free)(T*)>
-using Owned = std::unique_ptr<T, FreeWith<T, free>>;
+template <class T, void (*Free)(T*)>
+using Owned = std::unique_ptr<T, FreeWith<T, Free>>;
 
 void free_bio(BIO* bio) {
   BIO_free(bio);
@@ -51,7 +51,7 @@ using OwnedKey = Owned<EVP_PKEY, EVP_PKEY_free>;
 // What is read from a key's file is gone from memory afterwards.
 struct WipedText {
   std::string text;
-  WipedText(std::string given) : text(std::move(given)) {}
+  explicit WipedText(std::string given) : text(std::move(given)) {}
   ~WipedText() { OPENSSL_cleanse(text.data(), text.size()); }
   WipedText(const WipedText&) = delete;
   WipedText& operator=(const WipedText&) = delete;

@@ -41,8 +41,9 @@ Admission::Verdict Admission::ask(Applicant& agent) {
 }
 
 bool Admission::ask_again(Applicant& agent) {
+  Place& place = agent.place();
   const SteadyTime now = loop_.clock().steady_now();
-  if (agent.place().lacks_since && now - *agent.place().lacks_since >= kLongestWait) return false;
+  if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
   join(agent, true);
   return true;
 }
@@ -54,9 +55,10 @@ void Admission::join(Applicant& agent, bool is_first) {
 }
 
 bool Admission::leave_line(Applicant& agent) {
-  if (!agent.place().waiting) return false;
-  line_.erase(*agent.place().waiting);
-  agent.place().waiting.reset();
+  Place& place = agent.place();
+  if (!place.waiting) return false;
+  line_.erase(*place.waiting);
+  place.waiting.reset();
   return true;
 }
 
@@ -78,10 +80,11 @@ void Admission::left(Applicant& agent) {
 }
 
 void Admission::left_without_files(Applicant& agent) {
-  HEARTH_ASSERT(agent.place().resident.has_value(), "an agent leaves that did not come in");
-  residents_.erase(*agent.place().resident);
-  agent.place().resident.reset();
-  if (std::exchange(agent.place().counts_as_object, false)) --objects_;
+  Place& place = agent.place();
+  HEARTH_ASSERT(place.resident.has_value(), "an agent leaves that did not come in");
+  residents_.erase(*place.resident);
+  place.resident.reset();
+  if (std::exchange(place.counts_as_object, false)) --objects_;
   --leaving_;
   --ending_;
   if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
@@ -159,7 +162,8 @@ bool Admission::serve_first() {
     return true;
   }
   const SteadyTime now = loop_.clock().steady_now();
-  if (leaving_ > 0 && now - *agent.place().lacks_since < kLongestWait) return false;
+  const std::optional<SteadyTime>& since = agent.place().lacks_since;
+  if (leaving_ > 0 && since && now - *since < kLongestWait) return false;
   agent.turn_away(lack);
   return true;
 }

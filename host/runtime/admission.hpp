@@ -113,8 +113,9 @@ class Admission {
   // ---- residents ----
   void enter(Applicant& agent);
   void used(Applicant& agent) {
-    HEARTH_ASSERT(agent.place().resident.has_value(), "an agent is used that did not come in");
-    residents_.splice(residents_.end(), residents_, *agent.place().resident);
+    const auto& resident = agent.place().resident;
+    HEARTH_ASSERT(resident.has_value(), "an agent is used that did not come in");
+    residents_.splice(residents_.end(), residents_, *resident);
   }
   // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
   void leaving() { ++leaving_; }

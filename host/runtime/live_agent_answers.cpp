@@ -37,14 +37,16 @@ Error key_of_another_call() {
 }
 
 bool LiveAgent::answer_again(Event& incoming) {
+  const std::optional<extensions::CallKey>& key = incoming.retry_key;
+  if (!key) return false;
   CallAnswers& answers = of<CallAnswers>();
   try {
-    CallAnswers::Known known = answers.look(*incoming.retry_key);
+    CallAnswers::Known known = answers.look(*key);
     const bool may_run =
         known.verdict == CallAnswers::Verdict::kNew ||
         (known.verdict == CallAnswers::Verdict::kCutOff && class_->is_idempotent(incoming.name));
     if (may_run) {
-      answers.note_begun(*incoming.retry_key);  // before any effect of its first turn can leave
+      answers.note_begun(*key);  // before any effect of its first turn can leave
       return false;
     }
     Told answer = told(std::move(known));

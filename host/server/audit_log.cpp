@@ -150,7 +150,7 @@ void AuditLog::store(std::vector<storage::AuditEntry>& entries) {
     try {
       store_->append(entries);
       since_trim_ += entries.size();
-      if (since_trim_ >= kTrimEvery) trim();
+      if (since_trim_ >= kTrimEvery) trim(*store_);
     } catch (const StorageError& failure) {
       lose(entries.size(), failure.what());
     }
@@ -160,10 +160,10 @@ void AuditLog::store(std::vector<storage::AuditEntry>& entries) {
     lose(entries.size(), written.error().message);
 }
 
-void AuditLog::trim() {
+void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
   const auto oldest = clock_.wall_now() - options_.keep;
-  store_->trim(options_.max_entries, unix_millis(oldest));
+  store.trim(options_.max_entries, unix_millis(oldest));
 }
 
 void AuditLog::lose(std::size_t entries, std::string_view reason) {

@@ -78,7 +78,7 @@ class AuditLog final : public Logger {
   void begin_writing() REQUIRES(mutex_);
   void write_waiting();
   void store(std::vector<storage::AuditEntry>& entries);
-  void trim();
+  void trim(storage::AuditStore& store);
   void lose(std::size_t entries, std::string_view reason);
 
   Logger& next_;

@@ -175,6 +175,24 @@ void ObjectDesk::list(api::ObjectPageRequest request, Answer<api::ObjectPage> an
   });
 }
 
+// Moves those that are asked for from `views`, which has those of `entries` that are not being
+// destroyed, until the page is full. Gives the last one that was looked at.
+std::optional<storage::AgentKey> ObjectDesk::add_wanted(
+    const std::vector<storage::ObjectEntry>& entries, std::vector<ObjectView>& views,
+    const api::ObjectPageRequest& request, std::vector<ObjectView>& page) {
+  std::optional<storage::AgentKey> last;
+  auto next = views.begin();
+  for (const storage::ObjectEntry& entry : entries) {
+    if (page.size() == request.limit) break;
+    last = entry.key;
+    if (next == views.end() || next->uuid != entry.uuid) continue;
+    if (!request.is_active || next->is_active == *request.is_active)
+      page.push_back(std::move(*next));
+    ++next;
+  }
+  return last;
+}
+
 Result<api::ObjectPage> ObjectDesk::page(const api::ObjectPageRequest& request) {
   std::string name;
   if (!request.agent_class.empty()) {
@@ -192,15 +210,7 @@ Result<api::ObjectPage> ObjectDesk::page(const api::ObjectPageRequest& request) 
     if (entries.empty()) break;
     auto found = views(entries);
     if (!found) return found.error();
-    auto next = found->begin();
-    for (const storage::ObjectEntry& entry : entries) {
-      if (page.objects.size() == request.limit) break;
-      after = entry.key;
-      if (next == found->end() || next->uuid != entry.uuid) continue;  // it is being destroyed
-      if (!request.is_active || next->is_active == *request.is_active)
-        page.objects.push_back(std::move(*next));
-      ++next;
-    }
+    if (const auto last = add_wanted(entries, *found, request, page.objects)) after = *last;
     page.next = cursor_of(after);
     if (page.objects.size() == request.limit) break;
   }

@@ -63,6 +63,9 @@ class ObjectDesk final : public api::ObjectActions {
   [[nodiscard]] Result<std::vector<api::ObjectView>> views(
       const std::vector<storage::ObjectEntry>& entries);
   [[nodiscard]] Result<api::ObjectView> view(const storage::ObjectEntry& entry);
+  static std::optional<storage::AgentKey> add_wanted(
+      const std::vector<storage::ObjectEntry>& entries, std::vector<api::ObjectView>& views,
+      const api::ObjectPageRequest& request, std::vector<api::ObjectView>& page);
   [[nodiscard]] Result<api::ObjectPage> page(const api::ObjectPageRequest& request);
   [[nodiscard]] Result<api::ObjectView> created(const api::ObjectName& name);
   [[nodiscard]] Result<api::ObjectView> removed(const api::ObjectName& name);

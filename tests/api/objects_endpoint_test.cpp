@@ -83,7 +83,7 @@ TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
     std::string_view body;
     int status;
     std::string_view code;
-    std::string_view extra = "";
+    std::string_view extra = {};
   };
   const std::string key = "Idempotency-Key: a b\r\n";
   const std::string long_key = keyed(std::string(256, 'k'));
