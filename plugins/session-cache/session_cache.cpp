@@ -36,7 +36,7 @@ class SessionCache : public hearth::Agent {
     m.add("clear", &SessionCache::clear, "Removes everything.");
   }
 
-  void set(std::string key, hearth::Json value, std::optional<double> ttl_seconds) {
+  void set(const std::string& key, hearth::Json value, std::optional<double> ttl_seconds) {
     const double ttl = ttl_seconds.value_or(options_.ttl_seconds);
     if (!is_ttl(ttl))
       throw hearth::Error(HEARTH_E_INVALID, "ttl_seconds: more than 0, at most ten years");
@@ -44,13 +44,13 @@ class SessionCache : public hearth::Agent {
     kv().put(key, Entry{std::move(value), now_ms() + static_cast<std::int64_t>(ttl * 1000)});
   }
 
-  hearth::Json get(std::string key) {
+  hearth::Json get(const std::string& key) {
     auto entry = kv().get<Entry>(key);
     if (!entry || entry->expires_at_ms <= now_ms()) return nullptr;
     return std::move(entry->value);
   }
 
-  bool remove(std::string key) {
+  bool remove(const std::string& key) {
     const auto entry = kv().get<Entry>(key);
     kv().remove(key);
     return entry && entry->expires_at_ms > now_ms();

@@ -30,10 +30,10 @@ void agent_key(std::string_view bytes) {
 void cron(std::string_view bytes) {
   const auto cron = durable::Cron::parse(bytes);
   if (!cron) return;
-  static const auto kZone = durable::TimeZone::find("Europe/Berlin");
+  static const auto zone = durable::TimeZone::find("Europe/Berlin");
   for (const std::int64_t from :
        {std::int64_t{0}, std::int64_t{1'774'746'000'000}, std::int64_t{253'402'300'799'000}}) {
-    const auto next = cron->next(from, kZone ? *kZone : durable::TimeZone());
+    const auto next = cron->next(from, zone ? *zone : durable::TimeZone());
     require(!next || *next > from, "the next time is later");
   }
 }

@@ -8,7 +8,7 @@
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const hearth::fuzz::Target* const kTarget = [] {
+  static const hearth::fuzz::Target* const target = [] {
     const char* const name = std::getenv("HEARTH_FUZZ");  // NOLINT(concurrency-mt-unsafe)
     const auto all = hearth::fuzz::targets();
     const auto found = std::ranges::find(all, std::string_view(name == nullptr ? "" : name),
@@ -19,6 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     }
     return &*found;
   }();
-  kTarget->run({reinterpret_cast<const char*>(bytes), size});
+  target->run({reinterpret_cast<const char*>(bytes), size});
   return 0;
 }

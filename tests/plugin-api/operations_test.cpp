@@ -312,7 +312,7 @@ TEST_F(OperationsSdkTest, ClientsThatSpeakTheProtocolAreTold) {
   auto client = agent_.connect();
   other_side.failure = FetchReply::Failure{.sent = true};
   EXPECT_THROW(agent_.call("order", "unsafe"), CallError);
-  const auto frames = client.received();
+  const auto& frames = client.received();
   bool was_told = false;
   for (const auto& frame : frames)
     was_told = was_told || frame.payload.find("cf_agent_operation_unknown") != std::string::npos;
