@@ -11,7 +11,8 @@ namespace {
 std::optional<int> parse_prefix(std::string_view text, int bits) {
   int prefix = 0;
   const auto [stopped, error] = std::from_chars(text.begin(), text.end(), prefix);
-  if (error != std::errc{} || stopped != text.end() || prefix < 0 || prefix > bits) return std::nullopt;
+  if (error != std::errc{} || stopped != text.end() || prefix < 0 || prefix > bits)
+    return std::nullopt;
   return prefix;
 }
 
