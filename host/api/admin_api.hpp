@@ -68,7 +68,7 @@ class AdminApi {
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
 
-  // For an administrator who asked for something that is not there.
+  // Answers an administrator 404: no row has this path.
   static void refuse_unknown(net::HttpExchange& exchange);
 
  private:

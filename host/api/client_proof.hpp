@@ -15,7 +15,7 @@ inline constexpr std::string_view kTokenSubprotocol = "bearer";
 
 struct ClientProof {
   std::optional<std::string> text;
-  // It was sent more than once. Which of them counts is nobody's guess: none does.
+  // The client sent more than one token. The server accepts none of them.
   bool is_ambiguous = false;
   // What the answer to the upgrade chooses; empty: nothing.
   std::string subprotocol;

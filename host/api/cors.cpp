@@ -35,7 +35,7 @@ std::optional<WebOrigin> plain_origin(std::string_view text) {
   return origin;
 }
 
-// The answer depends on who asks, unless it is the same for all.
+// Whether each origin gets the same headers.
 bool is_same_for_all(const CorsRules& rules) {
   return has_word(rules.origins, "*") && !rules.credentials;
 }
