@@ -18,8 +18,8 @@ namespace hearth::api {
 // {"success":true,"data":X}
 [[nodiscard]] net::HttpResponse object_data(std::string_view json, int status = 200);
 
-// {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try, and
-// says after how long.
+// {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try,
+// and says after how long.
 [[nodiscard]] net::HttpResponse object_error(int status, std::string_view code,
                                              std::string_view text);
 

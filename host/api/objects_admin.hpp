@@ -15,9 +15,9 @@
 namespace hearth::api {
 
 // For administrators:
-//  GET    /objects?class=&status=&limit=&cursor=   {"objects":[...],"next":"..." or null}; limit 1 to
-//                                                  1000 (100), status Active or Hibernating in any
-//                                                  case. A page may have fewer than `limit`
+//  GET    /objects?class=&status=&limit=&cursor=   {"objects":[...],"next":"..." or null}; limit
+//                                                  1 to 1000 (100), status Active or Hibernating in
+//                                                  any case. A page may have fewer than `limit`
 //  POST   /objects                                 201; body: {"class","object_id","storage"?}; 409
 //                                                  object_exists
 //  GET, DELETE /objects/{uuid}                     an object by its own id
@@ -27,14 +27,14 @@ namespace hearth::api {
 //  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
 //  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
 // For users, as calls are:
-//  POST   /objects/{class}/{id}/alarms             201; body: {"method","args"?,"fire_at" (RFC 3339)
-//                                                  or "delay_seconds"}
+//  POST   /objects/{class}/{id}/alarms             201; body: {"method","args"?,"fire_at"
+//                                                  (RFC 3339) or "delay_seconds"}
 //  GET    /objects/{class}/{id}/alarms             {"alarms":[...]}
 //  DELETE /objects/{class}/{id}/alarms/{alarm}
 //
-// An object: {"id","class","object_id","status","sandbox_name","created_at","last_active","storage"?,
-// "storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded. Answers are
-// {"success":true,"data":X}, errors as object_answer.hpp has them.
+// An object: {"id","class","object_id","status","sandbox_name","created_at","last_active",
+// "storage"?,"storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded.
+// Answers are {"success":true,"data":X}, errors as object_answer.hpp has them.
 //
 // Threads, Lifetime  As AdminApi; the clock outlives it.
 class ObjectsAdmin {

@@ -13,8 +13,9 @@
 
 namespace hearth::api {
 
-// An object is an agent of a class with `objects: true`. {class} is the class's segment, an alias of
-// it, or its own name; {id} is any text (protocol/object_address.hpp says which agent's name it is).
+// An object is an agent of a class with `objects: true`. {class} is the class's segment, an alias
+// of it, or its own name; {id} is any text (protocol/object_address.hpp says which agent's name it
+// is).
 //
 //  POST /objects/{class}/{id}/call            {"method": text, "args": value}
 //  POST /objects/{class}/{id}/call/{method}   the value of the arguments, or nothing
@@ -29,9 +30,9 @@ namespace hearth::api {
 //              404 invalid_method            also for names that begin with __, which are reserved
 //              503 sandbox_unavailable       the server starts or stops, or the class is not loaded
 //
-// Once       A call with the header Idempotency-Key (1 to 255 printable ASCII characters) runs once.
-//            Whoever sends it again, with the same method and the same arguments, gets the stored
-//            answer with `Idempotency-Replayed: true`, after a crash of the server too. See
+// Once       A call with the header Idempotency-Key (1 to 255 printable ASCII characters) runs
+//            once. Whoever sends it again, with the same method and the same arguments, gets the
+//            stored answer with `Idempotency-Replayed: true`, after a crash of the server too. See
 //            extensions/call_answers.hpp for what is stored, and for how long.
 // Retries    The server begins no call again but those of idempotent methods (AgentSlot's P6).
 // Deadline   ClassSettings::object_call_timeout, from the arrival of the call.

@@ -9,8 +9,8 @@ class App;
 
 namespace hearth::cli {
 
-// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy` and `call`. Parsing fills `command`,
-// and sets its `what` to the one that was given; both outlive the parsing.
+// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy` and `call`. Parsing fills
+// `command`, and sets its `what` to the one that was given; both outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 
 }  // namespace hearth::cli

@@ -31,7 +31,7 @@ void Alarms::find_next() {
   if (at) next_ = DueTime(clock_, *at);
 }
 
-// ---- for the agent's code and for clients --------------------------------------------------------
+// ---- for the agent's code and for clients -------------------------------------------------------
 
 Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   const auto before = jobs_.first("WHERE key = ?1 AND kind = 6 AND state = 0 LIMIT 1",

@@ -52,10 +52,10 @@ struct AlarmSettings {
 // dead       the row, its last error      remove(); more than kMostDead: the oldest one goes
 //
 // Promises
-//  P1 At least once  The row goes in a transaction after the call has ended. A crash between the two
-//                    runs the call again.
-//  P2 Claim first    An attempt is counted on disk before the call begins, so that a call that kills
-//                    the process counts. No crash begins the count anew.
+//  P1 At least once  The row goes in a transaction after the call has ended. A crash between the
+//                    two runs the call again.
+//  P2 Claim first    An attempt is counted on disk before the call begins, so that a call that
+//                    kills the process counts. No crash begins the count anew.
 //  P3 Bounded        max_alarms wait or run, and at most kMostDead are dead.
 //
 // Durable    As Notices.

@@ -17,8 +17,8 @@ namespace hearth::extensions {
 
 // On disk   cf_agents_answers(key, fingerprint, code, body, bytes, expires_at), made by the first
 //           call with a key. `code` is null while the call runs, 0 for a value, else an Errc.
-// Durable   note_begun() and note_ended() are kept in memory until write(), which the agent calls in
-//           the transaction of the call's own writes. So an answer is stored if and only if the
+// Durable   note_begun() and note_ended() are kept in memory until write(), which the agent calls
+//           in the transaction of the call's own writes. So an answer is stored if and only if the
 //           call's last turn is, and a call that has begun is known before anything of it leaves.
 // Bounded   AnswerSettings. Expired answers are removed as new ones come, a few at a time.
 // Threads, Failure  As AgentContext.
@@ -43,8 +43,8 @@ class CallAnswers final : public AgentExtension {
 
   void note_begun(const CallKey& call);
   // The end of a call that has begun. An error that asks for another try (kUnavailable, kClosing,
-  // kCancelled) is not kept: the call may run again. A value that is too large to be kept is noted as
-  // kLimitExceeded: a second try is told so, and does not run.
+  // kCancelled) is not kept: the call may run again. A value that is too large to be kept is noted
+  // as kLimitExceeded: a second try is told so, and does not run.
   void note_ended(const CallKey& call, const Result<std::string_view>& outcome);
   [[nodiscard]] bool has_unwritten() const { return !unwritten_.empty(); }
   // Writes what was noted. True if an end was among it.

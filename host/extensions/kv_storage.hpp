@@ -10,8 +10,9 @@
 
 namespace hearth::extensions {
 
-// A page of the keys in byte order, those greater than `after`: of 1 to 1000 keys, and of some 4 MiB.
-// {"storage":{"key":value,...},"next":"key"}, where `next` is the `after` of the next page, or null.
+// A page of the keys in byte order, those greater than `after`: of 1 to 1000 keys, and of some 4
+// MiB. {"storage":{"key":value,...},"next":"key"}, where `next` is the `after` of the next page, or
+// null.
 [[nodiscard]] Result<std::string> storage_page(AgentContext& agent, std::string_view after,
                                                std::size_t limit);
 

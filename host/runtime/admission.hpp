@@ -24,14 +24,13 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 //
 // Promises
 //  P1 Bounded    At most max_live residents, at most max_objects of them objects, and one more for
-//                each that is leaving. None comes in
-//                while the process has hardly a descriptor left: those that remain are for clients'
-//                sockets.
+//                each that is leaving. None comes in while the process has hardly a descriptor
+//                left: those that remain are for clients' sockets.
 //  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is
 //                looked at: every few milliseconds, and whenever a resident has left.
-//  P3 Who goes   The least recently used resident that is idle; for an object the least recently used
-//                idle object, if there are too many of them. If there is none, the object is refused
-//                at once.
+//  P3 Who goes   The least recently used resident that is idle; for an object the least recently
+//                used idle object, if there are too many of them. If there is none, the object
+//                is refused at once.
 //  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then
 //                it is refused.
 //

@@ -18,7 +18,8 @@ namespace hearth::runtime {
 
 // Threads    The shard's, but sync_names().
 // Lifetime   All that the constructor is given outlives it.
-// Failure    Throws StorageError, also if the data directory is gone; note_kept() and note_active() do not.
+// Failure    Throws StorageError, also if the data directory is gone; note_kept() and note_active()
+// do not.
 class AgentFiles {
  public:
   AgentFiles(const storage::DataDirectory& data, storage::Directory& directory, const Clock& clock,

@@ -13,8 +13,8 @@
 namespace hearth::runtime {
 
 //  agentkernel_objects_active{class}                gauge
-//  agentkernel_object_calls_total{class,method}     counter; a method that the class does not list is
-//                                                   "other"
+//  agentkernel_object_calls_total{class,method}     counter; a method that the class does not list
+//                                                   is "other"
 //  agentkernel_object_hibernations_total{class}     counter
 //  agentkernel_object_wake_duration_seconds{class}  histogram: from the decision to wake an object
 //                                                   until its start has ended

@@ -1,6 +1,6 @@
 #pragma once
-// Classes of a library on their way to other versions, together: all of them if the code is new, one
-// if its settings are.
+// Classes of a library on their way to other versions, together: all of them if the code is new,
+// one if its settings are.
 
 #include "base/clock.hpp"
 #include "plugins/versions/class_configuration.hpp"
