@@ -48,7 +48,7 @@ void Fibers::load(bool ended_process) {
   for (const JobKind kind : kFiberKinds) {
     jobs_.release(kind, false, now_ms());
     jobs_.bound_waits(kind, JobState::kWaiting, now_ms(), settings_.retry_cap);
-    jobs_.each("WHERE kind = ?1 AND state = 0 ORDER BY due_at, seq",
+    jobs_.each("WHERE kind = +?1 AND state = 0 ORDER BY due_at, seq",
                std::array{Param(static_cast<std::int64_t>(kind))}, [this](const Job& job) {
                  const bool is_retry = job.failures > 0 && job.status == "pending";
                  left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
@@ -303,7 +303,7 @@ std::vector<Interrupted> Fibers::due_list() const {
   std::vector<Job> due;
   const std::int64_t until = now_ms() - jump_.set_back_ms();
   for (const JobKind kind : kFiberKinds) {
-    jobs_.each("WHERE kind = ?1 AND state = 0 AND due_at <= ?2",
+    jobs_.each("WHERE kind = +?1 AND state = 0 AND due_at <= ?2",
                std::array{Param(static_cast<std::int64_t>(kind)), Param(until)}, [&](Job& job) {
                  if (why_given_up(job).empty()) due.push_back(std::move(job));
                  return true;

@@ -113,7 +113,7 @@ std::optional<Job> Jobs::find(std::int64_t seq) {
 }
 
 std::optional<Job> Jobs::find(JobKind kind, std::string_view id) {
-  return first("WHERE id = ?1 AND kind = ?2", std::array{Param(id), number_of(kind)});
+  return first("WHERE id = ?1 AND kind = +?2", std::array{Param(id), number_of(kind)});
 }
 
 std::optional<std::int64_t> Jobs::number(std::string_view sql, Params params) {
@@ -124,13 +124,13 @@ std::optional<std::int64_t> Jobs::number(std::string_view sql, Params params) {
 }
 
 void Jobs::keep_trace(JobKind kind, std::string_view id, std::string_view trace) {
-  run("UPDATE cf_agents_jobs SET trace = ?3 WHERE id = ?1 AND kind = ?2 AND trace IS NULL",
+  run("UPDATE cf_agents_jobs SET trace = ?3 WHERE id = ?1 AND kind = +?2 AND trace IS NULL",
       std::array{Param(id), number_of(kind), Param(trace)});
 }
 
 std::string Jobs::trace_of(JobKind kind, std::string_view id) {
   if (!exists()) return {};
-  Rows rows = kept("SELECT trace FROM cf_agents_jobs WHERE id = ?1 AND kind = ?2")
+  Rows rows = kept("SELECT trace FROM cf_agents_jobs WHERE id = ?1 AND kind = +?2")
                   .query(std::array{Param(id), number_of(kind)});
   if (!rows.next()) return {};
   return text_or_none(rows, 0).value_or(std::string());
@@ -207,7 +207,7 @@ void Jobs::erase(std::int64_t seq) {
 std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
                                    const std::function<bool(const Job&)>& fits) {
   std::optional<Job> found;
-  each("WHERE kind = ?1 AND state = ?2 AND due_at IS NOT NULL ORDER BY due_at, seq",
+  each("WHERE kind = +?1 AND state = ?2 AND due_at IS NOT NULL ORDER BY due_at, seq",
        std::array{number_of(kind), number_of(state)}, [&](Job& job) {
          if (!fits(job)) return true;
          found = std::move(job);
@@ -217,12 +217,12 @@ std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
 }
 
 bool Jobs::has_any(JobKind kind) {
-  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = ? LIMIT 1", std::array{number_of(kind)})
+  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = +? LIMIT 1", std::array{number_of(kind)})
       .has_value();
 }
 
 bool Jobs::has_any(JobKind kind, JobState state) {
-  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = ? AND state = ? LIMIT 1",
+  return number("SELECT 1 FROM cf_agents_jobs WHERE kind = +? AND state = ? LIMIT 1",
                 std::array{number_of(kind), number_of(state)})
       .has_value();
 }
@@ -231,14 +231,14 @@ void Jobs::release(JobKind kind, bool settled, std::int64_t now_ms) {
   if (!has_any(kind, JobState::kClaimed)) return;
   run("UPDATE cf_agents_jobs SET state = iif(?2, 3, 0), "
       "due_at = iif(next_at > 0, next_at, min(created_at, ?3)) "
-      "WHERE kind = ?1 AND state = 1 AND (ended_at IS NOT NULL) = ?2",
+      "WHERE kind = +?1 AND state = 1 AND (ended_at IS NOT NULL) = ?2",
       std::array{number_of(kind), number_of(settled), Param(now_ms)});
 }
 
 void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {
   if (!has_any(kind, state)) return;
   run("UPDATE cf_agents_jobs SET due_at = due_at + ?3, next_at = iif(next_at > 0, next_at + ?3, 0) "
-      "WHERE kind = ?1 AND state = ?2 AND due_at IS NOT NULL",
+      "WHERE kind = +?1 AND state = ?2 AND due_at IS NOT NULL",
       std::array{number_of(kind), number_of(state), Param(by_ms)});
 }
 
@@ -247,13 +247,13 @@ void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
   const std::array params{number_of(kind), number_of(state), Param(now_ms),
                           Param((cap + cap / 4).count())};
   constexpr std::string_view kLate =
-      "SELECT 1 FROM cf_agents_jobs WHERE kind = ?1 AND state = ?2 AND due_at > ?3 AND "
+      "SELECT 1 FROM cf_agents_jobs WHERE kind = +?1 AND state = ?2 AND due_at > ?3 AND "
       "(next_at = 0 OR due_at > ?3 + max(?4, retry_cap * 5 / 4)) LIMIT 1";
   if (!number(kLate, params)) return;
   run("UPDATE cf_agents_jobs SET "
       "due_at = iif(next_at = 0, ?3, min(due_at, ?3 + max(?4, retry_cap * 5 / 4))), "
       "next_at = min(next_at, ?3 + max(?4, retry_cap * 5 / 4)) "
-      "WHERE kind = ?1 AND state = ?2 AND due_at > ?3",
+      "WHERE kind = +?1 AND state = ?2 AND due_at > ?3",
       params);
 }
 
@@ -262,15 +262,15 @@ void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
 std::size_t Jobs::count_bound(JobKind kind) {
   // Each by itself: SQLite looks up a minimum or a maximum only when it is alone.
   const auto bound = number(
-      "SELECT (SELECT max(seq) FROM cf_agents_jobs WHERE kind = ?1) - "
-      "(SELECT min(seq) FROM cf_agents_jobs WHERE kind = ?1) + 1",
+      "SELECT (SELECT max(seq) FROM cf_agents_jobs WHERE kind = +?1) - "
+      "(SELECT min(seq) FROM cf_agents_jobs WHERE kind = +?1) + 1",
       std::array{number_of(kind)});
   return static_cast<std::size_t>(bound.value_or(0));
 }
 
 std::size_t Jobs::count(JobKind kind) {
   return static_cast<std::size_t>(
-      number("SELECT count(*) FROM cf_agents_jobs WHERE kind = ?1 AND (?1 <> 3 OR parent IS NULL)",
+      number("SELECT count(*) FROM cf_agents_jobs WHERE kind = +?1 AND (?1 <> 3 OR parent IS NULL)",
              std::array{number_of(kind)})
           .value_or(0));
 }

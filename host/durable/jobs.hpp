@@ -92,6 +92,9 @@ struct Job {
 //                 index: neither claiming nor looking for the next moment costs more with 10,000
 //                 jobs than with 10.
 //  P2 Lazy        Reading makes nothing: an agent without work has no tables.
+//  P3 Compiled    A text of SQL is compiled once. A kind is compared as `kind = +?`: there are
+//     once        partial indexes of a kind, and SQLite compiles a statement anew with each value
+//                 of a parameter from which it could tell whether such an index serves.
 //
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
 // Durable    Writes join the agent's implicit transaction; whoever calls decides when to commit.

@@ -221,6 +221,35 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
   EXPECT_LT(steps.count(), 500U);
 }
 
+TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
+  insert("a");  // the tables are there
+  const auto work = [this] {
+    for (const JobKind kind : {JobKind::kFiber, JobKind::kManaged, JobKind::kItem}) {
+      Job job = insert("job " + std::to_string(static_cast<int>(kind)), kind);
+      EXPECT_TRUE(jobs_.find(kind, job.id));
+      EXPECT_NE(first_due(kind), "");
+      EXPECT_TRUE(jobs_.has_any(kind));
+      jobs_.keep_trace(kind, job.id, "00-1-1-01");
+      EXPECT_EQ(jobs_.trace_of(kind, job.id), "00-1-1-01");
+      job.claim();
+      jobs_.update(job);
+      EXPECT_TRUE(jobs_.has_any(kind, JobState::kClaimed));
+      jobs_.release(kind, false, 1);
+      jobs_.shift(kind, JobState::kWaiting, 1);
+      jobs_.bound_waits(kind, JobState::kWaiting, 0, milliseconds(0));
+      jobs_.put(job.seq, JobPart::kInput, "[1]");
+      EXPECT_GT(jobs_.count(kind), 0U);
+      EXPECT_GT(jobs_.count_bound(kind), 0U);
+      EXPECT_TRUE(jobs_.expired("1h", 1, 1).empty());
+      jobs_.erase(job.seq);
+    }
+  };
+  work();
+  hearth::testing::compiled_again(database_);
+  work();
+  EXPECT_EQ(hearth::testing::compiled_again(database_), 0);
+}
+
 TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {
   database_.begin_write();
   storage::Statement(database_.connection(), "SAVEPOINT plugin").execute();

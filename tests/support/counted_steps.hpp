@@ -32,4 +32,14 @@ class CountedSteps {
   std::uint64_t count_ = 0;
 };
 
+// How often statements that are kept were compiled again since this was asked before. A table that
+// was made or dropped is a reason; a value that was bound is none.
+inline int compiled_again(storage::AgentDatabase& database) {
+  int times = 0;
+  for (sqlite3_stmt* each = nullptr;
+       (each = sqlite3_next_stmt(&database.connection(), each)) != nullptr;)
+    times += sqlite3_stmt_status(each, SQLITE_STMTSTATUS_REPREPARE, 1);
+  return times;
+}
+
 }  // namespace hearth::testing
