@@ -62,7 +62,7 @@ function(hearth_add_plugin name)
   # One exported symbol; nothing unresolved, lazily bound, writable or executable without need.
   target_link_options(${name} PRIVATE
     LINKER:--version-script=${HEARTH_PLUGIN_MAP} LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack
-    LINKER:--build-id=sha1)
+    LINKER:--build-id=sha1 LINKER:--gc-sections)
   hearth_sanitize(${name} "${HEARTH_SANITIZE}")
   if(NOT "${HEARTH_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "sanitize|address|undefined|thread")
     target_link_options(${name} PRIVATE LINKER:-z,defs)  # a sanitizer's own symbols come from the server
@@ -78,7 +78,8 @@ function(hearth_add_plugin_test name)
   include(GoogleTest)
   add_executable(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE HEARTH_NO_ENTRY)
-  target_link_libraries(${name} PRIVATE Hearth::testing GTest::gtest_main ${CMAKE_DL_LIBS})
+  # plugin_api first: the JSON of the class under test is that of its library, and not the host's.
+  target_link_libraries(${name} PRIVATE Hearth::plugin_api Hearth::testing GTest::gtest_main ${CMAKE_DL_LIBS})
   hearth_precompile(${name} hearth/agent.hpp hearth/testing/host.hpp gtest/gtest.h)
   if(HEARTH_SANITIZE_TESTS)
     hearth_sanitize(${name} "${HEARTH_SANITIZE_TESTS}")

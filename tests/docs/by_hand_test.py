@@ -41,10 +41,11 @@ def main(sources, build):
         configure = re.search(r"^    (cmake -S .*) && cmake --build build$", text, re.MULTILINE).group(1)
         run(configure, place, environment)
 
-        without_cmake = re.search(r"^    (clang\+\+-19 .*?name\.cpp)$", text, re.MULTILINE | re.DOTALL).group(1)
+        without_cmake = re.search(r"^    (clang\+\+-19 .*? name\.cpp .*?)$", text, re.MULTILINE | re.DOTALL).group(1)
         shutil.copy(pathlib.Path(sources) / "plugin-api/cmake/plugin.map", place)
-        # The headers are where the compiler looks once Hearth is installed.
+        # Headers and archive are where the compiler looks once Hearth is installed.
         environment["CPATH"] = f"{sources}/plugin-api/include"
+        environment["LIBRARY_PATH"] = f"{build}/plugin-api"
         run(without_cmake.replace("name.", "night_watch."), place, environment)
         (place / "build/plugins").mkdir(exist_ok=True)
         os.rename(place / "night_watch.so", place / "build/plugins/night-watch.so")

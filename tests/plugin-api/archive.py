@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The archive of the mock host links into tests of both compilers, under AddressSanitizer too, and needs nothing but SQLite and the
-date library.
+"""The archives of the SDK and of the mock host link into tests of both compilers, under AddressSanitizer too, and need nothing but
+SQLite and the date library.
 
-    archive.py ARCHIVE INCLUDE_DIRECTORY CLANGXX GXX
+    archive.py SDK MOCK_HOST INCLUDE_DIRECTORY CLANGXX GXX
 """
 import pathlib
 import re
@@ -29,16 +29,16 @@ def names_in(file):
     return {line.split()[-1] for line in lines if len(line.split()) == 3 and "6hearth" in line and not SHARED.match(line.split()[-1])}
 
 
-def main(archive, include, clangxx, gxx):
+def main(sdk, archive, include, clangxx, gxx):
     with tempfile.TemporaryDirectory() as place:
         scratch = pathlib.Path(place)
         for name, compiler in [("gcc", [gxx, "-O1"]), ("asan", [clangxx, "-O1", "-fsanitize=address"])]:
             flags = ["-std=c++20", f"-I{include}"]
             run(*compiler, *flags, "-c", SOURCE, "-o", scratch / f"{name}.o")
-            twice = names_in(scratch / f"{name}.o") & names_in(archive)
+            twice = (names_in(scratch / f"{name}.o") | names_in(sdk)) & names_in(archive)
             if twice:
                 sys.exit(f"{name}: the archive and the SDK both define {sorted(twice)[:20]}")
-            run(*compiler, scratch / f"{name}.o", archive, *LIBRARIES, "-o", scratch / name)
+            run(*compiler, scratch / f"{name}.o", sdk, archive, *LIBRARIES, "-o", scratch / name)
             run(scratch / name)
         kept = run(scratch / "asan", "keep", may_fail=True)
         if kept.returncode == 0 or "heap-use-after-free" not in kept.stdout:

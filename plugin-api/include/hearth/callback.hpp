@@ -163,11 +163,7 @@ Callback make_callback(const char* name, Pointer pointer) {
 void warn_if_unknown(Activation& activation, std::string_view callback);
 
 // False for NOT_FOUND. Failure: HostError for any other.
-inline bool found(const Activation& activation, hearth_status status, std::string_view doing) {
-  if (status == HEARTH_E_NOT_FOUND) return false;
-  activation.check(status, doing);
-  return true;
-}
+bool found(const Activation& activation, hearth_status status, std::string_view doing);
 
 }  // namespace detail
 

@@ -86,54 +86,20 @@ class Connection {
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const {
     return url_query(target(), name);
   }
-  [[nodiscard]] std::optional<std::string> header(std::string_view name) const {
-    hearth_bytes value = {nullptr, 0};
-    const hearth_status status =
-        table().header(host(), agent(), number_, detail::slice(name), &value);
-    if (status == HEARTH_E_NOT_FOUND) return std::nullopt;
-    activation_->check(status, "connection header");
-    return std::string(detail::view(value));
-  }
+  [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
 
   // The claims of the token that the client has connected with, verified by the server; they stay
   // with the connection. null: nothing is known of the client.
-  [[nodiscard]] Json claims() const {
-    const auto& table = detail::need(activation_->tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
-    hearth_bytes json = {nullptr, 0};
-    const hearth_status status = table.claims(host(), agent(), number_, &json);
-    if (status == HEARTH_E_NOT_FOUND) return {};
-    activation_->check(status, "connection claims");
-    return parse_json(detail::view(json));
-  }
+  [[nodiscard]] Json claims() const;
 
   // The first is the id.
-  [[nodiscard]] std::vector<std::string> tags() const {
-    std::vector<std::string> all;
-    for (std::uint32_t index = 0;; ++index) {
-      hearth_bytes tag = {nullptr, 0};
-      const hearth_status status = table().tag(host(), agent(), number_, index, &tag);
-      if (status == HEARTH_E_NOT_FOUND) return all;
-      activation_->check(status, "connection tags");
-      all.emplace_back(detail::view(tag));
-    }
-  }
+  [[nodiscard]] std::vector<std::string> tags() const;
 
   // A JSON value kept with the socket, also while the agent is not in memory. null if none was set.
   // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested as deep as attachment() can read:
   //           Error(INVALID).
-  [[nodiscard]] Json attachment() const {
-    hearth_bytes bytes = {nullptr, 0};
-    activation_->check(table().attachment(host(), agent(), number_, &bytes),
-                       "connection attachment");
-    return bytes.len == 0 ? Json() : parse_json(detail::view(bytes));
-  }
-  void set_attachment(const Json& value) const {
-    const std::string bytes = value.is_null() ? std::string() : to_text(value);
-    if (detail::too_deep(bytes)) throw Error(HEARTH_E_INVALID, "JSON is nested too deeply");
-    activation_->check(
-        table().set_attachment(host(), agent(), number_, detail::slice(std::string_view(bytes))),
-        "set attachment");
-  }
+  [[nodiscard]] Json attachment() const;
+  void set_attachment(const Json& value) const;
 
   // A readonly client may not change the state, neither directly nor through a method that it
   // calls.
@@ -165,11 +131,7 @@ class Connection {
   [[nodiscard]] hearth_agent agent() const noexcept { return activation_->id(); }
   [[nodiscard]] detail::Activation& activation() const noexcept { return *activation_; }
 
-  void set_flag(std::uint32_t flag, bool on) const {
-    const std::uint32_t now = flags();
-    activation_->check(table().set_flags(host(), agent(), number_, on ? now | flag : now & ~flag),
-                       "set flags");
-  }
+  void set_flag(std::uint32_t flag, bool on) const;
 
  private:
   template <class Getter>
@@ -178,16 +140,8 @@ class Connection {
     activation_->check(getter(host(), agent(), number_, &value), doing);
     return std::string(detail::view(value));
   }
-  [[nodiscard]] std::uint32_t flags() const {
-    std::uint32_t flags = 0;
-    activation_->check(table().flags(host(), agent(), number_, &flags), "connection flags");
-    return flags;
-  }
-  [[nodiscard]] bool arrived(hearth_status status, std::string_view doing) const {
-    if (status == HEARTH_E_GONE || status == HEARTH_E_CLOSING) return false;
-    activation_->check(status, doing);
-    return true;
-  }
+  [[nodiscard]] std::uint32_t flags() const;
+  [[nodiscard]] bool arrived(hearth_status status, std::string_view doing) const;
 
   detail::Activation* activation_;
   std::uint64_t number_;

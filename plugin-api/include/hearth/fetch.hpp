@@ -89,13 +89,7 @@ namespace detail {
                    (end.flags & HEARTH_FETCH_SENT) != 0);
 }
 
-inline bool same_header_name(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
+bool same_header_name(std::string_view a, std::string_view b) noexcept;
 
 // co_await gives the next piece of a body; nothing at its end.
 class [[nodiscard]] NextPiece {
@@ -123,13 +117,7 @@ class [[nodiscard]] NextPiece {
 class FetchResponse {
  public:
   // `head`: JSON, see hearth/ext/fetch.h.
-  FetchResponse(std::unique_ptr<detail::PartsOperation> operation, std::string_view head)
-      : operation_(std::move(operation)) {
-    const Json read = parse_json(head);
-    status_ = read.at("status").get<unsigned>();
-    url_ = read.at("url").get<std::string>();
-    headers_ = read.at("headers").get<HeaderList>();
-  }
+  FetchResponse(std::unique_ptr<detail::PartsOperation> operation, std::string_view head);
 
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   // 200 to 299.
@@ -138,12 +126,7 @@ class FetchResponse {
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
   [[nodiscard]] const HeaderList& headers() const noexcept { return headers_; }
   // The first one of this name, in any case.
-  [[nodiscard]] std::optional<std::string> header(std::string_view name) const {
-    for (const auto& [key, value] : headers_) {
-      if (detail::same_header_name(key, name)) return value;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
 
   // while (auto piece = co_await response.next()) use(*piece);
   // Pieces end anywhere. After the end it gives nothing again.
@@ -152,11 +135,7 @@ class FetchResponse {
 
   // The rest of the body: text, or any bytes.
   // Failure   as next()
-  [[nodiscard]] Task<std::string> text() {
-    std::string all;
-    while (auto piece = co_await next()) all += *piece;
-    co_return all;
-  }
+  [[nodiscard]] Task<std::string> text();
   // The same as JSON, or as what read_json() takes.
   // Failure   also Error(INVALID): it is none, or does not fit
   template <class T = Json>

@@ -139,16 +139,4 @@ inline const hearth_fibers_v2& fiber_table(const Activation& activation) {
 
 }  // namespace detail
 
-inline void FiberContext::stash(const Json& checkpoint) {
-  std::string& text = activation_.answer_buffer();
-  append_json(text, checkpoint);
-  const std::uint64_t hash = detail::hash_of(text);
-  activation_.check(detail::fiber_table(activation_)
-                        .stash(activation_.host(), activation_.id(), row_.handle,
-                               detail::slice(std::string_view(text))),
-                    "stash");
-  children_.clear();
-  checkpoint_ = hash;
-}
-
 }  // namespace hearth

@@ -302,16 +302,7 @@ void FiberCalls<Self>::settle_fiber(const RecoveredFiber& fiber, FiberOutcome ou
   recovery->outcome = std::move(outcome);
 }
 
-inline DeadFiber read_dead_fiber(const Json& record, const char* error) {
-  DeadFiber fiber;
-  fiber.id = record.at("id").get<std::string>();
-  fiber.name = record.at("name").get<std::string>();
-  fiber.snapshot = find_json(record, "snapshot");
-  fiber.created_at = read_time(record.at("created_at"));
-  fiber.attempts = find_number(record, "attempts", 0);
-  fiber.last_error = find_text(record, error).value_or("");
-  return fiber;
-}
+DeadFiber read_dead_fiber(const Json& record, const char* error);
 
 // Calls `list(after, &records)` for one page after the other; an empty one is the last.
 template <class List>

@@ -107,12 +107,7 @@ struct Place {
   std::string_view name;  // a key; empty for an index
   std::size_t index;
 
-  [[nodiscard]] std::string text() const {
-    std::string out = outer ? outer->text() : std::string();
-    if (name.empty()) return out + "[" + std::to_string(index) + "]";
-    if (!out.empty()) out += outer->outer || !outer->name.ends_with(' ') ? "." : "";
-    return out + std::string(name);
-  }
+  [[nodiscard]] std::string text() const;
 };
 
 [[noreturn]] inline void refuse(const Place& place, std::string_view why) {

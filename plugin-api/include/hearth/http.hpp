@@ -62,51 +62,19 @@ class Request {
   [[nodiscard]] Json json() const { return parse_json(body_); }
 
   // As sent: "/agents/counter/a/sub?x=1"; without the query; a value of the query, decoded.
-  [[nodiscard]] std::string target() const {
-    hearth_bytes target = {nullptr, 0};
-    activation_.check(table().target(activation_.host(), activation_.id(), call_, &target),
-                      "request target");
-    return std::string(detail::view(target));
-  }
+  [[nodiscard]] std::string target() const;
   [[nodiscard]] std::string path() const { return std::string(url_path(target())); }
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const {
     return url_query(target(), name);
   }
 
   // A header, its name in any case.
-  [[nodiscard]] std::optional<std::string> header(std::string_view name) const {
-    hearth_bytes value = {nullptr, 0};
-    const hearth_status status =
-        table().header(activation_.host(), activation_.id(), call_, detail::slice(name), &value);
-    if (status == HEARTH_E_NOT_FOUND) return std::nullopt;
-    activation_.check(status, "request header");
-    return std::string(detail::view(value));
-  }
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> headers() const {
-    std::vector<std::pair<std::string, std::string>> all;
-    for (std::uint32_t index = 0;; ++index) {
-      hearth_bytes name = {nullptr, 0};
-      hearth_bytes value = {nullptr, 0};
-      const hearth_status status =
-          table().header_at(activation_.host(), activation_.id(), call_, index, &name, &value);
-      if (status == HEARTH_E_NOT_FOUND) return all;
-      activation_.check(status, "request headers");
-      all.emplace_back(detail::view(name), detail::view(value));
-    }
-  }
+  [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> headers() const;
 
   // The claims of the token that came with the request, verified by the server. null: nothing is
   // known of the client.
-  [[nodiscard]] Json claims() const {
-    const auto& extension =
-        detail::need(activation_.tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
-    hearth_bytes json = {nullptr, 0};
-    const hearth_status status =
-        extension.request_claims(activation_.host(), activation_.id(), call_, &json);
-    if (status == HEARTH_E_NOT_FOUND) return {};
-    activation_.check(status, "request claims");
-    return parse_json(detail::view(json));
-  }
+  [[nodiscard]] Json claims() const;
 
   // Answers in parts: sends this head, and its body as the first piece.
   [[nodiscard]] ResponseStream stream(const Response& head) const;
@@ -128,21 +96,10 @@ class Response {
   explicit Response(unsigned status = 200, std::string body = {})
       : status_(status), body_(std::move(body)) {}
 
-  [[nodiscard]] static Response json(const Json& value, unsigned status = 200) {
-    Response response(status, to_text(value));
-    response.add_header("Content-Type", "application/json");
-    return response;
-  }
-  [[nodiscard]] static Response text(std::string text, unsigned status = 200) {
-    Response response(status, std::move(text));
-    response.add_header("Content-Type", "text/plain; charset=utf-8");
-    return response;
-  }
+  [[nodiscard]] static Response json(const Json& value, unsigned status = 200);
+  [[nodiscard]] static Response text(std::string text, unsigned status = 200);
 
-  Response& add_header(std::string name, std::string value) {
-    headers_.emplace_back(std::move(name), std::move(value));
-    return *this;
-  }
+  Response& add_header(std::string name, std::string value);
 
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& headers() const noexcept {
@@ -162,16 +119,7 @@ class Response {
 
 namespace detail {
 
-inline void set_head(const Activation& activation, std::uint64_t call, const Response& response) {
-  const hearth_http_v1& table = need(activation.tables().http, HEARTH_EXT_HTTP);
-  activation.check(table.set_status(activation.host(), activation.id(), call, response.status()),
-                   "response status");
-  for (const auto& [name, value] : response.headers()) {
-    activation.check(
-        table.add_header(activation.host(), activation.id(), call, slice(name), slice(value)),
-        "response header " + name);
-  }
-}
+void set_head(const Activation& activation, std::uint64_t call, const Response& response);
 
 // Owns the request for as long as the handler runs, and answers it.
 class DeliverResponse {
@@ -191,13 +139,6 @@ class DeliverResponse {
 
 inline Response ResponseStream::end() const {
   return Response::end_of_stream();
-}
-
-inline ResponseStream Request::stream(const Response& head) const {
-  detail::set_head(activation_, call_, head);
-  // Sends the head, though the body may be empty. Whether anybody reads is asked at each write().
-  static_cast<void>(detail::emit_part(activation_, call_, head.body(), "response"));
-  return {activation_, call_};
 }
 
 }  // namespace hearth

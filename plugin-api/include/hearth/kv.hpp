@@ -59,44 +59,17 @@ class Kv {
     return read_json<T>(detail::parse_record(detail::view(value)), std::string(key));
   }
   // Makes or replaces it.
-  void put(std::string_view key, const Json& value) {
-    const std::string text = to_text(value);
-    activation_.check(table().put(activation_.host(), activation_.id(), detail::slice(key),
-                                  detail::slice(std::string_view(text))),
-                      "put a value");
-  }
+  void put(std::string_view key, const Json& value);
   template <detail::MakesNoJson T>
   void put(std::string_view /*key*/, const T& /*value*/) {
     detail::need_json<T>();
   }
   // False: it was not there.
-  bool remove(std::string_view key) {
-    const hearth_status status =
-        table().remove(activation_.host(), activation_.id(), detail::slice(key));
-    return detail::found(activation_, status, "remove a value");
-  }
+  bool remove(std::string_view key);
   // In the order of the keys. A page of large values may be shorter than its limit: only an empty
   // one is the last.
-  [[nodiscard]] std::vector<KvEntry> list(const KvFilter& filter = {}) const {
-    hearth_kv_filter wanted = {};
-    wanted.struct_size = sizeof wanted;
-    wanted.limit = filter.limit;
-    wanted.prefix = detail::slice(std::string_view(filter.prefix));
-    wanted.after = detail::slice(std::string_view(filter.after));
-    hearth_bytes entries = {nullptr, 0};
-    activation_.check(table().list(activation_.host(), activation_.id(), &wanted, &entries),
-                      "list values");
-    std::vector<KvEntry> all;
-    for (Json& each : detail::parse_record(detail::view(entries)))
-      all.push_back({each.at("key").get<std::string>(), std::move(each.at("value"))});
-    return all;
-  }
-  [[nodiscard]] KvUsage usage() const {
-    KvUsage used;
-    activation_.check(table().usage(activation_.host(), activation_.id(), &used.keys, &used.bytes),
-                      "usage");
-    return used;
-  }
+  [[nodiscard]] std::vector<KvEntry> list(const KvFilter& filter = {}) const;
+  [[nodiscard]] KvUsage usage() const;
 
  private:
   [[nodiscard]] const hearth_kv_v1& table() const {

@@ -101,12 +101,7 @@ class [[nodiscard]] OffloadAwaiter final : public OperationAwaiter {
 };
 
 // The plugin's side of hearth.offload/1, the same for every class.
-inline hearth_status run_job(std::uint64_t number, std::uint32_t cancelled) noexcept {
-  Job* const job = Job::from(number);
-  if (cancelled == 0) job->run();
-  job->release();
-  return HEARTH_OK;
-}
+hearth_status run_job(std::uint64_t number, std::uint32_t cancelled) noexcept;
 
 inline constexpr hearth_offload_v1 kOffloadTable = {&run_job};
 

@@ -29,32 +29,13 @@ class OperationAwaiter : public PendingOperation {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
 
-  void on_result(const hearth_result& result) override {
-    status_ = result.status;
-    if (status_ < 0) error_ = view(result.body);
-    waiting_.resume();
-  }
+  void on_result(const hearth_result& result) override;
   [[nodiscard]] const Context& context() const noexcept override { return context_; }
 
  protected:
   // False: the operation was refused, and finish() will say why.
-  bool submit(hearth_bytes request, std::coroutine_handle<> waiting) {
-    context_ = activation_.context();
-    status_ = activation_.submit(operation_, request, *this, token_, host_id_);
-    if (status_ < 0) {
-      error_ = activation_.last_error(status_, name_);
-      return false;
-    }
-    waiting_ = waiting;
-    return true;
-  }
-  void finish() {
-    waiting_ = nullptr;
-    if (status_ >= 0) return;
-    throw HostError(status_, error_.empty()
-                                 ? std::string(name_) + ": " + std::string(status_name(status_))
-                                 : error_);
-  }
+  bool submit(hearth_bytes request, std::coroutine_handle<> waiting);
+  void finish();
   // finish() for an outcome that is no error to the caller. Gives true.
   bool forget() noexcept {
     waiting_ = nullptr;

@@ -80,30 +80,7 @@ std::size_t place_of(const std::array<std::string_view, Count>& words, std::stri
   return fallback;
 }
 
-inline OperationRecord read_operation(const Json& json) {
-  constexpr std::array<std::string_view, 5> kEffects = {"read", "idempotent", "keyed", "probe",
-                                                        "unsafe"};
-  constexpr std::array<std::string_view, 5> kStates = {"running", "interrupted", "completed",
-                                                       "not_executed", "unknown"};
-  OperationRecord record;
-  record.id = json.at("id").get<std::string>();
-  record.kind = json.at("kind").get<std::string>();
-  record.effect = static_cast<Effect>(
-      1 + place_of(kEffects, json.at("effect").get<std::string>(), kEffects.size() - 1));
-  record.state = static_cast<OperationState>(
-      1U << place_of(kStates, json.at("state").get<std::string>(), kStates.size() - 1));
-  record.key = find_text(json, "key");
-  record.scope = find_text(json, "scope");
-  record.args = json.at("args");
-  record.result = json.at("result");
-  record.attempts = json.at("attempts").get<int>();
-  record.started_at = read_time(json.at("started_at"));
-  record.horizon_at = find_time(json, "horizon_at");
-  record.settled_at = find_time(json, "settled_at");
-  record.settled_by = find_text(json, "settled_by");
-  record.note = find_text(json, "note");
-  return record;
-}
+OperationRecord read_operation(const Json& json);
 
 }  // namespace detail
 

@@ -225,48 +225,11 @@ auto run_operation(Activation& activation, OperationCall call, Function function
   }
 }
 
-inline std::vector<OperationRecord> list_ledger(const Activation& activation,
-                                                const OperationFilter& filter) {
-  hearth_operation_filter wanted = {};
-  wanted.struct_size = sizeof wanted;
-  for (const OperationState state : filter.states)
-    wanted.states |= static_cast<std::uint32_t>(state);
-  wanted.limit = filter.limit;
-  wanted.kind = slice(std::string_view(filter.kind));
-  wanted.fiber = slice(std::string_view(filter.fiber));
-  wanted.after = slice(std::string_view(filter.after));
-  hearth_bytes records = {nullptr, 0};
-  activation.check(
-      operation_table(activation).list(activation.host(), activation.id(), &wanted, &records),
-      "list operations");
-  std::vector<OperationRecord> all;
-  for (const Json& each : parse_record(view(records))) all.push_back(read_operation(each));
-  return all;
-}
+std::vector<OperationRecord> list_ledger(const Activation& activation,
+                                         const OperationFilter& filter);
 
 // At most a thousand of them.
-inline RecoveredOperations find_recovered_operations(const Activation& activation,
-                                                     std::string_view fiber) {
-  constexpr int kMostPages = 10;
-  RecoveredOperations all;
-  OperationFilter filter;
-  filter.fiber = fiber;
-  filter.limit = 100;
-  for (int page = 0; page < kMostPages; ++page) {
-    std::vector<OperationRecord> records = list_ledger(activation, filter);
-    if (records.empty()) break;
-    filter.after = records.back().id;
-    for (OperationRecord& each : records) {
-      std::vector<OperationRecord>& group =
-          each.state == OperationState::kCompleted     ? all.completed
-          : each.state == OperationState::kNotExecuted ? all.not_executed
-          : each.state == OperationState::kUnknown     ? all.unknown
-                                                       : all.interrupted;
-      group.push_back(std::move(each));
-    }
-  }
-  return all;
-}
+RecoveredOperations find_recovered_operations(const Activation& activation, std::string_view fiber);
 
 // The part of hearth::Agent that has operations. Its private names are ones that no agent class
 // will use for itself.

@@ -60,53 +60,16 @@ inline constexpr std::array<std::pair<QueueState, std::string_view>, 3> kQueueSt
      {QueueState::kRunning, "running"},
      {QueueState::kDead, "dead"}}};
 
-inline QueueItem read_queue_item(const Json& record) {
-  QueueItem item;
-  item.id = record.at("id").get<std::string>();
-  item.callback = record.at("callback").get<std::string>();
-  item.payload = find_json(record, "payload");
-  item.state =
-      find_word<QueueState>(kQueueStates, record.at("state").get_ref<const std::string&>());
-  item.created_at = read_time(record.at("created_at"));
-  item.attempts = find_number(record, "attempts", 0);
-  item.next_at = find_time(record, "next_at");
-  item.retry = read_retry(find_json(record, "retry"));
-  item.last_error = find_text(record, "last_error");
-  return item;
-}
+QueueItem read_queue_item(const Json& record);
 
-inline QueueItem read_queue_run(std::string_view callback, const Json& event) {
-  QueueItem item;
-  item.id = event.at("id").get<std::string>();
-  item.callback = callback;
-  item.payload = find_json(event, "payload");
-  item.state = QueueState::kRunning;
-  item.created_at = read_time(event.at("created_at"));
-  item.attempts = find_number(event, "attempt", 1);
-  return item;
-}
+QueueItem read_queue_run(std::string_view callback, const Json& event);
 
 inline const hearth_queue_v1& queue_table(const Activation& activation) {
   return need(activation.tables().queue, HEARTH_EXT_QUEUE);
 }
-inline std::optional<QueueItem> find_queue_item(const Activation& activation, std::string_view id) {
-  hearth_bytes record = {nullptr, 0};
-  const hearth_status status =
-      queue_table(activation).get(activation.host(), activation.id(), slice(id), &record);
-  if (!found(activation, status, "get queue item")) return std::nullopt;
-  return read_queue_item(parse_record(view(record)));
-}
+std::optional<QueueItem> find_queue_item(const Activation& activation, std::string_view id);
 // Those of `callback`, or all if that is empty.
-inline std::uint64_t remove_queue_items(const Activation& activation, std::string_view callback) {
-  hearth_queue_filter filter = {};
-  filter.struct_size = sizeof filter;
-  filter.callback = slice(callback);
-  std::uint64_t removed = 0;
-  activation.check(
-      queue_table(activation).remove_all(activation.host(), activation.id(), &filter, &removed),
-      "dequeue all");
-  return removed;
-}
+std::uint64_t remove_queue_items(const Activation& activation, std::string_view callback);
 
 // The part of Agent that is about the queue. Its private names are ones that no agent class will
 // use for itself.
@@ -207,16 +170,6 @@ std::vector<QueueItem> QueueCalls<Self>::list_queue(const QueueFilter& filter) {
 }  // namespace detail
 
 // So that a method may return them: as the host's records, with times in Unix milliseconds.
-inline void to_json(Json& json, const QueueItem& item) {
-  json = {{"id", item.id},
-          {"callback", item.callback},
-          {"payload", item.payload},
-          {"state", std::string(detail::word_of(detail::kQueueStates, item.state))},
-          {"created_at", item.created_at.time_since_epoch().count()},
-          {"attempts", item.attempts},
-          {"next_at", detail::to_json_time(item.next_at)},
-          {"retry", detail::to_json_retry(item.retry)},
-          {"last_error", detail::to_json_text(item.last_error)}};
-}
+void to_json(Json& json, const QueueItem& item);
 
 }  // namespace hearth

@@ -77,53 +77,17 @@ class Statement {
     bind(index, std::string_view(to_text(value)));
   }
 
-  bool step() {
-    const hearth_status status = table_.step(host(), agent(), id_);
-    check(status);
-    return status == HEARTH_ROW;
-  }
+  bool step();
 
-  [[nodiscard]] std::uint32_t columns() const {
-    std::uint32_t count = 0;
-    check(table_.column_count(host(), agent(), id_, &count));
-    return count;
-  }
-  [[nodiscard]] std::string column_name(std::uint32_t column) const {
-    hearth_bytes name = {nullptr, 0};
-    check(table_.column_name(host(), agent(), id_, column, &name));
-    return std::string(view(name));
-  }
-  [[nodiscard]] std::uint32_t type(std::uint32_t column) const {
-    std::uint32_t type = HEARTH_SQL_NULL;
-    check(table_.column_type(host(), agent(), id_, column, &type));
-    return type;
-  }
-  [[nodiscard]] std::int64_t integer(std::uint32_t column) const {
-    std::int64_t value = 0;
-    check(table_.column_int64(host(), agent(), id_, column, &value));
-    return value;
-  }
-  [[nodiscard]] double real(std::uint32_t column) const {
-    double value = 0;
-    check(table_.column_double(host(), agent(), id_, column, &value));
-    return value;
-  }
+  [[nodiscard]] std::uint32_t columns() const;
+  [[nodiscard]] std::string column_name(std::uint32_t column) const;
+  [[nodiscard]] std::uint32_t type(std::uint32_t column) const;
+  [[nodiscard]] std::int64_t integer(std::uint32_t column) const;
+  [[nodiscard]] double real(std::uint32_t column) const;
   // Borrowed until the next call to the host.
-  [[nodiscard]] std::string_view bytes(std::uint32_t column) const {
-    hearth_bytes value = {nullptr, 0};
-    check(table_.column_bytes(host(), agent(), id_, column, &value));
-    return view(value);
-  }
-  [[nodiscard]] std::int64_t changes() const {
-    std::int64_t rows = 0;
-    check(table_.changes(host(), agent(), &rows));
-    return rows;
-  }
-  [[nodiscard]] std::int64_t last_insert_rowid() const {
-    std::int64_t rowid = 0;
-    check(table_.last_insert_rowid(host(), agent(), &rowid));
-    return rowid;
-  }
+  [[nodiscard]] std::string_view bytes(std::uint32_t column) const;
+  [[nodiscard]] std::int64_t changes() const;
+  [[nodiscard]] std::int64_t last_insert_rowid() const;
 
   [[noreturn]] void refuse(const std::string& why) const {
     throw SqlError(HEARTH_E_INVALID, why, std::string(sql_));
@@ -238,21 +202,7 @@ Row read_row(const Statement& statement) {
   }
 }
 
-inline std::string base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    const std::size_t taken = bytes.size() - i < 3 ? bytes.size() - i : 3;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < taken ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k)
-      out.push_back(k <= taken ? kDigits[group >> (18 - 6 * k) & 63] : '=');
-  }
-  return out;
-}
+std::string base64(std::string_view bytes);
 
 }  // namespace detail
 

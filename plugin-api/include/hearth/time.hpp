@@ -33,21 +33,10 @@ std::int64_t to_milliseconds(std::chrono::duration<Rep, Period> time, const char
 inline Time read_time(const Json& milliseconds) {
   return Time(std::chrono::milliseconds(milliseconds.get<std::int64_t>()));
 }
-inline std::optional<Time> find_time(const Json& record, const char* name) {
-  const auto found = record.find(name);
-  if (found == record.end() || found->is_null()) return std::nullopt;
-  return read_time(*found);
-}
-inline std::optional<std::string> find_text(const Json& record, const char* name) {
-  const auto found = record.find(name);
-  if (found == record.end() || found->is_null()) return std::nullopt;
-  return found->get<std::string>();
-}
+std::optional<Time> find_time(const Json& record, const char* name);
+std::optional<std::string> find_text(const Json& record, const char* name);
 // Null if there is none.
-inline Json find_json(const Json& record, const char* name) {
-  const auto found = record.find(name);
-  return found == record.end() ? Json() : *found;
-}
+Json find_json(const Json& record, const char* name);
 template <class Number>
 Number find_number(const Json& record, const char* name, Number otherwise) {
   const auto found = record.find(name);
@@ -62,9 +51,7 @@ inline Json to_json_text(const std::optional<std::string>& text) {
 }
 
 // Not parse_json(): the host wraps values that may have used up all the depth that is allowed.
-inline Json parse_record(std::string_view text) {
-  return Json::parse(text.begin(), text.end());
-}
+Json parse_record(std::string_view text);
 
 // `value` under the name that the table gives it; the first one for a word of a later version.
 template <class Enum, class Table>

@@ -131,65 +131,29 @@ class Activation final : private TaskWatch {
   void check(hearth_status status, std::string_view doing) const {
     if (status < 0) fail(status, doing);
   }
-  [[nodiscard]] std::string last_error(hearth_status status, std::string_view doing) const {
-    hearth_bytes text = {nullptr, 0};
-    if (host()->last_error(host(), id_, &text) == HEARTH_OK && text.len != 0)
-      return std::string(view(text));
-    return std::string(doing) + ": " + std::string(status_name(status));
-  }
+  [[nodiscard]] std::string last_error(hearth_status status, std::string_view doing) const;
   void log(int level, std::string_view text) const noexcept {
     if (tables_->log) tables_->log->write(host(), id_, level, slice(text));
   }
 
   // ---- answers
-  void complete(std::uint64_t call, hearth_status status, std::string_view body) const noexcept {
-    // GONE is normal; for INVALID and LIMIT the host has answered the caller itself.
-    static_cast<void>(host()->complete(host(), id_, call, status, slice(body)));
-  }
+  void complete(std::uint64_t call, hearth_status status, std::string_view body) const noexcept;
   // Inside a catch block: completes the event with the exception's code and text.
   void complete_with_exception(const Context& context) noexcept;
   // Inside a catch block: tells the agent's on_error.
   void tell_error(std::string_view where) noexcept;
   // A buffer for the text of one answer at a time, kept so that most answers allocate nothing.
-  [[nodiscard]] std::string& answer_buffer() {
-    if (answer_.capacity() > kKeptAnswer) answer_ = std::string();
-    answer_.clear();
-    return answer_;
-  }
+  [[nodiscard]] std::string& answer_buffer();
 
   // ---- unfinished events
-  void keep(std::unique_ptr<Root> root) {
-    const std::uint64_t call = root->context().call;
-    roots_[call] = std::move(root);
-  }
+  void keep(std::unique_ptr<Root> root);
   // The number of work that belongs to no event, where an event has its call.
   [[nodiscard]] std::uint64_t next_own_work() noexcept { return kOwnWork | ++last_own_work_; }
   void finished(Root& root) noexcept { finished_.push_back(&root); }
-  void cancel(std::uint64_t call) {
-    task_watch = nullptr;  // what it had not awaited yet goes with it
-    roots_.erase(call);
-    task_watch = this;
-  }
+  void cancel(std::uint64_t call);
   // Answers and frees the events that have ended, and lets those go on whose wait is over. Called
   // last in each entry, when no coroutine runs.
-  void reap() noexcept {
-    while (!finished_.empty() || !released_.empty()) {
-      if (finished_.empty()) {
-        Waiter* const waiter = released_.front();
-        released_.erase(released_.begin());
-        waiter->resume();
-        continue;
-      }
-      Root* const root = finished_.back();
-      finished_.pop_back();
-      const Context ended = root->context();
-      root->answer();
-      if (ended.fiber != 0)
-        fibers_.erase(ended.fiber);
-      else
-        roots_.erase(ended.call);
-    }
-  }
+  void reap() noexcept;
   [[nodiscard]] std::size_t unfinished() const noexcept { return roots_.size(); }
   // Its wait is over; it goes on at the end of this entry, unless it is withdrawn before.
   void release(Waiter& waiter) { released_.push_back(&waiter); }
@@ -210,11 +174,7 @@ class Activation final : private TaskWatch {
   // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will
   //           come.
   hearth_status submit(std::uint32_t operation, hearth_bytes request, PendingOperation& pending,
-                       std::uint64_t& token, std::uint64_t& host_id) {
-    return submit_with(pending, token, [&](std::uint64_t its_token) {
-      return host()->submit(host(), id_, operation, request, its_token, &host_id);
-    });
-  }
+                       std::uint64_t& token, std::uint64_t& host_id);
   // `begin(token)` is what submits it: a function of an extension.
   template <class Begin>
   hearth_status submit_with(PendingOperation& pending, std::uint64_t& token, const Begin& begin) {
@@ -228,19 +188,7 @@ class Activation final : private TaskWatch {
   void forget(std::uint64_t token, std::uint64_t host_id) noexcept {
     if (pending_.erase(token) != 0) static_cast<void>(host()->cancel(host(), id_, host_id));
   }
-  void on_result(const hearth_result& result) {
-    const auto found = pending_.find(result.token);
-    if (found == pending_.end()) return;  // forgotten, or a post()
-    PendingOperation* const pending = found->second;
-    if ((result.flags & HEARTH_RESULT_FINAL) == 0) {
-      const Entry entry(*this, pending->context());
-      pending->on_part(result);
-      return;
-    }
-    pending_.erase(found);
-    const Entry entry(*this, pending->context());
-    pending->on_result(result);
-  }
+  void on_result(const hearth_result& result);
 
   // The host has called in: sets the context for as long as it lives, then reaps.
   class Entry {
@@ -299,17 +247,10 @@ class Activation final : private TaskWatch {
   [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
 
   // A warning that would say the same each time. Bounded: kMostWarnings different ones.
-  void warn_once(const std::string& text) {
-    if (warned_.size() >= kMostWarnings || !warned_.insert(text).second) return;
-    log(HEARTH_LOG_WARN, text);
-  }
+  void warn_once(const std::string& text);
 
  private:
-  void never_awaited() noexcept override {
-    log(HEARTH_LOG_ERROR,
-        "misuse: a Task was made and never awaited, so its code has not run: co_await it, or give "
-        "the work to start_fiber()");
-  }
+  void never_awaited() noexcept override;
 
   static constexpr std::uint64_t kOwnWork = std::uint64_t{1} << 63;  // no host counts so far
   static constexpr std::size_t kMostWarnings = 100;
@@ -418,66 +359,11 @@ struct Failure {
   std::string sql = {};  // of a SqlError
 };
 
-inline Failure current_failure() noexcept {
-  try {
-    throw;
-  } catch (const SqlError& error) {
-    return {HEARTH_E_PLUGIN, error.what(), error.sql()};
-  } catch (const HostError& error) {
-    return {HEARTH_E_PLUGIN, error.what()};
-  } catch (const Error& error) {
-    return {error.code() < 0 ? error.code() : HEARTH_E_PLUGIN, error.what()};
-  } catch (const Json::exception& error) {
-    return {HEARTH_E_PLUGIN, std::string(json_error_text(error))};
-  } catch (const std::exception& error) {
-    return {HEARTH_E_PLUGIN, error.what()};
-  } catch (...) {
-    return {};
-  }
-}
+Failure current_failure() noexcept;
 
 // Sends a part of the answer to a call. False: nobody listens any more.
-inline bool emit_part(Activation& activation, std::uint64_t call, std::string_view part,
-                      std::string_view doing) {
-  const hearth_status status =
-      activation.host()->emit(activation.host(), activation.id(), call, slice(part));
-  if (status == HEARTH_E_GONE || status == HEARTH_E_CLOSING) return false;
-  activation.check(status, doing);
-  return true;
-}
-
-inline void OwnWork::answer() noexcept {
-  try {
-    task_.take();
-  } catch (...) {
-    activation().tell_error(name_);
-    activation().log(HEARTH_LOG_ERROR, std::string(name_) + " failed: " + current_failure().text);
-  }
-}
-
-inline void Activation::complete_with_exception(const Context& context) noexcept {
-  const Failure failure = current_failure();
-  // An author's answer where somebody reads it. An event that is given again has nobody.
-  const bool is_answer = failure.status != HEARTH_E_PLUGIN && !context.unheard && !context.retried;
-  if (!is_answer) tell_error(context.handler);
-  // For events that are given again these two say that the class has nothing to call. It had, and
-  // that threw.
-  const bool misleading =
-      failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
-  const hearth_status told = host()->complete(
-      host(), id_, context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,
-      slice(failure.text));
-  // Where somebody hears of it the host logs the text; the SQL is for the log alone.
-  const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
-  if (context.unheard) {
-    log(HEARTH_LOG_ERROR, std::string(context.handler) + " failed: " + failure.text + sql);
-  } else if (told == HEARTH_E_GONE) {
-    log(HEARTH_LOG_ERROR,
-        std::string(context.handler) + " failed after its answer: " + failure.text + sql);
-  } else if (!sql.empty()) {
-    log(HEARTH_LOG_ERROR, "failed" + sql);
-  }
-}
+bool emit_part(Activation& activation, std::uint64_t call, std::string_view part,
+               std::string_view doing);
 
 }  // namespace detail
 

@@ -40,31 +40,9 @@ struct ClassTraits {
   const MethodTable& (*methods)();
 };
 
-inline void dispatch_call(Activation& activation, const Context& outer, const hearth_event& event) {
-  const std::string_view name = view(event.name);
-  Context context = outer;
-  for (const Method& method : activation.traits().methods().methods) {
-    if (method.name != name) continue;
-    context.handler = method.name;
-    try {
-      method.invoke(method, activation, activation.agent(), context, view(event.body));
-    } catch (...) {
-      activation.complete_with_exception(context);
-    }
-    return;
-  }
-  activation.complete(context.call, HEARTH_E_NOT_FOUND,
-                      "Method " + std::string(name) + " does not exist");
-}
+void dispatch_call(Activation& activation, const Context& outer, const hearth_event& event);
 
-inline void dispatch_request(Activation& activation, const Context& context,
-                             const hearth_event& event) {
-  auto request =
-      std::make_unique<Request>(activation, event.call, view(event.name), view(event.body));
-  const Request& borrowed = *request;
-  drive(activation, context, activation.agent().on_request(borrowed),
-        DeliverResponse(std::move(request)));
-}
+void dispatch_request(Activation& activation, const Context& context, const hearth_event& event);
 
 // Owns the request for as long as the hook runs.
 struct DeliverAdmission {
@@ -74,56 +52,15 @@ struct DeliverAdmission {
   }
 };
 
-inline void dispatch_sub_agent(Activation& activation, const Context& context,
-                               const hearth_event& event) {
-  auto request = std::make_unique<Request>(activation, event.call, "GET", "");
-  const Request& borrowed = *request;
-  SubAgentName child{std::string(view(event.name)), std::string(view(event.body))};
-  drive(activation, context, activation.agent().on_sub_agent(std::move(child), borrowed),
-        DeliverAdmission{std::move(request)});
-}
+void dispatch_sub_agent(Activation& activation, const Context& context, const hearth_event& event);
 
 inline Delivery::Delivery() = default;
 inline Delivery::~Delivery() = default;
 
 // A run of a schedule, or an item of the queue.
-inline void dispatch_callback(Activation& activation, const Context& outer,
-                              const hearth_event& event) {
-  Context context = outer;
-  const bool scheduled = event.kind == HEARTH_EVENT_SCHEDULE;
-  const std::string_view name = view(event.name);
-  const auto& callbacks = activation.traits().methods().callbacks;
-  const auto callback = std::find_if(callbacks.begin(), callbacks.end(),
-                                     [&](const Callback& each) { return each.name == name; });
-  if (callback == callbacks.end())
-    return activation.complete(context.call, HEARTH_E_NOT_FOUND,
-                               "Callback " + std::string(name) + " does not exist");
-  if (!(scheduled ? callback->for_schedules : callback->for_queue))
-    return activation.complete(
-        context.call, HEARTH_E_NOT_FOUND,
-        "Callback " + std::string(name) + (scheduled ? " is for the queue" : " is for schedules"));
-  const Json body = parse_record(view(event.body));
-  auto delivery = std::make_unique<Delivery>();
-  delivery->payload = find_json(body, "payload");
-  if (scheduled)
-    delivery->schedule = std::make_unique<const ScheduleRun>(read_schedule_run(name, body));
-  else
-    delivery->item = std::make_unique<const QueueItem>(read_queue_run(name, body));
-  context.handler = callback->name;
-  try {
-    callback->invoke(*callback, activation, activation.agent(), context, std::move(delivery));
-  } catch (...) {
-    activation.complete_with_exception(context);
-  }
-}
+void dispatch_callback(Activation& activation, const Context& outer, const hearth_event& event);
 
-inline void warn_if_unknown(Activation& activation, std::string_view callback) {
-  for (const Callback& each : activation.traits().methods().callbacks) {
-    if (each.name == callback) return;
-  }
-  activation.warn_once("the class " + std::string(activation.definition().name) +
-                       " has no callback " + std::string(callback) + " (yet)");
-}
+void warn_if_unknown(Activation& activation, std::string_view callback);
 
 inline bool has_recovery_hook(const Activation& activation) noexcept {
   return (activation.traits().hooks & kOnFiberRecovered) != 0;
@@ -131,38 +68,13 @@ inline bool has_recovery_hook(const Activation& activation) noexcept {
 
 // This instance has the function: its work has failed here, or it was asked for here while it had
 // to wait. Then there is nothing for a hook to decide. False if it has not.
-inline bool resume_kept(Activation& activation, const Context& context,
-                        const RecoveredFiber& fiber) {
-  auto kept = activation.kept_work().extract(fiber.id);
-  if (kept.empty()) return false;
-  try {
-    kept.mapped()->resume(activation, fiber);
-  } catch (...) {
-    activation.kept_work().insert(std::move(kept));
-    throw;
-  }
-  activation.complete(context.call, HEARTH_OK, {});
-  return true;
-}
+bool resume_kept(Activation& activation, const Context& context, const RecoveredFiber& fiber);
 
-inline std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
-                                              const Json& input) {
-  for (const NamedFiber& each : activation.traits().methods().fibers) {
-    if (each.name == name) return each.bind(each, activation.agent(), input);
-  }
-  return nullptr;
-}
+std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
+                                       const Json& input);
 
 // Calls the function that is listed under its name. False: none is.
-inline bool continue_named(Activation& activation, const Context& context,
-                           const RecoveredFiber& fiber) {
-  const auto bound = bind_named(activation, fiber.name, fiber.input);
-  if (!bound) return false;
-  const Activation::Scope scope(activation, context);
-  FiberRow row = resume_fiber(activation, fiber);
-  leave_alone(activation, bound->begin(activation, fiber_context(activation), std::move(row)));
-  return true;
-}
+bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber);
 
 // This version has nothing to go on with: the host keeps the fiber for one that has. What
 // hearth.fibers/1 has begun it would offer again and again for this, so that one goes, with a
@@ -171,77 +83,14 @@ inline hearth_status unknown_fiber(const RecoveredFiber& fiber) noexcept {
   return fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
 }
 
-inline void DeliverRecovered::operator()(Activation& activation, const Context& context) const {
-  Recovery& recovery = *recovery_;
-  // The hook may have cancelled it, or somebody has begun to do its work.
-  const bool is_over = [&] {
-    if (recovery.continued) return true;
-    if (!recovery.fiber.record) return false;
-    const auto record = find_record(activation, recovery.fiber.id, {});
-    return !record || record->settled() || record->status == FiberStatus::kRunning;
-  }();
-  if (is_over) return activation.complete(context.call, HEARTH_OK, {});
-  if (!recovery.outcome) {
-    const bool goes_on = continue_named(activation, context, recovery.fiber);
-    return activation.complete(context.call, goes_on ? HEARTH_OK : unknown_fiber(recovery.fiber),
-                               {});
-  }
-  const FiberOutcome& outcome = *recovery.outcome;
-  activation.complete(context.call, HEARTH_OK, outcome_text(outcome));
-  // The host tells of the records that it keeps; and it may not have accepted the outcome.
-  if (!recovery.fiber.record || !recovery.fiber.record->brief) return;
-  if (const auto record = find_record(activation, recovery.fiber.id, {});
-      record && !record->settled())
-    return;
-  FiberRecord settled = *recovery.fiber.record;
-  settled.status = outcome.status;
-  settled.result = outcome.result;
-  if (!outcome.error.empty()) settled.error = outcome.error;
-  fiber_settled(activation, settled);
-}
-
 // A class without the hook that does not list the name refuses the event: for a host that means
 // that this version does not know the fiber, and not that the hook has failed.
-inline hearth_status dispatch_recovery(Activation& activation, const Context& outer,
-                                       const hearth_event& event) {
-  Context context = outer;
-  auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
-  if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
-  if (!has_recovery_hook(activation)) {
-    if (!continue_named(activation, context, recovery->fiber))
-      return unknown_fiber(recovery->fiber);
-    activation.complete(context.call, HEARTH_OK, {});
-    return HEARTH_OK;
-  }
-  context.recovery = recovery.get();
-  if (activation.tables().operations != nullptr)
-    recovery->fiber.ops = find_recovered_operations(activation, recovery->fiber.id);
-  const RecoveredFiber& fiber = recovery->fiber;
-  const Activation::Scope scope(activation, context);
-  drive(activation, context, activation.agent().on_fiber_recovered(fiber),
-        DeliverRecovered(std::move(recovery)));
-  return HEARTH_OK;
-}
+hearth_status dispatch_recovery(Activation& activation, const Context& outer,
+                                const hearth_event& event);
 
-inline void dispatch_plan(Activation& activation, const Context& context,
-                          const hearth_event& event) {
-  auto fibers =
-      std::make_unique<const std::vector<InterruptedFiber>>(read_interrupted(view(event.body)));
-  const auto& borrowed = *fibers;
-  drive(activation, context, activation.agent().on_fibers_recovered(borrowed),
-        DeliverPlan(std::move(fibers)));
-}
+void dispatch_plan(Activation& activation, const Context& context, const hearth_event& event);
 
-inline void dispatch_settled(Activation& activation, const Context& context,
-                             const hearth_event& event) {
-  auto fiber = std::make_unique<const FiberRecord>(read_fiber(parse_record(view(event.body))));
-  const FiberRecord& borrowed = *fiber;
-  fiber_settled(activation, borrowed);
-  if ((activation.traits().hooks & kOnFiberComplete) == 0 || borrowed.brief)
-    return activation.complete(context.call, HEARTH_E_UNSUPPORTED, {});
-  drive(activation, context, activation.agent().on_fiber_complete(borrowed),
-        DeliverSettled(std::move(fiber)));
-}
+void dispatch_settled(Activation& activation, const Context& context, const hearth_event& event);
 
 inline const OperationKind& listed_operation(const Activation& activation, std::string_view name) {
   for (const NamedOperation& each : activation.traits().methods().operations) {
@@ -260,14 +109,8 @@ struct DeliverUnknown {
   }
 };
 
-inline void dispatch_operation_unknown(Activation& activation, const Context& context,
-                                       const hearth_event& event) {
-  auto operation =
-      std::make_unique<const OperationRecord>(read_operation(parse_record(view(event.body))));
-  const OperationRecord& borrowed = *operation;
-  drive(activation, context, activation.agent().on_operation_unknown(borrowed),
-        DeliverUnknown{std::move(operation)});
-}
+void dispatch_operation_unknown(Activation& activation, const Context& context,
+                                const hearth_event& event);
 
 // How the SDK deals with one kind of event, beside what host and SDK agree on (event_rules.hpp).
 struct EventHandler {
@@ -301,30 +144,13 @@ inline Task<void> hook_start(Activation& activation, const hearth_event&) {
 inline Task<void> hook_connect(Activation& activation, const hearth_event& event) {
   return activation.agent().on_connect(Connection(activation, event.connection));
 }
-inline Task<void> hook_message(Activation& activation, const hearth_event& event) {
-  return activation.agent().on_message(
-      Connection(activation, event.connection),
-      Message(std::string(view(event.body)), event.flags == HEARTH_MESSAGE_BINARY));
-}
-inline Task<void> hook_close(Activation& activation, const hearth_event& event) {
-  return activation.agent().on_close(Connection(activation, event.connection),
-                                     event.flags & 0xffffU, std::string(view(event.name)),
-                                     (event.flags & HEARTH_CLOSE_WAS_CLEAN) != 0);
-}
-inline Task<void> hook_state_changed(Activation& activation, const hearth_event& event) {
-  const Connection client(activation, event.connection);
-  return activation.agent().on_state_changed(
-      parse_json(view(event.body)),
-      event.connection == 0 ? std::nullopt : std::optional<Connection>(client));
-}
+Task<void> hook_message(Activation& activation, const hearth_event& event);
+Task<void> hook_close(Activation& activation, const hearth_event& event);
+Task<void> hook_state_changed(Activation& activation, const hearth_event& event);
 inline Task<void> hook_evict(Activation& activation, const hearth_event& event) {
   return activation.agent().on_evict(static_cast<EvictReason>(event.flags));
 }
-inline Task<void> hook_migrate(Activation& activation, const hearth_event& event) {
-  const Json body = parse_record(view(event.body));
-  return activation.agent().on_migrate(body.at("from").get<unsigned>(),
-                                       body.at("to").get<unsigned>());
-}
+Task<void> hook_migrate(Activation& activation, const hearth_event& event);
 
 // By kind, as kEventRules.
 // clang-format off
@@ -361,65 +187,12 @@ static_assert(
     "a row for each kind, in their order");
 
 // CONNECTING and STATE_CHECK: over when this returns.
-inline hearth_status dispatch_synchronous(Activation& activation,
-                                          const hearth_event& event) noexcept {
-  const Activation::Entry entry(activation, Context{.connection = event.connection});
-  try {
-    if (event.kind == HEARTH_EVENT_CONNECTING) {
-      Connecting client(activation, event.connection);
-      activation.agent().on_connecting(client);
-    } else {
-      activation.agent().validate_state(parse_json(view(event.body)),
-                                        Connection(activation, event.connection));
-    }
-    return HEARTH_OK;
-  } catch (...) {
-    const Failure failure = current_failure();
-    // validate_state throws to reject; a client is refused with Connecting::refuse().
-    if (event.kind == HEARTH_EVENT_CONNECTING && failure.status == HEARTH_E_PLUGIN)
-      activation.tell_error("on_connecting");
-    activation.complete(0, failure.status, failure.text);  // the text of what is returned
-    // UNSUPPORTED would mean that the class has no objection.
-    return failure.status == HEARTH_E_UNSUPPORTED ? HEARTH_E_PLUGIN : failure.status;
-  }
-}
+hearth_status dispatch_synchronous(Activation& activation, const hearth_event& event) noexcept;
 
 // hearth_class.on_event, for every class.
-inline hearth_status on_event(void* instance, const hearth_event* event) noexcept {
-  Activation& activation = *static_cast<Activation*>(instance);
-  if (!is_event_kind(event->kind)) return HEARTH_E_UNSUPPORTED;
-  const EventRule& rule = event_rule(event->kind);
-  const EventHandler& handler = kEventHandlers[event->kind - 1];
+hearth_status on_event(void* instance, const hearth_event* event) noexcept;
 
-  const bool wanted = (activation.traits().hooks & handler.hook) != 0;
-  if (event->kind == HEARTH_EVENT_MIGRATE && !wanted)
-    return HEARTH_E_UNSUPPORTED;  // it changes nothing
-  if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
-  if (!rule.has_call || (!wanted && !handler.is_always_ours)) {
-    activation.complete(event->call, HEARTH_OK, {});
-    return HEARTH_OK;
-  }
-
-  const Context context{.call = event->call,
-                        .connection = event->connection,
-                        .on_behalf = rule.is_on_behalf,
-                        .unheard = handler.is_unheard,
-                        .retried = rule.is_retried,
-                        .handler = handler.name};
-  const Activation::Entry entry(activation, context);
-  try {
-    return handler.begin(activation, context, *event);
-  } catch (...) {
-    activation.complete_with_exception(context);
-  }
-  return HEARTH_OK;
-}
-
-inline void on_cancel(void* instance, std::uint64_t call) noexcept {
-  Activation& activation = *static_cast<Activation*>(instance);
-  const Activation::Entry entry(activation, Context());
-  activation.cancel(call);
-}
+void on_cancel(void* instance, std::uint64_t call) noexcept;
 
 inline void on_result(void* instance, const hearth_result* result) noexcept {
   static_cast<Activation*>(instance)->on_result(*result);

@@ -13,30 +13,14 @@
 
 namespace hearth::detail {
 
-inline void check_fiber_options(const FiberOptions& options) {
-  const auto refuse = [](const char* text) { throw Error(HEARTH_E_INVALID, text); };
-  // For the host an empty one means that there is none.
-  if (options.id && options.id->empty()) refuse("a fiber's id must not be empty");
-  if (options.key && options.key->empty()) refuse("a fiber's key must not be empty");
-  if (options.max_retries < 0) refuse("max_retries must be >= 0");
-  if (options.retry_delay.count() <= 0) refuse("retry_delay must be > 0");
-  if (options.retry_delay > options.max_retry_delay)
-    refuse("retry_delay must be <= max_retry_delay");
-}
+void check_fiber_options(const FiberOptions& options);
 
 // The function that is listed under `name`, with `input`; null if there is none. In dispatch.hpp.
 std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
                                        const Json& input);
 // The same, if there must be one. Failure: Error(INVALID).
-inline std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
-                                              const Json& input) {
-  auto bound = bind_named(activation, name, input);
-  if (!bound)
-    throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
-                                      " lists no fiber " + std::string(name) +
-                                      ": m.fiber(\"...\", &Class::function)");
-  return bound;
-}
+std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
+                                       const Json& input);
 
 // The class decides itself how interrupted fibers go on. In dispatch.hpp.
 bool has_recovery_hook(const Activation& activation) noexcept;
@@ -48,16 +32,7 @@ struct OpenedFiber {
 };
 
 // The interrupted fiber goes on, under its id and with its checkpoint.
-inline FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber) {
-  FiberRow row = {0, fiber.id, fiber.name, fiber.snapshot};
-  activation.check(fiber_table(activation)
-                       .resume(activation.host(), activation.id(),
-                               slice(std::string_view(fiber.id)), &row.handle),
-                   "resume fiber");
-  Recovery* const recovery = activation.context().recovery;
-  if (recovery && recovery->fiber.id == fiber.id) recovery->continued = true;
-  return row;
-}
+FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber);
 
 // The interrupted fiber that one called `name` continues if it is begun now: that of the hook that
 // runs, once, if neither is told apart by more than the name. What a listed function is begun with
@@ -132,25 +107,8 @@ struct ChildFiber {
   Json input;
   FiberOptions options;
 };
-inline ChildFiber child_options(Activation& activation, const std::string& name, Json input,
-                                FiberOptions options) {
-  ChildFiber child = {{}, std::move(input), std::move(options)};
-  FiberRoot* const parent = find_fiber(activation, activation.context().fiber);
-  if (!parent) return child;
-  child.parent = parent->fiber().id();
-  if (!child.options.key && !child.options.id) {
-    child.options.key = parent->next_child_key(name);
-    child.options.policy = FiberPolicy::kReplaceFailed;
-    // Where it is in its parent's run says which it is, though its input may say the time.
-    const auto before = find_record(activation, {}, *child.options.key);
-    if (before && (!before->settled() || before->status == FiberStatus::kCompleted))
-      child.input = before->input;
-  } else if (!child.options.keep_record && child.options.policy == FiberPolicy::kJoin) {
-    // What has failed is there for its parent alone: a retry of that begins it anew.
-    child.options.policy = FiberPolicy::kReplaceFailed;
-  }
-  return child;
-}
+ChildFiber child_options(Activation& activation, const std::string& name, Json input,
+                         FiberOptions options);
 
 // What a settled record says to who has waited for its value.
 template <class Value>

@@ -26,24 +26,7 @@ struct Recovery {
   std::optional<FiberOutcome> outcome;  // of one that is not continued
 };
 
-inline Recovery read_recovery(std::string_view name, std::string_view body) {
-  const Json event = parse_record(body);
-  Recovery recovery;
-  RecoveredFiber& fiber = recovery.fiber;
-  fiber.id = event.at("id").get<std::string>();
-  fiber.name = name;
-  fiber.snapshot = event.at("snapshot");
-  fiber.created_at = read_time(event.at("created_at"));
-  fiber.attempt = event.at("attempt").get<int>();
-  if (auto reason = find_text(event, "reason")) fiber.reason = std::move(*reason);
-  if (const auto record = event.find("managed"); record != event.end()) {
-    fiber.record = read_fiber(*record);
-    fiber.input = fiber.record->input;
-    fiber.metadata = fiber.record->metadata;
-    fiber.key = fiber.record->key;
-  }
-  return recovery;
-}
+Recovery read_recovery(std::string_view name, std::string_view body);
 
 // Who waits for the end of a fiber.
 class EndWaiter : public Waiter {
@@ -73,28 +56,14 @@ class FiberRoot : public Root {
   }
   // The key of the next of its fibers of this name: the same in each run that begins with the same
   // checkpoint.
-  std::string next_child_key(const std::string& name) {
-    constexpr std::size_t kRoomForTheRest = 40;
-    constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
-    std::string whose = fiber_.id() + "/" + name;  // the host knows such a key: ext/fibers_2.h
-    if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
-    if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
-    return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +
-           std::to_string(++fiber_.children_[name]);
-  }
+  std::string next_child_key(const std::string& name);
   // After its end, or a cancel: the record, if the host has taken it.
   [[nodiscard]] const std::optional<FiberRecord>& record() const noexcept { return record_; }
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
 
-  void answer() noexcept override {
-    end();
-    if (waiter_)
-      waiter_->resume();
-    else
-      report();
-  }
+  void answer() noexcept override;
   // Nobody waits: a failure goes to the log.
   void report() noexcept;
 
@@ -124,42 +93,7 @@ class FiberRoot : public Root {
   bool settled_before_ = false;  // by a cancel: nobody asks what the work came to
 };
 
-inline bool is_closing(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const HostError& host) {
-    return host.code() == HEARTH_E_CLOSING;
-  } catch (...) {
-    return false;
-  }
-}
-
-inline void FiberRoot::report() noexcept {
-  if (!error_ || settled_before_) return;
-  try {
-    std::rethrow_exception(error_);
-  } catch (...) {
-    const Failure failure = current_failure();
-    activation().tell_error(fiber_.name());
-    activation().log(HEARTH_LOG_ERROR,
-                     "fiber " + fiber_.name() + " failed: " + failure.text +
-                         (failure.sql.empty() ? std::string() : " in SQL: " + failure.sql));
-  }
-}
-
-inline void FiberRoot::end() noexcept {
-  ended_ = true;
-  collect();
-  if (!error_ || !is_closing(error_)) settle();
-}
-
-inline std::string FiberRoot::why() const noexcept {
-  try {
-    std::rethrow_exception(error_);
-  } catch (...) {
-    return current_failure().text;
-  }
-}
+bool is_closing(const std::exception_ptr& error) noexcept;
 
 // What a fiber's function gives: a value, or a Task of one.
 template <class Function>
@@ -391,43 +325,17 @@ NamedFiber make_named_fiber(const char* name, Pointer pointer) {
   }
 }
 
-inline FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept {
-  const auto found = activation.fibers().find(number);
-  return found == activation.fibers().end() ? nullptr
-                                            : static_cast<FiberRoot*>(found->second.get());
-}
+FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept;
 
 // What a fiber that is begun now takes over from the event that runs.
-inline Context fiber_context(const Activation& activation) noexcept {
-  Context context = activation.context();
-  context.call = 0;
-  context.unheard = false;
-  context.recovery = nullptr;
-  return context;
-}
+Context fiber_context(const Activation& activation) noexcept;
 
 // For a fiber that nobody waits for.
-inline void leave_alone(Activation& activation, FiberRoot& fiber) {
-  if (!fiber.ended()) return;
-  fiber.report();
-  activation.fibers().erase(fiber.context().fiber);
-}
+void leave_alone(Activation& activation, FiberRoot& fiber);
 
-inline FiberContext& running_fiber(Activation& activation) {
-  FiberRoot* const fiber = find_fiber(activation, activation.context().fiber);
-  if (!fiber) throw Error(HEARTH_E_PLUGIN, "stash() was called outside a fiber");
-  return fiber->fiber();
-}
+FiberContext& running_fiber(Activation& activation);
 
 // If its work runs in this instance it is asked to stop, and who waits for it goes on.
-inline void stop_cancelled(Activation& activation, const FiberRecord& record) {
-  for (const auto& [number, root] : activation.fibers()) {
-    auto& fiber = static_cast<FiberRoot&>(*root);
-    if (fiber.fiber().id() != record.id || fiber.ended()) continue;
-    fiber.cancelled(record);
-    fiber.request_stop();
-    return;
-  }
-}
+void stop_cancelled(Activation& activation, const FiberRecord& record);
 
 }  // namespace hearth::detail

@@ -14,13 +14,7 @@ namespace hearth::detail {
 // Lifetime  As long-lived as the names and answers, which are literals.
 class ListedOperations {
  public:
-  explicit ListedOperations(const std::vector<NamedOperation>& operations) {
-    for (const auto& [name, kind] : operations) {
-      listed_.push_back({slice(name), static_cast<std::uint32_t>(kind.effect), 0, text(kind.same),
-                         text(kind.interrupted), text(kind.upstream), text(kind.unknown)});
-    }
-    table_ = {sizeof table_, static_cast<std::uint32_t>(listed_.size()), listed_.data()};
-  }
+  explicit ListedOperations(const std::vector<NamedOperation>& operations);
   ListedOperations(const ListedOperations&) = delete;
   ListedOperations& operator=(const ListedOperations&) = delete;
 

@@ -22,11 +22,7 @@ inline const hearth_operations_v1& operation_table(const Activation& activation)
 const OperationKind& listed_operation(const Activation& activation, std::string_view name);
 
 // Those that have joined it ask the ledger again.
-inline void release_joined(Activation& activation, const std::string& id) {
-  const auto [first, last] = activation.operation_waiters().equal_range(id);
-  for (auto each = first; each != last; ++each) activation.release(*each->second);
-  activation.operation_waiters().erase(first, last);
-}
+void release_joined(Activation& activation, const std::string& id);
 
 // What the ledger is asked for.
 struct OperationRequest {

@@ -1,0 +1,57 @@
+#include <hearth/detail/fiber_start.hpp>
+
+namespace hearth::detail {
+
+void check_fiber_options(const FiberOptions& options) {
+  const auto refuse = [](const char* text) { throw Error(HEARTH_E_INVALID, text); };
+  // For the host an empty one means that there is none.
+  if (options.id && options.id->empty()) refuse("a fiber's id must not be empty");
+  if (options.key && options.key->empty()) refuse("a fiber's key must not be empty");
+  if (options.max_retries < 0) refuse("max_retries must be >= 0");
+  if (options.retry_delay.count() <= 0) refuse("retry_delay must be > 0");
+  if (options.retry_delay > options.max_retry_delay)
+    refuse("retry_delay must be <= max_retry_delay");
+}
+
+std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
+                                       const Json& input) {
+  auto bound = bind_named(activation, name, input);
+  if (!bound)
+    throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
+                                      " lists no fiber " + std::string(name) +
+                                      ": m.fiber(\"...\", &Class::function)");
+  return bound;
+}
+
+FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber) {
+  FiberRow row = {0, fiber.id, fiber.name, fiber.snapshot};
+  activation.check(fiber_table(activation)
+                       .resume(activation.host(), activation.id(),
+                               slice(std::string_view(fiber.id)), &row.handle),
+                   "resume fiber");
+  Recovery* const recovery = activation.context().recovery;
+  if (recovery && recovery->fiber.id == fiber.id) recovery->continued = true;
+  return row;
+}
+
+ChildFiber child_options(Activation& activation, const std::string& name, Json input,
+                         FiberOptions options) {
+  ChildFiber child = {{}, std::move(input), std::move(options)};
+  FiberRoot* const parent = find_fiber(activation, activation.context().fiber);
+  if (!parent) return child;
+  child.parent = parent->fiber().id();
+  if (!child.options.key && !child.options.id) {
+    child.options.key = parent->next_child_key(name);
+    child.options.policy = FiberPolicy::kReplaceFailed;
+    // Where it is in its parent's run says which it is, though its input may say the time.
+    const auto before = find_record(activation, {}, *child.options.key);
+    if (before && (!before->settled() || before->status == FiberStatus::kCompleted))
+      child.input = before->input;
+  } else if (!child.options.keep_record && child.options.policy == FiberPolicy::kJoin) {
+    // What has failed is there for its parent alone: a retry of that begins it anew.
+    child.options.policy = FiberPolicy::kReplaceFailed;
+  }
+  return child;
+}
+
+}  // namespace hearth::detail

@@ -1,0 +1,115 @@
+#include <hearth/detail/fiber_work.hpp>
+
+namespace hearth::detail {
+
+Recovery read_recovery(std::string_view name, std::string_view body) {
+  const Json event = parse_record(body);
+  Recovery recovery;
+  RecoveredFiber& fiber = recovery.fiber;
+  fiber.id = event.at("id").get<std::string>();
+  fiber.name = name;
+  fiber.snapshot = event.at("snapshot");
+  fiber.created_at = read_time(event.at("created_at"));
+  fiber.attempt = event.at("attempt").get<int>();
+  if (auto reason = find_text(event, "reason")) fiber.reason = std::move(*reason);
+  if (const auto record = event.find("managed"); record != event.end()) {
+    fiber.record = read_fiber(*record);
+    fiber.input = fiber.record->input;
+    fiber.metadata = fiber.record->metadata;
+    fiber.key = fiber.record->key;
+  }
+  return recovery;
+}
+
+bool is_closing(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const HostError& host) {
+    return host.code() == HEARTH_E_CLOSING;
+  } catch (...) {
+    return false;
+  }
+}
+
+void FiberRoot::report() noexcept {
+  if (!error_ || settled_before_) return;
+  try {
+    std::rethrow_exception(error_);
+  } catch (...) {
+    const Failure failure = current_failure();
+    activation().tell_error(fiber_.name());
+    activation().log(HEARTH_LOG_ERROR,
+                     "fiber " + fiber_.name() + " failed: " + failure.text +
+                         (failure.sql.empty() ? std::string() : " in SQL: " + failure.sql));
+  }
+}
+
+void FiberRoot::end() noexcept {
+  ended_ = true;
+  collect();
+  if (!error_ || !is_closing(error_)) settle();
+}
+
+std::string FiberRoot::why() const noexcept {
+  try {
+    std::rethrow_exception(error_);
+  } catch (...) {
+    return current_failure().text;
+  }
+}
+
+FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept {
+  const auto found = activation.fibers().find(number);
+  return found == activation.fibers().end() ? nullptr
+                                            : static_cast<FiberRoot*>(found->second.get());
+}
+
+Context fiber_context(const Activation& activation) noexcept {
+  Context context = activation.context();
+  context.call = 0;
+  context.unheard = false;
+  context.recovery = nullptr;
+  return context;
+}
+
+void leave_alone(Activation& activation, FiberRoot& fiber) {
+  if (!fiber.ended()) return;
+  fiber.report();
+  activation.fibers().erase(fiber.context().fiber);
+}
+
+FiberContext& running_fiber(Activation& activation) {
+  FiberRoot* const fiber = find_fiber(activation, activation.context().fiber);
+  if (!fiber) throw Error(HEARTH_E_PLUGIN, "stash() was called outside a fiber");
+  return fiber->fiber();
+}
+
+void stop_cancelled(Activation& activation, const FiberRecord& record) {
+  for (const auto& [number, root] : activation.fibers()) {
+    auto& fiber = static_cast<FiberRoot&>(*root);
+    if (fiber.fiber().id() != record.id || fiber.ended()) continue;
+    fiber.cancelled(record);
+    fiber.request_stop();
+    return;
+  }
+}
+
+std::string FiberRoot::next_child_key(const std::string& name) {
+  constexpr std::size_t kRoomForTheRest = 40;
+  constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
+  std::string whose = fiber_.id() + "/" + name;  // the host knows such a key: ext/fibers_2.h
+  if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
+  if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
+  return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +
+         std::to_string(++fiber_.children_[name]);
+}
+
+void FiberRoot::answer() noexcept {
+  end();
+  if (waiter_)
+    waiter_->resume();
+  else
+    report();
+}
+
+}  // namespace hearth::detail

@@ -1,0 +1,24 @@
+#include <hearth/detail/listed_methods.hpp>
+
+namespace hearth::detail {
+
+ListedMethods::ListedMethods(const std::vector<Method>& methods) {
+  texts_.reserve(2 * methods.size());  // so that none of them moves
+  for (const Method& method : methods) {
+    if ((method.flags & HEARTH_METHOD_IDEMPOTENT) != 0)
+      promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});
+    listed_.push_back({slice(method.name), method.flags, 0,
+                       slice(std::string_view(method.description)),
+                       keep(SchemaText::of_arguments(*method.schema)),
+                       keep(SchemaText::of_result(*method.schema))});
+  }
+  first_ = {sizeof first_, static_cast<std::uint32_t>(promises_.size()), promises_.data()};
+  second_ = {sizeof second_, static_cast<std::uint32_t>(listed_.size()), listed_.data()};
+}
+
+hearth_bytes ListedMethods::keep(std::string text) {
+  texts_.push_back(std::move(text));
+  return slice(std::string_view(texts_.back()));
+}
+
+}  // namespace hearth::detail
