@@ -188,6 +188,11 @@ Settings<ServerConfig> make_own_server_settings() {
       path("classes", at(&Server::classes),
            "directory of class files; must exist if it is named here"),
       shards_setting(),
+      word("compression", at(&Server::net, &NetOptions::compression),
+           {{"none", net::Compression::kNone},
+            {"no_context_takeover", net::Compression::kNoContextTakeover},
+            {"context_takeover", net::Compression::kContextTakeover}},
+           "[compression](#compression) of WebSocket messages for clients that offer it"),
       texts("allowed_origins", at(&Server::allowed_origins),
             "origins such as [\"https://app.example\"]", is_origin,
             "[pages](#pages-and-names) that may use the server beside its own: "

@@ -26,6 +26,13 @@ struct TlsOptions {
   [[nodiscard]] bool is_used() const { return !certificate.empty(); }
 };
 
+// permessage-deflate for clients that offer it. deflate_terms.hpp has what is agreed on.
+enum class Compression {
+  kNone,
+  kNoContextTakeover,  // each message by itself: an open connection costs next to no memory
+  kContextTakeover,    // a message may refer to those before it
+};
+
 // What the clients of one address may use together; 0: as much as they like. Rates may be exceeded
 // for a moment: what counts is the mean over ten seconds (of new agents: over a minute).
 // address_limits.hpp keeps them. No header is believed (X-Forwarded-For): anybody can write one.
@@ -75,6 +82,8 @@ struct NetOptions {
   // One message, all its fragments together. A longer one ends the connection with 1009. 4 MiB is
   // past any sensible message of an agent, and what a hundred hostile clients hold fits in memory.
   std::size_t max_frame = 4 * 1024 * 1024;
+  // None: it costs time of the loop, and what is in a message with a secret shows in its length.
+  Compression compression = Compression::kNone;
   // Silence after which a ping is sent; 0: none is. Proxies cut idle connections at 60 s and more.
   std::chrono::milliseconds ping_interval{30'000};
   // Silence after a ping, after which the peer is taken for dead.

@@ -24,6 +24,7 @@ tls: {certificate: t/c.pem, key: /k.pem, min_version: 1.3}
 plugins: [p, /abs/q]
 classes: ./k/../c
 shards: 3
+compression: context_takeover
 allowed_origins: ["https://app.example", "null"]
 allowed_hosts: ["app.example:8443", "*"]
 limits:
@@ -68,6 +69,7 @@ log:
   EXPECT_EQ(config.plugins, (std::vector<std::filesystem::path>{path("p"), "/abs/q"}));
   EXPECT_EQ(config.classes, path("c"));
   EXPECT_EQ(config.shards, 3U);
+  EXPECT_EQ(config.net.compression, net::Compression::kContextTakeover);
   EXPECT_EQ(config.runtime.max_live_agents, 1U);
   EXPECT_EQ(config.runtime.max_active_objects, 3U);
   EXPECT_EQ(config.net.max_connections, 2U);
@@ -102,6 +104,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.plugins, std::vector{path("plugins")});
   EXPECT_EQ(config.classes, path("classes"));
   EXPECT_FALSE(config.shards);
+  EXPECT_EQ(config.net.compression, net::Compression::kNone);
   EXPECT_EQ(config.runtime.max_live_agents, 10'000U);
   EXPECT_EQ(config.runtime.max_active_objects, 200U);
   EXPECT_EQ(config.net.max_connections, 10'000U);

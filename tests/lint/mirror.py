@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
     "mock/world": "tests/plugin-api/mock_host_test.cpp",
     "net/acceptor": "tests/net/http_server_test.cpp",
     "net/boost_impl": "tests/net",
+    "net/message_packing": "tests/net/beast_web_socket_deflate_test.cpp",
     "net/curl_loop": "tests/net/outbound_http_test.cpp",
     "net/http_answer": "tests/net/http_session_test.cpp",
     "net/outbound_transfer": "tests/net/outbound_rules_test.cpp",
