@@ -43,7 +43,7 @@ constexpr std::size_t kSmallestShared = 256;
 constexpr std::string_view kBadText = "text is not valid UTF-8";
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
-constexpr std::string_view kTooMany = "too many messages from your address: try again later";
+constexpr std::string_view kTooMany = "too many messages: try again later";
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
 
 websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {

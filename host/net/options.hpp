@@ -52,6 +52,15 @@ struct AddressLimits {
   std::vector<std::string> exempt = {"127.0.0.0/8", "::1"};
 };
 
+// What all clients that are not exempt may use together, by the same measures. 0, and so by default
+// no limit: what a machine takes depends on its agents. Connections have max_connections.
+struct TotalLimits {
+  std::uint32_t new_connections = 0;
+  std::uint32_t messages = 0;
+  std::size_t bytes = 0;
+  std::uint32_t new_agents = 0;
+};
+
 // A value; the server keeps one copy, and nothing in it changes while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.
@@ -63,6 +72,7 @@ struct NetOptions {
   // some 16 KiB.
   std::size_t max_connections = 10'000;
   AddressLimits per_address = {};
+  TotalLimits in_total = {};
 
   // ---- HTTP -------------------------------------------------------------------------------------
   // Request line and header fields together, and the request target alone. A name that is too long

@@ -50,6 +50,7 @@ limits:
   hard_hang: 16s
 address_limits: {connections: 21, new_connections: 22, messages: 23, bytes: 24KiB, new_agents: 25,
   exempt: ["10.0.0.0/8", "::2"]}
+total_limits: {new_connections: 31, messages: 2000000, bytes: 34KiB, new_agents: 35}
 log:
   level: warn
   format: json
@@ -60,6 +61,10 @@ log:
   EXPECT_EQ(config.net.per_address.bytes, 24U << 10U);
   EXPECT_EQ(config.net.per_address.new_agents, 25U);
   EXPECT_EQ(config.net.per_address.exempt, (std::vector<std::string>{"10.0.0.0/8", "::2"}));
+  EXPECT_EQ(config.net.in_total.new_connections, 31U);
+  EXPECT_EQ(config.net.in_total.messages, 2'000'000U);
+  EXPECT_EQ(config.net.in_total.bytes, 34U << 10U);
+  EXPECT_EQ(config.net.in_total.new_agents, 35U);
   EXPECT_EQ(config.net.host, "::1");
   EXPECT_EQ(config.net.port, 0);
   EXPECT_EQ(config.net.tls.certificate, path("t/c.pem"));
