@@ -93,7 +93,7 @@ TESTED_ELSEWHERE = {
     "storage/late_wal": "tests/process/full_disk_start_test.cpp",
     "runtime/repair": "tests/process/repair_test.cpp",
     "runtime/shard_services": "tests/runtime/shard_test.cpp",
-    "server/certificate_watch": "tests/process/tls_test.cpp",
+    "server/served_certificate": "tests/process/tls_test.cpp",
     "server/containment": "tests/process/containment_test.cpp",
     "server/stop_signals": "tests/process/start_stop_test.cpp",
     "server/supervisor": "tests/process/supervised_test.cpp",
