@@ -413,7 +413,11 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
 std::shared_ptr<const runtime::ServedClass> AgentsEndpoint::listed_class(
     const net::HttpRequest& request) const {
   if (request.method != "GET" && request.method != "HEAD") return nullptr;
-  const std::string_view segment = protocol::class_alone(request.target);
+  std::string target = request.target;
+  const RouteRule* const route = find_route(edge_, path_of(target));
+  if (protocol::class_alone(target).empty() && route != nullptr && route->is_prefix)
+    target = routed_target(*route, target, {}, {}).value_or("");
+  const std::string_view segment = protocol::class_alone(target);
   if (segment.empty() || readiness_.phase() != Readiness::Phase::kReady) return nullptr;
   auto served = runtime_.classes().find_for_client(segment);
   return served != nullptr && served->settings.list_methods ? served : nullptr;

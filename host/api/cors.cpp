@@ -54,6 +54,14 @@ net::HttpHeaders origin_headers(const CorsRules& rules, const net::HttpRequest& 
   return headers;
 }
 
+void replace_headers(const net::HttpHeaders& headers, net::HttpResponse& response) {
+  std::erase_if(response.headers, [](const net::HttpHeader& header) {
+    return equal_ignoring_case(header.name, "Access-Control-Allow-Origin") ||
+           equal_ignoring_case(header.name, "Access-Control-Allow-Credentials");
+  });
+  response.headers.insert(response.headers.end(), headers.begin(), headers.end());
+}
+
 class CorsExchange final : public net::HttpExchange {
  public:
   CorsExchange(std::shared_ptr<net::HttpExchange> inner, net::HttpHeaders headers)
@@ -75,11 +83,7 @@ class CorsExchange final : public net::HttpExchange {
 
  private:
   [[nodiscard]] net::HttpResponse with_headers(net::HttpResponse response) const {
-    std::erase_if(response.headers, [](const net::HttpHeader& header) {
-      return equal_ignoring_case(header.name, "Access-Control-Allow-Origin") ||
-             equal_ignoring_case(header.name, "Access-Control-Allow-Credentials");
-    });
-    response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
+    replace_headers(headers_, response);
     return response;
   }
 
@@ -120,6 +124,10 @@ std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(rules.max_age).count();
   response.headers.push_back({"Access-Control-Max-Age", std::to_string(seconds)});
   return response;
+}
+
+void add_cors(const CorsRules& rules, const net::HttpRequest& request, net::HttpResponse& answer) {
+  replace_headers(origin_headers(rules, request), answer);
 }
 
 std::shared_ptr<net::HttpExchange> with_cors(std::shared_ptr<net::HttpExchange> exchange,

@@ -19,8 +19,11 @@ namespace hearth::api {
 [[nodiscard]] std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
                                                                 const net::HttpRequest& request);
 
-// An exchange whose answer, whoever gives it and however, has the headers that the page needs. An
-// agent's own CORS headers are replaced.
+// Adds to an answer of the request the headers that the page needs. CORS headers that it has are
+// replaced.
+void add_cors(const CorsRules& rules, const net::HttpRequest& request, net::HttpResponse& answer);
+
+// An exchange whose answer, whoever gives it and however, add_cors() was done to.
 [[nodiscard]] std::shared_ptr<net::HttpExchange> with_cors(
     std::shared_ptr<net::HttpExchange> exchange, const CorsRules& rules);
 

@@ -122,6 +122,15 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
   agents_.on_request(std::move(exchange));  // further paths of agents, and 404
 }
 
+void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const {
+  const std::string_view target = head.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (admin_ != nullptr && AdminApi::is_ours(path)) return;
+  const CorsRules cors = agents_.cors(path);
+  if (cors.origins.empty() || origins_.refusal(head.headers, cors)) return;
+  add_cors(cors, head, answer);
+}
+
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const std::string_view target = request.target;
   const CorsRules cors = agents_.cors(target.substr(0, target.find('?')));

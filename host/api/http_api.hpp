@@ -46,8 +46,8 @@ struct HttpApiOptions {
 //  anything else         404 {"error":{"code","message"}}
 //
 // Requests that the OriginRules refuse are answered 403, upgrades too. Pages that the EdgeRules let
-// read answers get the headers for that with each answer but those of /admin, and their preflights
-// are answered here. A path of the table answers
+// read answers get the headers for that with each answer but those of /admin, those of the
+// network too, and their preflights are answered here. A path of the table answers
 // other methods than its own 405. /admin, and what is below it, is closed to all but
 // administrators, whether a row of the table has the path or not.
 //
@@ -67,6 +67,7 @@ class HttpApi final : public net::HttpHandler {
   [[nodiscard]] const Routes& routes() const { return routes_; }
 
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
+  void on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const override;
   net::UpgradePlan on_upgrade(const net::HttpRequest& request) override;
 
  private:

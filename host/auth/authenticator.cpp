@@ -95,8 +95,11 @@ std::optional<Error> Authenticator::take_tokens(const Result<std::string>& text)
   if (!text) return failed("token_file", text.error());
   auto read = BearerTokens::parse(*text);
   if (!read) return failed("token_file", read.error());
-  const MutexLock lock(mutex_);
-  tokens_ = std::make_shared<const BearerTokens>(*std::move(read));
+  {
+    const MutexLock lock(mutex_);
+    tokens_ = std::make_shared<const BearerTokens>(*std::move(read));
+  }
+  tell_read("token_file");
   return std::nullopt;
 }
 
@@ -106,12 +109,16 @@ std::optional<Error> Authenticator::take_keys(const Result<std::string>& text) {
   {
     const MutexLock lock(mutex_);
     is_asking_ = false;
-    if (read) {
-      keys_ = std::make_shared<const SigningKeys>(*std::move(read));
-      return std::nullopt;
-    }
+    if (read) keys_ = std::make_shared<const SigningKeys>(*std::move(read));
   }
-  return failed("keys", read.error());
+  if (!read) return failed("keys", read.error());
+  tell_read(sources_.key_origin == KeyOrigin::kUrl ? "keys_url" : "keys_file");
+  return std::nullopt;
+}
+
+void Authenticator::tell_read(std::string_view source) {
+  const LogLevel level = source == "keys_url" ? LogLevel::kDebug : LogLevel::kInfo;
+  logger_.write(level, "auth.source_read", {{"source", source}});
 }
 
 std::optional<Error> Authenticator::failed(std::string_view source, const Error& error) {

@@ -50,6 +50,7 @@ struct ProofSources {
 // Promises
 //  P1 Closed   Without a source, or before it was read, nobody is let in by it.
 //  P2 Kept     A source that cannot be read leaves what was read before (`auth.source_failed`).
+//              What was read is told too (`auth.source_read`; of a URL at the level debug).
 //  P3 Paced    Keys of a URL are read again when they are ten minutes old, and when a token names a
 //              key that is not among them, at most once a minute in all.
 //  P4 Silent   Neither tokens nor claims are logged; why a token was refused is, at a limited rate.
@@ -75,6 +76,7 @@ class Authenticator {
   std::optional<Error> take_tokens(const Result<std::string>& text);
   std::optional<Error> take_keys(const Result<std::string>& text);
   std::optional<Error> failed(std::string_view source, const Error& error);
+  void tell_read(std::string_view source);
   void tell_refused(std::string_view reason);
 
   const ProofSources sources_;

@@ -109,10 +109,11 @@ Settings<ServerConfig> auth_rows() {
       name_rule(std::move(name)),
       path("auth.token_file", at(&Server::auth, &AuthConfig::token_file),
            "tokens of clients, one a line: 16 to 512 printable characters without a space; at most "
-           "64. Read again at SIGHUP"),
+           "64. Read again when it changes"),
       path("auth.keys_file", at(&Server::auth, &AuthConfig::keys_file),
-           "keys of JSON Web Tokens: a JSON Web Key Set, or PEM with public keys. Read again at "
-           "SIGHUP"),
+           "keys of JSON Web Tokens: a JSON Web Key Set, or PEM with public keys. Read again when "
+           "it "
+           "changes"),
       text_setting("auth.keys_url", at(&Server::auth, &AuthConfig::keys_url), "URL",
                    "an https URL, or an http one of this machine", is_keys_url,
                    "where a provider publishes its JSON Web Key Set; instead of `auth.keys_file`"),

@@ -21,6 +21,7 @@ namespace {
 using net::AddressLimits;
 using net::NetOptions;
 using net::TlsOptions;
+using net::TotalLimits;
 using runtime::RuntimeLimits;
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -32,6 +33,7 @@ using std::chrono::seconds;
 constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
 constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
 constexpr Bounds<std::uint32_t> kPerAddress{0, 1'000'000};
+constexpr Bounds<std::uint32_t> kInTotal{0, 100'000'000};
 constexpr Bounds<std::size_t> kMessage{1U << 10U, 256U << 20U};
 constexpr Bounds<milliseconds> kTimeout{milliseconds(10), hours(1)};
 constexpr Bounds<milliseconds> kCall{milliseconds(10), hours(24)};
@@ -129,6 +131,11 @@ Fields<ServerConfig, T> at_address(T AddressLimits::* member) {
   return at_net(&NetOptions::per_address, member);
 }
 
+template <class T>
+Fields<ServerConfig, T> at_total(T TotalLimits::* member) {
+  return at_net(&NetOptions::in_total, member);
+}
+
 bool is_network(std::string_view text) {
   return parse_ip_network(text).has_value();
 }
@@ -188,6 +195,11 @@ Settings<ServerConfig> make_own_server_settings() {
       path("classes", at(&Server::classes),
            "directory of class files; must exist if it is named here"),
       shards_setting(),
+      word("compression", at(&Server::net, &NetOptions::compression),
+           {{"none", net::Compression::kNone},
+            {"no_context_takeover", net::Compression::kNoContextTakeover},
+            {"context_takeover", net::Compression::kContextTakeover}},
+           "[compression](#compression) of WebSocket messages for clients that offer it"),
       texts("allowed_origins", at(&Server::allowed_origins),
             "origins such as [\"https://app.example\"]", is_origin,
             "[pages](#pages-and-names) that may use the server beside its own: "
@@ -262,6 +274,15 @@ Settings<ServerConfig> make_own_server_settings() {
       texts("address_limits.exempt", at_address(&AddressLimits::exempt),
             "addresses and networks such as [\"10.0.0.5\", \"fd00::/8\"]", is_network,
             "addresses and networks without these limits: this machine, and proxies"),
+      count("total_limits.new_connections", at_total(&TotalLimits::new_connections), kPerAddress,
+            "a second, [of all clients](#limits-of-an-address) that are not exempt; `0` here and "
+            "below: no limit"),
+      count("total_limits.messages", at_total(&TotalLimits::messages), kInTotal,
+            "WebSocket messages and HTTP requests a second"),
+      size("total_limits.bytes", at_total(&TotalLimits::bytes), {0, std::size_t{1} << 40U},
+           "in them, a second"),
+      count("total_limits.new_agents", at_total(&TotalLimits::new_agents), kPerAddress,
+            "agents a minute that do not exist yet"),
       yes_or_no("reload.watch", at(&Server::reload, &ReloadConfig::watch),
                 "whether the plugin directories and the class files are watched; else the server "
                 "looks [when it is told to](#changing-it-while-the-server-runs)"),

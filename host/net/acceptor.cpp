@@ -64,7 +64,9 @@ Acceptor::Acceptor(const NetOptions& options, const NetSupplies& supplies)
       turn_end_([this](std::function<void()> task) { asio::post(loop_, std::move(task)); }),
       share_({loop_, turn_end_}, 0, options_, options_.close_timeout / 4, supplies, [] {}),
       addresses_(std::make_shared<const AddressPolicy>(options.per_address, supplies.metrics,
-                                                       supplies.logger)),
+                                                       supplies.logger),
+                 std::make_shared<AddressUse>(std::make_shared<const AddressPolicy>(
+                     options.in_total, supplies.metrics, supplies.logger))),
       acceptor_(loop_.get_executor()),
       pause_(loop_.get_executor()),
       spare_(open_spare()) {}

@@ -42,19 +42,35 @@ bool Rate::is_unused(SocketTime now) const {
 }
 
 AddressPolicy::AddressPolicy(AddressLimits limits, Metrics& metrics, Logger& logger)
-    : limits_(std::move(limits)), logger_(logger) {
+    : limits_(std::move(limits)), event_("net.address_limited"), logger_(logger) {
+  count_in(metrics, "hearth_addresses_limited_total",
+           "Connections, messages and new agents refused because their address had too many.");
+}
+
+AddressPolicy::AddressPolicy(const TotalLimits& limits, Metrics& metrics, Logger& logger)
+    : limits_{.connections = 0,
+              .new_connections = limits.new_connections,
+              .messages = limits.messages,
+              .bytes = limits.bytes,
+              .new_agents = limits.new_agents,
+              .exempt = {}},
+      event_("net.total_limited"),
+      logger_(logger) {
+  count_in(metrics, "hearth_total_limited_total",
+           "Connections, messages and new agents refused because all clients had too many.");
+}
+
+void AddressPolicy::count_in(Metrics& metrics, const char* metric, const char* help) {
   for (std::size_t i = 0; i < kLimits; ++i) {
     counters_[i] = &metrics.counter(
-        "hearth_addresses_limited_total",
-        "Connections, messages and new agents refused because their address had too many.",
-        {{"limit", std::string(name_of(static_cast<AddressLimit>(i)))}});
+        metric, help, {{"limit", std::string(name_of(static_cast<AddressLimit>(i)))}});
   }
 }
 
 void AddressPolicy::note(AddressLimit limit) const {
   counters_[static_cast<std::size_t>(limit)]->add();
   const std::string_view name = name_of(limit);
-  logger_.write_limited(LogLevel::kWarn, "net.address_limited", {name}, {{"limit", name}});
+  logger_.write_limited(LogLevel::kWarn, event_, {name}, {{"limit", name}});
 }
 
 bool AddressUse::may_connect(SocketTime now) {
@@ -63,8 +79,14 @@ bool AddressUse::may_connect(SocketTime now) {
     return refused(AddressLimit::kConnections);
   if (!new_connections_.take(1, limits.new_connections, kSpan, now))
     return refused(AddressLimit::kNewConnections);
+  if (total_ && !total_->may_connect(now)) return false;
   connections_.fetch_add(1);
   return true;
+}
+
+void AddressUse::leave() {
+  connections_.fetch_sub(1);
+  if (total_) total_->leave();
 }
 
 bool AddressUse::may_send(std::size_t bytes, SocketTime now) {
@@ -72,12 +94,13 @@ bool AddressUse::may_send(std::size_t bytes, SocketTime now) {
   if (!messages_.take(1, limits.messages, kSpan, now)) return refused(AddressLimit::kMessages);
   if (!bytes_.take(static_cast<double>(bytes), static_cast<double>(limits.bytes), kSpan, now))
     return refused(AddressLimit::kBytes);
-  return true;
+  return !total_ || total_->may_send(bytes, now);
 }
 
 bool AddressUse::may_make_agent(SocketTime now) {
   const double a_second = policy_->limits().new_agents / 60.0;
-  return new_agents_.take(1, a_second, kAgentSpan, now) || refused(AddressLimit::kNewAgents);
+  if (!new_agents_.take(1, a_second, kAgentSpan, now)) return refused(AddressLimit::kNewAgents);
+  return !total_ || total_->may_make_agent(now);
 }
 
 bool AddressUse::is_unused(SocketTime now) const {

@@ -1,5 +1,5 @@
 #pragma once
-// What one address of clients may use, over all its connections.
+// What one address of clients may use, over all its connections; and what all of them may.
 
 #include "base/logger.hpp"
 #include "net/options.hpp"
@@ -37,15 +37,16 @@ class Rate {
   std::atomic<std::int64_t> paid_at_ns_ = 0;  // when what was taken will be paid off
 };
 
-// The limits, and who is told that an address has reached one of them:
-// hearth_addresses_limited_total{limit}, and a line of the log (net.address_limited) that names no
-// address.
+// The limits of each address, or of all together, and who is told that one is reached:
+//   an address   hearth_addresses_limited_total{limit}   net.address_limited, without the address
+//   all          hearth_total_limited_total{limit}       net.total_limited
 //
 // Threads   Any.
 // Lifetime  Within that of the logger and the metrics.
 class AddressPolicy {
  public:
   AddressPolicy(AddressLimits limits, Metrics& metrics, Logger& logger);
+  AddressPolicy(const TotalLimits& limits, Metrics& metrics, Logger& logger);
 
   [[nodiscard]] const AddressLimits& limits() const { return limits_; }
   void note(AddressLimit limit) const;
@@ -53,12 +54,15 @@ class AddressPolicy {
  private:
   static constexpr std::size_t kLimits = static_cast<std::size_t>(AddressLimit::kNewAgents) + 1;
 
+  void count_in(Metrics& metrics, const char* metric, const char* help);
+
   const AddressLimits limits_;
+  const std::string_view event_;              // of the log
   std::array<Counter*, kLimits> counters_{};  // never null; the metrics own them
   Logger& logger_;
 };
 
-// What one address has used.
+// What one address has used; or all together, which is what each address has for its `total`.
 //
 // Threads   Any.
 class AddressUse {
@@ -68,11 +72,14 @@ class AddressUse {
   // ... and of new agents, which are counted by the minute.
   static constexpr std::chrono::seconds kAgentSpan{60};
 
-  explicit AddressUse(std::shared_ptr<const AddressPolicy> policy) : policy_(std::move(policy)) {}
+  // What the address's own limits let through is asked of `total` too, if there is one.
+  explicit AddressUse(std::shared_ptr<const AddressPolicy> policy,
+                      std::shared_ptr<AddressUse> total = nullptr)
+      : policy_(std::move(policy)), total_(std::move(total)) {}
 
   // True, and it has a connection more until leave() is called.
   [[nodiscard]] bool may_connect(SocketTime now);
-  void leave() { connections_.fetch_sub(1); }
+  void leave();
   [[nodiscard]] bool may_send(std::size_t bytes, SocketTime now);
   [[nodiscard]] bool may_make_agent(SocketTime now);
   // Nothing would be different without this object.
@@ -85,6 +92,7 @@ class AddressUse {
   }
 
   std::shared_ptr<const AddressPolicy> policy_;
+  std::shared_ptr<AddressUse> total_;  // shared with the other addresses; none: it is the total
   std::atomic<std::uint32_t> connections_ = 0;
   Rate new_connections_;
   Rate messages_;
@@ -105,8 +113,8 @@ class ClientAddress {
   ClientAddress(const ClientAddress&) = delete;
   ClientAddress& operator=(const ClientAddress&) = delete;
 
-  // One message or request, with so many bytes. False: the address has sent too much, which was
-  // counted and logged. So with the other.
+  // One message or request, with so many bytes. False: the address, or all together, have sent too
+  // much, which was counted and logged. So with the other.
   [[nodiscard]] bool may_send(std::size_t bytes) const;
   // An agent that does not exist yet.
   [[nodiscard]] bool may_make_agent() const;

@@ -19,8 +19,9 @@ IpAddress unmapped(const IpAddress& address) {
 
 }  // namespace
 
-AddressTable::AddressTable(std::shared_ptr<const AddressPolicy> policy)
-    : policy_(std::move(policy)) {
+AddressTable::AddressTable(std::shared_ptr<const AddressPolicy> policy,
+                           std::shared_ptr<AddressUse> total)
+    : policy_(std::move(policy)), total_(std::move(total)) {
   for (const std::string& text : policy_->limits().exempt) {
     if (const auto network = parse_ip_network(text)) exempt_.push_back(*network);
   }
@@ -33,7 +34,7 @@ AddressTable::Admission AddressTable::admit(const std::optional<IpAddress>& addr
   if (std::ranges::any_of(exempt_, [&](const IpNetwork& each) { return each.has(client); }))
     return {};
   std::shared_ptr<AddressUse>& use = uses_[client.is_v4 ? client : network_of(client, 64)];
-  if (use == nullptr) use = std::make_shared<AddressUse>(policy_);
+  if (use == nullptr) use = std::make_shared<AddressUse>(policy_, total_);
   Admission admission{.is_admitted = use->may_connect(now), .address = nullptr};
   if (admission.is_admitted) admission.address = std::make_shared<ClientAddress>(use);
   if (uses_.size() > look_at_size_) forget(now);

@@ -25,7 +25,8 @@ class AddressTable {
  public:
   static constexpr std::size_t kMostUnconnected = 16'384;
 
-  explicit AddressTable(std::shared_ptr<const AddressPolicy> policy);
+  // `total`: what all that are not exempt use together.
+  AddressTable(std::shared_ptr<const AddressPolicy> policy, std::shared_ptr<AddressUse> total);
 
   struct Admission {
     bool is_admitted = true;
@@ -46,6 +47,7 @@ class AddressTable {
   };
 
   const std::shared_ptr<const AddressPolicy> policy_;
+  const std::shared_ptr<AddressUse> total_;
   std::vector<IpNetwork> exempt_;
   std::map<IpAddress, std::shared_ptr<AddressUse>, InOrder> uses_;
   std::size_t look_at_size_ = kMostUnconnected;  // when the table is looked through next

@@ -3,6 +3,7 @@
 // WebSocket, and by nothing else.
 
 #include "net/byte_stream.hpp"
+#include "net/packed_frames.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
@@ -10,6 +11,7 @@
 #include <boost/beast/core/bind_handler.hpp>
 #include <boost/beast/core/role.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -32,7 +34,9 @@ class AnyStream {
  public:
   using executor_type = ByteStream::Executor;  // NOLINT(readability-identifier-naming): Asio's name
 
-  explicit AnyStream(std::shared_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
+  // `frames`: what reading passes through, if messages may be compressed.
+  AnyStream(std::shared_ptr<ByteStream> stream, std::shared_ptr<PackedFrames> frames)
+      : stream_(std::move(stream)), frames_(std::move(frames)) {}
 
   executor_type get_executor() const noexcept { return stream_->executor(); }
   ByteStream& bytes() { return *stream_; }
@@ -42,7 +46,15 @@ class AnyStream {
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(
         [this](auto handler, ByteStream::ReadBuffers into) {
-          stream_->async_read_some(into, ByteStream::ReadHandler(std::move(handler)));
+          if (!frames_) {
+            stream_->async_read_some(into, ByteStream::ReadHandler(std::move(handler)));
+            return;
+          }
+          stream_->async_read_some(into, [frames = frames_, into, handler = std::move(handler)](
+                                             error_code error, std::size_t bytes) mutable {
+            pass(*frames, into, bytes);
+            std::move(handler)(error, bytes);
+          });
         },
         token, first_two(buffers));
   }
@@ -93,6 +105,14 @@ class AnyStream {
     return found;
   }
 
+  static void pass(PackedFrames& frames, const ByteStream::ReadBuffers& read, std::size_t bytes) {
+    for (const asio::mutable_buffer& each : read) {
+      const std::size_t here = std::min(bytes, each.size());
+      frames.pass({static_cast<char*>(each.data()), here});
+      bytes -= here;
+    }
+  }
+
   template <class Buffers>
   std::size_t append(const Buffers& buffers) {
     std::size_t total = 0;
@@ -112,6 +132,7 @@ class AnyStream {
   }
 
   std::shared_ptr<ByteStream> stream_;
+  std::shared_ptr<PackedFrames> frames_;
 };
 
 inline void beast_close_socket(AnyStream& stream) {

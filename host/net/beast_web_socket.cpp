@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
+#include "net/message_packing.hpp"
 #include "net/minimum_rate.hpp"
 
 #include <boost/asio/error.hpp>
@@ -39,9 +40,10 @@ constexpr int kMostAnswersGathered = 128;
 // Below this a copy takes no more memory than a reference does, and leaves in one piece with what
 // is before it.
 constexpr std::size_t kSmallestShared = 256;
+constexpr std::string_view kBadText = "text is not valid UTF-8";
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
-constexpr std::string_view kTooMany = "too many messages from your address: try again later";
+constexpr std::string_view kTooMany = "too many messages: try again later";
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
 
 websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {
@@ -54,7 +56,7 @@ websocket::close_reason make_reason(std::uint16_t code, std::string_view reason)
 std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
   if (error == websocket::error::message_too_big) return {kCloseTooBig, kTooBig};
   if (error == websocket::error::bad_frame_payload) {
-    return {kCloseInvalidText, "text is not valid UTF-8"};
+    return {kCloseInvalidText, kBadText};
   }
   if (error == websocket::condition::protocol_violation) {
     return {kCloseProtocolError, "protocol error"};
@@ -62,9 +64,20 @@ std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
   return {kCloseAbnormal, "connection lost"};
 }
 
-// RFC 6455 5.2: the head of an unmasked, unfragmented message.
-std::string_view frame_head(std::size_t length, bool is_text, std::array<char, 10>& into) {
+// The same of a message that could not be unpacked.
+std::pair<std::uint16_t, std::string_view> fault_of(Unpacked outcome) {
+  switch (outcome) {
+    case Unpacked::kTooLong: return {kCloseTooBig, kTooBig};
+    case Unpacked::kNotText: return {kCloseInvalidText, kBadText};
+    default: return {kCloseInvalidText, "the message is not deflate data"};
+  }
+}
+
+// RFC 6455 5.2: the head of an unmasked, unfragmented message; RFC 7692 6: of a compressed one.
+std::string_view frame_head(std::size_t length, bool is_text, bool is_packed,
+                            std::array<char, 10>& into) {
   into[0] = is_text ? '\x81' : '\x82';
+  if (is_packed) into[0] = static_cast<char>(into[0] | 0x40);
   if (length < 126) {
     into[1] = static_cast<char>(length);
     return {into.data(), 2};
@@ -82,17 +95,22 @@ class BeastWebSocket final : public WebSocket,
                              public std::enable_shared_from_this<BeastWebSocket> {
  public:
   BeastWebSocket(LoopShare& share, std::shared_ptr<ByteStream> stream,
-                 std::shared_ptr<const ClientAddress> address, std::size_t max_frame)
+                 std::shared_ptr<const ClientAddress> address, std::size_t max_frame,
+                 std::unique_ptr<MessagePacking> packing)
       : share_(share),
+        max_frame_(max_frame == 0 ? share.options.max_frame : max_frame),
         address_(std::move(address)),
+        packing_(std::move(packing)),
         stream_(std::move(stream)),
-        beast_(std::in_place, AnyStream(stream_)),
+        beast_(std::in_place, AnyStream(stream_, packing_ ? packing_->frames() : nullptr)),
         held_bytes_(share.buffers.memory()) {
-    beast_->read_message_max(max_frame == 0 ? share.options.max_frame : max_frame);
+    beast_->read_message_max(max_frame_);
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
-  [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol);
+  // `extensions`: the header that agrees on them; empty: there are none.
+  [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol,
+                            const std::string& extensions);
   // Instead of run(), after accept() has answered with a refusal.
   void leave();
   void run(std::shared_ptr<WebSocketListener> listener);
@@ -135,9 +153,10 @@ class BeastWebSocket final : public WebSocket,
   void deliver();
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
+  [[nodiscard]] bool tell(const ReceivedMessage& message);
   void queued(bool others_waited);
   void overflow(DropReason why, std::string_view reason);
-  void give_up(std::string_view reason);
+  void give_up(std::uint16_t code, std::string_view reason);
   [[nodiscard]] bool keeps_the_rates(SocketTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
@@ -146,7 +165,9 @@ class BeastWebSocket final : public WebSocket,
   void watch_paused(SocketTime now);
 
   LoopShare& share_;
+  const std::size_t max_frame_;
   std::shared_ptr<const ClientAddress> address_;  // until gone(); none: it has no limits
+  std::unique_ptr<MessagePacking> packing_;       // until gone(); none: nothing is compressed
   std::shared_ptr<ByteStream> stream_;            // both are freed in gone()
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
@@ -167,7 +188,8 @@ class BeastWebSocket final : public WebSocket,
 
 // ---- opening ------------------------------------------------------------------------------------
 
-bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol) {
+bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol,
+                            const std::string& extensions) {
   namespace http = beast::http;
   // Said again in our words, from what upgrade_fault() has checked: Beast reads lists and repeated
   // headers more narrowly, and what a peer wrote must not decide who of the two is right.
@@ -181,11 +203,12 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
   const bool is_chosen = !subprotocol.empty() &&
                          header_has_token(request.headers, "Sec-WebSocket-Protocol", subprotocol);
   socket().set_option(websocket::stream_base::decorator([chosen = is_chosen ? subprotocol : "",
-                                                         date = share_.date.now()](
+                                                         extensions, date = share_.date.now()](
                                                             websocket::response_type& response) {
     response.set(http::field::server, beast::string_view(kServerName.data(), kServerName.size()));
     response.set(http::field::date, date);
     if (!chosen.empty()) response.set(http::field::sec_websocket_protocol, chosen);
+    if (!extensions.empty()) response.set(http::field::sec_websocket_extensions, extensions);
   }));
   error_code error;
   socket().accept(handshake, error);  // only appends: the stream never blocks
@@ -234,12 +257,13 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
 }
 
 void BeastWebSocket::deliver() {
-  const auto message = incoming_.cdata();
-  if (address_ && !address_->may_send(message.size())) return give_up(kTooMany);
-  delivering_ = true;
-  listener_->on_message({static_cast<const char*>(message.data()), message.size()},
-                        socket().got_text());
-  delivering_ = false;
+  const auto arrived = incoming_.cdata();
+  const std::string_view bytes(static_cast<const char*>(arrived.data()), arrived.size());
+  ReceivedMessage message{.payload = bytes, .is_text = socket().got_text()};
+  if (packing_) message = packing_->receive(bytes, max_frame_);
+  const bool is_told = tell(message);
+  if (packing_) packing_->done();
+  if (!is_told) return;
 
   held_bytes_.set(0);
   rate_in_ = MinimumRate();  // each message has windows of its own
@@ -259,6 +283,27 @@ void BeastWebSocket::deliver() {
   }
   burst_ = 0;
   stream_->flush();
+}
+
+// False: the connection ends instead.
+bool BeastWebSocket::tell(const ReceivedMessage& message) {
+  if (message.outcome == Unpacked::kNoMemory) {
+    overflow(DropReason::kMemory, kNoMemory);
+    return false;
+  }
+  if (message.outcome != Unpacked::kWhole) {
+    const auto [code, reason] = fault_of(message.outcome);
+    give_up(code, reason);
+    return false;
+  }
+  if (address_ && !address_->may_send(message.payload.size())) {
+    give_up(kCloseTryAgainLater, kTooMany);
+    return false;
+  }
+  delivering_ = true;
+  listener_->on_message(message.payload, message.is_text);
+  delivering_ = false;
+  return true;
 }
 
 void BeastWebSocket::resume_reading() {
@@ -300,19 +345,24 @@ void BeastWebSocket::on_read_failed(error_code error) {
 void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
+  const auto packed = packing_ ? packing_->pack(payload) : std::nullopt;
+  const std::string_view bytes = packed.value_or(payload);
   std::array<char, 10> head;
-  stream_->append(frame_head(payload.size(), is_text, head));
-  stream_->append(payload);
+  stream_->append(frame_head(bytes.size(), is_text, packed.has_value(), head));
+  stream_->append(bytes);
   queued(others_wait);
 }
 
 void BeastWebSocket::send(SharedBytes payload, bool is_text) {
   const std::size_t length = payload.view().size();
-  if (length < kSmallestShared) return send(payload.view(), is_text);
+  // What is compressed is this connection's alone.
+  if (length < kSmallestShared || (packing_ && length <= MessagePacking::kLargest)) {
+    return send(payload.view(), is_text);
+  }
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
   std::array<char, 10> head;
-  stream_->append(frame_head(length, is_text, head), std::move(payload));
+  stream_->append(frame_head(length, is_text, false, head), std::move(payload));
   queued(others_wait);
 }
 
@@ -329,19 +379,18 @@ void BeastWebSocket::queued(bool others_waited) {
 
 void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
   share_.note_drop(why);
-  give_up(reason);
+  give_up(kCloseTryAgainLater, reason);
 }
 
-// Ends it with 1013, for a peer that need not be heard any more.
-void BeastWebSocket::give_up(std::string_view reason) {
+// Ends it, for a peer that need not be heard any more.
+void BeastWebSocket::give_up(std::uint16_t code, std::string_view reason) {
   // The close frame stands behind everything that is queued: it arrives only if the peer reads
   // after all, so it gets less time than a close that the peer takes part in.
   start_close(
-      kCloseTryAgainLater, reason,
+      code, reason,
       std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
-  asio::post(stream_->executor(), [self = shared_from_this(), reason] {
-    self->report(kCloseTryAgainLater, reason, false);
-  });
+  asio::post(stream_->executor(),
+             [self = shared_from_this(), code, reason] { self->report(code, reason, false); });
 }
 
 void BeastWebSocket::close(std::uint16_t code, std::string_view reason) {
@@ -353,6 +402,7 @@ void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
   state_ = State::kClosing;
   held_ = false;
   held_bytes_.set(0);
+  if (packing_) packing_->frames()->stop();
   if (!reading_ && !delivering_) incoming_ = beast::flat_buffer();
   deadline_ = std::chrono::steady_clock::now() + limit;
   socket().async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
@@ -405,6 +455,7 @@ void BeastWebSocket::gone() {
   beast_.reset();
   stream_.reset();
   address_.reset();
+  packing_.reset();
   incoming_ = beast::flat_buffer();
   held_bytes_.set(0);
   share_.connection_ended();
@@ -477,9 +528,14 @@ void BeastWebSocket::watch_paused(SocketTime now) {
 
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan) {
-  const auto socket =
-      std::make_shared<BeastWebSocket>(share, stream, request.address, plan.max_frame);
-  const bool accepted = socket->accept(request, plan.subprotocol);
+  const auto terms = choose_deflate(request.headers, share.options.compression);
+  auto packing =
+      terms ? std::make_unique<MessagePacking>(*terms, share.packing, share.buffers.memory())
+            : nullptr;
+  const auto socket = std::make_shared<BeastWebSocket>(share, stream, request.address,
+                                                       plan.max_frame, std::move(packing));
+  const bool accepted =
+      socket->accept(request, plan.subprotocol, terms ? deflate_answer(*terms) : "");
   share.table.add(socket);
   if (!accepted) return socket->leave();
   socket->run(share.table.stopping() ? nullptr : plan.opened(socket));

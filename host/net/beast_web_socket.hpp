@@ -18,7 +18,9 @@ namespace hearth::net {
 // Threads   On the share's loop.
 // Limits    Messages over UpgradePlan::max_frame end it with 1009, more of them than its address
 //           may send with 1013, text that is not UTF-8 with 1007, broken frames with 1002.
-//           Compression is declined.
+//           Messages are compressed if NetOptions::compression and the client want it
+//           (deflate_terms.hpp). Then max_frame holds for a message before it is unpacked and for
+//           what it unpacks to; one that is not deflate data ends the connection with 1007.
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan);
 

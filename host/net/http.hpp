@@ -53,7 +53,7 @@ struct HttpResponse {
 [[nodiscard]] HttpResponse error_response(int status, std::string_view code,
                                           std::string_view message);
 
-// 429 with a Retry-After. `what`: "requests"; the address that has too many is the client's.
+// 429 with a Retry-After. `what`: "requests". The client's address has too many, or all together.
 [[nodiscard]] HttpResponse too_many_response(std::string_view what);
 // What a WebSocket is told instead, with 1013: its clients come back later and later.
 [[nodiscard]] std::string too_many_reason(std::string_view what);
@@ -130,6 +130,9 @@ class HttpHandler {
 
   // May answer inside the call or any time later. An exception is logged and answered with 500.
   virtual void on_request(std::shared_ptr<HttpExchange> exchange) = 0;
+  // The network refuses a request by itself whose head it has read: it is too long, too slow or one
+  // too many. Adds to the answer what the handler adds to all of them; `head` has no body.
+  virtual void on_refusal(const HttpRequest& /*head*/, HttpResponse& /*answer*/) const {}
   // A well-formed WebSocket handshake. Must not wait on anything: the client gives up after 4 s.
   virtual UpgradePlan on_upgrade(const HttpRequest& request) = 0;
 };

@@ -103,6 +103,17 @@ std::string_view framing_fault(const http::request<http::string_body>& head) {
   return {};
 }
 
+HttpRequest describe_head(const http::request<http::string_body>& message, HttpHeaders headers) {
+  HttpRequest request;
+  request.method = view(message.method_string());
+  const std::string_view target = split_target(view(message.target())).rest;
+  request.target = ascii_target(target);
+  // "http://host" and "http://host?query" mean the root.
+  if (!target.starts_with('/') && target != "*") request.target.insert(0, "/");
+  request.headers = std::move(headers);
+  return request;
+}
+
 }  // namespace
 
 struct HttpParser::Parts {
@@ -145,6 +156,11 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
       }
       return refuse(
           error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
+    }
+    // Of a body that is too long by its Content-Length, the head is there.
+    if (error == http::error::body_limit && !parts_->head_reported &&
+        check_head() == Step::kRefused) {
+      return Step::kRefused;
     }
     if (error) return refuse(refusal_for(error));
   }
@@ -219,15 +235,14 @@ std::size_t HttpParser::body_size() const {
   return parts_->parser.get().body().size();
 }
 
+std::optional<HttpRequest> HttpParser::head() const {
+  if (parts_->headers.empty()) return std::nullopt;
+  return describe_head(parts_->parser.get(), parts_->headers);
+}
+
 HttpRequest HttpParser::take() {
   auto& message = parts_->parser.get();
-  HttpRequest request;
-  request.method = view(message.method_string());
-  const std::string_view target = split_target(view(message.target())).rest;
-  request.target = ascii_target(target);
-  // "http://host" and "http://host?query" mean the root.
-  if (!target.starts_with('/') && target != "*") request.target.insert(0, "/");
-  request.headers = std::move(parts_->headers);
+  HttpRequest request = describe_head(message, std::move(parts_->headers));
   request.body = std::move(message.body());
   return request;
 }

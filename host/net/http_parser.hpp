@@ -51,6 +51,8 @@ class HttpParser {
   // Bytes of the body that have been kept so far.
   [[nodiscard]] std::size_t body_size() const;
 
+  // The request as far as its head says; nothing while the head is not complete, or not valid.
+  [[nodiscard]] std::optional<HttpRequest> head() const;
   // Once, after kDone. Without `peer`.
   [[nodiscard]] HttpRequest take();
 

@@ -77,6 +77,8 @@ class HttpSession final : public Session,
   void upgrade(HttpRequest request);
   void answer(HttpResponse response);
   void refuse(const HttpResponse& response);
+  void refuse(const HttpRequest& request, HttpResponse response);
+  void refuse_all(HttpResponse response);
   void answered();
   void drop(DropReason reason);
   void end(Linger linger = Linger::kUntilPeerEnds);
@@ -244,7 +246,7 @@ void HttpSession::dispatch() {
   state_ = State::kAnswering;
 
   if (arrival_.address && !arrival_.address->may_send(head_size_ + request.body.size()))
-    return refuse(too_many_response("requests"));
+    return refuse(request, too_many_response("requests"));
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
@@ -388,14 +390,24 @@ void HttpSession::answered() {
 }
 
 void HttpSession::refuse(const HttpResponse& response) {
+  HttpResponse copy = response;  // may be the parser's
+  if (const auto head = parser().head()) services_.handler.on_refusal(*head, copy);
+  refuse_all(std::move(copy));
+}
+
+void HttpSession::refuse(const HttpRequest& request, HttpResponse response) {
+  services_.handler.on_refusal(request, response);
+  refuse_all(std::move(response));
+}
+
+void HttpSession::refuse_all(HttpResponse response) {
   keep_alive_ = false;
   state_ = State::kAnswering;
   is_head_ = false;
-  HttpResponse copy = response;  // may be the parser's
   parser_.emplace(share_.options);
   incoming_ = {};  // not clear(): its memory goes, too
   held_.set(0);
-  answer(std::move(copy));
+  answer(std::move(response));
 }
 
 // ---- the end ------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ HttpResponse error_response(int status, std::string_view code, std::string_view 
 }
 
 std::string too_many_reason(std::string_view what) {
-  return "too many " + std::string(what) + " from your address: try again later";
+  return "too many " + std::string(what) + ": try again later";
 }
 
 HttpResponse too_many_response(std::string_view what) {

@@ -5,6 +5,7 @@
 #include "net/buffer_pool.hpp"
 #include "net/drop_counts.hpp"
 #include "net/http_date.hpp"
+#include "net/message_packing.hpp"
 #include "net/net_loop.hpp"
 #include "net/options.hpp"
 #include "net/session_table.hpp"
@@ -49,6 +50,7 @@ struct LoopShare {
   DropCounts drops;
   HttpDate date;
   BufferPool buffers;
+  PackingShare packing;
   SessionTable table;
   std::function<void()> connection_ended;  // for each connection once, after it left the table
 };

@@ -26,6 +26,13 @@ struct TlsOptions {
   [[nodiscard]] bool is_used() const { return !certificate.empty(); }
 };
 
+// permessage-deflate for clients that offer it. deflate_terms.hpp has what is agreed on.
+enum class Compression {
+  kNone,
+  kNoContextTakeover,  // each message by itself: an open connection costs next to no memory
+  kContextTakeover,    // a message may refer to those before it
+};
+
 // What the clients of one address may use together; 0: as much as they like. Rates may be exceeded
 // for a moment: what counts is the mean over ten seconds (of new agents: over a minute).
 // address_limits.hpp keeps them. No header is believed (X-Forwarded-For): anybody can write one.
@@ -45,6 +52,15 @@ struct AddressLimits {
   std::vector<std::string> exempt = {"127.0.0.0/8", "::1"};
 };
 
+// What all clients that are not exempt may use together, by the same measures. 0, and so by default
+// no limit: what a machine takes depends on its agents. Connections have max_connections.
+struct TotalLimits {
+  std::uint32_t new_connections = 0;
+  std::uint32_t messages = 0;
+  std::size_t bytes = 0;
+  std::uint32_t new_agents = 0;
+};
+
 // A value; the server keeps one copy, and nothing in it changes while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.
@@ -56,6 +72,7 @@ struct NetOptions {
   // some 16 KiB.
   std::size_t max_connections = 10'000;
   AddressLimits per_address = {};
+  TotalLimits in_total = {};
 
   // ---- HTTP -------------------------------------------------------------------------------------
   // Request line and header fields together, and the request target alone. A name that is too long
@@ -75,6 +92,8 @@ struct NetOptions {
   // One message, all its fragments together. A longer one ends the connection with 1009. 4 MiB is
   // past any sensible message of an agent, and what a hundred hostile clients hold fits in memory.
   std::size_t max_frame = 4 * 1024 * 1024;
+  // None: it costs time of the loop, and what is in a message with a secret shows in its length.
+  Compression compression = Compression::kNone;
   // Silence after which a ping is sent; 0: none is. Proxies cut idle connections at 60 s and more.
   std::chrono::milliseconds ping_interval{30'000};
   // Silence after a ping, after which the peer is taken for dead.

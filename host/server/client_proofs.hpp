@@ -43,7 +43,8 @@ class KeyDownload final : private net::OutboundListener {
   std::string body_;
 };
 
-// Threads    refresh() from one thread at a time; the authenticator as it says.
+// Threads    refresh() from one thread at a time, as WatchedFiles does it; the authenticator as it
+//            says.
 // Lifetime   As KeyDownload.
 class ClientProofs {
  public:

@@ -21,13 +21,14 @@
 #include "server/admin_desk.hpp"
 #include "server/admin_token.hpp"
 #include "server/audit_log.hpp"
-#include "server/certificate_watch.hpp"
 #include "server/client_proofs.hpp"
 #include "server/containment.hpp"
 #include "server/data_loss.hpp"
 #include "server/object_desk.hpp"
+#include "server/served_certificate.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
+#include "server/watched_files.hpp"
 #include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
@@ -91,7 +92,7 @@ struct Server::Parts {
   void warn_of_unused_settings();
   Result<void> open_admin();
   Result<void> listen();
-  void watch_certificate(plugins::DirectoryImage known);
+  void watch_files();
   Result<void> announce();
   Result<void> publish();
   void tell_full(std::string_view what, const Error& error, std::string_view next);
@@ -134,11 +135,13 @@ struct Server::Parts {
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
-  std::unique_ptr<CertificateWatch> certificate;  // only with TLS
-  Metrics::Watch sockets;                         // looks at http
-  Metrics::Watch client_memory;                   // looks at runtime
-  plugins::DirectoryImage plugin_files;           // as they were before they were loaded
-  plugins::LoadReport loaded;                     // until watch_plugins()
+  std::unique_ptr<ServedCertificate> certificate;  // only with TLS
+  plugins::DirectoryImage files_before;            // of those below, before they were read
+  std::unique_ptr<WatchedFiles> watched_files;
+  Metrics::Watch sockets;                // looks at http
+  Metrics::Watch client_memory;          // looks at runtime
+  plugins::DirectoryImage plugin_files;  // as they were before they were loaded
+  plugins::LoadReport loaded;            // until watch_plugins()
   std::unique_ptr<plugins::PluginReloader> reloader;
   std::optional<PublishedRecord> record;
 };
@@ -212,6 +215,7 @@ Result<void> Server::Parts::start_loops() {
                               metrics, logger);
   if (!opened) return opened.error();
   ways_out = *std::move(opened);
+  files_before = WatchedFiles::image(config.server);
   auto proofs =
       ClientProofs::open(config.server.auth, *loops.front(), ways_out->http(0), clock, logger);
   if (!proofs) return proofs.error();
@@ -472,20 +476,17 @@ Result<void> Server::Parts::listen() {
     const auto usable = net::TlsContext::load(config.server.net.tls);
     if (!usable) return Error{usable.error().code, "tls: " + usable.error().message};
   }
-  const plugins::DirectoryImage tls_files =
-      plugins::look_at(CertificateWatch::directories(config.server.net.tls));
   auto listening = net::HttpServer::listen(config.server.net, net_loops, *api,
                                            {logger, metrics, runtime->client_memory()});
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
-  // The operator may have configured another name that leads to this machine: clients ask for that
-  // name.
+  // The operator may have configured another name of this machine: clients ask for that one.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch(loss_of(*data, logger));
   readiness.set(api::Readiness::Phase::kReady);
-  if (config.server.net.tls.is_used()) watch_certificate(tls_files);
+  watch_files();
   http->start();
   sockets =
       metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
@@ -502,14 +503,16 @@ Result<void> Server::Parts::listen() {
   return {};
 }
 
-void Server::Parts::watch_certificate(plugins::DirectoryImage known) {
-  CertificateWatchSettings settings;
-  settings.files = config.server.net.tls;
-  settings.known = std::move(known);
-  settings.watch = config.server.reload.watch;
-  settings.quiet_time = config.server.reload.quiet_time;
-  certificate =
-      std::make_unique<CertificateWatch>(*http, std::move(settings), clock, metrics, logger);
+void Server::Parts::watch_files() {
+  const config::AuthConfig& auth = config.server.auth;
+  std::vector<FileGroup> groups{{.files = {auth.token_file, auth.keys_file},
+                                 .read_again = [this] { client_proofs->refresh(); }}};
+  if (const net::TlsOptions& tls = config.server.net.tls; tls.is_used()) {
+    certificate = std::make_unique<ServedCertificate>(*http, tls, clock, metrics, logger);
+    groups.push_back({{tls.certificate, tls.key}, [this] { certificate->reload(); }});
+  }
+  watched_files = std::make_unique<WatchedFiles>(std::move(groups), std::move(files_before),
+                                                 config.server.reload, logger);
 }
 
 std::string Server::Parts::shown_address() const {
@@ -527,9 +530,8 @@ std::vector<std::string> Server::classes() const {
 }
 
 void Server::reload() {
-  parts_->client_proofs->refresh();
   if (parts_->reloader) parts_->reloader->reload();
-  if (parts_->certificate) parts_->certificate->reload();
+  if (parts_->watched_files) parts_->watched_files->reload();
 }
 
 // ---- stop ---------------------------------------------------------------------------------------
@@ -567,6 +569,7 @@ void Server::Parts::finish_work() {
 
 void Server::Parts::close_clients() {
   if (http == nullptr) return;
+  watched_files.reset();
   certificate.reset();
   wait_for([this](std::function<void()> done) { http->stop(kGoodbye, std::move(done)); });
   sockets = {};

@@ -4,6 +4,8 @@
 #include "api/edge_fixture.hpp"
 #include "api/fake_actions.hpp"
 
+#include <chrono>
+
 namespace hearth::api::testing {
 namespace {
 
@@ -61,6 +63,43 @@ TEST_F(CorsTest, EachAnswerOfThePageMayBeRead) {
   }
   RawClient socket(port());
   EXPECT_EQ(socket.upgrade("/agents/open/a", kApp).status, 101);
+}
+
+TEST_F(CorsTest, SoMayWhatTheNetworkAnswersByItself) {
+  net_options_.max_body = 1000;
+  net_options_.min_rate = 1000;
+  net_options_.rate_window = std::chrono::milliseconds(20);
+  open_to_app();
+  const auto post = [](const std::string& header) {
+    return "POST /agents/open/a/echo HTTP/1.1\r\nHost: localhost\r\n" + header + "\r\n";
+  };
+  const auto refusal = [&](const std::string& header, const std::string& body, bool ends) {
+    RawClient client(port());
+    client.send(post(header) + body);
+    if (ends) client.end_sending();
+    return client.read_reply();
+  };
+  struct Case {
+    std::string header, body;
+    bool ends;
+    int status;
+  };
+  const Case cases[] = {
+      {"Content-Length: 10\r\n", "abc", true, 400},
+      {"Content-Length: 10\r\n", "abc", false, 408},
+      {"Content-Length: 1001\r\n", "", false, 413},
+      {"Transfer-Encoding: chunked\r\n", "what is no chunk\r\n", false, 400},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.header + each.body);
+    const Reply reply = refusal(kApp + each.header, each.body, each.ends);
+    EXPECT_EQ(reply.status, each.status);
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://app.example"));
+    const Reply foreign =
+        refusal("Origin: https://evil.example\r\n" + each.header, each.body, each.ends);
+    EXPECT_EQ(foreign.status, each.status);
+    EXPECT_EQ(foreign.head.find("Access-Control"), std::string::npos);
+  }
 }
 
 TEST_F(CorsTest, APreflightIsAnsweredBeforeAnybodyIsAskedForAToken) {

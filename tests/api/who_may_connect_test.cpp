@@ -256,7 +256,9 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   const Case cases[] = {
       {"/api/agents/open/a/target", "", 200, "/api/agents/open/a/target"},
       {"/api/agents/guarded/a/echo", "", 401, ""},
-      {"/api/agents/open", "", 404, ""},
+      {"/api/agents/open?x=1", "", 200, R"({"class":"open","methods":[{"name":"set"}]})"},
+      {"/api/agents/guarded", "", 401, ""},
+      {"/api/agents/nobody", "", 404, ""},
       {"/api/agentsx/open/a/echo", "", 421, ""},
       {"/user/target?x=1&y=/target", u1, 200, "/user/target?x=1&y=/target"},
       {"/user/echo", "", 401, ""},

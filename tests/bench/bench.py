@@ -109,3 +109,33 @@ def rpc(connection, method, arguments):
             sys.exit(f"{method} failed: {received[-300:]!r}")
         received += part
     return int(found.group(1) or found.group(2))
+
+
+def figures(port):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while part := connection.recv(65536):
+            text += part
+    return {name: float(value)
+            for name, value in re.findall(r"^(hearth_(?:sync|commits)\S*) (\S+)$", text.decode(), re.M)}
+
+
+def gauge(port, name):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while part := connection.recv(65536):
+            text += part
+    found = re.search(rf"^{name} (\S+)$", text.decode(), re.M)
+    return float(found.group(1)) if found else 0
+
+
+def live_agents(port, agent_class):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while part := connection.recv(65536):
+            text += part
+    found = re.search(rf'^hearth_live_agents{{class="{agent_class}"}} (\d+)', text.decode(), re.M | re.I)
+    return int(found.group(1)) if found else 0

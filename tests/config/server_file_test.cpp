@@ -24,6 +24,7 @@ tls: {certificate: t/c.pem, key: /k.pem, min_version: 1.3}
 plugins: [p, /abs/q]
 classes: ./k/../c
 shards: 3
+compression: context_takeover
 allowed_origins: ["https://app.example", "null"]
 allowed_hosts: ["app.example:8443", "*"]
 limits:
@@ -49,6 +50,7 @@ limits:
   hard_hang: 16s
 address_limits: {connections: 21, new_connections: 22, messages: 23, bytes: 24KiB, new_agents: 25,
   exempt: ["10.0.0.0/8", "::2"]}
+total_limits: {new_connections: 31, messages: 2000000, bytes: 34KiB, new_agents: 35}
 log:
   level: warn
   format: json
@@ -59,6 +61,10 @@ log:
   EXPECT_EQ(config.net.per_address.bytes, 24U << 10U);
   EXPECT_EQ(config.net.per_address.new_agents, 25U);
   EXPECT_EQ(config.net.per_address.exempt, (std::vector<std::string>{"10.0.0.0/8", "::2"}));
+  EXPECT_EQ(config.net.in_total.new_connections, 31U);
+  EXPECT_EQ(config.net.in_total.messages, 2'000'000U);
+  EXPECT_EQ(config.net.in_total.bytes, 34U << 10U);
+  EXPECT_EQ(config.net.in_total.new_agents, 35U);
   EXPECT_EQ(config.net.host, "::1");
   EXPECT_EQ(config.net.port, 0);
   EXPECT_EQ(config.net.tls.certificate, path("t/c.pem"));
@@ -68,6 +74,7 @@ log:
   EXPECT_EQ(config.plugins, (std::vector<std::filesystem::path>{path("p"), "/abs/q"}));
   EXPECT_EQ(config.classes, path("c"));
   EXPECT_EQ(config.shards, 3U);
+  EXPECT_EQ(config.net.compression, net::Compression::kContextTakeover);
   EXPECT_EQ(config.runtime.max_live_agents, 1U);
   EXPECT_EQ(config.runtime.max_active_objects, 3U);
   EXPECT_EQ(config.net.max_connections, 2U);
@@ -102,6 +109,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.plugins, std::vector{path("plugins")});
   EXPECT_EQ(config.classes, path("classes"));
   EXPECT_FALSE(config.shards);
+  EXPECT_EQ(config.net.compression, net::Compression::kNone);
   EXPECT_EQ(config.runtime.max_live_agents, 10'000U);
   EXPECT_EQ(config.runtime.max_active_objects, 200U);
   EXPECT_EQ(config.net.max_connections, 10'000U);

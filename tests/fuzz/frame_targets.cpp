@@ -1,11 +1,17 @@
-// What clients send as text: frames, JSON.
+// What clients send on a WebSocket: frames, compressed or not, JSON.
 #include "fuzz/targets.hpp"
 #include "json/json.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
+#include "net/deflate_terms.hpp"
+#include "net/message_deflate.hpp"
+#include "net/packed_frames.hpp"
 #include "protocol/client_frame.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <variant>
 
 namespace hearth::fuzz {
@@ -21,6 +27,34 @@ void client_frame(std::string_view bytes) {
   } else if (const auto* write = std::get_if<protocol::StateWrite>(&frame)) {
     require(!write->problem.empty() || parse_json(write->state_json).has_value(),
             "a state is JSON, or the write has a problem");
+  }
+}
+
+void deflate_offer(std::string_view bytes) {
+  const net::HttpHeaders headers = {{"Sec-WebSocket-Extensions", std::string(bytes)}};
+  for (const auto wanted :
+       {net::Compression::kNoContextTakeover, net::Compression::kContextTakeover}) {
+    const auto terms = net::choose_deflate(headers, wanted);
+    if (!terms) continue;
+    const net::HttpHeaders answer = {{"Sec-WebSocket-Extensions", net::deflate_answer(*terms)}};
+    require(net::choose_deflate(answer, wanted).has_value(), "an answer would do as an offer");
+  }
+}
+
+// The first byte says where the bytes are cut into two messages of one context.
+void deflate_message(std::string_view bytes) {
+  constexpr std::size_t kMost = 20'000;
+  const std::size_t first = bytes.empty() ? 0 : static_cast<unsigned char>(bytes.front());
+  ClientMemory memory(std::size_t{1} << 20);
+  HeldBytes held(memory);
+  net::MessageInflater inflater(net::kDeflateWindowBits);
+  std::string message;
+  for (const std::string_view each :
+       {bytes.substr(0, first), bytes.substr(std::min(first, bytes.size()))}) {
+    const net::Unpacked outcome = inflater.unpack(each, kMost, message, held);
+    require(message.size() <= kMost + 1, "no more is unpacked than a message may have");
+    require(outcome != net::Unpacked::kWhole || message.size() <= kMost, "too long is refused");
+    if (outcome != net::Unpacked::kWhole) inflater.forget();
   }
 }
 
@@ -43,6 +77,20 @@ void json_text(std::string_view bytes) {
   const auto string = parse_json(quoted);
   require(string.has_value() && string->is_string(), "any bytes are a string once they are quoted");
   require(quoted.size() <= bytes.size() * 6 + 2, "six bytes for one at most");
+}
+
+// The first byte says how many of the others come at a time.
+void packed_frames(std::string_view bytes) {
+  const std::size_t step = bytes.empty() ? 1 : 1 + static_cast<unsigned char>(bytes.front()) % 32;
+  net::PackedFrames at_once;
+  net::PackedFrames in_pieces;
+  std::string whole(bytes.substr(std::min<std::size_t>(1, bytes.size())));
+  std::string cut = whole;
+  at_once.pass(whole);
+  for (std::size_t at = 0; at < cut.size(); at += step) {
+    in_pieces.pass(std::span(cut).subspan(at, std::min(step, cut.size() - at)));
+  }
+  require(whole == cut, "it does not matter how the bytes are cut");
 }
 
 }  // namespace hearth::fuzz

@@ -6,6 +6,7 @@ namespace hearth::fuzz {
 
 std::span<const Target> targets() {
   static constexpr std::array kTargets = {
+      Target{"admin_request", admin_request},
       Target{"agent_key", agent_key},
       Target{"agent_target", agent_target},
       Target{"authority", authority},
@@ -13,17 +14,22 @@ std::span<const Target> targets() {
       Target{"client_frame", client_frame},
       Target{"credential", credential},
       Target{"cron", cron},
+      Target{"deflate_message", deflate_message},
+      Target{"deflate_offer", deflate_offer},
       Target{"egress_rules", egress_rules},
       Target{"elf_image", elf_image},
       Target{"full_text_query", full_text_query},
       Target{"http_request", http_request},
       Target{"json_text", json_text},
+      Target{"jwt", jwt},
       Target{"outbound_request", outbound_request},
       Target{"outbound_url", outbound_url},
+      Target{"packed_frames", packed_frames},
       Target{"plugin_note", plugin_note},
       Target{"plugin_sql", plugin_sql},
       Target{"server_file", server_file},
       Target{"settings_text", settings_text},
+      Target{"signing_keys", signing_keys},
       Target{"sse", sse},
       Target{"traceparent", traceparent},
   };

@@ -27,7 +27,15 @@ inline void require(bool holds, const char* promise) {
 
 // frame_targets.cpp
 void client_frame(std::string_view bytes);
+void deflate_message(std::string_view bytes);
+void deflate_offer(std::string_view bytes);
 void json_text(std::string_view bytes);
+void packed_frames(std::string_view bytes);
+// auth_targets.cpp
+void jwt(std::string_view bytes);
+void signing_keys(std::string_view bytes);
+// admin_targets.cpp
+void admin_request(std::string_view bytes);
 // sdk_targets.cpp
 void sse(std::string_view bytes);
 // http_targets.cpp

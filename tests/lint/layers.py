@@ -48,7 +48,7 @@ THIRD_PARTY = [
     (r"boost/dll/.*|dlfcn\.h|elf\.h", ["plugins/admission", "plugins/generation", "plugins/check", "diagnosis"], False),
     (r"openssl/.*", ["net", "auth"], False),
     (r"cjose/.*", ["auth"], False),
-    (r"curl/.*|ares\.h", ["net"], False),
+    (r"curl/.*|ares\.h|zlib\.h", ["net"], False),
     (r"yaml-cpp/.*", ["config"], False),
     (r"nlohmann/json\.hpp", ["json"], True),
     (r"spdlog/.*", ["telemetry"], False),

@@ -101,5 +101,54 @@ TEST_F(AddressUseTest, EachLimitIsCountedUnderItsName) {
   EXPECT_TRUE(has_counted("new_agents", 2));
 }
 
+// Two addresses that may do as they like, and together may do little.
+class TotalUseTest : public ::testing::Test {
+ protected:
+  TotalUseTest() {
+    const TotalLimits limits{.new_connections = 1, .messages = 2, .bytes = 100, .new_agents = 3};
+    total_ = std::make_shared<AddressUse>(
+        std::make_shared<const AddressPolicy>(limits, metrics_, *logger_));
+    AddressLimits own;
+    own.new_connections = own.messages = own.new_agents = 0;
+    own.bytes = 60;
+    const auto policy = std::make_shared<const AddressPolicy>(own, metrics_, *logger_);
+    one_.emplace(policy, total_);
+    other_.emplace(policy, total_);
+  }
+  // How often the two may, in turn.
+  template <class May>
+  int times(May may) {
+    int count = 0;
+    while (may(count % 2 == 0 ? *one_ : *other_)) ++count;
+    return count;
+  }
+
+  Metrics metrics_;
+  std::unique_ptr<Logger> logger_ = make_null_logger();
+  std::shared_ptr<AddressUse> total_;
+  std::optional<AddressUse> one_;
+  std::optional<AddressUse> other_;
+};
+
+TEST_F(TotalUseTest, BoundsAllAddressesTogetherAndIsCountedUnderItsName) {
+  const SocketTime later = kStart + seconds(100);
+  EXPECT_EQ(times([](AddressUse& use) { return use.may_connect(kStart); }), 10);
+  EXPECT_EQ(times([](AddressUse& use) { return use.may_send(0, kStart); }), 20);
+  EXPECT_EQ(times([&](AddressUse& use) { return use.may_send(100, later); }), 10);
+  EXPECT_EQ(times([](AddressUse& use) { return use.may_make_agent(kStart); }), 3);
+  for (const char* limit : {"new_connections", "messages", "bytes", "new_agents"}) {
+    const std::string counted = std::string("_limited_total{limit=\"") + limit + "\"} ";
+    EXPECT_NE(metrics_.text().find("hearth_total" + counted + "1\n"), std::string::npos) << limit;
+    EXPECT_NE(metrics_.text().find("hearth_addresses" + counted + "0\n"), std::string::npos);
+  }
+}
+
+TEST_F(TotalUseTest, WhatAnAddressMayNotIsNotTakenFromTheOthers) {
+  int sent = 0;
+  for (int i = 0; i < 1000; ++i) sent += one_->may_send(100, kStart) ? 1 : 0;
+  EXPECT_EQ(sent, 6) << "60 bytes for ten seconds";
+  EXPECT_EQ(times([&](AddressUse&) { return other_->may_send(100, kStart); }), 4);
+}
+
 }  // namespace
 }  // namespace hearth::net

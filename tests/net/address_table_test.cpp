@@ -22,7 +22,7 @@ class AddressTableTest : public ::testing::Test {
   AddressTable::Admission admit(const std::string& address, seconds later = seconds(0)) {
     if (!table_) {
       table_ = std::make_unique<AddressTable>(
-          std::make_shared<const AddressPolicy>(limits_, metrics_, *logger_));
+          std::make_shared<const AddressPolicy>(limits_, metrics_, *logger_), nullptr);
     }
     return table_->admit(parse_ip_address(address), start_ + later);
   }

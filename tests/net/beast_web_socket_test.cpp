@@ -30,7 +30,7 @@ TEST_F(WebSocketTest, AnswersTheHandshakeAsTheRfcsExampleSays) {
   EXPECT_EQ(reply.head.find("Sec-WebSocket-Extensions"), std::string::npos);
 }
 
-TEST_F(WebSocketTest, DeclinesCompression) {
+TEST_F(WebSocketTest, DeclinesCompressionUnlessItIsSwitchedOn) {
   start();
   RawClient client(port());
   const auto reply = client.upgrade("/", "Sec-WebSocket-Extensions: permessage-deflate\r\n");

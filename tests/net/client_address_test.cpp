@@ -42,7 +42,7 @@ TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
   const auto refused = third->read_reply();
   EXPECT_EQ(refused.status, 429);
   EXPECT_NE(refused.head.find("Retry-After: 10\r\n"), std::string::npos) << refused.head;
-  EXPECT_NE(refused.body.find("too many connections from your address"), std::string::npos);
+  EXPECT_NE(refused.body.find("too many connections"), std::string::npos);
   EXPECT_TRUE(third->at_end());
   EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
   EXPECT_TRUE(has_counted("connections", 1));
@@ -87,7 +87,7 @@ TEST_F(ClientAddressTest, MessagesAreCountedOverAllConnectionsAndWaysOfAnAddress
   socket->send(RawClient::text_frame("one too many"));
   const auto end = socket->read_frame();
   EXPECT_EQ(end.close_code(), 1013) << "its clients come back, later and later";
-  EXPECT_EQ(end.close_reason(), "too many messages from your address: try again later");
+  EXPECT_EQ(end.close_reason(), "too many messages: try again later");
   EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
   EXPECT_TRUE(has_counted("messages", 2));
 }
@@ -105,6 +105,19 @@ TEST_F(ClientAddressTest, BytesAreCountedToo) {
   socket->send(RawClient::text_frame(text));
   EXPECT_EQ(socket->read_frame().close_code(), 1013);
   EXPECT_TRUE(has_counted("bytes", 1));
+}
+
+TEST_F(ClientAddressTest, AllAddressesTogetherHaveLimitsToo) {
+  options_.per_address.exempt = {"127.0.0.9"};
+  options_.in_total.messages = 1;
+  start();
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(get(*from(i % 2 == 0 ? "127.0.0.1" : "127.0.0.2")).status, 200);
+  EXPECT_EQ(get(*from("127.0.0.3")).status, 429);
+  EXPECT_EQ(get(*from("127.0.0.9")).status, 200) << "it is exempt";
+  EXPECT_TRUE(has_counted("messages", 0));
+  EXPECT_NE(metrics_.text().find("hearth_total_limited_total{limit=\"messages\"} 1\n"),
+            std::string::npos);
 }
 
 TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {

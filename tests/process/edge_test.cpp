@@ -57,7 +57,7 @@ TEST_F(EdgeTest, NewNamesAreCountedByAddressAndKnownOnesAreNot) {
   ASSERT_EQ(socket->upgrade("/agents/counter/e").status, 101);
   const Frame end = socket->read_frame();
   EXPECT_EQ(end.close_code(), 1013) << "its clients come back, later and later";
-  EXPECT_EQ(end.close_reason(), "too many new agents from your address: try again later");
+  EXPECT_EQ(end.close_reason(), "too many new agents: try again later");
   EXPECT_EQ(post(*from("127.0.0.2"), "/agents/counter/d"), 200);
   EXPECT_TRUE(has_metric("hearth_addresses_limited_total{limit=\"new_agents\"} 2\n"));
   EXPECT_EQ(server_->log().find("127.0.0.1 "), std::string::npos);

@@ -1,0 +1,150 @@
+// Where the real server has the tokens and keys of its clients from: files that change, and a URL.
+#include "auth/token_maker.hpp"
+#include "process/process_fixture.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+namespace hearth::testing {
+namespace {
+
+// Answers one request with a document, once it is told to.
+class KeyProvider {
+ public:
+  explicit KeyProvider(std::string document) : document_(std::move(document)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    const bool listens =
+        ::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+        ::listen(socket_, 4) == 0 &&
+        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    if (!listens) throw std::runtime_error("cannot listen");
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~KeyProvider() {
+    ::shutdown(socket_, SHUT_RDWR);  // wakes accept()
+    thread_.join();
+    ::close(socket_);
+  }
+  KeyProvider(const KeyProvider&) = delete;
+  KeyProvider& operator=(const KeyProvider&) = delete;
+
+  [[nodiscard]] std::string url() const {
+    return "http://127.0.0.1:" + std::to_string(port_) + "/keys";
+  }
+  void answer() { may_answer_.set_value(); }
+
+ private:
+  void serve() {
+    const int client = ::accept(socket_, nullptr, nullptr);
+    if (client < 0) return;
+    char request[4096];
+    (void)::recv(client, request, sizeof request, 0);  // its head fits, and is all there is
+    may_answer_.get_future().wait_for(std::chrono::seconds(10));
+    const std::string text =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: "
+        "close\r\nContent-Length: " +
+        std::to_string(document_.size()) + "\r\n\r\n" + document_;
+    (void)::send(client, text.data(), text.size(), MSG_NOSIGNAL);
+    ::close(client);
+  }
+
+  const std::string document_;
+  const int socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
+  std::uint16_t port_ = 0;
+  std::promise<void> may_answer_;
+  std::thread thread_;
+};
+
+class ProofsTest : public ProcessTest {
+ protected:
+  ProofsTest() { install(bundled("counter"), "counter.so"); }
+
+  static int status_with(const ServerProcess& server, const std::string& token) {
+    return RawClient(server.port())
+        .request(
+            "POST /agents/counter/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+            "Authorization: Bearer " +
+            token + "\r\n\r\n")
+        .status;
+  }
+};
+
+TEST_F(ProofsTest, FilesOfTokensAndKeysAreTakenWhenTheyChange) {
+  const TokenMaker first("EdDSA");
+  const TokenMaker second("ES256");
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const Json claims = {{"iss", "me"}, {"aud", "hearth"}, {"exp", now.count() + 300}};
+  const std::string old_token = "0123456789abcdef-old";
+  const std::string new_token = "0123456789abcdef-new";
+  put("tokens", old_token + "\n");
+  put("keys.json", dump_json(first.jwk()));
+  put("classes/counter.yaml", "class: Counter\nauth: {type: token}\n");
+  put("hearth.yaml",
+      "auth: {type: jwt, token_file: tokens, keys_file: keys.json, issuer: me, audience: "
+      "[hearth]}\n"
+      "reload: {quiet_time: 50ms}\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_EQ(status_with(*server, old_token), 200);
+  put("tokens", new_token + "\n");
+  server->wait_for_log("auth.source_read", 4);  // both at the start, and both again
+  EXPECT_EQ(status_with(*server, new_token), 200);
+  EXPECT_EQ(status_with(*server, old_token), 401);
+  put("tokens", "short\n");
+  server->wait_for_log("auth.source_failed");
+  EXPECT_EQ(status_with(*server, new_token), 200) << "what was read before goes on";
+
+  put("classes/counter.yaml", "class: Counter\nauth: {type: jwt}\n");
+  server->wait_for_log("config.done");
+  EXPECT_EQ(status_with(*server, first.sign(claims)), 200);
+  EXPECT_EQ(status_with(*server, second.sign(claims)), 401);
+  put("keys.json", dump_json(second.jwk()));
+  server->wait_for_log("auth.source_read", 6);
+  EXPECT_EQ(status_with(*server, second.sign(claims)), 200);
+  EXPECT_EQ(status_with(*server, first.sign(claims)), 401);
+  EXPECT_EQ(server->stop(), kClean);
+  for (const std::string& secret : {old_token, new_token, first.sign(claims)})
+    EXPECT_EQ(server->log().find(secret), std::string::npos);
+}
+
+TEST_F(ProofsTest, KeysOfAUrlAreFetchedAndStayWhenItFails) {
+  const TokenMaker maker("EdDSA", "one");
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const Json claims = {{"iss", "me"}, {"aud", "hearth"}, {"exp", now.count() + 300}};
+  std::optional<KeyProvider> provider;
+  provider.emplace(dump_json({{"keys", Json::array({maker.jwk()})}}));
+  put("hearth.yaml", "auth: {type: jwt, keys_url: \"" + provider->url() +
+                         "\", issuer: me, audience: [hearth], clock_skew: 0s}\n");
+  const auto server = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
+  EXPECT_EQ(status_with(*server, maker.sign(claims)), 503) << "the keys are on their way";
+  provider->answer();
+  server->wait_for_log("auth.source_read");
+  EXPECT_EQ(status_with(*server, maker.sign(claims)), 200);
+  EXPECT_EQ(status_with(*server, TokenMaker("EdDSA", "one").sign(claims)), 401);
+  EXPECT_EQ(status_with(*server, TokenMaker("HS256", "one").sign(claims)), 401);
+  provider.reset();
+  server->signal(SIGHUP);
+  server->wait_for_log("auth.source_failed");
+  EXPECT_EQ(status_with(*server, maker.sign(claims)), 200) << "the last keys go on";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+}  // namespace
+}  // namespace hearth::testing
