@@ -37,12 +37,17 @@ void respond(net::HttpExchange& exchange, const Json& body) {
   exchange.respond(std::move(response));
 }
 
-void refuse(net::HttpExchange& exchange, int status, std::string_view code,
-            std::string_view message, net::HttpHeaders more = {}) {
+net::HttpResponse refusal_of(int status, std::string_view code, std::string_view message,
+                             net::HttpHeaders more = {}) {
   net::HttpResponse response = error_answer(status, code, message);
   for (net::HttpHeader& header : more) response.headers.push_back(std::move(header));
   seal(response);
-  exchange.respond(std::move(response));
+  return response;
+}
+
+void refuse(net::HttpExchange& exchange, int status, std::string_view code,
+            std::string_view message) {
+  exchange.respond(refusal_of(status, code, message));
 }
 
 void refuse(net::HttpExchange& exchange, const Error& error) {
@@ -239,17 +244,6 @@ bool is_foreign_page(const net::HttpHeaders& headers) {
          !equal_ignoring_case(*origin, "https://" + std::string(*host));
 }
 
-// Two tokens are none: which of them counts is nobody's guess.
-std::string_view token_of(const net::HttpHeaders& headers) {
-  std::string_view token;
-  for (const net::HttpHeader& header : headers) {
-    if (!equal_ignoring_case(header.name, "Authorization")) continue;
-    if (!token.empty()) return {};
-    token = bearer_token(header.value);
-  }
-  return token;
-}
-
 }  // namespace
 
 AdminApi::AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics)
@@ -265,19 +259,17 @@ bool AdminApi::is_ours(std::string_view path) {
   return path.starts_with(kRoot) && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
 }
 
-bool AdminApi::admits(const Exchange& exchange) {
-  const net::HttpHeaders& headers = exchange->request().headers;
+std::optional<net::HttpResponse> AdminApi::refusal(const net::HttpRequest& request,
+                                                   std::string_view keys) {
+  const net::HttpHeaders& headers = request.headers;
   if (is_foreign_page(headers)) {
     refusals_.add();
-    refuse(*exchange, 403, "forbidden", "pages of other origins are not answered here");
-    return false;
+    return refusal_of(403, "forbidden", "pages of other origins are not answered here");
   }
-  if (is_same_secret(token_of(headers), token_)) return true;
+  if (is_same_secret(api_key_of(headers), token_)) return std::nullopt;
   refusals_.add();
-  refuse(*exchange, 401, "unauthorized",
-         "send the token of this server's administrators: Authorization: Bearer TOKEN",
-         {{"WWW-Authenticate", "Bearer realm=\"hearth admin\""}});
-  return false;
+  return refusal_of(401, "unauthorized", keys,
+                    {{"WWW-Authenticate", "Bearer realm=\"hearth admin\""}});
 }
 
 void AdminApi::add_routes(Routes& routes) {

@@ -1,7 +1,10 @@
 #include "api/http_api.hpp"
 
+#include "api/client_proof.hpp"
 #include "api/cors.hpp"
 #include "api/http_errors.hpp"
+#include "api/object_answer.hpp"
+#include "base/secret.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
 
@@ -41,8 +44,16 @@ net::HttpResponse nothing_there() {
   return error_answer(404, "not_found", "there is nothing at this path");
 }
 
-// Of the rows below it, those for users have {class} and {id} first.
-constexpr std::string_view kObjects = "/objects/";
+constexpr std::string_view kObjectsKeys =
+    "send the key of objects, or the administrators' token: Authorization: Bearer KEY or "
+    "X-Api-Key: KEY";
+
+// Of the rows there, those for users have {class} and {id} first.
+bool is_below_objects(std::string_view path) {
+  constexpr std::string_view kObjects = "/objects";
+  return path.starts_with(kObjects) &&
+         (path.size() == kObjects.size() || path[kObjects.size()] == '/');
+}
 
 }  // namespace
 
@@ -53,7 +64,8 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes, std::move(options.edge)),
       objects_(runtime, readiness, options.max_name_bytes),
-      admin_(options.admin) {
+      admin_(options.admin),
+      objects_token_(std::move(options.objects_token)) {
   add_pages();
   agents_.add_routes(routes_);
   objects_.add_routes(routes_);
@@ -100,25 +112,41 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   route(std::move(exchange), path, is_admin);
 }
 
+std::optional<net::HttpResponse> HttpApi::denial(const net::HttpRequest& request,
+                                                 std::string_view path,
+                                                 const Routes::Found& found) const {
+  const bool is_object = is_below_objects(path);
+  const auto is_for = [&found](Access access) { return found.is_path && found.access == access; };
+  const bool is_for_administrators = AdminApi::is_ours(path) || is_for(Access::kAdministrator);
+  const bool asks_for_key = is_object && !objects_token_.empty();
+  if (asks_for_key && !is_for_administrators &&
+      is_same_secret(api_key_of(request.headers), objects_token_))
+    return std::nullopt;
+  if (asks_for_key || is_for_administrators || is_for(Access::kObjectsOwner)) {
+    if (admin_ == nullptr) return nothing_there();
+    return admin_->refusal(request, is_object ? kObjectsKeys : AdminApi::kKeys);
+  }
+  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::nullopt;
+  return agents_.denial(request, found.values[0], protocol::object_name(found.values[1]));
+}
+
 void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,
                     bool is_admin) {
-  const std::string_view target = exchange->request().target;
-  Routes::Found found = routes_.find(exchange->request().method, path);
-  if (is_admin || (found.is_path && found.access == Access::kAdministrator)) {
-    if (admin_ == nullptr) return exchange->respond(nothing_there());
-    if (!admin_->admits(exchange)) return;
-  }
-  if (found.access == Access::kUser && path.starts_with(kObjects) && found.values.size() > 1) {
-    const std::string name = protocol::object_name(found.values[1]);
-    if (auto denial = agents_.denial(exchange->request(), found.values[0], name))
-      return exchange->respond(*std::move(denial));
-  }
+  const net::HttpRequest& request = exchange->request();
+  const std::string_view target = request.target;
+  const auto refuse = [&exchange, path](net::HttpResponse response) {
+    exchange->respond(is_below_objects(path) ? as_object_error(std::move(response))
+                                             : std::move(response));
+  };
+  Routes::Found found = routes_.find(request.method, path);
+  if (auto refusal = denial(request, path, found)) return refuse(*std::move(refusal));
   if (found.route != nullptr) {
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
     return found.route->answer({std::move(exchange), std::move(found.values), query});
   }
-  if (found.is_path) return exchange->respond(routes_.wrong_method(path));
+  if (found.is_path) return refuse(routes_.wrong_method(path));
   if (is_admin) return AdminApi::refuse_unknown(*exchange);
+  if (is_below_objects(path) && !agents_.has_route(path)) return refuse(nothing_there());
   agents_.on_request(std::move(exchange));  // further paths of agents, and 404
 }
 

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +34,9 @@ struct HttpApiOptions {
   EdgeRules edge = {};
   // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
   ObjectActions* objects = nullptr;
+  // The key that /objects asks for; empty: there is none. Who sends it needs no other proof there,
+  // and may do what the rows for Access::kObjectsOwner do.
+  std::string objects_token = {};
 };
 
 //  GET /                 what this is, as text
@@ -47,8 +51,8 @@ struct HttpApiOptions {
 //
 // Requests that the OriginRules refuse are answered 403, upgrades too. Pages that the EdgeRules let
 // read answers get the headers for that with each answer but those of /admin, and their preflights
-// are answered here. A path of the table answers
-// other methods than its own 405. /admin, and what is below it, is closed to all but
+// are answered here. A path of the table answers other methods than its own 405. Errors below
+// /objects have the shape of object_answer.hpp. /admin, and what is below it, is closed to all but
 // administrators, whether a row of the table has the path or not.
 //
 // Threads    Called on any of the server's loops, concurrently.
@@ -73,6 +77,10 @@ class HttpApi final : public net::HttpHandler {
   void add_pages();
   // What was not refused for where it comes from.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
+  // What somebody is told who may not ask this; nothing: the request goes on.
+  [[nodiscard]] std::optional<net::HttpResponse> denial(const net::HttpRequest& request,
+                                                        std::string_view path,
+                                                        const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
@@ -85,6 +93,7 @@ class HttpApi final : public net::HttpHandler {
   ObjectsEndpoint objects_;
   std::optional<ObjectsAdmin> objects_admin_;
   AdminApi* const admin_;
+  const std::string objects_token_;
   Routes routes_;
   OriginRules origins_;
 };

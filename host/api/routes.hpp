@@ -16,6 +16,7 @@ namespace hearth::api {
 enum class Access {
   kAnybody,        // no proof of identity is asked for
   kUser,           // whoever the rules for clients let in
+  kObjectsOwner,   // the key of objects (HttpApiOptions::objects_token), or the administrators'
   kAdministrator,  // the token of the administrators (api/admin_api.hpp)
 };
 

@@ -111,8 +111,9 @@ void make_absolute(ServerConfig& server) {
   server.classes = fs::absolute(server.classes);
   if (!server.admin.token_file.empty())
     server.admin.token_file = fs::absolute(server.admin.token_file);
-  for (fs::path* const file : {&server.net.tls.certificate, &server.net.tls.key, &server.audit.file,
-                               &server.auth.token_file, &server.auth.keys_file}) {
+  for (fs::path* const file :
+       {&server.net.tls.certificate, &server.net.tls.key, &server.audit.file,
+        &server.auth.token_file, &server.auth.keys_file, &server.objects.token_file}) {
     if (!file->empty()) *file = fs::absolute(*file);
   }
   if (!server.egress.ca_file.empty()) server.egress.ca_file = fs::absolute(server.egress.ca_file);

@@ -127,6 +127,7 @@ struct Server::Parts {
   std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
+  std::string objects_token;
   std::string unwritten_token;  // empty: the file has it
   bool lacks_room = false;      // as was told, and not taken back yet
   std::unique_ptr<AdminDesk> admin_desk;
@@ -395,16 +396,13 @@ Result<void> Server::Parts::open_admin() {
     return Error{token.error().code,
                  "the administrators' token cannot be used: " + token.error().message};
   }
-  if (token->readable_by_others) {
-    logger.write(LogLevel::kWarn, "admin.token_readable",
-                 {{"file", admin_token_file.native()},
-                  {"advice",
-                   "other users of this machine can read the administrators' token: "
-                   "chmod 600 the file"}});
-  }
+  warn_of_readable(*token, admin_token_file, "the administrators' token", logger);
   admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger);
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
+  auto key = read_objects_token(config.server.objects.token_file, logger);
+  if (!key) return key.error();
+  objects_token = *std::move(key);
   return {};
 }
 
@@ -465,7 +463,8 @@ Result<void> Server::Parts::listen() {
                                              .cors = config.server.cors,
                                              .routes = config.server.routes,
                                              .authenticator = &client_proofs->authenticator()},
-                                    .objects = object_desk.get()};
+                                    .objects = object_desk.get(),
+                                    .objects_token = objects_token};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   // Here, because what is wrong with the files is no matter of the address.
   if (config.server.net.tls.is_used()) {
