@@ -38,8 +38,8 @@ namespace hearth::api {
 //
 // Promises
 //  P1 Closed      Every path returns 401 without the token, whether the path exists or not. The
-//                 token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. How long the comparison takes tells nothing about
-//                 the token.
+//                 token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. How long the
+//                 comparison takes tells nothing about it.
 //  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no
 //                 answer has a header that would let it read one.
 //  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused

@@ -4,6 +4,7 @@
 #include "api/cors.hpp"
 #include "api/http_errors.hpp"
 #include "api/object_answer.hpp"
+#include "api/openapi.hpp"
 #include "base/secret.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
@@ -23,6 +24,7 @@ constexpr std::string_view kFrontPage =
     "  /healthz                 is the server alive\n"
     "  /readyz                  is it ready, and for which classes\n"
     "  /metrics                 figures about it, for Prometheus\n"
+    "  /openapi.json            all of this as an OpenAPI document\n"
     "\n"
     "From a program: new AgentClient({ agent: \"counter\", name: \"demo\", host }) of the npm "
     "package \"agents\".\n";
@@ -75,24 +77,32 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
     objects_admin_->add_routes(routes_);
   }
   if (admin_ != nullptr) admin_->add_routes(routes_);
+  openapi_ = openapi_document(routes_);
 }
 
 void HttpApi::add_pages() {
   struct Page {
     std::string_view path, summary;
     net::HttpResponse (HttpApi::*answer)() const;
+    std::string_view schema = {};
   };
   static constexpr Page kPages[] = {
       {"/", "What this server is, as text.", &HttpApi::front_page},
-      {"/healthz", "Whether the server is alive.", &HttpApi::health},
-      {"/readyz", "Whether the server is ready, and for which classes.", &HttpApi::readiness},
+      {"/healthz", "Whether the server is alive.", &HttpApi::health, "Health"},
+      {"/readyz", "Whether the server is ready, and for which classes.", &HttpApi::readiness,
+       "Readiness"},
       {"/metrics", "Figures about the server, for Prometheus.", &HttpApi::metrics},
+      {"/openapi.json", "This document.", &HttpApi::openapi, "Anything"},
   };
   for (const Page& page : kPages) {
-    routes_.add({"GET", page.path, Access::kAnybody, page.summary,
+    routes_.add({"GET",
+                 page.path,
+                 Access::kAnybody,
+                 page.summary,
                  [this, answer = page.answer](const RouteCall& call) {
                    call.exchange->respond((this->*answer)());
-                 }});
+                 },
+                 {.answer = page.schema}});
   }
 }
 
@@ -179,6 +189,10 @@ net::HttpResponse HttpApi::readiness() const {
     if (served->refusal.empty()) classes.push_back(served->segment);
   }
   return json_answer(200, {{"status", "ready"}, {"classes", std::move(classes)}});
+}
+
+net::HttpResponse HttpApi::openapi() const {
+  return text_answer(200, "application/json", openapi_);
 }
 
 net::HttpResponse HttpApi::metrics() const {

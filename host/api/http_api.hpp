@@ -44,6 +44,7 @@ struct HttpApiOptions {
 //  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or
 //                        "stopping"}; classes as they are spelled in URLs, in alphabetical order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
+//  GET /openapi.json     all that is in the table of routes; see openapi.hpp
 //  /agents/...           agents, any method; see AgentsEndpoint
 //  /objects/...          agents as durable objects; see ObjectsEndpoint
 //  /admin/...            for administrators; see AdminApi
@@ -85,6 +86,7 @@ class HttpApi final : public net::HttpHandler {
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
   [[nodiscard]] net::HttpResponse metrics() const;
+  [[nodiscard]] net::HttpResponse openapi() const;
 
   runtime::Runtime& runtime_;
   const Readiness& readiness_;
@@ -95,6 +97,7 @@ class HttpApi final : public net::HttpHandler {
   AdminApi* const admin_;
   const std::string objects_token_;
   Routes routes_;
+  std::string openapi_;
   OriginRules origins_;
 };
 

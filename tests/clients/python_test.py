@@ -3,17 +3,13 @@
 
     python_test.py SOURCES HEARTH SEED_COUNTER_LIBRARY
 """
-import contextlib
 import datetime
 import http.server
 import json
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
@@ -21,9 +17,7 @@ SOURCES, HEARTH, LIBRARY = (pathlib.Path(argument).resolve() for argument in sys
 sys.path.insert(0, str(SOURCES / "clients/python"))
 import hearth_client  # noqa: E402
 from hearth_client import Hearth, HearthError  # noqa: E402
-
-KEY = "0123456789abcdef-of-objects"
-PATIENCE_SECONDS = 30
+from server import KEY, hearth  # noqa: E402
 
 # As the page prints it on which the surface of `client.objects` was first told, imports apart.
 PRINTED_FIRST = '''
@@ -53,34 +47,10 @@ client.objects.set_alarm(
 '''
 
 
-@contextlib.contextmanager
-def hearth(directory):
-    """A server with objects of the class Counter, and a key. Its URL."""
-    (directory / "plugins").mkdir()
-    (directory / "classes").mkdir()
-    shutil.copy(LIBRARY, directory / "plugins/counter.so")
-    (directory / "classes/counter.yaml").write_text("class: counter\nobjects: true\n")
-    (directory / "key").write_text(KEY + "\n")
-    (directory / "key").chmod(0o600)
-    (directory / "hearth.yaml").write_text("listen: \"127.0.0.1:0\"\nobjects: {token_file: key}\n")
-    with (directory / "log").open("wb") as log:
-        server = subprocess.Popen([HEARTH, "serve", "--config", "hearth.yaml"], cwd=directory,
-                                  stdout=subprocess.PIPE, stderr=log, text=True)
-    try:
-        found = re.search(r"listening on (\S+)", server.stdout.readline())
-        assert found, (directory / "log").read_text()
-        yield "http://" + found.group(1)
-    finally:
-        server.terminate()
-        server.wait(PATIENCE_SECONDS)
-        server.stdout.close()
-
-
 class WithAServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.scratch = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="hearth-client-"))
-        cls.url = cls.enterClassContext(hearth(pathlib.Path(cls.scratch)))
+        cls.url = cls.enterClassContext(hearth(HEARTH, LIBRARY))
         os.environ["HEARTH_URL"], os.environ["HEARTH_TOKEN"] = cls.url, KEY
 
     def printed(self, text, names):

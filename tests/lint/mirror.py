@@ -47,6 +47,7 @@ TESTED_ELSEWHERE = {
     "mock/stored_agent": "tests/plugin-api/agent_test.cpp",
     "mock/work_steps": "tests/plugin-api/fiber_test.cpp",
     "mock/world": "tests/plugin-api/mock_host_test.cpp",
+    "api/openapi_schemas": "tests/api/openapi_test.cpp",
     "net/acceptor": "tests/net/http_server_test.cpp",
     "net/boost_impl": "tests/net",
     "net/curl_loop": "tests/net/outbound_http_test.cpp",
