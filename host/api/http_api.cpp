@@ -70,6 +70,10 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       objects_token_(std::move(options.objects_token)) {
   add_pages();
   agents_.add_routes(routes_);
+  if (options.definitions != nullptr) {
+    definitions_.emplace(*options.definitions);
+    definitions_->add_routes(routes_);
+  }
   objects_.add_routes(routes_);
   if (options.objects != nullptr) {
     objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), logger,

@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/definitions_endpoint.hpp"
 #include "api/edge_rules.hpp"
 #include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
@@ -37,6 +38,8 @@ struct HttpApiOptions {
   // The key that /objects asks for; empty: there is none. Who sends it needs no other proof there,
   // and may do what the rows for Access::kObjectsOwner do.
   std::string objects_token = {};
+  // Answers /objects/definitions; null: nothing is there. Outlives the HttpApi.
+  DefinitionActions* definitions = nullptr;
 };
 
 //  GET /                 what this is, as text
@@ -94,6 +97,7 @@ class HttpApi final : public net::HttpHandler {
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
   std::optional<ObjectsAdmin> objects_admin_;
+  std::optional<DefinitionsEndpoint> definitions_;
   AdminApi* const admin_;
   const std::string objects_token_;
   Routes routes_;

@@ -52,6 +52,15 @@ constexpr std::string_view kSchemas = R"json({
   "success": {"const": true}, "data": {"type": "object", "required": ["alarms"], "properties": {
     "alarms": {"type": "array", "items": {"$ref": "#/components/schemas/Alarm"}}}}}},
 
+"Definition": {"type": "object", "required": ["class"], "properties": {
+  "class": {"type": "string"}, "idle_timeout_seconds": {"type": "number"},
+  "objects": {"type": "boolean"}}},
+"DefinitionAnswer": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"$ref": "#/components/schemas/Definition"}}},
+"DefinitionList": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/Definition"}}}},
+
 "NamedClass": {"type": "object", "properties": {"class": {"type": "string"}}},
 "Version": {"type": "object",
   "required": ["file", "plugin", "version", "sha256", "generation", "state", "pinned_because",

@@ -166,11 +166,13 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 }
 
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
-                                  const ClassSegment& segment) {
+                                  const ClassSegment& segment, const fs::path& definitions) {
   Diagnostics all;
   ReadClasses read{.segment = segment, .classes = {}};
   Report report(directory.string());
-  const auto files = list_class_files(directory, must_exist, {}, report);
+  auto files = list_class_files(directory, must_exist, {}, report);
+  if (!definitions.empty())
+    std::ranges::move(list_class_files(definitions, false, {}, report), std::back_inserter(files));
   append(all, report);
   for (const fs::path& path : files) load_class_file(path, read, all);
   if (!all.empty()) return all;
