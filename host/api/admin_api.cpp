@@ -37,12 +37,17 @@ void respond(net::HttpExchange& exchange, const Json& body) {
   exchange.respond(std::move(response));
 }
 
-void refuse(net::HttpExchange& exchange, int status, std::string_view code,
-            std::string_view message, net::HttpHeaders more = {}) {
+net::HttpResponse refusal_of(int status, std::string_view code, std::string_view message,
+                             net::HttpHeaders more = {}) {
   net::HttpResponse response = error_answer(status, code, message);
   for (net::HttpHeader& header : more) response.headers.push_back(std::move(header));
   seal(response);
-  exchange.respond(std::move(response));
+  return response;
+}
+
+void refuse(net::HttpExchange& exchange, int status, std::string_view code,
+            std::string_view message) {
+  exchange.respond(refusal_of(status, code, message));
 }
 
 void refuse(net::HttpExchange& exchange, const Error& error) {
@@ -239,17 +244,6 @@ bool is_foreign_page(const net::HttpHeaders& headers) {
          !equal_ignoring_case(*origin, "https://" + std::string(*host));
 }
 
-// Two tokens are none: which of them counts is nobody's guess.
-std::string_view token_of(const net::HttpHeaders& headers) {
-  std::string_view token;
-  for (const net::HttpHeader& header : headers) {
-    if (!equal_ignoring_case(header.name, "Authorization")) continue;
-    if (!token.empty()) return {};
-    token = bearer_token(header.value);
-  }
-  return token;
-}
-
 }  // namespace
 
 AdminApi::AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics)
@@ -265,49 +259,92 @@ bool AdminApi::is_ours(std::string_view path) {
   return path.starts_with(kRoot) && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
 }
 
-bool AdminApi::admits(const Exchange& exchange) {
-  const net::HttpHeaders& headers = exchange->request().headers;
+std::optional<net::HttpResponse> AdminApi::refusal(const net::HttpRequest& request,
+                                                   std::string_view keys) {
+  const net::HttpHeaders& headers = request.headers;
   if (is_foreign_page(headers)) {
     refusals_.add();
-    refuse(*exchange, 403, "forbidden", "pages of other origins are not answered here");
-    return false;
+    return refusal_of(403, "forbidden", "pages of other origins are not answered here");
   }
-  if (is_same_secret(token_of(headers), token_)) return true;
+  if (is_same_secret(api_key_of(headers), token_)) return std::nullopt;
   refusals_.add();
-  refuse(*exchange, 401, "unauthorized",
-         "send the token of this server's administrators: Authorization: Bearer TOKEN",
-         {{"WWW-Authenticate", "Bearer realm=\"hearth admin\""}});
-  return false;
+  return refusal_of(401, "unauthorized", keys,
+                    {{"WWW-Authenticate", "Bearer realm=\"hearth admin\""}});
 }
 
 void AdminApi::add_routes(Routes& routes) {
   struct Row {
     std::string_view method, pattern, summary;
     void (AdminApi::*answer)(const RouteCall&);
+    RouteShape shape;
   };
   static constexpr Row kRows[] = {
-      {"GET", "/admin/plugins", "The libraries that are served, and the files that are not.",
-       &AdminApi::list_plugins},
-      {"POST", "/admin/plugins/reload", "Looks at the libraries and the class files.",
-       &AdminApi::reload},
-      {"GET", "/admin/generations", "All versions of libraries that are loaded.",
-       &AdminApi::list_generations},
-      {"GET", "/admin/classes", "The classes that are served.", &AdminApi::list_classes},
-      {"GET", "/admin/classes/{class}/methods", "The methods of a class.", &AdminApi::list_methods},
-      {"GET", "/admin/quarantine", "The classes that crashed the server too often.",
-       &AdminApi::list_quarantined},
-      {"POST", "/admin/quarantine/release", "Serves a class again.", &AdminApi::release},
-      {"GET", "/admin/agents", "A page of the agents of a class.", &AdminApi::list_agents},
-      {"GET", "/admin/agents/{class}/{name}", "One agent.", &AdminApi::show_agent},
-      {"GET", "/admin/audit", "What was done here.", &AdminApi::list_audit},
-      {"DELETE", "/admin/agents/{class}/{name}", "Destroys an agent and its data.",
-       &AdminApi::destroy_agent},
-      {"POST", "/admin/agents/{class}/{name}/evict", "Has an agent leave memory.",
-       &AdminApi::evict_agent},
+      {"GET",
+       "/admin/plugins",
+       "The libraries that are served, and the files that are not.",
+       &AdminApi::list_plugins,
+       {.answer = "PluginList"}},
+      {"POST",
+       "/admin/plugins/reload",
+       "Looks at the libraries and the class files.",
+       &AdminApi::reload,
+       {.body = "NamedClass", .answer = "ReloadedFiles"}},
+      {"GET",
+       "/admin/generations",
+       "All versions of libraries that are loaded.",
+       &AdminApi::list_generations,
+       {.answer = "GenerationList"}},
+      {"GET",
+       "/admin/classes",
+       "The classes that are served.",
+       &AdminApi::list_classes,
+       {.answer = "ClassList"}},
+      {"GET",
+       "/admin/classes/{class}/methods",
+       "The methods of a class.",
+       &AdminApi::list_methods,
+       {.answer = "MethodList"}},
+      {"GET",
+       "/admin/quarantine",
+       "The classes that crashed the server too often.",
+       &AdminApi::list_quarantined,
+       {.answer = "QuarantineList"}},
+      {"POST",
+       "/admin/quarantine/release",
+       "Serves a class again.",
+       &AdminApi::release,
+       {.body = "NamedClass", .answer = "Released"}},
+      {"GET",
+       "/admin/agents",
+       "A page of the agents of a class.",
+       &AdminApi::list_agents,
+       {.query = "class after limit", .answer = "AgentPage"}},
+      {"GET",
+       "/admin/agents/{class}/{name}",
+       "One agent.",
+       &AdminApi::show_agent,
+       {.answer = "Agent"}},
+      {"GET",
+       "/admin/audit",
+       "What was done here.",
+       &AdminApi::list_audit,
+       {.query = "after limit last event actor class agent since_ms until_ms",
+        .answer = "AuditPage"}},
+      {"DELETE",
+       "/admin/agents/{class}/{name}",
+       "Destroys an agent and its data.",
+       &AdminApi::destroy_agent,
+       {.answer = "Destroyed"}},
+      {"POST",
+       "/admin/agents/{class}/{name}/evict",
+       "Has an agent leave memory.",
+       &AdminApi::evict_agent,
+       {.answer = "Evicted"}},
   };
   for (const Row& row : kRows) {
     routes.add({row.method, row.pattern, Access::kAdministrator, row.summary,
-                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); }});
+                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); },
+                row.shape});
   }
 }
 

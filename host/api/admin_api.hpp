@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,9 +37,9 @@ namespace hearth::api {
 // was encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
 //
 // Promises
-//  P1 Closed      Nothing is answered but 401 to who does not send `Authorization: Bearer TOKEN`;
-//                 also not whether a path exists. How long the comparison takes tells nothing about
-//                 the token.
+//  P1 Closed      Every path returns 401 without the token, whether the path exists or not. The
+//                 token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. How long the
+//                 comparison takes tells nothing about it.
 //  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no
 //                 answer has a header that would let it read one.
 //  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused
@@ -62,8 +63,13 @@ class AdminApi {
   // whether it exists or not.
   [[nodiscard]] static bool is_ours(std::string_view path);
 
-  // Whether an administrator asks. If not, the exchange has been answered (P1, P2).
-  [[nodiscard]] bool admits(const std::shared_ptr<net::HttpExchange>& exchange);
+  static constexpr std::string_view kKeys =
+      "send the token of this server's administrators: Authorization: Bearer TOKEN";
+
+  // What somebody who is no administrator is told (P1, P2); nothing for an administrator. `keys`:
+  // the sentence for a request without a right token.
+  [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
+                                                         std::string_view keys = kKeys);
 
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);

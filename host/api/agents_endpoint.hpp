@@ -96,6 +96,11 @@ class AgentsEndpoint {
                                                         std::string_view agent_class,
                                                         std::string_view name) const;
 
+  // Whether the operator's routes (EdgeRules::routes) have this path.
+  [[nodiscard]] bool has_route(std::string_view path) const {
+    return find_route(edge_, path) != nullptr;
+  }
+
   // Which pages may read the answers at a path (without a query).
   [[nodiscard]] CorsRules cors(std::string_view path) const;
 

@@ -60,6 +60,18 @@ std::string_view bearer_token(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
+std::string_view api_key_of(const net::HttpHeaders& headers) {
+  std::string_view key;
+  bool is_found = false;
+  for (const net::HttpHeader& header : headers) {
+    const bool is_bearer = equal_ignoring_case(header.name, "Authorization");
+    if (!is_bearer && !equal_ignoring_case(header.name, "X-Api-Key")) continue;
+    if (std::exchange(is_found, true)) return {};
+    key = is_bearer ? bearer_token(header.value) : std::string_view(header.value);
+  }
+  return key;
+}
+
 ClientProof proof_of(const net::HttpRequest& request) {
   ClientProof proof;
   look_into_query(request.target, proof);

@@ -32,4 +32,12 @@ struct ClientProof {
 // The token of `Authorization: Bearer TOKEN`; empty if the value is not that.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization);
 
+// The key of an administrator, or of the user of /objects: the one value of
+//
+//   Authorization: Bearer KEY
+//   X-Api-Key: KEY
+//
+// Empty if there is none, or more than one. Points into the headers.
+[[nodiscard]] std::string_view api_key_of(const net::HttpHeaders& headers);
+
 }  // namespace hearth::api

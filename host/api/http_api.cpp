@@ -1,7 +1,11 @@
 #include "api/http_api.hpp"
 
+#include "api/client_proof.hpp"
 #include "api/cors.hpp"
 #include "api/http_errors.hpp"
+#include "api/object_answer.hpp"
+#include "api/openapi.hpp"
+#include "base/secret.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
 
@@ -20,6 +24,7 @@ constexpr std::string_view kFrontPage =
     "  /healthz                 is the server alive\n"
     "  /readyz                  is it ready, and for which classes\n"
     "  /metrics                 figures about it, for Prometheus\n"
+    "  /openapi.json            all of this as an OpenAPI document\n"
     "\n"
     "From a program: new AgentClient({ agent: \"counter\", name: \"demo\", host }) of the npm "
     "package \"agents\".\n";
@@ -41,8 +46,16 @@ net::HttpResponse nothing_there() {
   return error_answer(404, "not_found", "there is nothing at this path");
 }
 
-// Of the rows below it, those for users have {class} and {id} first.
-constexpr std::string_view kObjects = "/objects/";
+constexpr std::string_view kObjectsKeys =
+    "send the key of objects, or the administrators' token: Authorization: Bearer KEY or "
+    "X-Api-Key: KEY";
+
+// Of the rows there, those for users have {class} and {id} first.
+bool is_below_objects(std::string_view path) {
+  constexpr std::string_view kObjects = "/objects";
+  return path.starts_with(kObjects) &&
+         (path.size() == kObjects.size() || path[kObjects.size()] == '/');
+}
 
 }  // namespace
 
@@ -53,9 +66,14 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes, std::move(options.edge)),
       objects_(runtime, readiness, options.max_name_bytes),
-      admin_(options.admin) {
+      admin_(options.admin),
+      objects_token_(std::move(options.objects_token)) {
   add_pages();
   agents_.add_routes(routes_);
+  if (options.definitions != nullptr) {
+    definitions_.emplace(*options.definitions);
+    definitions_->add_routes(routes_);
+  }
   objects_.add_routes(routes_);
   if (options.objects != nullptr) {
     objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), logger,
@@ -63,24 +81,32 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
     objects_admin_->add_routes(routes_);
   }
   if (admin_ != nullptr) admin_->add_routes(routes_);
+  openapi_ = openapi_document(routes_);
 }
 
 void HttpApi::add_pages() {
   struct Page {
     std::string_view path, summary;
     net::HttpResponse (HttpApi::*answer)() const;
+    std::string_view schema = {};
   };
   static constexpr Page kPages[] = {
       {"/", "What this server is, as text.", &HttpApi::front_page},
-      {"/healthz", "Whether the server is alive.", &HttpApi::health},
-      {"/readyz", "Whether the server is ready, and for which classes.", &HttpApi::readiness},
+      {"/healthz", "Whether the server is alive.", &HttpApi::health, "Health"},
+      {"/readyz", "Whether the server is ready, and for which classes.", &HttpApi::readiness,
+       "Readiness"},
       {"/metrics", "Figures about the server, for Prometheus.", &HttpApi::metrics},
+      {"/openapi.json", "This document.", &HttpApi::openapi, "Anything"},
   };
   for (const Page& page : kPages) {
-    routes_.add({"GET", page.path, Access::kAnybody, page.summary,
+    routes_.add({"GET",
+                 page.path,
+                 Access::kAnybody,
+                 page.summary,
                  [this, answer = page.answer](const RouteCall& call) {
                    call.exchange->respond((this->*answer)());
-                 }});
+                 },
+                 {.answer = page.schema}});
   }
 }
 
@@ -100,25 +126,41 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   route(std::move(exchange), path, is_admin);
 }
 
+std::optional<net::HttpResponse> HttpApi::denial(const net::HttpRequest& request,
+                                                 std::string_view path,
+                                                 const Routes::Found& found) const {
+  const bool is_object = is_below_objects(path);
+  const auto is_for = [&found](Access access) { return found.is_path && found.access == access; };
+  const bool is_for_administrators = AdminApi::is_ours(path) || is_for(Access::kAdministrator);
+  const bool asks_for_key = is_object && !objects_token_.empty();
+  if (asks_for_key && !is_for_administrators &&
+      is_same_secret(api_key_of(request.headers), objects_token_))
+    return std::nullopt;
+  if (asks_for_key || is_for_administrators || is_for(Access::kObjectsOwner)) {
+    if (admin_ == nullptr) return nothing_there();
+    return admin_->refusal(request, is_object ? kObjectsKeys : AdminApi::kKeys);
+  }
+  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::nullopt;
+  return agents_.denial(request, found.values[0], protocol::object_name(found.values[1]));
+}
+
 void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,
                     bool is_admin) {
-  const std::string_view target = exchange->request().target;
-  Routes::Found found = routes_.find(exchange->request().method, path);
-  if (is_admin || (found.is_path && found.access == Access::kAdministrator)) {
-    if (admin_ == nullptr) return exchange->respond(nothing_there());
-    if (!admin_->admits(exchange)) return;
-  }
-  if (found.access == Access::kUser && path.starts_with(kObjects) && found.values.size() > 1) {
-    const std::string name = protocol::object_name(found.values[1]);
-    if (auto denial = agents_.denial(exchange->request(), found.values[0], name))
-      return exchange->respond(*std::move(denial));
-  }
+  const net::HttpRequest& request = exchange->request();
+  const std::string_view target = request.target;
+  const auto refuse = [&exchange, path](net::HttpResponse response) {
+    exchange->respond(is_below_objects(path) ? as_object_error(std::move(response))
+                                             : std::move(response));
+  };
+  Routes::Found found = routes_.find(request.method, path);
+  if (auto refusal = denial(request, path, found)) return refuse(*std::move(refusal));
   if (found.route != nullptr) {
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
     return found.route->answer({std::move(exchange), std::move(found.values), query});
   }
-  if (found.is_path) return exchange->respond(routes_.wrong_method(path));
+  if (found.is_path) return refuse(routes_.wrong_method(path));
   if (is_admin) return AdminApi::refuse_unknown(*exchange);
+  if (is_below_objects(path) && !agents_.has_route(path)) return refuse(nothing_there());
   agents_.on_request(std::move(exchange));  // further paths of agents, and 404
 }
 
@@ -160,6 +202,10 @@ net::HttpResponse HttpApi::readiness() const {
     if (served->refusal.empty()) classes.push_back(served->segment);
   }
   return json_answer(200, {{"status", "ready"}, {"classes", std::move(classes)}});
+}
+
+net::HttpResponse HttpApi::openapi() const {
+  return text_answer(200, "application/json", openapi_);
 }
 
 net::HttpResponse HttpApi::metrics() const {

@@ -3,6 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
+#include "api/definitions_endpoint.hpp"
 #include "api/edge_rules.hpp"
 #include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +35,11 @@ struct HttpApiOptions {
   EdgeRules edge = {};
   // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
   ObjectActions* objects = nullptr;
+  // The key that /objects asks for; empty: there is none. Who sends it needs no other proof there,
+  // and may do what the rows for Access::kObjectsOwner do.
+  std::string objects_token = {};
+  // Answers /objects/definitions; null: nothing is there. Outlives the HttpApi.
+  DefinitionActions* definitions = nullptr;
 };
 
 //  GET /                 what this is, as text
@@ -40,6 +47,7 @@ struct HttpApiOptions {
 //  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or
 //                        "stopping"}; classes as they are spelled in URLs, in alphabetical order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
+//  GET /openapi.json     all that is in the table of routes; see openapi.hpp
 //  /agents/...           agents, any method; see AgentsEndpoint
 //  /objects/...          agents as durable objects; see ObjectsEndpoint
 //  /admin/...            for administrators; see AdminApi
@@ -47,9 +55,9 @@ struct HttpApiOptions {
 //
 // Requests that the OriginRules refuse are answered 403, upgrades too. Pages that the EdgeRules let
 // read answers get the headers for that with each answer but those of /admin, those of the
-// network too, and their preflights are answered here. A path of the table answers
-// other methods than its own 405. /admin, and what is below it, is closed to all but
-// administrators, whether a row of the table has the path or not.
+// network too, and their preflights are answered here. A path of the table answers other methods
+// than its own 405. Errors below /objects have the shape of object_answer.hpp. /admin, and what is
+// below it, is closed to all but administrators, whether a row of the table has the path or not.
 //
 // Threads    Called on any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint; the metrics outlive it.
@@ -74,10 +82,15 @@ class HttpApi final : public net::HttpHandler {
   void add_pages();
   // What was not refused for where it comes from.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
+  // What somebody is told who may not ask this; nothing: the request goes on.
+  [[nodiscard]] std::optional<net::HttpResponse> denial(const net::HttpRequest& request,
+                                                        std::string_view path,
+                                                        const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
   [[nodiscard]] net::HttpResponse metrics() const;
+  [[nodiscard]] net::HttpResponse openapi() const;
 
   runtime::Runtime& runtime_;
   const Readiness& readiness_;
@@ -85,8 +98,11 @@ class HttpApi final : public net::HttpHandler {
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
   std::optional<ObjectsAdmin> objects_admin_;
+  std::optional<DefinitionsEndpoint> definitions_;
   AdminApi* const admin_;
+  const std::string objects_token_;
   Routes routes_;
+  std::string openapi_;
   OriginRules origins_;
 };
 

@@ -69,7 +69,8 @@ class ObjectActions {
   virtual void find(std::string uuid, Answer<ObjectView> answer) = 0;
   // It is listed, and has no data. kConflict: it is there already.
   virtual void create(ObjectName name, Answer<ObjectView> answer) = 0;
-  // Nothing of it is left. That is certain when it answers.
+  // Nothing of it is left. That is certain when it answers: what is asked next is asked of a new
+  // object.
   virtual void remove(ObjectName name, Answer<ObjectView> answer) = 0;
   // Answers when it is not in memory any more; a call that comes meanwhile may have woken it again.
   virtual void hibernate(ObjectName name, Answer<ObjectView> answer) = 0;

@@ -78,6 +78,12 @@ net::HttpResponse object_data(std::string_view json, int status) {
   return object_response(status, protocol::object_data(json));
 }
 
+net::HttpResponse object_page(std::string_view data, std::string_view next) {
+  std::string body = protocol::object_data(data);
+  body.pop_back();
+  return object_response(200, body.append(R"(,"next":)").append(next).append("}"));
+}
+
 net::HttpResponse object_error(int status, std::string_view code, std::string_view text) {
   const bool is_retryable = status == 429 || status == 503;
   net::HttpResponse response =
@@ -90,6 +96,17 @@ net::HttpResponse object_error(const Error& error) {
   const bool is_private = error.code == Errc::kPlugin;  // the runtime has logged it
   return object_error(http_status(error.code), object_code(error.code),
                       is_private ? "the method failed" : std::string_view(error.message));
+}
+
+net::HttpResponse as_object_error(net::HttpResponse response) {
+  const auto body = parse_json(response.body);
+  if (!body || !body->is_object() || !body->contains("error")) return response;
+  const Json& error = (*body)["error"];
+  if (!error.is_object()) return response;
+  const bool is_retryable = response.status == 429 || response.status == 503;
+  response.body = protocol::object_failure(text_member(error, "code"),
+                                           text_member(error, "message"), is_retryable);
+  return response;
 }
 
 bool lacks_method(std::string_view methods, std::string_view name) {

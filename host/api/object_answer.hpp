@@ -18,6 +18,9 @@ namespace hearth::api {
 // {"success":true,"data":X}
 [[nodiscard]] net::HttpResponse object_data(std::string_view json, int status = 200);
 
+// {"success":true,"data":X,"next":N}: a page, and what the next one begins with, as JSON values.
+[[nodiscard]] net::HttpResponse object_page(std::string_view data, std::string_view next);
+
 // {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try,
 // and says after how long.
 [[nodiscard]] net::HttpResponse object_error(int status, std::string_view code,
@@ -31,6 +34,10 @@ namespace hearth::api {
 //   kLimitExceeded            429 limit_exceeded  kInternal                       500 internal
 // What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
+
+// An error of the other paths, {"error":{"code","message"}}, as /objects says it, with the same
+// status and headers. Any other response stays as it is.
+[[nodiscard]] net::HttpResponse as_object_error(net::HttpResponse response);
 
 // What a call was for, so that its answer can be told.
 struct ObjectCallee {

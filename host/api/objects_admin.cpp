@@ -121,34 +121,92 @@ void ObjectsAdmin::add_routes(Routes& routes) {
     Access access;
     std::string_view summary;
     void (ObjectsAdmin::*answer)(const RouteCall&);
+    RouteShape shape;
   };
   static constexpr Row kRows[] = {
-      {"GET", "/objects", Access::kAdministrator, "A page of the objects.", &ObjectsAdmin::list},
-      {"POST", "/objects", Access::kAdministrator, "Makes an object.", &ObjectsAdmin::create},
-      {"GET", "/objects/{uuid}", Access::kAdministrator, "An object by its own id.",
-       &ObjectsAdmin::show_by_uuid},
-      {"DELETE", "/objects/{uuid}", Access::kAdministrator,
-       "Destroys an object and its data, by its own id.", &ObjectsAdmin::remove_by_uuid},
-      {"GET", "/objects/{class}/{id}", Access::kAdministrator,
-       "An object, with a page of its storage.", &ObjectsAdmin::show},
-      {"DELETE", "/objects/{class}/{id}", Access::kAdministrator,
-       "Destroys an object and its data.", &ObjectsAdmin::remove},
-      {"POST", "/objects/{class}/{id}/hibernate", Access::kAdministrator,
-       "Has an object leave memory.", &ObjectsAdmin::hibernate},
-      {"POST", "/objects/{class}/{id}/checkpoint", Access::kAdministrator,
-       "Answers when all that the object has written is durable.", &ObjectsAdmin::checkpoint},
-      {"PATCH", "/objects/{class}/{id}/storage", Access::kAdministrator,
-       "Changes the storage of an object by a JSON merge patch.", &ObjectsAdmin::patch},
-      {"POST", "/objects/{class}/{id}/alarms", Access::kUser,
-       "Sets an alarm: a call of a method at a time.", &ObjectsAdmin::set_alarm},
-      {"GET", "/objects/{class}/{id}/alarms", Access::kUser, "The alarms of an object.",
-       &ObjectsAdmin::list_alarms},
-      {"DELETE", "/objects/{class}/{id}/alarms/{alarm}", Access::kUser, "Removes an alarm.",
-       &ObjectsAdmin::cancel_alarm},
+      {"GET",
+       "/objects",
+       Access::kObjectsOwner,
+       "A page of the objects.",
+       &ObjectsAdmin::list,
+       {.query = "class status limit cursor", .answer = "ObjectPage"}},
+      {"POST",
+       "/objects",
+       Access::kObjectsOwner,
+       "Makes an object.",
+       &ObjectsAdmin::create,
+       {.body = "NewObject", .status = 201, .answer = "ObjectAnswer"}},
+      {"GET",
+       "/objects/{uuid}",
+       Access::kObjectsOwner,
+       "An object by its own id.",
+       &ObjectsAdmin::show_by_uuid,
+       {.query = "after limit", .answer = "ObjectAnswer"}},
+      {"PATCH",
+       "/objects/{uuid}",
+       Access::kObjectsOwner,
+       "Changes the storage of an object, by its own id.",
+       &ObjectsAdmin::patch_by_uuid,
+       {.body = "StoragePatch", .answer = "ObjectAnswer"}},
+      {"DELETE",
+       "/objects/{uuid}",
+       Access::kObjectsOwner,
+       "Destroys an object and its data, by its own id.",
+       &ObjectsAdmin::remove_by_uuid,
+       {.answer = "ObjectAnswer"}},
+      {"GET",
+       "/objects/{class}/{id}",
+       Access::kObjectsOwner,
+       "An object, with a page of its storage.",
+       &ObjectsAdmin::show,
+       {.query = "after limit", .answer = "ObjectAnswer"}},
+      {"DELETE",
+       "/objects/{class}/{id}",
+       Access::kObjectsOwner,
+       "Destroys an object and its data.",
+       &ObjectsAdmin::remove,
+       {.answer = "ObjectAnswer"}},
+      {"POST",
+       "/objects/{class}/{id}/hibernate",
+       Access::kObjectsOwner,
+       "Has an object leave memory.",
+       &ObjectsAdmin::hibernate,
+       {.answer = "ObjectAnswer"}},
+      {"POST",
+       "/objects/{class}/{id}/checkpoint",
+       Access::kObjectsOwner,
+       "Answers when all that the object has written is durable.",
+       &ObjectsAdmin::checkpoint,
+       {.answer = "ObjectAnswer"}},
+      {"PATCH",
+       "/objects/{class}/{id}/storage",
+       Access::kObjectsOwner,
+       "Changes the storage of an object by a JSON merge patch.",
+       &ObjectsAdmin::patch,
+       {.body = "MergePatch", .answer = "Done"}},
+      {"POST",
+       "/objects/{class}/{id}/alarms",
+       Access::kUser,
+       "Sets an alarm: a call of a method at a time.",
+       &ObjectsAdmin::set_alarm,
+       {.body = "NewAlarm", .status = 201, .answer = "AlarmAnswer"}},
+      {"GET",
+       "/objects/{class}/{id}/alarms",
+       Access::kUser,
+       "The alarms of an object.",
+       &ObjectsAdmin::list_alarms,
+       {.answer = "AlarmList"}},
+      {"DELETE",
+       "/objects/{class}/{id}/alarms/{alarm}",
+       Access::kUser,
+       "Removes an alarm.",
+       &ObjectsAdmin::cancel_alarm,
+       {.answer = "Done"}},
   };
   for (const Row& row : kRows) {
     routes.add({row.method, row.pattern, row.access, row.summary,
-                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); }});
+                [this, answer = row.answer](const RouteCall& call) { (this->*answer)(call); },
+                row.shape});
   }
 }
 
@@ -189,7 +247,7 @@ void ObjectsAdmin::list(const RouteCall& call) {
     Json objects = Json::array();
     for (const ObjectView& object : page->objects) objects.push_back(view_json(object));
     const Json next = page->next.empty() ? Json(nullptr) : Json(page->next);
-    exchange->respond(object_data(dump_json({{"objects", std::move(objects)}, {"next", next}})));
+    exchange->respond(object_page(dump_json(objects), dump_json(next)));
   });
 }
 
@@ -236,6 +294,25 @@ void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
                   log("admin.object_remove", *exchange, name);
                   actions_.remove(name, view_answer(exchange));
                 });
+}
+
+void ObjectsAdmin::patch_by_uuid(const RouteCall& call) {
+  const auto body = parse_json(call.exchange->request().body);
+  if (!body || !body->is_object() || !body->contains("storage") || !(*body)["storage"].is_object())
+    return refuse_object(*call.exchange, "the body must be a JSON object with an object `storage`");
+  if (body->size() != 1)
+    return refuse_object(*call.exchange, "nothing but `storage` can be changed");
+  actions_.find(std::string(call.values[0]), [this, exchange = call.exchange,
+                                              patch = dump_json((*body)["storage"])](
+                                                 const Result<ObjectView>& found) {
+    if (!found) return refuse_object(*exchange, found.error());
+    const ObjectName name{found->segment, found->name};
+    log("admin.object_patch", *exchange, name);
+    actions_.patch_storage(name, patch, [this, exchange, name](const Result<std::string>& stored) {
+      if (!stored) return refuse_object(*exchange, stored.error());
+      show(exchange, name, {});
+    });
+  });
 }
 
 void ObjectsAdmin::show(const RouteCall& call) {

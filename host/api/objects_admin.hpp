@@ -14,13 +14,15 @@
 
 namespace hearth::api {
 
-// For administrators:
-//  GET    /objects?class=&status=&limit=&cursor=   {"objects":[...],"next":"..." or null}; limit
-//                                                  1 to 1000 (100), status Active or Hibernating in
-//                                                  any case. A page may have fewer than `limit`
+// For administrators, and who has the key of objects:
+//  GET    /objects?class=&status=&limit=&cursor=   a page; beside "data" stands
+//                                                  "next":"..." or null. limit: 1 to 1000 (100),
+//                                                  status: Active or Hibernating in any case. A
+//                                                  page may have fewer than `limit`
 //  POST   /objects                                 201; body: {"class","object_id","storage"?}; 409
 //                                                  object_exists
 //  GET, DELETE /objects/{uuid}                     an object by its own id
+//  PATCH  /objects/{uuid}                          body: {"storage": a JSON merge patch}
 //  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
 //  DELETE /objects/{class}/{id}                    nothing of the object is left
 //  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
@@ -51,6 +53,7 @@ class ObjectsAdmin {
   void create(const RouteCall& call);
   void show_by_uuid(const RouteCall& call);
   void remove_by_uuid(const RouteCall& call);
+  void patch_by_uuid(const RouteCall& call);
   void show(const RouteCall& call);
   void remove(const RouteCall& call);
   void hibernate(const RouteCall& call);

@@ -40,12 +40,18 @@ ObjectsEndpoint::ObjectsEndpoint(runtime::Runtime& runtime, const Readiness& rea
     : runtime_(runtime), readiness_(readiness), max_name_bytes_(max_name_bytes) {}
 
 void ObjectsEndpoint::add_routes(Routes& routes) {
-  routes.add({"POST", "/objects/{class}/{id}/call", Access::kUser,
+  routes.add({"POST",
+              "/objects/{class}/{id}/call",
+              Access::kUser,
               "Calls a method of an object, which is made and woken if need be.",
-              [this](const RouteCall& request) { call(request); }});
-  routes.add({"POST", "/objects/{class}/{id}/call/{method}", Access::kUser,
+              [this](const RouteCall& request) { call(request); },
+              {.body = "Call", .answer = "CallResult"}});
+  routes.add({"POST",
+              "/objects/{class}/{id}/call/{method}",
+              Access::kUser,
               "Calls the method of an object with the body as its arguments.",
-              [this](const RouteCall& request) { call_method(request); }});
+              [this](const RouteCall& request) { call_method(request); },
+              {.body = "Anything", .answer = "CallResult"}});
 }
 
 std::variant<ObjectsEndpoint::Object, net::HttpResponse> ObjectsEndpoint::find(

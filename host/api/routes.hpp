@@ -1,6 +1,6 @@
 #pragma once
 // The table of routes: one row for each method and path that the server answers. The server
-// dispatches by it; a document of the API and a test of who may ask what can walk it.
+// dispatches by it, and the document of the API is made of it.
 
 #include "net/http.hpp"
 
@@ -16,6 +16,7 @@ namespace hearth::api {
 enum class Access {
   kAnybody,        // no proof of identity is asked for
   kUser,           // whoever the rules for clients let in
+  kObjectsOwner,   // the key of objects (HttpApiOptions::objects_token), or the administrators'
   kAdministrator,  // the token of the administrators (api/admin_api.hpp)
 };
 
@@ -27,6 +28,14 @@ struct RouteCall {
   std::string_view query;                // without the `?`
 };
 
+// What goes in and out, for the document of the API (api/openapi.hpp).
+struct RouteShape {
+  std::string_view query = {};   // names of parameters, with a space between them
+  std::string_view body = {};    // a schema of openapi_schemas.hpp; empty: no body
+  int status = 200;              // of success
+  std::string_view answer = {};  // a schema; empty: the answer is no JSON, or the agent's own
+};
+
 struct Route {
   // "GET" also answers HEAD. "*": each method that no other row of the pattern names.
   std::string_view method;
@@ -36,6 +45,7 @@ struct Route {
   Access access = Access::kAdministrator;
   std::string_view summary;  // one sentence
   std::function<void(const RouteCall&)> answer;
+  RouteShape shape = {};
 };
 
 // Rules

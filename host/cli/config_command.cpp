@@ -4,6 +4,7 @@
 #include "cli/configuration.hpp"
 #include "cli/text_table.hpp"
 #include "config/class_file.hpp"
+#include "config/definitions.hpp"
 #include "config/server_file.hpp"
 #include "json/json.hpp"
 #include "protocol/class_segment.hpp"
@@ -24,6 +25,7 @@ struct Part {
   std::string agent_class;  // empty: the server
   std::string file;         // empty: there is none
   Effective settings;
+  bool is_definition = false;  // the file came over HTTP
 };
 
 Part server_part(const config::Config& config, const ConfigCommand& command) {
@@ -38,22 +40,28 @@ Part server_part(const config::Config& config, const ConfigCommand& command) {
           .settings = effective_settings(config::server_settings(), server, server.sources)};
 }
 
-Part class_part(const std::string& name, const config::ClassConfig& agent_class) {
-  return {.title = "The class " + quote_text(name) +
-                   (agent_class.file.empty() ? " (no class file)" : ""),
+Part class_part(const std::string& name, const config::ClassConfig& agent_class,
+                const std::filesystem::path& definitions) {
+  const bool is_definition = !agent_class.file.empty() &&
+                             std::filesystem::path(agent_class.file).parent_path() == definitions;
+  std::string_view note = is_definition ? " (defined over HTTP)" : "";
+  if (agent_class.file.empty()) note = " (no class file)";
+  return {.title = "The class " + quote_text(name) + std::string(note),
           .agent_class = name,
           .file = agent_class.file,
           .settings = effective_settings(config::class_settings(), agent_class.settings,
-                                         agent_class.sources)};
+                                         agent_class.sources),
+          .is_definition = is_definition};
 }
 
 // A class may be named as it is or as URLs spell it.
 Part part_of(const std::string& name, const config::Config& config) {
   const std::string segment = protocol::kebab_case(name);
+  const auto definitions = config::definitions_directory(config.server.data);
   for (const auto& [each, settings] : config.classes) {
-    if (protocol::kebab_case(each) == segment) return class_part(each, settings);
+    if (protocol::kebab_case(each) == segment) return class_part(each, settings, definitions);
   }
-  return class_part(name, {});
+  return class_part(name, {}, definitions);
 }
 
 // A list without brackets and quotes: the table would escape them.
@@ -75,7 +83,8 @@ std::string as_text(const std::vector<Part>& parts) {
     TextTable table({"SETTING", "VALUE", "FROM"});
     for (const config::EffectiveSetting& each : part.settings) {
       table.add({each.path, each.is_secret ? "(not shown)" : shown_in_table(each.value),
-                 to_string(each.source)});
+                 part.is_definition && !each.source.file.empty() ? std::string("definition")
+                                                                 : to_string(each.source)});
     }
     text += table.text();
   }
@@ -106,6 +115,7 @@ Json as_json(const Part& part) {
   for (const config::EffectiveSetting& each : part.settings) settings.push_back(as_json(each));
   Json json = {{"settings", std::move(settings)}};
   if (!part.file.empty()) json["file"] = part.file;
+  if (part.is_definition) json["definition"] = true;
   if (!part.agent_class.empty()) json["class"] = part.agent_class;
   return json;
 }
@@ -134,7 +144,8 @@ Answer answer(const ConfigCommand& command) {
   if (command.agent_class.empty()) {
     parts.push_back(server_part(*loaded, command));
     for (const auto& [name, settings] : loaded->classes) {
-      parts.push_back(class_part(name, settings));
+      parts.push_back(
+          class_part(name, settings, config::definitions_directory(loaded->server.data)));
     }
   } else {
     parts.push_back(part_of(command.agent_class, *loaded));

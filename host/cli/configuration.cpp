@@ -1,5 +1,7 @@
 #include "cli/configuration.hpp"
 
+#include "config/definitions.hpp"
+#include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <filesystem>
@@ -16,6 +18,18 @@ std::filesystem::path bundled_plugins() {
   if (failure) return {};
   auto directory = (binary.parent_path() / HEARTH_BUNDLED_PLUGINS).lexically_normal();
   return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
+}
+
+// What was defined over HTTP is in the data directory, which a flag may name.
+config::LoadResult with_definitions(config::LoadResult loaded) {
+  const auto definitions = config::definitions_directory(loaded->server.data);
+  std::error_code failure;
+  if (!std::filesystem::exists(definitions, failure)) return loaded;
+  auto classes =
+      config::load_class_files(loaded->server.classes, false, protocol::kebab_case, definitions);
+  if (!classes) return std::move(classes).error();
+  loaded->classes = *std::move(classes);
+  return loaded;
 }
 
 }  // namespace
@@ -58,7 +72,7 @@ config::LoadResult load_with_flags(const ConfigurationFlags& flags) {
     server.log.format = *flags.log_format;
     from_flag("log.format", "--log-format");
   }
-  return loaded;
+  return with_definitions(std::move(loaded));
 }
 
 std::string mistakes_text(const config::Diagnostics& mistakes) {

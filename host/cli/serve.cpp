@@ -44,9 +44,12 @@ void print_line(std::FILE* stream, const std::string& text) {
 
 // The last part of --check-config: the files that must exist because they are named.
 int check_named_files(const config::ServerConfig& server) {
-  if (!server.admin.token_file.empty()) {
-    if (const auto token = server::read_admin_token(server.admin.token_file); !token) {
-      print_line(stderr, "hearth: admin.token_file: " + token.error().message);
+  for (const auto& [setting, file] : {std::pair("admin", server.admin.token_file),
+                                      std::pair("objects", server.objects.token_file)}) {
+    if (file.empty()) continue;
+    if (const auto token = server::read_admin_token(file); !token) {
+      print_line(stderr,
+                 std::string("hearth: ") + setting + ".token_file: " + token.error().message);
       return kExitBadUsage;
     }
   }

@@ -100,6 +100,16 @@ struct AdminConfig {
   std::filesystem::path token_file;
 };
 
+// Of agents that are called as objects (api/objects_endpoint.hpp).
+struct ObjectsConfig {
+  // The file with the token that /objects asks for; absolute once loaded. Empty: clients are let in
+  // as to agents, and administrators by their own token.
+  std::filesystem::path token_file;
+
+  // Whether a class whose file does not say `objects` has objects.
+  bool all_classes = false;
+};
+
 // Who may be a client of agents.
 struct AuthConfig {
   AuthRules rules{.type = ProofKind::kNone, .name = {}};
@@ -167,6 +177,7 @@ struct ServerConfig {
   ServerLimits limits;
   ReloadConfig reload;
   AdminConfig admin;
+  ObjectsConfig objects;
   EgressConfig egress;
   AuditConfig audit;
   LogSettings log;

@@ -111,8 +111,9 @@ void make_absolute(ServerConfig& server) {
   server.classes = fs::absolute(server.classes);
   if (!server.admin.token_file.empty())
     server.admin.token_file = fs::absolute(server.admin.token_file);
-  for (fs::path* const file : {&server.net.tls.certificate, &server.net.tls.key, &server.audit.file,
-                               &server.auth.token_file, &server.auth.keys_file}) {
+  for (fs::path* const file :
+       {&server.net.tls.certificate, &server.net.tls.key, &server.audit.file,
+        &server.auth.token_file, &server.auth.keys_file, &server.objects.token_file}) {
     if (!file->empty()) *file = fs::absolute(*file);
   }
   if (!server.egress.ca_file.empty()) server.egress.ca_file = fs::absolute(server.egress.ca_file);
@@ -165,11 +166,13 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 }
 
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
-                                  const ClassSegment& segment) {
+                                  const ClassSegment& segment, const fs::path& definitions) {
   Diagnostics all;
   ReadClasses read{.segment = segment, .classes = {}};
   Report report(directory.string());
-  const auto files = list_class_files(directory, must_exist, {}, report);
+  auto files = list_class_files(directory, must_exist, {}, report);
+  if (!definitions.empty())
+    std::ranges::move(list_class_files(definitions, false, {}, report), std::back_inserter(files));
   append(all, report);
   for (const fs::path& path : files) load_class_file(path, read, all);
   if (!all.empty()) return all;

@@ -55,8 +55,10 @@ using ServerFileResult = boost::system::result<ServerConfig, Diagnostics>;
 using ClassFilesResult = boost::system::result<ClassConfigs, Diagnostics>;
 
 // Reads the class files of a directory alone: as load_config() does, and with the same limits. A
-// directory that does not exist has none, unless it `must_exist`.
+// directory that does not exist has none, unless it `must_exist`. `definitions`: a further one,
+// which need not exist (config/definitions.hpp); empty: none.
 [[nodiscard]] ClassFilesResult load_class_files(const std::filesystem::path& directory,
-                                                bool must_exist, const ClassSegment& segment = {});
+                                                bool must_exist, const ClassSegment& segment = {},
+                                                const std::filesystem::path& definitions = {});
 
 }  // namespace hearth::config

@@ -177,6 +177,15 @@ Setting<ServerConfig> token_file_setting() {
   return setting;
 }
 
+Setting<ServerConfig> objects_token_setting() {
+  auto setting = path("objects.token_file", at(&ServerConfig::objects, &ObjectsConfig::token_file),
+                      "a token in a file like `admin.token_file`. The server then refuses each "
+                      "request below `/objects` that does not carry it, or the administrators' "
+                      "token, [as its key](#the-key-of-objects)");
+  setting.default_words = "none";
+  return setting;
+}
+
 Settings<ServerConfig> make_own_server_settings() {
   using Server = ServerConfig;
   return {
@@ -316,6 +325,7 @@ Settings<ServerConfig> make_own_server_settings() {
       duration("reload.removal_grace", at(&Server::reload, &ReloadConfig::removal_grace), kGrace,
                "how long the clients of a library that was removed wait for it to come back"),
       token_file_setting(),
+      objects_token_setting(),
       path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
            "PEM file with certificates of authorities that [requests of "
            "agents](#requests-to-other-servers) trust beside the system's"),

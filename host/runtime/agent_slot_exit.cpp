@@ -260,6 +260,7 @@ void AgentSlot::await_removal() {
 void AgentSlot::removal_is_over() {
   if (state() != AgentState::kCondemned) return;
   life_.enter(AgentInput::kStopsWaiting, Cold{});
+  tell_who_waits_for_cold(false);
   if (!inbox_.empty()) wake();
   parts_.slots.look_at_unused(*this);
 }

@@ -24,12 +24,17 @@ void AgentSlot::visit(AgentVisit visit) {
     case AgentState::kLeaving:
     case AgentState::kEnding: break;
     case AgentState::kCondemned:
+      if (!visit.work) return visits_.push_back(std::move(visit));
       return visit.tell(Error{Errc::kNotFound, "the agent was destroyed"});
     case AgentState::kAwaitingRoom:
     case AgentState::kAwaitingVersion:
       if (!visit.work) return visit.tell(std::string());
       return visit.tell(visit_refused());
     case AgentState::kCold:
+      if (!visit.work && parts_.condemned.contains(key_)) {
+        visits_.push_back(std::move(visit));
+        return await_removal();
+      }
       if (!visit.work) return visit.tell(std::string());
       visits_.push_back(std::move(visit));
       return open_for_visits();

@@ -21,7 +21,7 @@ namespace hearth::runtime {
 // What a visit writes is committed, and as durable as the class asks, before the sink is told.
 struct AgentVisit {
   // On the agent's shard. May throw StorageError. Empty: the visit waits until the agent is cold,
-  // and does nothing.
+  // or until the files of a destroyed one are gone, and does nothing.
   std::function<Result<std::string>(extensions::AgentContext&)> work;
   // Told the result. kUnavailable: the agent waits for room, or its files cannot be opened now.
   std::shared_ptr<CallSink> sink;

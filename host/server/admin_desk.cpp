@@ -102,7 +102,8 @@ void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing
 
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
                      const storage::DataDirectory& data, plugins::VersionLedger& ledger,
-                     AuditLog& audit, Logger& logger, std::chrono::milliseconds shard_patience)
+                     AuditLog& audit, Logger& logger, std::filesystem::path class_files,
+                     std::chrono::milliseconds shard_patience)
     : runtime_(runtime),
       loader_(loader),
       data_(data),
@@ -110,7 +111,21 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       audit_(audit),
       logger_(logger),
       shard_patience_(shard_patience),
-      pool_(1, kMaxWaiting) {}
+      pool_(1, kMaxWaiting),
+      definitions_(
+          data.path(), std::move(class_files),
+          [this](const std::string& agent_class, const std::function<void()>& done) {
+            apply(agent_class, done);
+          },
+          logger) {}
+
+void AdminDesk::apply(const std::string& agent_class, const std::function<void()>& done) {
+  reload(agent_class, [this, agent_class, done](const auto& files) {
+    // Of a class that is not served all class files are read: a library may come.
+    if (files || files.error().code != Errc::kNotFound || agent_class.empty()) return done();
+    apply({}, done);
+  });
+}
 
 void AdminDesk::record(std::string_view event, const storage::AgentKey& key) {
   logger_.record(LogLevel::kDebug, event, {{"class", key.agent_class}, {"agent", key.name}});
@@ -123,6 +138,7 @@ Error AdminDesk::too_much() const {
 
 void AdminDesk::stop() {
   stopping_ = true;
+  definitions_.stop();
   pool_.stop();
 }
 

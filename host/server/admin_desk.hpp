@@ -10,6 +10,7 @@
 #include "runtime/blocking_pool.hpp"
 #include "runtime/runtime.hpp"
 #include "server/audit_log.hpp"
+#include "server/definition_desk.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -36,11 +37,15 @@ class AdminDesk final : public api::AdminActions {
 
   AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
             const storage::DataDirectory& data, plugins::VersionLedger& ledger, AuditLog& audit,
-            Logger& logger, std::chrono::milliseconds shard_patience = kShardPatience);
+            Logger& logger, std::filesystem::path class_files,
+            std::chrono::milliseconds shard_patience = kShardPatience);
 
   // Who replaces libraries from now on; null: nobody. When this has returned the one before is not
   // used any more.
   void use(plugins::PluginReloader* reloader);
+
+  // Settings of classes that come over HTTP.
+  [[nodiscard]] api::DefinitionActions& definitions() { return definitions_; }
 
   // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.
   void stop();
@@ -60,6 +65,8 @@ class AdminDesk final : public api::AdminActions {
  private:
   using Views = std::vector<api::AgentView>;
 
+  // Has what the class files say of a class now rolled out.
+  void apply(const std::string& agent_class, const std::function<void()>& done);
   // An administrator has done that.
   void record(std::string_view event, const storage::AgentKey& key);
   [[nodiscard]] Error too_much() const;
@@ -90,6 +97,7 @@ class AdminDesk final : public api::AdminActions {
   plugins::PluginReloader* reloader_ GUARDED_BY(mutex_) = nullptr;
   std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
+  DefinitionDesk definitions_;                   // asks this one to reload
 };
 
 }  // namespace hearth::server

@@ -26,7 +26,7 @@ Result<AdminToken> read_admin_token(const std::filesystem::path& file) {
   if (!is_token(read.token)) {
     return Error{Errc::kInvalidArgument,
                  show_name(file.native()) +
-                     " holds no administrators' token: one line of 16 to 512 printable "
+                     " holds no token: one line of 16 to 512 printable "
                      "characters without a space, such as `openssl rand -hex 32` prints"};
   }
   std::error_code failure;
@@ -44,6 +44,23 @@ Result<AdminToken> admin_token_or_create(const std::filesystem::path& file, Rand
   fresh.token = make_secret(random);
   if (const auto written = write_admin_token(file, fresh.token); !written) return written.error();
   return fresh;
+}
+
+Result<std::string> read_objects_token(const std::filesystem::path& file, Logger& logger) {
+  if (file.empty()) return std::string();
+  auto token = read_admin_token(file);
+  if (!token) return Error{token.error().code, "objects.token_file: " + token.error().message};
+  warn_of_readable(*token, file, "the token of objects", logger);
+  return std::move(token->token);
+}
+
+void warn_of_readable(const AdminToken& token, const std::filesystem::path& file,
+                      std::string_view what, Logger& logger) {
+  if (!token.readable_by_others) return;
+  logger.write(LogLevel::kWarn, "admin.token_readable",
+               {{"file", file.native()},
+                {"advice", "other users of this machine can read " + std::string(what) +
+                               ": chmod 600 the file"}});
 }
 
 Result<void> write_admin_token(const std::filesystem::path& file, std::string_view token) {

@@ -1,7 +1,8 @@
 #pragma once
-// The token of a server's administrators, in a file.
+// The token of a server's administrators, and that of /objects, in files.
 
 #include "base/error.hpp"
+#include "base/logger.hpp"
 #include "base/random.hpp"
 
 #include <cstddef>
@@ -32,6 +33,15 @@ struct AdminToken {
 //   Failure   Also kUnavailable: there is no room for it.
 [[nodiscard]] Result<AdminToken> admin_token_or_create(const std::filesystem::path& file,
                                                        Random& random);
+
+// The key that /objects asks for (config::ObjectsConfig); empty if `file` is.
+//   Failure   As read_admin_token(), with the name of the setting.
+[[nodiscard]] Result<std::string> read_objects_token(const std::filesystem::path& file,
+                                                     Logger& logger);
+
+// Tells the log if others can read the token. `what`: "the administrators' token".
+void warn_of_readable(const AdminToken& token, const std::filesystem::path& file,
+                      std::string_view what, Logger& logger);
 
 // Makes the file, for its user alone.
 [[nodiscard]] Result<void> write_admin_token(const std::filesystem::path& file,

@@ -259,16 +259,28 @@ Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
 }
 
 void ObjectDesk::remove(ObjectName name, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer),
-                  [this, name = std::move(name)](const auto& told) { told(removed(name)); });
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
+    const auto known = existing(name);
+    if (!known) return told(known.error());
+    auto before = removed(*known);
+    if (!before) return told(before.error());
+    wait_for_cold(*known, [told, seen = *std::move(before)](const auto&) { told(seen); });
+  });
 }
 
-Result<ObjectView> ObjectDesk::removed(const ObjectName& name) {
-  const auto known = existing(name);
-  if (!known) return known.error();
-  auto before = view(known->entry);
+void ObjectDesk::wait_for_cold(const Known& known, Answer<std::string> then) {
+  const unsigned index = runtime_.shard_index(known.entry.key);
+  runtime_.loop(index).post([&shard = runtime_.shard(index), key = known.entry.key,
+                             segment = known.segment,
+                             sink = std::make_shared<VisitAnswer>(std::move(then))] {
+    shard.visit(key, segment, {.work = {}, .sink = sink});
+  });
+}
+
+Result<ObjectView> ObjectDesk::removed(const Known& known) {
+  auto before = view(known.entry);
   if (!before) return before.error();
-  const storage::AgentKey& key = known->entry.key;
+  const storage::AgentKey& key = known.entry.key;
   const auto destroyed =
       ask_one<Result<void>>(runtime_, runtime_.shard_index(key), shard_patience_,
                             [key](runtime::Shard& shard) { return shard.destroy(key); });
@@ -284,22 +296,19 @@ Result<ObjectView> ObjectDesk::removed(const ObjectName& name) {
 
 void ObjectDesk::hibernate(ObjectName name, Answer<ObjectView> answer) {
   ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
-    auto known = existing(name);
+    const auto known = existing(name);
     if (!known) return told(known.error());
     auto before = view(known->entry);
     if (!before) return told(before.error());
     const unsigned index = runtime_.shard_index(known->entry.key);
-    const auto then = [told, seen = *std::move(before)](const Result<std::string>& cold) mutable {
+    auto then = [told, seen = *std::move(before)](const Result<std::string>& cold) mutable {
       if (!cold) return told(cold.error());
       seen.is_active = false;
       told(std::move(seen));
     };
-    runtime_.loop(index).post([&shard = runtime_.shard(index), key = known->entry.key,
-                               segment = std::move(known->segment),
-                               sink = std::make_shared<VisitAnswer>(then)] {
-      shard.evict(key);
-      shard.visit(key, segment, {.work = {}, .sink = sink});
-    });
+    runtime_.loop(index).post(
+        [&shard = runtime_.shard(index), key = known->entry.key] { shard.evict(key); });
+    wait_for_cold(*known, std::move(then));
   });
 }
 

@@ -54,6 +54,9 @@ class ObjectDesk final : public api::ObjectActions {
   // `creates`: an object that is not there is made first.
   void visit(api::ObjectName name, Visit work, Answer<std::string> answer, bool creates = false);
 
+  // Until it is not in memory, and its files are gone if it was destroyed.
+  void wait_for_cold(const Known& known, Answer<std::string> then);
+
   // ---- on the pool's thread ----
   storage::Directory& directory();
   // The class's own name and its segment.
@@ -68,7 +71,7 @@ class ObjectDesk final : public api::ObjectActions {
       const api::ObjectPageRequest& request, std::vector<api::ObjectView>& page);
   [[nodiscard]] Result<api::ObjectPage> page(const api::ObjectPageRequest& request);
   [[nodiscard]] Result<api::ObjectView> created(const api::ObjectName& name);
-  [[nodiscard]] Result<api::ObjectView> removed(const api::ObjectName& name);
+  [[nodiscard]] Result<api::ObjectView> removed(const Known& known);
 
   runtime::Runtime& runtime_;
   const storage::DataDirectory& data_;

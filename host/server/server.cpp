@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "base/secret.hpp"
+#include "config/definitions.hpp"
 #include "config/server_file.hpp"
 #include "diagnosis/watchdog.hpp"
 #include "net/http_server.hpp"
@@ -128,6 +129,7 @@ struct Server::Parts {
   std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
+  std::string objects_token;
   std::string unwritten_token;  // empty: the file has it
   bool lacks_room = false;      // as was told, and not taken back yet
   std::unique_ptr<AdminDesk> admin_desk;
@@ -180,8 +182,8 @@ Result<void> Server::Parts::open_data() {
   audit.open(data->path() / "audit.db");
   open_ledger();
   containment = std::make_unique<Containment>(data->path(), *ledger, logger);
-  configuration =
-      std::make_unique<plugins::ClassConfiguration>(config.server.classes, config.classes, *ledger);
+  configuration = std::make_unique<plugins::ClassConfiguration>(
+      config.server.classes, config.classes, *ledger, config::definitions_directory(data->path()));
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(
@@ -399,16 +401,14 @@ Result<void> Server::Parts::open_admin() {
     return Error{token.error().code,
                  "the administrators' token cannot be used: " + token.error().message};
   }
-  if (token->readable_by_others) {
-    logger.write(LogLevel::kWarn, "admin.token_readable",
-                 {{"file", admin_token_file.native()},
-                  {"advice",
-                   "other users of this machine can read the administrators' token: "
-                   "chmod 600 the file"}});
-  }
-  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger);
+  warn_of_readable(*token, admin_token_file, "the administrators' token", logger);
+  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger,
+                                           config.server.classes);
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
   admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
+  auto key = read_objects_token(config.server.objects.token_file, logger);
+  if (!key) return key.error();
+  objects_token = *std::move(key);
   return {};
 }
 
@@ -469,7 +469,9 @@ Result<void> Server::Parts::listen() {
                                              .cors = config.server.cors,
                                              .routes = config.server.routes,
                                              .authenticator = &client_proofs->authenticator()},
-                                    .objects = object_desk.get()};
+                                    .objects = object_desk.get(),
+                                    .objects_token = objects_token,
+                                    .definitions = &admin_desk->definitions()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   // Here, because what is wrong with the files is no matter of the address.
   if (config.server.net.tls.is_used()) {

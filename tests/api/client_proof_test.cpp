@@ -52,5 +52,20 @@ TEST(ClientProofTest, IsFoundWhereClientsPutItAndLeavesTheTarget) {
   }
 }
 
+TEST(ApiKeyTest, IsABearerOrAnApiKeyAndOnlyOne) {
+  const std::pair<net::HttpHeaders, std::string_view> cases[] = {
+      {{}, ""},
+      {{{"Authorization", "Bearer abc"}}, "abc"},
+      {{{"authorization", "bearer abc"}}, "abc"},
+      {{{"X-API-Key", "abc"}}, "abc"},
+      {{{"Authorization", "Basic abc"}}, ""},
+      {{{"Authorization", "abc"}}, ""},
+      {{{"Authorization", "Bearer abc"}, {"X-Api-Key", "abc"}}, ""},
+      {{{"X-Api-Key", "abc"}, {"X-Api-Key", "def"}}, ""},
+      {{{"Authorization", "Basic abc"}, {"X-Api-Key", "abc"}}, ""},
+  };
+  for (const auto& [headers, key] : cases) EXPECT_EQ(api_key_of(headers), key);
+}
+
 }  // namespace
 }  // namespace hearth::api

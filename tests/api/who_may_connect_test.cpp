@@ -31,6 +31,7 @@ bool is_let_in(Access access, Asker asker) {
   switch (access) {
     case Access::kAnybody: return true;
     case Access::kUser: return asker == Asker::kUser;
+    case Access::kObjectsOwner:
     case Access::kAdministrator: return asker == Asker::kAdministrator;
   }
   return false;

@@ -186,6 +186,11 @@ TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
   EXPECT_TRUE(server("").admin.token_file.empty());
 }
 
+TEST_F(ServerFileTest, TheKeyOfObjectsIsInAFile) {
+  EXPECT_EQ(server("objects: {token_file: key}\n").objects.token_file, path("key"));
+  EXPECT_TRUE(server("").objects.token_file.empty());
+}
+
 TEST_F(ServerFileTest, AuthoritiesThatRequestsTrustMayBeInAFile) {
   EXPECT_EQ(server("egress: {ca_file: ca.pem}\n").egress.ca_file, path("ca.pem"));
   EXPECT_TRUE(server("").egress.ca_file.empty());

@@ -15,10 +15,12 @@ import tempfile
 
 PATIENCE_SECONDS = 60
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/README.md", "plugin-api/README.md",
-             "plugin-api/template/README.md", "tests/README.md", "tests/abi/README.md", "tests/e2e/README.md")
+             "plugin-api/template/README.md", "tests/README.md", "tests/abi/README.md", "tests/e2e/README.md",
+             "clients/python/README.md", "clients/js/README.md")
 
 # The languages of fences, and what tries them. Those without a language are pictures, and outputs that have a test below.
-TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py", "cmake": "by_hand_test.py", "console": "tests/e2e/transcript.test.mjs",
+TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py; tests/e2e/objects.test.mjs",
+                   "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py", "console": "tests/e2e/transcript.test.mjs",
                    "text": "a picture", "mermaid": "a picture", "": "a picture or an output"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -28,15 +28,19 @@ mkdir "$work/plugins"
 shift 4
 cp "$@" "$work/plugins/"
 cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
-# With sanitizers two are left out: the transcript builds a library as its author does, which such a
-# server cannot load, and the browser shows nothing of the server that the other clients do not.
-[ -z "${HEARTH_SANITIZED:-}" ] || rm "$work/transcript.test.mjs" "$work/browser.test.mjs"
+# With sanitizers three are left out: the transcript builds a library as its author does, which such
+# a server cannot load; the browser shows nothing of the server that the other clients do not; and the
+# clients of objects need a Node that is not installed then.
+[ -z "${HEARTH_SANITIZED:-}" ] || rm "$work/transcript.test.mjs" "$work/browser.test.mjs" "$work/objects.test.mjs"
 
 cd "$work"
 if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
   npm ci --ignore-scripts --omit=optional --no-audit --no-fund
   cp package-lock.json node_modules/.installed-lock.json
 fi
+# Our own client, as `npm install` would put it there.
+rm -rf node_modules/hearth-client
+cp -R "$source/../../clients/js" node_modules/hearth-client
 # The versions of Node that the printed clients are for, as npm packages. A server with sanitizers
 # runs the clients with one Node only, and without a browser.
 if [ -z "${HEARTH_SANITIZED:-}" ]; then

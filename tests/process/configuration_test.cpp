@@ -63,6 +63,10 @@ TEST_F(ConfigurationTest, ATokenFileThatIsNamedMustBeThereAndHoldAToken) {
   EXPECT_EQ(check().first, kBadUsage);
   put("etc/token", "a-token-of-some-length\n");
   EXPECT_EQ(check().first, kClean);
+  put("etc/hearth.yaml", "objects: {token_file: key}\n");
+  const auto [no_key, why_not] = check();
+  EXPECT_EQ(no_key, kBadUsage);
+  EXPECT_NE(why_not.find("objects.token_file: cannot open"), std::string::npos) << why_not;
 }
 
 TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {

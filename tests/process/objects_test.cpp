@@ -147,7 +147,7 @@ TEST_F(ObjectsTest, O15_ADeletedObjectIsGoneAndALaterCallStartsEmpty) {
     EXPECT_EQ(data(404, "GET", "/objects/counter/" + std::string(id)), "object_not_found");
     EXPECT_EQ(data(404, "DELETE", "/objects/counter/" + std::string(id)), "object_not_found");
   }
-  EXPECT_EQ(data(200, "GET", "/objects")["objects"], Json::array());
+  EXPECT_EQ(data(200, "GET", "/objects"), Json::array());
   EXPECT_EQ(increment("a"), 1);
   const Json after = data(200, "GET", "/objects/counter/a");
   EXPECT_EQ(after["storage"], Json::object());
@@ -188,8 +188,9 @@ TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
   std::string cursor;
   int pages = 0;
   do {
-    const Json page = data(200, "GET", "/objects?class=counter&limit=300&cursor=" + cursor);
-    for (const Json& object : page["objects"])
+    const Json page =
+        parse_json(ask("GET", "/objects?class=counter&limit=300&cursor=" + cursor).body).value();
+    for (const Json& object : page["data"])
       EXPECT_TRUE(seen.insert(object["object_id"].get<std::string>()).second)
           << object["object_id"];
     cursor = page["next"].is_null() ? "" : page["next"].get<std::string>();
@@ -200,9 +201,9 @@ TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
   EXPECT_TRUE(seen.contains("only-called")) << "one that wrote nothing is listed";
   std::set<std::string> active;
   const Json found = data(200, "GET", "/objects?status=ACTIVE&limit=1000");
-  for (const Json& object : found["objects"]) active.insert(object["object_id"].get<std::string>());
+  for (const Json& object : found) active.insert(object["object_id"].get<std::string>());
   EXPECT_EQ(active, (std::set<std::string>{"o7", "o77", "only-called"}));
-  EXPECT_EQ(data(200, "GET", "/objects?status=hibernating&limit=1000")["objects"].size(), 998U);
+  EXPECT_EQ(data(200, "GET", "/objects?status=hibernating&limit=1000").size(), 998U);
   EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "object_not_found");
   EXPECT_EQ(data(400, "GET", "/objects?status=Deleted"), "invalid_argument");
   EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
@@ -293,6 +294,69 @@ TEST_F(ObjectsTest, TheObjectsThatShipAreCalledAsPrinted) {
             Json::parse(R"({"id":7})"));
   const Json storage = data(200, "GET", "/objects/session-cache/abc")["storage"];
   EXPECT_EQ(storage["user"]["value"], Json::parse(R"({"id":7})"));
+}
+
+TEST_F(ObjectsTest, C3_WithAKeyOfItsOwnObjectsAreForWhoHasIt) {
+  const std::string key = "0123456789abcdef-of-objects";
+  put("key", key + "\n");
+  start("objects:\n  token_file: key\n");
+  server_->wait_for_log("admin.token_readable");
+  const auto status = [this](const std::string& method, const std::string& path,
+                             const std::string& header) {
+    return RawClient(server_->port())
+        .request(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + header +
+                 "Content-Length: 0\r\n\r\n");
+  };
+  for (const auto& [method, path] :
+       {std::pair("POST", "/objects/counter/a/call/get"), std::pair("GET", "/objects/counter/a"),
+        std::pair("GET", "/objects"), std::pair("GET", "/objects/counter/a/alarms"),
+        std::pair("DELETE", "/objects/counter/a")}) {
+    for (const std::string& header :
+         {std::string(), "Authorization: Bearer x" + key + "\r\n", "X-Api-Key: x" + key + "\r\n",
+          "Authorization: Basic " + key + "\r\n"}) {
+      const Reply refused = status(method, path, header);
+      EXPECT_EQ(refused.status, 401) << method << ' ' << path << ' ' << header;
+      const Json body = parse_json(refused.body).value();
+      EXPECT_TRUE(body["error"].is_string()) << refused.body;
+      EXPECT_EQ(body["code"], "unauthorized");
+    }
+    for (const std::string& header :
+         {"Authorization: Bearer " + key + "\r\n", "x-api-key: " + key + "\r\n",
+          "Authorization: Bearer " + token_ + "\r\n"}) {
+      if (std::string(method) == "DELETE") status("POST", "/objects/counter/a/call/get", header);
+      EXPECT_EQ(status(method, path, header).status, 200) << method << ' ' << path << ' ' << header;
+    }
+  }
+  for (const char* open : {"/healthz", "/metrics"}) EXPECT_EQ(status("GET", open, "").status, 200);
+  EXPECT_EQ(status("GET", "/admin/plugins", "x-api-key: " + key + "\r\n").status, 401);
+  EXPECT_EQ(status("GET", "/agents/counter/a", "").status, 200) << "agents are as they were";
+}
+
+TEST_F(ObjectsTest, AnObjectIsPatchedByItsOwnId) {
+  start();
+  const Json made =
+      data(201, "POST", "/objects", R"({"class":"counter","object_id":"a","storage":{"k":1}})");
+  const std::string path = "/objects/" + made["id"].get<std::string>();
+  EXPECT_EQ(data(200, "PATCH", path, R"({"storage":{"k":null,"l":2}})")["storage"],
+            Json::parse(R"({"l":2})"));
+  for (const char* wrong : {"", "[]", "{}", R"({"storage":1})", R"({"storage":{},"status":"x"})"})
+    EXPECT_EQ(data(400, "PATCH", path, wrong), "invalid_argument") << wrong;
+  EXPECT_EQ(data(404, "PATCH", "/objects/nothing", R"({"storage":{}})"), "object_not_found");
+}
+
+TEST_F(ObjectsTest, ErrorsBelowObjectsHaveOneShape) {
+  start();
+  const std::pair<std::string, int> cases[] = {{"PUT /objects/counter/a/call", 405},
+                                               {"GET /objects", 401},
+                                               {"POST /objects/a/b/c/d/e", 404}};
+  for (const auto& [line, status] : cases) {
+    const std::size_t space = line.find(' ');
+    const Reply reply = ask(line.substr(0, space), line.substr(space + 1), "", false);
+    EXPECT_EQ(reply.status, status) << line;
+    const Json body = parse_json(reply.body).value();
+    EXPECT_TRUE(body["error"].is_string()) << reply.body;
+    EXPECT_FALSE(body.value("success", true));
+  }
 }
 
 TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {

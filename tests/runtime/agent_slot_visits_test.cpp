@@ -154,6 +154,25 @@ TEST_F(AgentSlotVisitsTest, ADestroyedAgentIsNotVisited) {
   EXPECT_TRUE(written->end && written->end->starts_with("error ")) << *written->end;
 }
 
+TEST_F(AgentSlotVisitsTest, WhoeverWaitsForTheEndOfADestroyedAgentThenVisitsANewOne) {
+  for (const bool is_live : {true, false}) {
+    if (is_live) {
+      (void)shard_.connect();
+    } else {
+      (void)put("5");
+    }
+    shard_.settle();
+    ASSERT_TRUE(shard_.shard().destroy(kUsualAgent)) << is_live;
+    const auto over = visit({});
+    EXPECT_FALSE(over->end && is_live) << "its instance is still there";
+    shard_.settle();
+    EXPECT_EQ(over->end, "ok ") << is_live;
+    const auto read = get();
+    shard_.settle();
+    EXPECT_EQ(read->end, "error not_found: nothing is kept under this key") << is_live;
+  }
+}
+
 TEST_F(AgentSlotVisitsTest, A2_AnAlarmThatAVisitSetsWakesTheAgentInTime) {
   const std::int64_t now = unix_millis(shard_.loop.clock().wall_now());
   const auto set = visit([now](extensions::AgentContext& agent) -> Result<std::string> {

@@ -262,8 +262,8 @@ class HeldUpTest : public OneLoopTest {
   }
 
   AuditLog audit_{logger_, clock_, {}, metrics_};
-  AdminDesk desk_{
-      runtime_, loader_, data_, ledger_, audit_, logger_, std::chrono::milliseconds(20)};
+  AdminDesk desk_{runtime_, loader_, data_, ledger_,
+                  audit_,   logger_, {},    std::chrono::milliseconds(20)};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {

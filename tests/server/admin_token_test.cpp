@@ -1,6 +1,7 @@
 #include "server/admin_token.hpp"
 
 #include "base/files.hpp"
+#include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 
@@ -71,6 +72,20 @@ TEST_F(AdminTokenTest, OneThatOthersCanReadIsSaidToBe) {
   EXPECT_TRUE(read_admin_token(file_)->readable_by_others);
   put("0123456789abcdef\n", perms{0604});
   EXPECT_TRUE(read_admin_token(file_)->readable_by_others);
+}
+
+TEST_F(AdminTokenTest, TheKeyOfObjectsMustBeThereIfItsFileIsNamed) {
+  hearth::testing::RecordingLogger logger;
+  EXPECT_EQ(read_objects_token({}, logger).value(), "");
+  const auto missing = read_objects_token(file_, logger);
+  ASSERT_FALSE(missing);
+  EXPECT_TRUE(missing.error().message.starts_with("objects.token_file: "));
+  put("0123456789abcdef\n");
+  EXPECT_EQ(read_objects_token(file_, logger).value(), "0123456789abcdef");
+  EXPECT_FALSE(logger.contains("admin.token_readable"));
+  put("0123456789abcdef\n", perms{0640});
+  EXPECT_EQ(read_objects_token(file_, logger).value(), "0123456789abcdef");
+  EXPECT_TRUE(logger.contains("admin.token_readable"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -48,11 +49,13 @@ SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
 }  // namespace
 
 ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
-                                       const config::ClassConfigs& read, VersionLedger& ledger)
+                                       const config::ClassConfigs& read, VersionLedger& ledger,
+                                       std::filesystem::path definitions)
     : directory_(std::move(directory)),
+      definitions_(std::move(definitions)),
       defaults_(std::make_shared<const config::ClassConfig>()),
       must_exist_(is_a_directory(directory_)),
-      had_files_(!read.empty()),
+      had_files_(has_class_file(read)),
       ledger_(ledger) {
   for (const auto& [name, config] : read) {
     const std::string segment = protocol::kebab_case(name);
@@ -82,6 +85,13 @@ void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts
   held_[segment] = {.name = name_of(segment),
                     .settings = std::make_shared<const config::ClassConfig>(config::ClassConfig{
                         .settings = *std::move(before), .file = proven.file, .sources = {}})};
+}
+
+bool ClassConfiguration::has_class_file(const config::ClassConfigs& read) const {
+  return std::ranges::any_of(read, [this](const auto& each) {
+    return definitions_.empty() ||
+           std::filesystem::path(each.second.file).parent_path() != definitions_;
+  });
 }
 
 ClassConfiguration::Settings ClassConfiguration::held(const std::string& segment) const {
@@ -127,19 +137,21 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
                                                            const ServedSegments& served) {
   Reading reading;
   must_exist_ = must_exist_ || is_a_directory(directory_);
-  auto files = config::load_class_files(directory_, must_exist_, protocol::kebab_case);
+  auto files =
+      config::load_class_files(directory_, must_exist_, protocol::kebab_case, definitions_);
   if (!files) {
     reading.mistakes = std::move(files).error();
     return reading;
   }
-  if (files->empty() && had_files_ && !by_person) {
+  const bool has_files = has_class_file(*files);
+  if (!has_files && had_files_ && !by_person) {
     reading.mistakes = none_is_left();
     return reading;
   }
   reading.mistakes = taken_aliases(*files, served);
   if (!reading.mistakes.empty()) return reading;
   // Of one class alone: what the others have may still be from files.
-  had_files_ = !files->empty() || (had_files_ && !segment.empty());
+  had_files_ = has_files || (had_files_ && !segment.empty());
   std::map<std::string, Held> next;
   for (const auto& [each, entry] : held_) next.try_emplace(each);
   for (const auto& [each, entry] : said_) next.try_emplace(each);

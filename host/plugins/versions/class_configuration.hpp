@@ -39,9 +39,10 @@ class ClassConfiguration {
   using Settings = std::shared_ptr<const config::ClassConfig>;
 
   // `directory`: of class files. `read`: what they have said already. Of settings that the ledger
-  // knows as taken back those before hold.
+  // knows as taken back those before hold. `definitions`: of class files that came over HTTP; P1
+  // counts them as none.
   ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read,
-                     VersionLedger& ledger);
+                     VersionLedger& ledger, std::filesystem::path definitions = {});
 
   // What holds for a class: its file's values, or the defaults. Never null. A file may name its
   // class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
@@ -111,6 +112,7 @@ class ClassConfiguration {
     Settings settings;
   };
   [[nodiscard]] Settings held(const std::string& segment) const;
+  [[nodiscard]] bool has_class_file(const config::ClassConfigs& read) const;
   [[nodiscard]] config::Diagnostics none_is_left() const;
   void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
   void go_back(const std::string& segment, const SettingsFacts::Proven& proven);
@@ -119,6 +121,7 @@ class ClassConfiguration {
   void consider(const std::string& segment, Held next, bool by_person, Reading& reading);
 
   const std::filesystem::path directory_;
+  const std::filesystem::path definitions_;
   const Settings defaults_;
   bool must_exist_;  // the directory was there once
   bool had_files_;   // when it was read last

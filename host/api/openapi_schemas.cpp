@@ -1,0 +1,128 @@
+#include "api/openapi_schemas.hpp"
+
+namespace hearth::api {
+namespace {
+
+constexpr std::string_view kSchemas = R"json({
+"Error": {"type": "object", "required": ["error"], "properties": {
+  "error": {"type": "object", "required": ["code", "message"], "properties": {
+    "code": {"type": "string"}, "message": {"type": "string"}}}}},
+"ObjectError": {"type": "object", "required": ["success", "error", "code", "retryable"], "properties": {
+  "success": {"const": false}, "error": {"type": "string"}, "code": {"type": "string"},
+  "retryable": {"type": "boolean"}}},
+"Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+"Readiness": {"type": "object", "required": ["status", "classes"], "properties": {
+  "status": {"const": "ready"}, "classes": {"type": "array", "items": {"type": "string"}}}},
+"Anything": {},
+
+"Call": {"type": "object", "required": ["method"], "properties": {
+  "method": {"type": "string"},
+  "args": {"description": "An array is positional, any other value is the one argument."}}},
+"CallResult": {"type": "object", "required": ["success", "data", "result"], "properties": {
+  "success": {"const": true}, "data": {}, "result": {"description": "The same as data."}}},
+"NewObject": {"type": "object", "required": ["class", "object_id"], "properties": {
+  "class": {"type": "string"}, "object_id": {"type": "string"}, "storage": {"type": "object"}}},
+"StoragePatch": {"type": "object", "required": ["storage"], "properties": {
+  "storage": {"type": "object", "description": "A JSON merge patch (RFC 7396)."}}},
+"MergePatch": {"type": "object"},
+"Object": {"type": "object",
+  "required": ["id", "class", "object_id", "status", "sandbox_name", "created_at", "last_active"],
+  "properties": {
+    "id": {"type": "string"}, "class": {"type": "string"}, "object_id": {"type": "string"},
+    "status": {"enum": ["Active", "Hibernating"]}, "sandbox_name": {"type": "string"},
+    "created_at": {"type": "string", "format": "date-time"},
+    "last_active": {"type": "string", "format": "date-time"},
+    "storage": {"type": "object"}, "storage_next": {"type": ["string", "null"]}}},
+"ObjectAnswer": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"$ref": "#/components/schemas/Object"}}},
+"ObjectPage": {"type": "object", "required": ["success", "data", "next"], "properties": {
+  "success": {"const": true}, "next": {"type": ["string", "null"]},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/Object"}}}},
+"Done": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"type": "null"}}},
+"NewAlarm": {"type": "object", "required": ["method"], "properties": {
+  "method": {"type": "string"}, "args": {},
+  "fire_at": {"type": "string", "format": "date-time"}, "delay_seconds": {"type": "number"}}},
+"Alarm": {"type": "object", "required": ["id", "method", "args", "fire_at"], "properties": {
+  "id": {"type": "string"}, "method": {"type": "string"}, "args": {"type": "array"},
+  "fire_at": {"type": "string", "format": "date-time"}, "replaced": {"type": "boolean"}}},
+"AlarmAnswer": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"$ref": "#/components/schemas/Alarm"}}},
+"AlarmList": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"type": "object", "required": ["alarms"], "properties": {
+    "alarms": {"type": "array", "items": {"$ref": "#/components/schemas/Alarm"}}}}}},
+
+"Definition": {"type": "object", "required": ["class"], "properties": {
+  "class": {"type": "string"}, "idle_timeout_seconds": {"type": "number"},
+  "objects": {"type": "boolean"}}},
+"DefinitionAnswer": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true}, "data": {"$ref": "#/components/schemas/Definition"}}},
+"DefinitionList": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/Definition"}}}},
+
+"NamedClass": {"type": "object", "properties": {"class": {"type": "string"}}},
+"Version": {"type": "object",
+  "required": ["file", "plugin", "version", "sha256", "generation", "state", "pinned_because",
+               "classes"],
+  "properties": {
+    "file": {"type": "string"}, "plugin": {"type": "string"}, "version": {"type": "string"},
+    "sha256": {"type": "string"}, "generation": {"type": "integer"}, "state": {"type": "string"},
+    "pinned_because": {"type": ["string", "null"]},
+    "classes": {"type": "array", "items": {"type": "string"}}}},
+"PluginList": {"type": "object", "required": ["plugins", "refused", "moving", "settings"],
+  "properties": {
+    "plugins": {"type": "array", "items": {"$ref": "#/components/schemas/Version"}},
+    "refused": {"type": "array", "items": {"type": "object", "required": ["file", "rule", "reason"]}},
+    "moving": {"type": "array", "items": {"type": "string"}},
+    "settings": {"type": "array", "items": {"type": "object", "required": ["class", "state", "reason"]}}}},
+"GenerationList": {"type": "object", "required": ["generations"], "properties": {
+  "generations": {"type": "array", "items": {"$ref": "#/components/schemas/Version"}}}},
+"ReloadedFiles": {"type": "object", "required": ["files"], "properties": {
+  "files": {"type": "array", "items": {"type": "object", "required": ["file", "outcome"],
+    "properties": {"file": {"type": "string"}, "outcome": {"type": "string"}}}}}},
+"ClassList": {"type": "object", "required": ["classes"], "properties": {
+  "classes": {"type": "array", "items": {"type": "object",
+    "required": ["class", "path", "aliases", "version", "library", "refusal", "agents", "live"],
+    "properties": {
+      "class": {"type": "string"}, "path": {"type": "string"}, "version": {"type": "string"},
+      "library": {"type": "string"}, "refusal": {"type": ["string", "null"]},
+      "agents": {"type": "integer"}, "live": {"type": "integer"}}}}}},
+"MethodList": {"type": "object", "required": ["class", "methods"], "properties": {
+  "class": {"type": "string"}, "methods": {"type": "array", "items": {"type": "object",
+    "required": ["name"], "properties": {"name": {"type": "string"}}}}}},
+"QuarantineList": {"type": "object", "required": ["quarantined"], "properties": {
+  "quarantined": {"type": "array", "items": {"type": "object",
+    "required": ["class", "library", "sha256", "reason", "call", "since_ms"]}}}},
+"Released": {"type": "object", "required": ["released", "files"], "properties": {
+  "released": {"type": "string"}, "files": {"type": "array", "items": {"type": "object"}}}},
+"Agent": {"type": "object",
+  "required": ["name", "created_at_ms", "state", "connections", "version", "working", "next_wake_ms"],
+  "properties": {
+    "name": {"type": "string"}, "created_at_ms": {"type": ["integer", "null"]},
+    "state": {"type": "string"}, "connections": {"type": "integer"},
+    "version": {"type": ["string", "null"]}, "working": {"type": "boolean"},
+    "next_wake_ms": {"type": ["integer", "null"]}}},
+"AgentPage": {"type": "object", "required": ["class", "agents", "next"], "properties": {
+  "class": {"type": "string"}, "next": {"type": ["string", "null"]},
+  "agents": {"type": "array", "items": {"$ref": "#/components/schemas/Agent"}}}},
+"Evicted": {"type": "object", "required": ["evicted", "state"], "properties": {
+  "evicted": {"type": "boolean"}, "state": {"type": "string"}}},
+"Destroyed": {"type": "object", "required": ["destroyed"], "properties": {
+  "destroyed": {"const": true}}},
+"AuditPage": {"type": "object", "required": ["entries", "next"], "properties": {
+  "entries": {"type": "array", "items": {"type": "object",
+    "required": ["id", "at_ms", "event", "actor", "class", "agent", "detail"],
+    "properties": {
+      "id": {"type": "integer"}, "at_ms": {"type": "integer"}, "event": {"type": "string"},
+      "actor": {"type": "string"}, "class": {"type": ["string", "null"]},
+      "agent": {"type": ["string", "null"]}}}}}}
+})json";
+
+}  // namespace
+
+std::string_view openapi_schemas() {
+  return kSchemas;
+}
+
+}  // namespace hearth::api
