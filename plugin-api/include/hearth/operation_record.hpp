@@ -34,6 +34,7 @@ struct OperationRecord {
   std::optional<std::string> scope;  // of the fiber's work that it belongs to
   Json args;
   Json result;
+  std::uint64_t cost = 0;
   int attempts = 0;
   Time started_at;
   std::optional<Time> horizon_at;
@@ -96,6 +97,7 @@ inline OperationRecord read_operation(const Json& json) {
   record.scope = find_text(json, "scope");
   record.args = json.at("args");
   record.result = json.at("result");
+  record.cost = json.at("cost").get<std::uint64_t>();
   record.attempts = json.at("attempts").get<int>();
   record.started_at = read_time(json.at("started_at"));
   record.horizon_at = find_time(json, "horizon_at");
