@@ -127,6 +127,44 @@ struct AgentPage {
   bool more = false;
 };
 
+// What is looked for in the ledgers of agents. What is empty does not restrict.
+struct OperationQuery {
+  std::string agent_class;
+  std::string agent;  // as it stands in URLs; then the class is needed
+  std::string kind;
+  // "running", "interrupted", "unknown"; of one agent also "completed" and "not_executed". None:
+  // the first three.
+  std::vector<std::string> states;
+  std::optional<std::int64_t> begun_before_ms;  // Unix time
+  std::string after;                            // OperationPage::next
+  std::size_t limit = 0;
+};
+
+struct SkippedAgent {
+  AgentName agent;  // the class as it is
+  std::string reason;
+};
+
+struct OperationPage {
+  // JSON objects: "class", "agent", and what hearth/ext/operations.h says of a record, without
+  // "args" and "result".
+  std::vector<std::string> operations;
+  std::vector<SkippedAgent> skipped;  // could not be looked at now
+  std::string next;                   // empty: this was the last page. A page may have nothing
+};
+
+struct OperationName {
+  AgentName agent;
+  std::string id;
+};
+
+// What somebody has found out about an operation.
+struct Resolution {
+  bool was_executed = false;
+  std::string result;  // JSON, of one that was executed; empty: null
+  std::string note;
+};
+
 // Promises   Each answer is called exactly once, maybe before the member returns.
 // Failure    kNotFound: no such class or agent. kUnavailable: too much is asked at once, or an
 //            event loop does not answer. kClosing: the server stops.
@@ -170,6 +208,14 @@ class AdminActions {
 
   // Nothing of the agent is left, and its clients are closed. That is certain when it answers.
   virtual void destroy(AgentName name, Answer<std::string> answer) = 0;
+
+  // By class, agent and age. No agent's code runs for these three, and no agent is woken.
+  virtual void operations(OperationQuery query, Answer<OperationPage> answer) = 0;
+  // With its arguments and result, as JSON.
+  virtual void operation(OperationName name, Answer<std::string> answer) = 0;
+  // As the agent's own resolve_operation(); the actor is "administrator". The record that it has
+  // then, as JSON. kConflict: it runs, or is settled.
+  virtual void resolve(OperationName name, Resolution how, Answer<std::string> answer) = 0;
 };
 
 }  // namespace hearth::api

@@ -227,6 +227,86 @@ Result<storage::AuditQuery> audit_query(std::string_view text) {
   return query;
 }
 
+std::vector<std::string> words_in(std::string_view list) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    words.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+Result<OperationQuery> operation_query(std::string_view text) {
+  OperationQuery query;
+  const auto word = [&](std::string_view key) {
+    return protocol::query_value(text, key, kMaxValueBytes).value_or("");
+  };
+  query.agent_class = word("class");
+  query.agent = word("agent");
+  if (!query.agent.empty() && query.agent_class.empty())
+    return Error{Errc::kInvalidArgument, "name the class of the agent, too"};
+  query.kind = word("kind");
+  query.states = words_in(word("state"));
+  query.after = word("after");
+  auto before = number_in(text, "begun_before_ms", 0, std::numeric_limits<std::int64_t>::max());
+  if (!before) return before.error();
+  query.begun_before_ms = *before;
+  const auto limit = number_in(text, "limit", 1, std::int64_t{AdminApi::kMaxPage});
+  if (!limit) return limit.error();
+  query.limit = static_cast<std::size_t>(limit->value_or(AdminApi::kDefaultPage));
+  return query;
+}
+
+// JSON of our own.
+Json parsed(const std::string& text) {
+  auto json = parse_json(text);
+  return json ? *std::move(json) : Json();
+}
+
+Json to_json(const OperationPage& page) {
+  Json operations = Json::array();
+  for (const std::string& record : page.operations) operations.push_back(parsed(record));
+  Json skipped = Json::array();
+  for (const SkippedAgent& each : page.skipped) {
+    skipped.push_back(
+        {{"class", each.agent.agent_class}, {"agent", each.agent.name}, {"reason", each.reason}});
+  }
+  return {{"operations", std::move(operations)},
+          {"skipped", std::move(skipped)},
+          {"next", text_or_null(page.next)}};
+}
+
+Result<Resolution> read_resolution(const std::string& body) {
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected a JSON object such as {"outcome":"completed","result":1,"note":"..."} )"
+              R"(or {"outcome":"not_executed","note":"..."})"};
+  if (body.size() > AdminApi::kMaxResolution) return wrong;
+  const auto json = parse_json(body);
+  if (!json || !json->is_object()) return wrong;
+  Resolution how;
+  bool has_outcome = false;
+  for (const auto& [key, value] : json->items()) {
+    if (key == "outcome" && (value == "completed" || value == "not_executed")) {
+      has_outcome = true;
+      how.was_executed = value == "completed";
+    } else if (key == "note" && value.is_string()) {
+      how.note = value.get<std::string>();
+    } else if (key == "result") {
+      how.result = dump_json(value);
+    } else {
+      return wrong;
+    }
+  }
+  if (!has_outcome || (!how.was_executed && !how.result.empty())) return wrong;
+  return how;
+}
+
+// Of a path with {class}, {name} and {id}.
+OperationName named_operation(const RouteCall& call) {
+  return {{std::string(call.values[0]), std::string(call.values[1])}, std::string(call.values[2])};
+}
+
 // Of a path with {class} and {name}.
 AgentName named_agent(const RouteCall& call) {
   return {std::string(call.values[0]), std::string(call.values[1])};
@@ -340,6 +420,21 @@ void AdminApi::add_routes(Routes& routes) {
        "Has an agent leave memory.",
        &AdminApi::evict_agent,
        {.answer = "Evicted"}},
+      {"GET",
+       "/admin/operations",
+       "What agents did outside, and nobody knows or has settled.",
+       &AdminApi::list_operations,
+       {.query = "class agent kind state begun_before_ms after limit", .answer = "OperationPage"}},
+      {"GET",
+       "/admin/operations/{class}/{name}/{id}",
+       "One operation of an agent.",
+       &AdminApi::show_operation,
+       {.answer = "Operation"}},
+      {"POST",
+       "/admin/operations/{class}/{name}/{id}/resolve",
+       "Says what became of an operation.",
+       &AdminApi::resolve_operation,
+       {.body = "Resolution", .answer = "Operation"}},
   };
   for (const Row& row : kRows) {
     routes.add({row.method, row.pattern, Access::kAdministrator, row.summary,
@@ -445,6 +540,30 @@ void AdminApi::destroy_agent(const RouteCall& call) {
   actions_.destroy(name, answer_to<std::string>(call.exchange, [](const std::string&) {
                      return Json{{"destroyed", true}};
                    }));
+}
+
+void AdminApi::list_operations(const RouteCall& call) {
+  auto query = operation_query(call.query);
+  if (!query) return refuse(*call.exchange, query.error());
+  actions_.operations(
+      *std::move(query),
+      answer_to<OperationPage>(call.exchange, [](const auto& page) { return to_json(page); }));
+}
+
+void AdminApi::show_operation(const RouteCall& call) {
+  actions_.operation(named_operation(call),
+                     answer_to<std::string>(
+                         call.exchange, [](const std::string& record) { return parsed(record); }));
+}
+
+void AdminApi::resolve_operation(const RouteCall& call) {
+  auto how = read_resolution(call.exchange->request().body);
+  if (!how) return refuse(*call.exchange, how.error());
+  OperationName name = named_operation(call);
+  log("admin.resolve", call.exchange, name.agent);
+  actions_.resolve(std::move(name), *std::move(how),
+                   answer_to<std::string>(
+                       call.exchange, [](const std::string& record) { return parsed(record); }));
 }
 
 void AdminApi::list_audit(const RouteCall& call) {

@@ -32,6 +32,13 @@ namespace hearth::api {
 //  GET /admin/agents/{class}/{name}     one agent
 //  /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
 //  DELETE ...                           {"destroyed":true}: nothing of the agent is left
+//  /admin/operations                    {"operations":[...],"skipped":[...],"next":"..." or null}:
+//    ?class=&agent=&kind=&state=        a page of what agents did outside: OperationQuery says of
+//    &begun_before_ms=&limit=&after=    what. `state` are words with commas between them; `skipped`
+//                                       are agents that could not be looked at now
+//  .../operations/{class}/{name}/{id}   one of them, with its arguments and result
+//  POST .../{id}/resolve                the record that it has then. Body: {"outcome":"completed"
+//                                       or "not_executed","result":...,"note":"..."}
 //
 // A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that
 // was encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
@@ -42,10 +49,10 @@ namespace hearth::api {
 //                 comparison takes tells nothing about it.
 //  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no
 //                 answer has a header that would let it read one.
-//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody is refused
-//                 unread.
+//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody, of a
+//                 resolution kMaxResolution, is refused unread.
 //  P4 Logged      What changes something is logged (admin.reload, admin.release, admin.evict,
-//                 admin.destroy), the token never.
+//                 admin.destroy, admin.resolve), the token never.
 //
 // Threads    As net::HttpHandler: any loop, concurrently.
 // Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's
@@ -55,6 +62,7 @@ class AdminApi {
   static constexpr std::size_t kMaxPage = 1000;
   static constexpr std::size_t kDefaultPage = 100;
   static constexpr std::size_t kMaxBody = std::size_t{4} << 10;
+  static constexpr std::size_t kMaxResolution = std::size_t{64} << 10;
 
   // `token`: not empty.
   AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics);
@@ -92,6 +100,9 @@ class AdminApi {
   void show_agent(const RouteCall& call);
   void evict_agent(const RouteCall& call);
   void destroy_agent(const RouteCall& call);
+  void list_operations(const RouteCall& call);
+  void show_operation(const RouteCall& call);
+  void resolve_operation(const RouteCall& call);
   void log(std::string_view event, const Exchange& exchange, const AgentName& name);
 
   AdminActions& actions_;

@@ -110,6 +110,23 @@ constexpr std::string_view kSchemas = R"json({
   "evicted": {"type": "boolean"}, "state": {"type": "string"}}},
 "Destroyed": {"type": "object", "required": ["destroyed"], "properties": {
   "destroyed": {"const": true}}},
+"Operation": {"type": "object",
+  "required": ["id", "kind", "effect", "state", "cost", "attempts", "started_at"],
+  "properties": {
+    "id": {"type": "string"}, "kind": {"type": "string"}, "effect": {"type": "string"},
+    "state": {"enum": ["running", "interrupted", "completed", "not_executed", "unknown"]},
+    "class": {"type": "string"}, "agent": {"type": "string"},
+    "cost": {"type": "integer"}, "attempts": {"type": "integer"},
+    "started_at": {"type": "integer"}, "settled_at": {"type": ["integer", "null"]},
+    "settled_by": {"type": ["string", "null"]}, "note": {"type": ["string", "null"]}}},
+"OperationPage": {"type": "object", "required": ["operations", "skipped", "next"], "properties": {
+  "operations": {"type": "array", "items": {"$ref": "#/components/schemas/Operation"}},
+  "skipped": {"type": "array", "items": {"type": "object",
+    "required": ["class", "agent", "reason"], "properties": {
+      "class": {"type": "string"}, "agent": {"type": "string"}, "reason": {"type": "string"}}}},
+  "next": {"type": ["string", "null"]}}},
+"Resolution": {"type": "object", "required": ["outcome"], "properties": {
+  "outcome": {"enum": ["completed", "not_executed"]}, "note": {"type": "string"}}},
 "AuditPage": {"type": "object", "required": ["entries", "next"], "properties": {
   "entries": {"type": "array", "items": {"type": "object",
     "required": ["id", "at_ms", "event", "actor", "class", "agent", "detail"],

@@ -1,5 +1,6 @@
 #include "cli/admin_command.hpp"
 
+#include "base/clock.hpp"
 #include "base/escape.hpp"
 #include "cli/admin_client.hpp"
 #include "cli/confirmation.hpp"
@@ -285,6 +286,70 @@ AdminOutput call_object(const AdminClient& client, const AdminCommand& command) 
   return {.out = dump_json(answer->value("result", Json())) + "\n", .err = {}};
 }
 
+// ---- operations ----
+
+std::string operation_path(const AdminCommand& command) {
+  return "/admin/operations/" + url_encoded(command.agent_class) + "/" + name_in_url(command.name) +
+         "/" + url_encoded(command.id);
+}
+
+std::string operations_target(const AdminCommand& command) {
+  std::string target = "/admin/operations?limit=" + std::to_string(command.limit);
+  for (const auto& [key, value] :
+       {std::pair("class", command.agent_class), std::pair("agent", name_in_url(command.name)),
+        std::pair("kind", command.kind), std::pair("state", command.state),
+        std::pair("after", command.after)}) {
+    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
+  }
+  if (command.older) {
+    const std::int64_t now_ms = unix_millis(SystemClock().wall_now());
+    target += "&begun_before_ms=" + std::to_string(now_ms - command.older->count());
+  }
+  return target;
+}
+
+AdminOutput show_operations(const AdminClient& client, const AdminCommand& command) {
+  const bool is_one = !command.id.empty();
+  const auto answer =
+      client.ask("GET", is_one ? operation_path(command) : operations_target(command));
+  if (!answer) return failed(answer.error().message);
+  if (command.json || is_one) return {.out = dump_json(*answer) + "\n", .err = {}};
+  TextTable table({"AGENT", "KIND", "STATE", "EFFECT", "STARTED", "ATTEMPTS", "ID", "NOTE"});
+  for (const Json& each : list_in(*answer, "operations")) {
+    table.add({text_in(each, "class") + "/" + text_in(each, "agent"), text_in(each, "kind"),
+               text_in(each, "state"), text_in(each, "effect"), moment_in(each, "started_at"),
+               text_in(each, "attempts"), text_in(each, "id"), text_in(each, "note")});
+  }
+  const std::string next = text_in(*answer, "next");
+  AdminOutput output;
+  if (!list_in(*answer, "operations").empty()) output.out = table.text();
+  if (output.out.empty() && next.empty()) output.out = "no operations\n";
+  for (const Json& each : list_in(*answer, "skipped")) {
+    output.err += escaped("hearth: " + text_in(each, "class") + "/" + text_in(each, "agent") +
+                          " was not looked at: " + text_in(each, "reason")) +
+                  "\n";
+    output.status = kExitFailed;
+  }
+  if (!next.empty()) output.out += "more: --after '" + escaped(next) + "'\n";
+  return output;
+}
+
+AdminOutput resolve_operation(const AdminClient& client, const AdminCommand& command) {
+  Json body{{"outcome", command.state}};
+  if (!command.note.empty()) body["note"] = command.note;
+  if (!command.result.empty()) {
+    auto result = parse_json(command.result);
+    if (!result) return {.status = kExitBadUsage, .out = {}, .err = "hearth: --result is JSON\n"};
+    body["result"] = *std::move(result);
+  }
+  const auto answer = client.ask("POST", operation_path(command) + "/resolve", dump_json(body));
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  return {.out = "operation " + escaped(command.id) + " is " + escaped(text_in(*answer, "state")) +
+                 "\n",
+          .err = {}};
+}
+
 }  // namespace
 
 AdminOutput ask_server(const AdminCommand& command) {
@@ -311,6 +376,8 @@ AdminOutput ask_server(const AdminCommand& command) {
     case AdminCommand::What::kEvict: return evict(*client, command);
     case AdminCommand::What::kDestroy: return destroy(*client, command);
     case AdminCommand::What::kCall: return call_object(*client, command);
+    case AdminCommand::What::kOperations: return show_operations(*client, command);
+    case AdminCommand::What::kResolve: return resolve_operation(*client, command);
   }
   return failed("this is not known");
 }

@@ -37,6 +37,64 @@ void add_class(CLI::App& to, AdminCommand& command, bool required) {
       ->type_name("");
 }
 
+void add_limit(CLI::App& to, AdminCommand& command) {
+  to.add_option_function<std::string>(
+        "--limit",
+        [&command](const std::string& text) {
+          const auto count = config::parse_count(text);
+          if (!count || *count < 1 || *count > kMaxLimit) {
+            throw CLI::ValidationError(
+                "--limit", "expected a whole number from 1 to 1000, found \"" + text + "\"");
+          }
+          command.limit = static_cast<unsigned>(*count);
+        },
+        "At most so many (100)")
+      ->type_name("N");
+}
+
+void add_operations(CLI::App& app, AdminCommand& command) {
+  CLI::App& list = add(app, command, AdminAction::kOperations, "operations",
+                       "What agents did outside, and nobody knows or has settled");
+  add_class(list, command, false);
+  list.add_option("NAME", command.name, "Of this agent, as it stands in its URL")->type_name("");
+  list.add_option("ID", command.id, "This operation, with its arguments and its result")
+      ->type_name("");
+  list.add_option("--kind", command.kind, "Only this kind")->type_name("KIND");
+  list.add_option("--state", command.state,
+                  "Only these, such as unknown or running,interrupted; of one agent also completed "
+                  "and not_executed")
+      ->type_name("STATES");
+  list.add_option_function<std::string>(
+          "--older",
+          [&command](const std::string& text) {
+            const auto age = config::parse_duration(text);
+            if (!age) throw CLI::ValidationError("--older", age.error().message);
+            command.older = *age;
+          },
+          "Only those begun so long ago, such as 10m")
+      ->type_name("TIME");
+  list.add_option("--after", command.after, "Go on behind the last page")->type_name("NEXT");
+  add_limit(list, command);
+
+  CLI::App& resolve = add(app, command, AdminAction::kResolve, "resolve",
+                          "Say what became of an operation that is unknown or interrupted");
+  add_class(resolve, command, true);
+  resolve.add_option("NAME", command.name, "The agent, as it stands in its URL")
+      ->required()
+      ->type_name("");
+  resolve.add_option("ID", command.id, "The operation")->required()->type_name("");
+  resolve
+      .add_option("OUTCOME", command.state,
+                  "completed: it was executed; not_executed: it runs when its work comes to it")
+      ->required()
+      ->check(CLI::IsMember({"completed", "not_executed"}))
+      ->type_name("");
+  resolve.add_option("--result", command.result, "What it gave, for the agent's code (null)")
+      ->type_name("JSON");
+  resolve.add_option("--note", command.note, "How you know; it stays in the record")
+      ->type_name("TEXT");
+}
+
 }  // namespace
 
 void add_admin_commands(CLI::App& app, AdminCommand& command) {
@@ -58,19 +116,7 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   add_class(agents, command, true);
   agents.add_option("--after", command.after, "Only names greater than this one")
       ->type_name("NAME");
-  agents
-      .add_option_function<std::string>(
-          "--limit",
-          [&command](const std::string& text) {
-            const auto count = config::parse_count(text);
-            if (!count || *count < 1 || *count > kMaxLimit) {
-              throw CLI::ValidationError(
-                  "--limit", "expected a whole number from 1 to 1000, found \"" + text + "\"");
-            }
-            command.limit = static_cast<unsigned>(*count);
-          },
-          "At most so many (100)")
-      ->type_name("N");
+  add_limit(agents, command);
 
   CLI::App& evict = add(app, command, AdminAction::kEvict, "evict",
                         "Take an agent out of memory; its clients stay");
@@ -91,6 +137,8 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   call.add_option("METHOD", command.method, "The method")->required()->type_name("");
   call.add_option("JSON", command.arguments, "Its arguments: an array, or the one argument (none)")
       ->type_name("");
+
+  add_operations(app, command);
 }
 
 }  // namespace hearth::cli

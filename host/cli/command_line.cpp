@@ -440,8 +440,8 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (fresh.directory.empty()) fresh.directory = fresh.name;
     return fresh;
   }
-  for (const char* const each :
-       {"plugins", "reload", "methods", "agents", "evict", "destroy", "call"}) {
+  for (const char* const each : {"plugins", "reload", "methods", "agents", "evict", "destroy",
+                                 "call", "operations", "resolve"}) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;

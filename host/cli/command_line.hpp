@@ -97,22 +97,40 @@ struct RepairCommand {
   bool forget_missing = false;
 };
 
-// hearth plugins, reload, agents, evict, destroy, call: what they ask a running server.
+// hearth plugins, reload, agents, evict, destroy, call, operations, resolve: what they ask a
+// running server.
 struct AdminCommand {
-  enum class What { kPlugins, kReload, kMethods, kAgents, kEvict, kDestroy, kCall };
+  enum class What {
+    kPlugins,
+    kReload,
+    kMethods,
+    kAgents,
+    kEvict,
+    kDestroy,
+    kCall,
+    kOperations,
+    kResolve
+  };
   What what = What::kPlugins;
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;
   bool json = false;
   bool all = false;         // of plugins: old versions, too
   bool wait = false;        // of reload: until the agents have moved
-  std::string agent_class;  // of reload: may be empty
-  std::string name;         // of evict and destroy; of call: the object's id
+  std::string agent_class;  // of reload and operations: may be empty
+  std::string name;         // of evict and destroy; of operations: may be empty; of call: the
+                            // object's id
   std::string method;       // of call
   std::string arguments;    // of call: JSON; empty: none
   bool yes = false;         // of destroy: nobody is asked
-  std::string after;        // of agents
-  unsigned limit = 100;     // of agents
+  std::string after;        // of agents and operations
+  unsigned limit = 100;     // the same
+  std::string kind;         // of operations
+  std::string state;        // of operations: with commas; of resolve: the outcome
+  std::optional<std::chrono::milliseconds> older;  // of operations: begun so long ago
+  std::string id;                                  // of operations and resolve
+  std::string result;                              // of resolve: JSON; empty: none
+  std::string note;                                // of resolve
 };
 
 // Nothing is left to do but to print this and end.

@@ -4,6 +4,7 @@
 #include "base/names.hpp"
 #include "config/edge_section.hpp"
 #include "config/egress_section.hpp"
+#include "config/operations_section.hpp"
 #include "config/options.hpp"
 
 #include <algorithm>
@@ -57,7 +58,8 @@ Fields<ClassSettings, std::size_t> every_value() {
              at(&Class::fibers, &durable::FiberSettings::max_snapshot_bytes),
              at(&Class::managed, &durable::ManagedSettings::max_json_bytes),
              at(&Class::schedules, &durable::ScheduleSettings::max_payload_bytes),
-             at(&Class::queue, &durable::QueueSettings::max_payload_bytes));
+             at(&Class::queue, &durable::QueueSettings::max_payload_bytes),
+             at(&Class::operations, &durable::OperationSettings::max_result_bytes));
 }
 
 constexpr const char* kServers = "that of the server file";
@@ -205,6 +207,7 @@ Settings<ClassSettings> make_own_settings() {
 Settings<ClassSettings> make_class_settings() {
   Settings<ClassSettings> settings = make_own_settings();
   std::ranges::move(class_edge_section(), std::back_inserter(settings));
+  std::ranges::move(operations_section(), std::back_inserter(settings));
   std::ranges::move(egress_section(), std::back_inserter(settings));
   settings.push_back(options_setting());
   return settings;

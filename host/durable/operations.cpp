@@ -24,6 +24,8 @@ constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
 constexpr std::size_t kMaxScopeBytes = 512;
 constexpr int kDeepestScope = 32;
+// A day's sum stays far from an overflow.
+constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
 // A part of each id, so that another way to make them never gives the same ones.
 constexpr const char* kIdVersion = "hearth.operations/1";
 
@@ -47,6 +49,8 @@ Result<void> check_operation(const OperationRequest& request) {
     return bad_operation("an operation has a horizon if its effect is keyed, and only then");
   if (request.arguments.size() > Operations::kMaxArgumentBytes)
     return Error{Errc::kLimitExceeded, "the arguments of an operation have at most 65536 bytes"};
+  if (request.cost > kMostCost)
+    return bad_operation("the cost of an operation is at most 1,000,000,000,000,000");
   return {};
 }
 
@@ -64,6 +68,10 @@ std::string note_of(std::string_view text) {
 // ---- what an earlier instance left --------------------------------------------------------------
 
 void Operations::close() {
+  try {
+    if (may_be_open_ && !database_.broken()) may_be_open_ = has_open();
+  } catch (const StorageError&) {  // agent boundary: then the index keeps the agent without need
+  }
   statements_.clear();
   jobs_.close();
 }
@@ -76,7 +84,12 @@ void Operations::make_unknown(std::int64_t seq, const std::string& id, const std
       "WHERE seq = ?1")
       .execute(std::array{Param(seq), Param(why)});
   untold_.push_back(seq);
-  unknown_.emplace_back(id, kind);
+  ++unknown_now_;
+  note_state(id, kind, OperationState::kUnknown);
+}
+
+void Operations::note_state(const std::string& id, const std::string& kind, OperationState state) {
+  changes_.push_back({id, kind, state});
 }
 
 // ---- which one it is ----------------------------------------------------------------------------
@@ -155,6 +168,13 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   if (row->likeness != likeness) {
     return Error{Errc::kConflict, "the operation of this key has other arguments"};
   }
+  const bool is_anew = row->seq == 0 || state_of(*row) == OperationState::kNotExecuted;
+  if (row->seq == 0) {
+    if (auto room = make_room(); room.has_error()) return room.error();
+  }
+  if (is_anew) {
+    if (auto within = spend(row->kind, request.cost); within.has_error()) return within.error();
+  }
   if (row->seq == 0) return insert(*std::move(row), request, scope, canonical);
   return decide(*std::move(row), request);
 }
@@ -162,9 +182,9 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
 Result<OperationBegun> Operations::insert(Row row, const OperationRequest& request,
                                           const std::optional<Scope>& scope,
                                           std::string_view arguments) {
-  if (const auto room = make_room(); room.has_error()) return room.error();
   prepare_write();
   row.effect = request.effect;
+  row.cost = static_cast<std::int64_t>(request.cost);
   row.state = "started";
   row.started_at_ms = now_ms();
   if (request.horizon_ms > 0)
@@ -175,13 +195,14 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
     Rows rows =
         kept(
             "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, "
-            "n, started_at, horizon_at) VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?) "
+            "n, started_at, horizon_at, cost) "
+            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?) "
             "RETURNING seq")
-            .query(std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
-                              Param(static_cast<std::int64_t>(row.effect)), nullable(root),
-                              nullable(row.scope), nullable(row.key),
-                              Param(std::string_view(row.likeness)), Param(row.n),
-                              Param(row.started_at_ms), nullable(row.horizon_at_ms)});
+            .query(std::array{
+                Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
+                Param(static_cast<std::int64_t>(row.effect)), nullable(root), nullable(row.scope),
+                nullable(row.key), Param(std::string_view(row.likeness)), Param(row.n),
+                Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost)});
     if (rows.next()) row.seq = rows.integer(0);
     while (rows.next()) {  // to its end, or the insert is not done
     }
@@ -233,6 +254,7 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
 OperationBegun Operations::run(Row row, const OperationRequest& request, bool anew) {
   if (anew) {
     row.effect = request.effect;
+    row.cost = static_cast<std::int64_t>(request.cost);
     row.started_at_ms = now_ms();
     row.horizon_at_ms.reset();
     if (request.horizon_ms > 0)
@@ -241,10 +263,11 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
   prepare_write();
   kept(
       "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
-      "started_at = ?3, horizon_at = ?4, settled_at = NULL, settled_by = NULL, note = NULL "
+      "started_at = ?3, horizon_at = ?4, cost = ?5, settled_at = NULL, settled_by = NULL, note = "
+      "NULL "
       "WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
-                          Param(row.started_at_ms), nullable(row.horizon_at_ms)});
+                          Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost)});
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
   begun.attempt = row.attempts + 1;
@@ -254,7 +277,9 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
 }
 
 std::uint64_t Operations::add_running(const Row& row, FiberHandle fiber) {
-  running_[++last_operation_] = {row.seq, row.id, row.likeness, row.effect, fiber};
+  running_[++last_operation_] = {row.seq, row.id, row.likeness, row.kind, row.effect, fiber};
+  may_be_open_ = true;
+  note_state(row.id, row.kind, OperationState::kRunning);
   running_ids_[row.id] = last_operation_;
   return last_operation_;
 }
@@ -288,7 +313,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   if (found == running_.end()) return Error{Errc::kNotFound, "the operation does not run"};
   const bool has_result = outcome == OperationOutcome::kCompleted;
   if (has_result && !is_json(body)) return bad_operation("the result of an operation must be JSON");
-  const bool is_too_large = has_result && body.size() > max_result_bytes_;
+  const bool is_too_large = has_result && body.size() > settings_.max_result_bytes;
   const Running running = std::move(found->second);
   running_.erase(found);
   running_ids_.erase(running.id);
@@ -304,6 +329,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   if (outcome == OperationOutcome::kCutOff) {
     kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
         .execute(std::array{Param(running.seq), Param(std::string_view(note))});
+    note_state(running.id, running.kind, OperationState::kInterrupted);
     return OperationState::kInterrupted;
   }
   std::optional<std::string> why;
@@ -313,12 +339,17 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
       .execute(std::array{Param(running.seq),
                           Param(std::string_view(has_result ? "completed" : "not_executed")),
                           Param(now_ms()), nullable(why)});
-  if (!has_result) return OperationState::kNotExecuted;
+  note_state(running.id, running.kind,
+             has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
+  if (!has_result) {
+    if (const auto row = find(running.id)) give_back(*row);
+    return OperationState::kNotExecuted;
+  }
   use(running.fiber, running.likeness, running.seq);
   if (is_too_large) {
     return Error{Errc::kLimitExceeded,
                  "the operation has completed, and its result has more than " +
-                     std::to_string(max_result_bytes_) + " bytes"};
+                     std::to_string(settings_.max_result_bytes) + " bytes"};
   }
   put(running.seq, OperationPart::kResult, body);
   return OperationState::kCompleted;
@@ -332,7 +363,7 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
     return bad_operation("an operation is resolved as completed or as not executed");
   if (!is_label(note, kMaxOperationNoteBytes) || actor.empty() || !is_label(actor, kMaxActorBytes))
     return bad_operation("a note has at most 1024 bytes of UTF-8, an actor 1 to 256");
-  if (result.size() > max_result_bytes_)
+  if (result.size() > settings_.max_result_bytes)
     return Error{Errc::kLimitExceeded, "the result of an operation is too large"};
   if (has_result && !result.empty() && !is_json(result))
     return bad_operation("the result of an operation must be JSON");
@@ -354,7 +385,11 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
           Param(row->seq), Param(std::string_view(has_result ? "completed" : "not_executed")),
           Param(now_ms()), Param(std::string_view(its_actor)), Param(std::string_view(its_note))});
   if (has_result) put(row->seq, OperationPart::kResult, its_result);
+  if (!has_result) give_back(*row);
   std::erase(untold_, row->seq);
+  if (state == OperationState::kUnknown) --unknown_now_;
+  note_state(row->id, row->kind,
+             has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
   return {};
 }
 

@@ -37,9 +37,26 @@ enum class OperationState : std::uint32_t {
   kUnknown = 16,
 };
 
+// "running", "interrupted", "completed", "not_executed", "unknown".
+[[nodiscard]] std::string_view to_string(OperationState state);
+
 enum class OperationOutcome : std::uint32_t { kCompleted = 1, kNotExecuted, kUnknown, kCutOff };
 
 enum class OperationDecision : std::uint32_t { kRun = 1, kProbe, kCompleted, kJoin, kUnknown };
+
+// What an operator says of one kind. It holds for each agent by itself.
+struct OperationKindSettings {
+  std::chrono::milliseconds keep{0};  // of settled rows; 0: OperationSettings::keep
+  std::size_t per_day = 0;            // operations that begin on one day of UTC; 0: any number
+  std::size_t cost_per_day = 0;       // the sum of their costs; 0: any
+};
+
+struct OperationSettings {
+  std::size_t max_result_bytes = std::size_t{1} << 20;
+  std::chrono::milliseconds keep = std::chrono::hours(24 * 30);
+  std::map<std::string, OperationKindSettings, std::less<>> kinds{};
+  std::size_t most = 100'000;  // rows
+};
 
 // The views are borrowed for the call; nothing in it was checked.
 struct OperationRequest {
@@ -47,6 +64,7 @@ struct OperationRequest {
   FiberHandle fiber = 0;  // the one that runs; 0: none
   std::uint64_t horizon_ms = 0;
   bool can_probe = false;
+  std::uint64_t cost = 0;  // in the author's unit
   std::string_view kind{};
   std::string_view arguments{};  // JSON; empty: null
   std::string_view key{};
@@ -59,6 +77,8 @@ struct OperationFilter {
   std::string_view fiber{};  // a fiber's id: those of its work
   std::string_view after{};
   std::size_t limit = 50;
+  std::optional<std::int64_t> begun_before_ms{};
+  bool without_documents = false;  // "args" and "result" are left out
 };
 
 struct OperationBegun {
@@ -67,6 +87,13 @@ struct OperationBegun {
   std::uint64_t operation = 0;  // kRun, kProbe: for settle()
   std::string id;
   std::string result;  // kCompleted: JSON; empty: it was not kept
+};
+
+// An operation has another state.
+struct OperationChange {
+  std::string id;
+  std::string kind;
+  OperationState state = OperationState::kRunning;
 };
 
 // An operation about which the agent is to be told.
@@ -100,13 +127,19 @@ struct UnknownOperation {
 //  P3 Conflict   A key with other arguments is kConflict.
 //  P4 Told       An unknown operation is told (next_untold()) until told() says that it was heard,
 //                kMostTellings times at most, once an instance.
-//  P5 Bounded    kMostOperations rows. When there is no room, settled ones go whose fiber cannot
-//                run again, the oldest first; then kLimitExceeded.
-//  P6 Kept       A row goes kKeepOperations after it was settled, but not while the outermost fiber
-//                of its work may run again. An unknown row never goes by itself.
+//  P5 Bounded    OperationSettings::most rows. When there is no room, settled ones go whose fiber
+//                cannot run again, the oldest first; then kLimitExceeded.
+//  P6 Kept       A row goes when its kind's time to keep is over, counted from when it was settled;
+//                but not while the outermost fiber of its work may run again. An unknown row never
+//                goes by itself.
+//  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation with which the
+//                agent would exceed its kind's limits of the day. Another run of one that counts
+//                already does not count again. One that was not executed counts no more. The counts
+//                are rows. A clock that is set back over midnight goes on with the day that it was.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
-//            made with the first operation.
+//            made with the first operation; cf_agents_operation_days with the first that a limit
+//            counts.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
@@ -114,19 +147,12 @@ struct UnknownOperation {
 class Operations {
  public:
   static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
-  static constexpr std::size_t kMostOperations = 100'000;
-  static constexpr std::chrono::hours kKeepOperations{24 * 30};
   static constexpr int kMostTellings = 10;
 
   // The references outlive it.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
-             std::size_t max_result_bytes, std::size_t most = kMostOperations)
-      : database_(database),
-        fibers_(fibers),
-        clock_(clock),
-        jobs_(database),
-        max_result_bytes_(max_result_bytes),
-        most_(most) {}
+             const OperationSettings& settings)
+      : database_(database), fibers_(fibers), clock_(clock), settings_(settings), jobs_(database) {}
 
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.
@@ -157,16 +183,15 @@ class Operations {
   // The next one to tell of, claimed.
   std::optional<UnknownOperation> next_untold();
   void told(std::string_view id, bool was_heard);
-  // Ids and kinds of those that became unknown since the last call.
-  std::vector<std::pair<std::string, std::string>> take_unknown() {
-    return std::exchange(unknown_, {});
-  }
+  // Since the last call, in order.
+  std::vector<OperationChange> take_changes() { return std::exchange(changes_, {}); }
 
   // Removes rows that have had their time, some at a time. Cheap when there are none.
   void sweep();
 
   [[nodiscard]] bool due() const { return !untold_.empty() && !telling_; }
-  // Working: the agent is to be told of one, or an unsafe one runs.
+  // Working: the agent is to be told of one, or an unsafe one runs. unknown_operations: one may be
+  // not settled; that stays so until close(), so that it costs no write for each operation.
   [[nodiscard]] Wake wake() const;
 
  private:
@@ -181,6 +206,7 @@ class Operations {
     std::optional<std::string> key;
     std::string likeness;  // of its kind and arguments
     std::int64_t n = 0;    // known of a new one only
+    std::int64_t cost = 0;
     int attempts = 1;
     std::int64_t started_at_ms = 0;
     std::optional<std::int64_t> horizon_at_ms;
@@ -197,6 +223,7 @@ class Operations {
     std::int64_t seq = 0;
     std::string id;
     std::string likeness;
+    std::string kind;
     Effect effect = Effect::kUnsafe;
     FiberHandle fiber = 0;
   };
@@ -220,9 +247,24 @@ class Operations {
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);
   [[nodiscard]] Result<void> make_room();
-  std::int64_t remove_settled(std::int64_t before_ms, bool only_of_fibers, std::int64_t most);
+  // ---- budgets (operations_budget.cpp) ----
+  struct Spent {
+    std::int64_t day = 0;
+    std::int64_t count = 0;
+    std::int64_t cost = 0;
+  };
+  [[nodiscard]] const OperationKindSettings* limits_of(std::string_view kind) const;
+  [[nodiscard]] Spent spent_today(std::string_view kind);
+  // Counts one more, and writes it; kLimitExceeded.
+  [[nodiscard]] Result<void> spend(std::string_view kind, std::uint64_t cost);
+  void give_back(const Row& row);
+
+  void note_state(const std::string& id, const std::string& kind, OperationState state);
+  [[nodiscard]] bool has_open();
+  [[nodiscard]] std::int64_t number(std::string_view sql);
+  std::int64_t remove_for_room();
   [[nodiscard]] OperationState state_of(const Row& row) const;
-  [[nodiscard]] std::string record_json(const Row& row);
+  [[nodiscard]] std::string record_json(const Row& row, bool without_documents = false);
   std::optional<std::string> document(std::int64_t seq, OperationPart part);
   void put(std::int64_t seq, OperationPart part, std::string_view body);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
@@ -230,10 +272,12 @@ class Operations {
   storage::AgentDatabase& database_;
   const Fibers& fibers_;
   const Clock& clock_;
+  const OperationSettings& settings_;
   Jobs jobs_;
-  const std::size_t max_result_bytes_;
-  const std::size_t most_;
   bool exists_ = false;
+  bool has_days_ = false;         // the table of budgets is there
+  bool may_be_open_ = false;      // a row may be 'started' or 'unknown'
+  std::int64_t unknown_now_ = 0;  // rows
   std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
   std::map<std::uint64_t, Running> running_;
   std::map<std::string, std::uint64_t, std::less<>> running_ids_;
@@ -241,7 +285,7 @@ class Operations {
   std::map<FiberHandle, Used> used_;
   std::deque<std::int64_t> untold_;  // in this instance
   bool telling_ = false;
-  std::vector<std::pair<std::string, std::string>> unknown_;
+  std::vector<OperationChange> changes_;
 };
 
 }  // namespace hearth::durable

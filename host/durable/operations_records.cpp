@@ -22,7 +22,7 @@ constexpr std::array kOperationTables = {
     "root TEXT, scope TEXT, key TEXT, likeness TEXT NOT NULL, n INTEGER NOT NULL DEFAULT 0, "
     "behind INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 1, "
     "started_at INTEGER NOT NULL, horizon_at INTEGER, settled_at INTEGER, settled_by TEXT, "
-    "note TEXT, told INTEGER)",
+    "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS cf_agents_operation_documents(operation INTEGER NOT NULL, "
     "part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(operation, part)) WITHOUT ROWID",
     // How many equal ones are behind the last checkpoint, and which belong to a fiber.
@@ -36,9 +36,9 @@ constexpr std::array kOperationTables = {
     "BEGIN DELETE FROM cf_agents_operation_documents WHERE operation = old.seq; END",
 };
 
-#define HEARTH_OPERATION_COLUMNS                                                           \
-  "seq, id, kind, effect, state, scope, key, likeness, attempts, started_at, horizon_at, " \
-  "settled_at, settled_by, note"
+#define HEARTH_OPERATION_COLUMNS                                                     \
+  "seq, id, kind, effect, state, scope, key, likeness, cost, attempts, started_at, " \
+  "horizon_at, settled_at, settled_by, note"
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
                                                           "unsafe"};
@@ -56,7 +56,9 @@ void append_or_null(std::string& json, const char* name, std::optional<std::int6
   json += std::string(",\"") + name + "\":" + (number ? std::to_string(*number) : "null");
 }
 
-std::string_view word_of(OperationState state) {
+}  // namespace
+
+std::string_view to_string(OperationState state) {
   switch (state) {
     case OperationState::kRunning: return "running";
     case OperationState::kInterrupted: return "interrupted";
@@ -66,8 +68,6 @@ std::string_view word_of(OperationState state) {
   }
   return "unknown";
 }
-
-}  // namespace
 
 // ---- rows ---------------------------------------------------------------------------------------
 
@@ -106,6 +106,7 @@ Operations::Row Operations::row_of(const Rows& rows) {
   row.scope = storage::text_or_none(rows, column++);
   row.key = storage::text_or_none(rows, column++);
   row.likeness = rows.text(column++);
+  row.cost = rows.integer(column++);
   row.attempts = static_cast<int>(rows.integer(column++));
   row.started_at_ms = rows.integer(column++);
   row.horizon_at_ms = storage::integer_or_none(rows, column++);
@@ -155,6 +156,8 @@ void Operations::load() {
         kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
     while (rows.next()) untold_.push_back(rows.integer(0));
   }
+  unknown_now_ = number("SELECT count(*) FROM cf_agents_operations WHERE state = 'unknown'");
+  may_be_open_ = has_open();
   for (const Row& row : lost)
     make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
 }
@@ -168,19 +171,22 @@ OperationState Operations::state_of(const Row& row) const {
   return row.state == "unknown" ? OperationState::kUnknown : OperationState::kInterrupted;
 }
 
-std::string Operations::record_json(const Row& row) {
+std::string Operations::record_json(const Row& row, bool without_documents) {
   const auto effect = static_cast<std::size_t>(row.effect) - 1;
   std::string json = R"({"id":")" + row.id + R"(","kind":)";
   append_json_string(json, row.kind);
   json += R"(,"effect":")";
   json += kEffectWords[std::min(effect, kEffectWords.size() - 1)];
   json += R"(","state":")";
-  json += word_of(state_of(row));
+  json += to_string(state_of(row));
   json += '"';
   append_or_null(json, "key", row.key);
   append_or_null(json, "scope", row.scope);
-  json += R"(,"args":)" + document(row.seq, OperationPart::kArguments).value_or("null");
-  json += R"(,"result":)" + document(row.seq, OperationPart::kResult).value_or("null");
+  if (!without_documents) {
+    json += R"(,"args":)" + document(row.seq, OperationPart::kArguments).value_or("null");
+    json += R"(,"result":)" + document(row.seq, OperationPart::kResult).value_or("null");
+  }
+  json += R"(,"cost":)" + std::to_string(row.cost);
   json += R"(,"attempts":)" + std::to_string(row.attempts);
   append_or_null(json, "started_at", row.started_at_ms);
   append_or_null(json, "horizon_at", row.horizon_at_ms);
@@ -207,11 +213,17 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
   if (!exists()) return page + "]";
   const std::string scope =
       filter.fiber.empty() ? std::string() : scope_of(std::string(filter.fiber)).path;
+  constexpr auto kSettled = static_cast<std::uint32_t>(OperationState::kCompleted) |
+                            static_cast<std::uint32_t>(OperationState::kNotExecuted);
+  const bool only_open = filter.states != 0 && (filter.states & kSettled) == 0;
   storage::Statement& statement =
-      scope.empty() ? kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq")
-                    : kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq");
+      !scope.empty() ? kept("SELECT " HEARTH_OPERATION_COLUMNS
+                            " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq")
+      : only_open    ? kept("SELECT " HEARTH_OPERATION_COLUMNS
+                            " FROM cf_agents_operations WHERE state IN ('started', 'unknown') "
+                               "AND seq > ?1 AND ?2 = '' ORDER BY seq")
+                     : kept("SELECT " HEARTH_OPERATION_COLUMNS
+                            " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq");
   Rows rows = statement.query(std::array{Param(behind), Param(std::string_view(scope))});
   std::size_t count = 0;
   while (count < filter.limit && page.size() < kMaxOperationPageBytes && rows.next()) {
@@ -219,8 +231,9 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
     if (!filter.kind.empty() && row.kind != filter.kind) continue;
     if (filter.states != 0 && (filter.states & static_cast<std::uint32_t>(state_of(row))) == 0)
       continue;
+    if (filter.begun_before_ms && row.started_at_ms >= *filter.begun_before_ms) continue;
     if (count++ > 0) page += ',';
-    page += record_json(row);
+    page += record_json(row, filter.without_documents);
   }
   return page + "]";
 }
@@ -264,26 +277,40 @@ Wake Operations::wake() const {
       !untold_.empty() || telling_ || std::ranges::any_of(running_, [](const auto& each) {
         return each.second.effect == Effect::kUnsafe;
       });
+  if (may_be_open_) wake.unknown_operations = unknown_now_;
   return wake;
 }
 
 // ---- retention ----------------------------------------------------------------------------------
 
-std::int64_t Operations::remove_settled(std::int64_t before_ms, bool only_of_fibers,
-                                        std::int64_t most) {
+// The fiber of a row cannot run again.
+#define HEARTH_NO_FIBER_NEEDS                                                              \
+  "AND NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE j.id = o.root AND j.kind = 2 AND " \
+  "(j.ended_at IS NULL OR j.dead OR j.status = 'interrupted')) "
+
+// A row with a key has none of whose end it can be known that nobody needs it any more.
+std::int64_t Operations::remove_for_room() {
   prepare_write();
   return kept(
              "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
-             "o WHERE state IN ('completed', 'not_executed') AND settled_at <= ?1 AND "
-             "(root IS NOT NULL OR NOT ?2) AND NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE "
-             "j.id = o.root AND j.kind = 2 AND (j.ended_at IS NULL OR j.dead OR "
-             "j.status = 'interrupted')) ORDER BY settled_at LIMIT ?3)")
-      .execute(std::array{Param(before_ms), Param(std::int64_t{only_of_fibers}), Param(most)});
+             "o WHERE state IN ('completed', 'not_executed') AND "
+             "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?)")
+      .execute(std::array{Param(kSweptAtOnce)});
 }
 
 void Operations::sweep() {
   if (!exists()) return;
-  const std::int64_t before = now_ms() - std::chrono::milliseconds(kKeepOperations).count();
+  auto shortest = settings_.keep;
+  std::string keeps = "{";
+  for (const auto& [kind, settings] : settings_.kinds) {
+    if (settings.keep.count() == 0) continue;
+    shortest = std::min(shortest, settings.keep);
+    if (keeps.size() > 1) keeps += ',';
+    append_json_string(keeps, kind);
+    keeps += ':' + std::to_string(settings.keep.count());
+  }
+  keeps += '}';
+  const std::int64_t before = now_ms() - shortest.count();
   {
     Rows rows = kept(
                     "SELECT 1 FROM cf_agents_operations WHERE state IN ('completed', "
@@ -291,20 +318,34 @@ void Operations::sweep() {
                     .query(std::array{Param(before)});
     if (!rows.next()) return;
   }
-  remove_settled(before, false, kSweptAtOnce);
+  prepare_write();
+  kept(
+      "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations o WHERE "
+      "state IN ('completed', 'not_executed') AND settled_at <= ?1 AND settled_at <= ?2 - "
+      "coalesce((SELECT value FROM json_each(?3) WHERE key = o.kind), ?4) " HEARTH_NO_FIBER_NEEDS
+      "ORDER BY settled_at LIMIT ?5)")
+      .execute(std::array{Param(before), Param(now_ms()), Param(std::string_view(keeps)),
+                          Param(settings_.keep.count()), Param(kSweptAtOnce)});
+}
+
+bool Operations::has_open() {
+  return number(
+             "SELECT EXISTS(SELECT 1 FROM cf_agents_operations "
+             "WHERE state IN ('started', 'unknown'))") != 0;
+}
+
+std::int64_t Operations::number(std::string_view sql) {
+  Rows rows = kept(sql).query({});
+  return rows.next() ? storage::integer_or_none(rows, 0).value_or(0) : 0;
 }
 
 Result<void> Operations::make_room() {
   if (!exists()) return {};
-  const auto number = [this](std::string_view sql) {
-    Rows rows = kept(sql).query({});
-    return rows.next() ? storage::integer_or_none(rows, 0).value_or(0) : 0;
-  };
-  const auto most = static_cast<std::int64_t>(most_);
+  const auto most = static_cast<std::int64_t>(settings_.most);
   // An upper bound first, at the cost of two looks into the table's index.
   if (number("SELECT max(seq) - min(seq) + 1 FROM cf_agents_operations") < most) return {};
   if (number("SELECT count(*) FROM cf_agents_operations") < most) return {};
-  if (remove_settled(now_ms(), true, kSweptAtOnce) > 0) return {};
+  if (remove_for_room() > 0) return {};
   return Error{Errc::kLimitExceeded, "the ledger of this agent's operations is full"};
 }
 

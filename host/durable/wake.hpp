@@ -26,12 +26,20 @@ struct Wake {
   // The earliest moment at which a row is due, Unix milliseconds.
   std::optional<std::int64_t> at_ms;
 
+  // The agent may have operations that are not settled, and so many of them are unknown. It wakes
+  // nobody: administrators find the agent by it.
+  std::optional<std::int64_t> unknown_operations{};
+
+  // Nothing wakes the agent.
   [[nodiscard]] bool none() const { return !working && !at_ms; }
+  // The index need not know the agent.
+  [[nodiscard]] bool is_empty() const { return none() && !unknown_operations; }
 
   // True if the index must know this wake before the agent commits: with `known` in its place it
   // would come too late.
   [[nodiscard]] bool earlier_than(const Wake& known) const {
     if (working && !known.working) return true;
+    if (unknown_operations && unknown_operations > known.unknown_operations) return true;
     return at_ms && (!known.at_ms || *at_ms < *known.at_ms);
   }
 
@@ -48,7 +56,8 @@ inline std::optional<std::int64_t> earliest(std::optional<std::int64_t> a,
 
 // What must be so if the one or the other may be true.
 inline Wake either(const Wake& a, const Wake& b) {
-  return Wake{a.working || b.working, earliest(a.at_ms, b.at_ms)};
+  return Wake{a.working || b.working, earliest(a.at_ms, b.at_ms),
+              std::max(a.unknown_operations, b.unknown_operations)};
 }
 
 }  // namespace hearth::durable

@@ -15,7 +15,9 @@ void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage
   const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due));
   const std::uint32_t spread_ms = due > kSpreadFrom ? due : 0;
   for (const storage::WakeEntry& entry : entries) {
-    wakes_[entry.key] = Known{Wake{entry.working, entry.at_ms}, entry.at_ms};
+    const Wake wake{entry.working, entry.at_ms, entry.unknown_operations};
+    wakes_[entry.key] = Known{wake, entry.at_ms};
+    count(wake, 1);
     schedule(entry.key, is_due(entry) ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
   }
 }
@@ -26,22 +28,30 @@ Wake WakeIndex::find(const storage::AgentKey& key) const {
 }
 
 void WakeIndex::set(const storage::AgentKey& key, const Wake& wake) {
-  if (wake.none()) {
+  const Wake before = find(key);
+  if (wake.is_empty()) {
     directory_.clear_wake(key);
     wakes_.erase(key);
   } else {
     Known& known = wakes_[key];
     const bool nearer = wake.at_ms && (!known.at_on_disk || *wake.at_ms < *known.at_on_disk);
-    if (!wake.working || !known.wake.working || nearer) {
-      directory_.set_wake(key, wake.at_ms, wake.working);
+    if (!wake.working || !before.working || nearer ||
+        wake.unknown_operations != before.unknown_operations) {
+      directory_.set_wake({.key = key,
+                           .at_ms = wake.at_ms,
+                           .working = wake.working,
+                           .unknown_operations = wake.unknown_operations});
       known.at_on_disk = wake.at_ms;
     }
     known.wake = wake;
   }
+  count(before, -1);
+  count(wake, 1);
   schedule(key, wake.at_ms);
 }
 
 void WakeIndex::forget(const storage::AgentKey& key) {
+  count(find(key), -1);
   wakes_.erase(key);
   schedule(key, std::nullopt);
 }
@@ -65,6 +75,11 @@ void WakeIndex::schedule(const storage::AgentKey& key, std::optional<std::int64_
   if (!at_ms) return;
   moments_.emplace(key, *at_ms);
   in_order_[key.agent_class].emplace(*at_ms, key.name);
+}
+
+void WakeIndex::count(const Wake& wake, int sign) {
+  if (!wake.none()) must_wake_ += static_cast<std::size_t>(sign);
+  unknown_operations_ += sign * wake.unknown_operations.value_or(0);
 }
 
 void WakeIndex::hurry(const std::string& agent_class, std::int64_t now_ms) {

@@ -70,7 +70,10 @@ class WakeIndex {
   // When the next one is due; absent if none is.
   [[nodiscard]] std::optional<std::int64_t> next_ms() const;
 
-  [[nodiscard]] std::size_t size() const { return wakes_.size(); }
+  // The agents that must be awake at some time.
+  [[nodiscard]] std::size_t size() const { return must_wake_; }
+  // The unknown operations of all agents.
+  [[nodiscard]] std::int64_t unknown_operations() const { return unknown_operations_; }
 
  private:
   struct Known {
@@ -78,13 +81,16 @@ class WakeIndex {
     std::optional<std::int64_t> at_on_disk;  // that of `wake`, or an earlier one
   };
   void schedule(const storage::AgentKey& key, std::optional<std::int64_t> at_ms);
+  void count(const Wake& wake, int sign);
 
   storage::Directory& directory_;
   using InOrder = std::set<std::pair<std::int64_t, std::string>>;  // time and name
   std::map<storage::AgentKey, Known> wakes_;
   std::map<storage::AgentKey, std::int64_t> moments_;  // when to look at whom
   std::map<std::string, InOrder> in_order_;            // the same, by class and time; none is empty
-  std::string last_class_;                             // whose turn it was
+  std::size_t must_wake_ = 0;
+  std::int64_t unknown_operations_ = 0;
+  std::string last_class_;  // whose turn it was
 };
 
 }  // namespace hearth::durable

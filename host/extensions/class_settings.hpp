@@ -8,6 +8,7 @@
 #include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
 #include "durable/managed_fibers.hpp"
+#include "durable/operations.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "storage/agent_database.hpp"
@@ -102,6 +103,7 @@ struct ClassSettings {
   durable::ManagedSettings managed{.max_json_bytes = kMaxValue};
   durable::ScheduleSettings schedules{.max_payload_bytes = kMaxValue};
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
+  durable::OperationSettings operations{.max_result_bytes = kMaxValue};
   KvSettings kv;
   EgressSettings egress;
 

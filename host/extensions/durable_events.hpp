@@ -3,6 +3,7 @@
 // the log, and a count where there are figures (runtime/durable_counts.hpp).
 
 #include "base/logger.hpp"
+#include "durable/operations.hpp"
 
 #include <array>
 #include <cstddef>
@@ -142,6 +143,9 @@ class DurableEvents {
   // is lost, agent.storage_failed follows. `id` and `detail` may be empty.
   virtual void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
                       std::string_view id, std::string_view detail) = 0;
+  // The ledger has written that an operation of this kind begins to run, or has ended so.
+  virtual void operation_changed(std::string_view /*agent_class*/, std::string_view /*kind*/,
+                                 durable::OperationState /*state*/) {}
 };
 
 // Writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level (no

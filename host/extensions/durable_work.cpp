@@ -62,7 +62,7 @@ void DurableWork::load(bool ended_process) {
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
-  if (durable::Operations(database_, fibers_, clock_, 0).exists()) operations();
+  if (durable::Operations(database_, fibers_, clock_, settings_.operations).exists()) operations();
   report_notes();
 }
 
@@ -130,10 +130,10 @@ durable::Alarms& DurableWork::alarms() {
 
 durable::Operations& DurableWork::operations() {
   if (!operations_) {
-    operations_ = std::make_unique<durable::Operations>(database_, fibers_, clock_,
-                                                        settings_.managed.max_json_bytes);
+    operations_ =
+        std::make_unique<durable::Operations>(database_, fibers_, clock_, settings_.operations);
     operations_->load();
-    report_unknown();
+    report_operations();
   }
   return *operations_;
 }
@@ -466,11 +466,14 @@ void DurableWork::report_notes() {
   }
 }
 
-void DurableWork::report_unknown() {
+void DurableWork::report_operations() {
   if (!operations_) return;
-  for (const auto& [id, kind] : operations_->take_unknown())
-    report(DurableEvent::kOperationUnknown, id,
-           kind + ": " + durable::UnknownOperation::warning(id));
+  for (const durable::OperationChange& each : operations_->take_changes()) {
+    events_.operation_changed(agent_.agent_class, each.kind, each.state);
+    if (each.state != durable::OperationState::kUnknown) continue;
+    report(DurableEvent::kOperationUnknown, each.id,
+           each.kind + ": " + durable::UnknownOperation::warning(each.id));
+  }
 }
 
 void DurableWork::report(DurableEvent event, std::string_view id, std::string_view detail) {

@@ -110,8 +110,8 @@ class DurableWork {
   // What next() will give of this piece of work belongs to this trace (a traceparent), unless it
   // has one already. Empty: to none, and nothing is written.
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
-  // What became unknown since the last call.
-  void report_unknown();
+  // The operations that have another state since the last call.
+  void report_operations();
   // Named when what is written now has been committed.
   void stop_at_commit(StopPoint place) { stops_.add(place); }
 

@@ -23,7 +23,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
     const durable::OperationRequest& request, std::uint64_t token) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto begun = agent_.work().operations().begin(request);
-  agent_.work().report_unknown();
+  agent_.work().report_operations();
   if (begun.has_error()) return begun.error();
   if (begun->decision != OperationDecision::kRun) return Begun{*std::move(begun), 0};
   stop_point("operation.started.written");
@@ -45,7 +45,7 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
                                                    std::string_view body) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto state = agent_.work().operations().settle(operation, outcome, body);
-  agent_.work().report_unknown();
+  agent_.work().report_operations();
   if (!state && state.error().code != Errc::kLimitExceeded) return state;
   stop_point("operation.settled.written");
   agent_.work().stop_at_commit("operation.settled.committed");
@@ -67,6 +67,7 @@ Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome 
   const std::string its_id(id);
   const std::string its_actor(actor);
   auto resolved = agent_.work().operations().resolve(id, outcome, result, note, actor);
+  agent_.work().report_operations();
   if (!resolved.has_error()) {
     agent_.work().report(
         DurableEvent::kOperationResolved, its_id,
@@ -139,6 +140,14 @@ std::string problem_with_operations(const hearth_operation_kinds_v1* kinds) {
   return {};
 }
 
+std::set<std::string, std::less<>> operation_kinds(const hearth_operation_kinds_v1* kinds) {
+  std::set<std::string, std::less<>> names;
+  if (kinds == nullptr) return names;
+  for (const hearth_operation_kind& each : std::span(kinds->kinds, kinds->count))
+    names.emplace(text_of(each.name).value_or(""));
+  return names;
+}
+
 // ---- its C functions ----------------------------------------------------------------------------
 
 namespace {
@@ -175,6 +184,7 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     wanted.fiber = given->fiber;
     wanted.horizon_ms = given->horizon_ms;
     wanted.can_probe = given->can_probe != 0;
+    wanted.cost = given->cost;
     wanted.kind = *kind;
     wanted.arguments = *arguments;
     wanted.key = *key;

@@ -8,6 +8,8 @@
 #include <hearth/ext/operations.h>
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,9 @@ void tell_clients_of_unknown(Clients& clients, const DueWork& work);
 // What is wrong with the kinds of a class, as the end of a sentence that begins with the class;
 // empty: nothing. `kinds` may be null: the class has none.
 [[nodiscard]] std::string problem_with_operations(const hearth_operation_kinds_v1* kinds);
+// Their names, where there is no problem.
+[[nodiscard]] std::set<std::string, std::less<>> operation_kinds(
+    const hearth_operation_kinds_v1* kinds);
 
 [[nodiscard]] const hearth_operations_v1& operations_extension() noexcept;
 

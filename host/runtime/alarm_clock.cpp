@@ -170,6 +170,7 @@ void AlarmClock::publish() {
   parts_.metrics.waiting_for_recovery.set(static_cast<std::int64_t>(recovery_.waiting()));
   parts_.metrics.waiting_for_wake.set(static_cast<std::int64_t>(waking_.waiting()));
   parts_.metrics.pending_wakes.set(std::ssize(parts_.wakes));
+  parts_.metrics.unknown_operations.set(parts_.wakes.unknown_operations());
 }
 
 // ---- failures and permits -----------------------------------------------------------------------

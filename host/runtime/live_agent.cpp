@@ -567,7 +567,10 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   }
   outbox_.discard_all();
   extensions().release();
+  const bool is_settled = !broken_ && !database_.dirty();
   work_.close();
+  // What was in progress is still known, as far as it is to be gone on with.
+  if (is_settled) wake_keeper_.at_end(work_.wake().unknown_operations);
 }
 
 std::string LiveAgent::close_database() {

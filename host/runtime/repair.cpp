@@ -43,7 +43,7 @@ class Repair {
       : data_(data), clock_(clock), directory_(open_directory()) {
     directory_.empty_wal();
     for (storage::WakeEntry& each : directory_.wakes())
-      known_wakes_[std::move(each.key)] = {each.working, each.at_ms};
+      known_wakes_[std::move(each.key)] = {each.working, each.at_ms, each.unknown_operations};
     for (AgentKey& each : directory_.condemned()) condemned_.insert(std::move(each));
   }
 
@@ -106,9 +106,12 @@ class Repair {
     const auto known = known_wakes_.find(key);
     const durable::Wake before = known == known_wakes_.end() ? durable::Wake{} : known->second;
     if (!wake.earlier_than(before)) return;
-    report_.scheduled.push_back(key);
+    if (!wake.none()) report_.scheduled.push_back(key);
     const durable::Wake earlier = durable::either(wake, before);
-    wakes_.push_back({.key = key, .at_ms = earlier.at_ms, .working = earlier.working});
+    wakes_.push_back({.key = key,
+                      .at_ms = earlier.at_ms,
+                      .working = earlier.working,
+                      .unknown_operations = earlier.unknown_operations});
   }
 
   // When the agent's rows want it to be awake. Nothing of what looking at them changes is kept.

@@ -33,7 +33,12 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       loop_(loop),
       environment_(environment),
       metrics_(environment.metrics),
-      durable_events_(environment.logger, environment.metrics),
+      durable_events_(
+          environment.logger, environment.metrics,
+          [&classes = environment.classes](std::string_view agent_class, std::string_view kind) {
+            const auto served = classes.find_by_name(agent_class);
+            return served != nullptr && served->agent_class->has_operation(kind);
+          }),
       connections_({metrics_.connections, metrics_.dropped_for_memory, environment.logger,
                     environment.client_memory}),
       directory_(environment.data.directory_path(), environment.data.directory_vfs()),

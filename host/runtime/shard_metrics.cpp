@@ -89,6 +89,9 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
                                      "Agents whose time has come that wait to be woken.")),
       pending_wakes(metrics.gauge("hearth_pending_wakes",
                                   "Agents that must be awake at some time, by the wake index.")),
+      unknown_operations(metrics.gauge(
+          "hearth_operations_unknown",
+          "Operations that may have been executed, and about which somebody must decide.")),
       woken_by_alarm(metrics.counter("hearth_alarm_wakes_total",
                                      "Agents that were awoken because their time had come.")),
       objects(metrics),
@@ -96,7 +99,7 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
 
 ShardMetrics::~ShardMetrics() {
   for (Gauge* gauge : {&slots, &connections, &recovering, &waiting_for_recovery, &waiting_for_wake,
-                       &pending_wakes})
+                       &pending_wakes, &unknown_operations})
     gauge->set(0);
   for (auto& [name, figures] : classes_) figures.live_agents.set(0);
 }

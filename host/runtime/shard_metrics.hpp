@@ -68,6 +68,7 @@ class ShardMetrics {
   Gauge& waiting_for_recovery;
   Gauge& waiting_for_wake;
   Gauge& pending_wakes;
+  Gauge& unknown_operations;
   Counter& woken_by_alarm;
   ObjectMetrics objects;
 

@@ -26,6 +26,12 @@ void WakeKeeper::after_commit(const durable::Wake& wake) {
   }
 }
 
+void WakeKeeper::at_end(std::optional<std::int64_t> unknown_operations) {
+  durable::Wake wake = known_;
+  wake.unknown_operations = unknown_operations;
+  after_commit(wake);
+}
+
 void WakeKeeper::keep(const durable::Wake& wake) {
   if (wake != known_) tell(wake);
 }

@@ -147,24 +147,6 @@ void AdminDesk::use(plugins::PluginReloader* reloader) {
   reloader_ = reloader;
 }
 
-template <class T>
-void AdminDesk::ask(Answer<T> answer, std::function<Result<T>()> work) {
-  // Kept here as well: whoever is turned away must be told, too.
-  const auto shared = std::make_shared<Answer<T>>(std::move(answer));
-  const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
-    if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});
-    try {
-      (*shared)(work());
-    } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
-      logger_.write(LogLevel::kError, "admin.storage_failed",
-                    {{"error", std::string_view(failure.what())}});
-      (*shared)(Error{Errc::kInternal, "the directory of agents failed; the log says why"});
-    }
-  });
-  if (accepted) return;
-  (*shared)(too_much());
-}
-
 storage::Directory& AdminDesk::directory() {
   if (!directory_) directory_.emplace(data_.directory_path(), data_.directory_vfs());
   return *directory_;

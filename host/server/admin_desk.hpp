@@ -17,8 +17,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::server {
@@ -61,6 +64,9 @@ class AdminDesk final : public api::AdminActions {
   void agent(api::AgentName name, Answer<api::AgentView> answer) override;
   void evict(api::AgentName name, Answer<std::string> answer) override;
   void destroy(api::AgentName name, Answer<std::string> answer) override;
+  void operations(api::OperationQuery query, Answer<api::OperationPage> answer) override;
+  void operation(api::OperationName name, Answer<std::string> answer) override;
+  void resolve(api::OperationName name, api::Resolution how, Answer<std::string> answer) override;
 
  private:
   using Views = std::vector<api::AgentView>;
@@ -99,5 +105,23 @@ class AdminDesk final : public api::AdminActions {
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
   DefinitionDesk definitions_;                   // asks this one to reload
 };
+
+template <class T>
+void AdminDesk::ask(Answer<T> answer, std::function<Result<T>()> work) {
+  // Kept here as well: whoever is turned away must be told, too.
+  const auto shared = std::make_shared<Answer<T>>(std::move(answer));
+  const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
+    if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});
+    try {
+      (*shared)(work());
+    } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
+      logger_.write(LogLevel::kError, "admin.storage_failed",
+                    {{"error", std::string_view(failure.what())}});
+      (*shared)(Error{Errc::kInternal, "the directory of agents failed; the log says why"});
+    }
+  });
+  if (accepted) return;
+  (*shared)(too_much());
+}
 
 }  // namespace hearth::server

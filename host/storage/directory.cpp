@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 6> kSteps = {
+constexpr std::array<const char*, 8> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
@@ -35,6 +35,9 @@ constexpr std::array<const char*, 6> kSteps = {
     "  class TEXT NOT NULL, name TEXT NOT NULL, uuid TEXT NOT NULL UNIQUE,"
     "  created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    // NULL: the agent has no operation that is not settled.
+    "ALTER TABLE wakes ADD COLUMN unknown_operations INTEGER",
+    "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL",
 };
 
 constexpr std::int64_t kKeptUnknown = 0;
@@ -198,13 +201,16 @@ void Directory::leave_wal() noexcept {
   sqlite3_db_config(&handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
-void Directory::set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working) {
+void Directory::set_wake(const WakeEntry& entry) {
   Statement& set = kept(set_wake_,
-                        "INSERT INTO wakes(class, name, at, working) VALUES(?, ?, ?, ?) "
-                        "ON CONFLICT DO UPDATE SET at = excluded.at, working = excluded.working");
-  const std::array params{Param(std::string_view(key.agent_class)),
-                          Param(std::string_view(key.name)), at_ms ? Param(*at_ms) : Param(nullptr),
-                          Param(std::int64_t{working ? 1 : 0})};
+                        "INSERT INTO wakes(class, name, at, working, unknown_operations) "
+                        "VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, "
+                        "working = excluded.working, "
+                        "unknown_operations = excluded.unknown_operations");
+  const std::array params{Param(std::string_view(entry.key.agent_class)),
+                          Param(std::string_view(entry.key.name)), nullable(entry.at_ms),
+                          Param(std::int64_t{entry.working ? 1 : 0}),
+                          nullable(entry.unknown_operations)};
   set.execute(params);
 }
 
@@ -218,15 +224,31 @@ void Directory::clear_wake(const AgentKey& key) {
 std::vector<WakeEntry> Directory::wakes() {
   std::vector<WakeEntry> result;
   Statement all(connection_.handle(),
-                "SELECT class, name, at, working FROM wakes ORDER BY at, class, name");
+                "SELECT class, name, at, working, unknown_operations FROM wakes "
+                "ORDER BY at, class, name");
   for (Rows rows = all.query(); rows.next();) {
     WakeEntry entry;
     entry.key = AgentKey{std::string(rows.text(0)), std::string(rows.text(1))};
     if (!rows.is_null(2)) entry.at_ms = rows.integer(2);
     entry.working = rows.integer(3) != 0;
+    entry.unknown_operations = integer_or_none(rows, 4);
     result.push_back(std::move(entry));
   }
   return result;
+}
+
+std::vector<AgentKey> Directory::with_operations(std::string_view agent_class,
+                                                 const AgentKey& after, std::size_t limit) {
+  Statement list(connection_.handle(),
+                 "SELECT class, name FROM wakes WHERE unknown_operations IS NOT NULL "
+                 "AND (class, name) > (?1, ?2) AND (?3 = '' OR class = ?3) "
+                 "ORDER BY class, name LIMIT ?4");
+  const std::array params{Param(after.agent_class), Param(after.name), Param(agent_class),
+                          Param(static_cast<std::int64_t>(limit))};
+  std::vector<AgentKey> keys;
+  for (Rows rows = list.query(params); rows.next();)
+    keys.push_back({std::string(rows.text(0)), std::string(rows.text(1))});
+  return keys;
 }
 
 void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
@@ -237,7 +259,7 @@ void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const W
     record(each.key, each.created_at_ms);
     note_kept(each.key, Kept::kOnDevice);
   }
-  for (const WakeEntry& each : wakes) set_wake(each.key, each.at_ms, each.working);
+  for (const WakeEntry& each : wakes) set_wake(each);
   for (const AgentKey& each : forgotten) {
     forget(each);
     clear_wake(each);

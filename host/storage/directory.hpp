@@ -37,6 +37,7 @@ struct WakeEntry {
   AgentKey key;
   std::optional<std::int64_t> at_ms;  // Unix time
   bool working = false;
+  std::optional<std::int64_t> unknown_operations{};
 };
 
 // One connection to the directory of agents.
@@ -126,10 +127,14 @@ class Directory {
                                                       const AgentKey& after, std::size_t limit);
 
   // ---- the wake index: at most one entry an agent ----
-  void set_wake(const AgentKey& key, std::optional<std::int64_t> at_ms, bool working);
+  void set_wake(const WakeEntry& entry);
   void clear_wake(const AgentKey& key);
   // All entries, by time; those without one first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
+  // Agents whose entry has unknown_operations, of one class or of all (""), in byte order of class
+  // and name, behind `after`, which need not exist; an empty key starts a listing.
+  [[nodiscard]] std::vector<AgentKey> with_operations(std::string_view agent_class,
+                                                      const AgentKey& after, std::size_t limit);
 
   // All of it in one transaction, for `hearth repair`: the agents of `found`, whose files are on
   // the device, get entries unless they have them, `wakes` take the places of those that there are,

@@ -18,6 +18,7 @@ OperationRecord read_operation(const Json& json) {
   record.scope = find_text(json, "scope");
   record.args = json.at("args");
   record.result = json.at("result");
+  record.cost = json.at("cost").get<std::uint64_t>();
   record.attempts = json.at("attempts").get<int>();
   record.started_at = read_time(json.at("started_at"));
   record.horizon_at = find_time(json, "horizon_at");

@@ -249,6 +249,49 @@ TEST_F(AdminApiTest, OneAgentIsShownEvictedAndDestroyed) {
   EXPECT_TRUE(logger_.contains("admin.destroy"));
 }
 
+TEST_F(AdminApiTest, WhatAgentsDidOutsideIsListedShownAndResolved) {
+  actions_.ledger.operations = {R"({"class":"Shop","agent":"a","id":"x"})"};
+  actions_.ledger.skipped = {{{"Shop", "b"}, "busy"}};
+  actions_.ledger.next = "Shop/x/a";
+  const Json page = parse_json(as_admin("GET", "/admin/operations").body).value();
+  EXPECT_EQ(page["operations"][0]["agent"], "a");
+  EXPECT_EQ(page["skipped"][0]["reason"], "busy");
+  EXPECT_EQ(page["next"], "Shop/x/a");
+  actions_.ledger.next.clear();
+  EXPECT_TRUE(parse_json(as_admin("GET",
+                                  "/admin/operations?class=shop&agent=a%2Fb&kind=charge&limit=5&"
+                                  "state=unknown,running&begun_before_ms=7&after=Shop%2Fx%2Fa")
+                             .body)
+                  .value()["next"]
+                  .is_null());
+  EXPECT_EQ(as_admin("GET", "/admin/operations/shop/a/x").status, 200);
+  const char* const path = "/admin/operations/shop/a/x/resolve";
+  EXPECT_EQ(as_admin("POST", path, R"({"outcome":"completed","result":[1],"note":"seen"})").status,
+            200);
+  EXPECT_EQ(as_admin("POST", path, R"({"outcome":"not_executed"})").status, 200);
+  EXPECT_EQ(actions_.asked,
+            (Asked{"operations / kind=  before=-1 after= limit=100",
+                   "operations shop/a/b kind=charge unknown;running; before=7 after=Shop/x/a "
+                   "limit=5",
+                   "operation shop a x", "resolve shop a x executed [1] seen",
+                   "resolve shop a x not executed  "}));
+  EXPECT_TRUE(logger_.contains("admin.resolve"));
+}
+
+TEST_F(AdminApiTest, AResolutionThatSaysSomethingElseIsRefused) {
+  for (const char* const body :
+       {"", "[]", "{}", R"({"outcome":"unknown"})", R"({"outcome":"completed","note":1})",
+        R"({"outcome":"completed","extra":1})", R"({"outcome":"not_executed","result":1})"}) {
+    EXPECT_EQ(as_admin("POST", "/admin/operations/shop/a/x/resolve", body).status, 400) << body;
+  }
+  const std::string too_long =
+      R"({"outcome":"completed","note":")" + std::string(AdminApi::kMaxResolution, 'x') + R"("})";
+  EXPECT_EQ(as_admin("POST", "/admin/operations/shop/a/x/resolve", too_long).status, 400);
+  for (const char* const query : {"agent=a", "limit=0", "limit=1001", "begun_before_ms=x"})
+    EXPECT_EQ(as_admin("GET", std::string("/admin/operations?") + query).status, 400) << query;
+  EXPECT_TRUE(actions_.asked.empty());
+}
+
 TEST_F(AdminApiTest, ListsTheClasses) {
   actions_.views = {{.name = "ChatRoom",
                      .segment = "chat-room",

@@ -63,6 +63,24 @@ class FakeActions final : public AdminActions {
     give(answer, released);
   }
 
+  void operations(OperationQuery query, Answer<OperationPage> answer) override {
+    std::string states;
+    for (const std::string& each : query.states) states += each + ";";
+    note("operations " + query.agent_class + "/" + query.agent + " kind=" + query.kind + " " +
+         states + " before=" + std::to_string(query.begun_before_ms.value_or(-1)) +
+         " after=" + query.after + " limit=" + std::to_string(query.limit));
+    give(answer, ledger);
+  }
+  void operation(OperationName name, Answer<std::string> answer) override {
+    note("operation " + name.agent.agent_class + " " + name.agent.name + " " + name.id);
+    give(answer, record);
+  }
+  void resolve(OperationName name, Resolution how, Answer<std::string> answer) override {
+    note("resolve " + name.agent.agent_class + " " + name.agent.name + " " + name.id +
+         (how.was_executed ? " executed " : " not executed ") + how.result + " " + how.note);
+    give(answer, record);
+  }
+
   std::vector<std::string> asked;
   std::optional<Error> failure;
   PluginList list;
@@ -75,6 +93,8 @@ class FakeActions final : public AdminActions {
   AgentPage page;
   AgentView view;
   std::string state = "live";
+  OperationPage ledger;
+  std::string record = R"({"id":"x"})";
 
  private:
   void note(std::string what) { asked.push_back(std::move(what)); }

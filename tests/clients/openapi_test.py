@@ -57,6 +57,9 @@ ASKED = [
     ("GET", "/admin/quarantine", None, 200),
     ("POST", "/admin/quarantine/release", {"class": "counter"}, 404),
     ("GET", "/admin/audit?last=3", None, 200),
+    ("GET", "/admin/operations?limit=5", None, 200),
+    ("GET", "/admin/operations/counter/a/nothing", None, 404),
+    ("POST", "/admin/operations/counter/a/nothing/resolve", {"outcome": "not_executed"}, 404),
     ("POST", "/objects/definitions", {"class": "other", "idle_timeout_seconds": 60}, 201),
     ("POST", "/objects/definitions", {"class": "other"}, 409),
     ("POST", "/objects/definitions", {"class": "other", "image": "node:22"}, 422),
@@ -69,8 +72,13 @@ ASKED = [
     ("POST", "/agents/nothing/a", None, 400),
     ("PUT", "/admin/plugins", None, 405),
 ]
-# A success of these cannot be had here: a class in quarantine has crashed the server.
-NO_SUCCESS = {("post", "/admin/quarantine/release")}
+# A success of these cannot be had here: a class in quarantine has crashed the server, and the
+# classes here have no operations.
+NO_SUCCESS = {
+    ("post", "/admin/quarantine/release"),
+    ("get", "/admin/operations/{class}/{name}/{id}"),
+    ("post", "/admin/operations/{class}/{name}/{id}/resolve"),
+}
 
 
 def mistakes(value, schema, schemas, where="answer"):

@@ -160,6 +160,8 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"kv.max_value", "16KiB"},
       {"kv.max_total", "17KiB"},
       {"keep_alive_interval", "15s"},
+      {"operations.keep", "3h"},
+      {"operations.kinds.charge", "{per_day: 7}"},
       {"egress.allow", "[a.example]"},
       {"egress.deny", "[a.example]"},
       {"egress.proxy", "'http://proxy.example:3128'"},

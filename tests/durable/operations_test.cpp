@@ -35,8 +35,9 @@ class OperationsTest : public ManagedFibersFixture {
     ledger_.reset();  // before the database
   }
 
-  void open_ledger(std::size_t most = Operations::kMostOperations) {
-    ledger_.emplace(*database_, *fibers_, clock_, kMaxResult, most);
+  void open_ledger(std::size_t most = OperationSettings().most) {
+    ledger_settings_.most = most;
+    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
     ledger_->load();
     database_->commit();
   }
@@ -102,6 +103,7 @@ class OperationsTest : public ManagedFibersFixture {
   std::string state(const std::string& id) { return text_member(record(id), "state"); }
 
   std::string arguments_ = R"({"cents":500})";
+  OperationSettings ledger_settings_{.max_result_bytes = kMaxResult, .kinds = {}};
   std::optional<Operations> ledger_;
 };
 
@@ -249,9 +251,12 @@ TEST_F(OperationsTest, WhatAKillHasCutOffIsDecidedByTheStricterEffect) {
 TEST_F(OperationsTest, AnUnsafeOneThatFailsIsUnknownAtOnce) {
   const OperationBegun begun = begin(charge(start_fiber()));
   EXPECT_EQ(settle(begun, kCutOff, "the connection was lost"), OperationState::kUnknown);
-  const auto unknown = ledger_->take_unknown();
-  ASSERT_EQ(unknown.size(), 1U);
-  EXPECT_EQ(unknown[0], std::pair(begun.id, std::string("charge")));
+  const auto changes = ledger_->take_changes();
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].state, OperationState::kRunning);
+  EXPECT_EQ(changes[1].id, begun.id);
+  EXPECT_EQ(changes[1].kind, "charge");
+  EXPECT_EQ(changes[1].state, OperationState::kUnknown);
   EXPECT_EQ(text_member(record(begun.id), "note"), "the connection was lost");
 }
 
@@ -402,7 +407,7 @@ TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
   keyed.key = "lost";
   const OperationBegun unknown = begin(keyed);
   settle(unknown, OperationOutcome::kUnknown, "?");
-  clock_.set_wall(clock_.wall_now() + Operations::kKeepOperations - hours(1));
+  clock_.set_wall(clock_.wall_now() + ledger_settings_.keep - hours(1));
   ledger_->sweep();
   EXPECT_EQ(state(by_key.id), "completed");
   clock_.set_wall(clock_.wall_now() + hours(2));
@@ -469,6 +474,140 @@ TEST_F(OperationsTest, WhoOnlyAsksLeavesNothing) {
   ledger_->sweep();
   ledger_->checkpointed("f");
   EXPECT_FALSE(database_->exists());
+}
+
+// ---- what an index says of the agent ----
+
+TEST_F(OperationsTest, TheIndexIsToldOfWhatIsNotSettledAndOfWhatIsUnknown) {
+  EXPECT_FALSE(ledger_->wake().unknown_operations);
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun paid = begin(charge(fiber));
+  EXPECT_EQ(ledger_->wake().unknown_operations, 0);
+  settle(paid, kCompleted);
+  EXPECT_EQ(ledger_->wake().unknown_operations, 0) << "no write for each operation";
+  ledger_->close();
+  EXPECT_FALSE(ledger_->wake().unknown_operations) << "the agent has left with nothing open";
+
+  open_ledger();
+  arguments_ = "2";
+  const OperationBegun lost = begin(charge(fiber));
+  settle(lost, kCutOff, "cut off");
+  EXPECT_EQ(ledger_->wake().unknown_operations, 1);
+  ledger_->close();
+  open_ledger();
+  EXPECT_EQ(ledger_->wake().unknown_operations, 1);
+  ASSERT_TRUE(ledger_->resolve(lost.id, kNotExecuted, "", "asked them", "anna"));
+  EXPECT_EQ(ledger_->wake().unknown_operations, 0);
+}
+
+TEST_F(OperationsTest, TheOpenOnesAreListedByAgeAndWithoutTheirDocuments) {
+  const FiberHandle fiber = start_fiber();
+  complete(charge(fiber));
+  const OperationBegun first = begin(charge(fiber));
+  clock_.set_wall(clock_.wall_now() + hours(1));
+  arguments_ = "2";
+  const OperationBegun second = begin(charge(fiber));
+  OperationFilter filter{.states = static_cast<std::uint32_t>(OperationState::kRunning)};
+  filter.without_documents = true;
+  const Json both = *parse_json(*ledger_->list(filter));
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(text_member(both[0], "id"), first.id);
+  EXPECT_EQ(text_member(both[1], "id"), second.id);
+  EXPECT_FALSE(both[0].contains("args") || both[0].contains("result"));
+  filter.begun_before_ms = unix_millis(clock_.wall_now());
+  const Json older = *parse_json(*ledger_->list(filter));
+  ASSERT_EQ(older.size(), 1U);
+  EXPECT_EQ(text_member(older[0], "id"), first.id);
+}
+
+// ---- what an operator allows ----
+
+TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
+  ledger_settings_.kinds["refund"] = {.keep = hours(1)};
+  ledger_settings_.kinds["charge"] = {.keep = hours(24 * 90)};
+  const FiberHandle fiber = start_fiber();
+  std::vector<std::string> ids;
+  for (const char* const kind : {"refund", "charge", "mail"}) {
+    OperationRequest request = charge(fiber);
+    request.kind = kind;
+    ids.push_back(complete(request).id);
+  }
+  managed_->settle(fiber, FiberStatus::kCompleted, "");
+  const auto there = [&] {
+    ledger_->sweep();
+    std::string all;
+    for (const std::string& id : ids) all += ledger_->inspect(id) ? '1' : '0';
+    return all;
+  };
+  EXPECT_EQ(there(), "111");
+  clock_.set_wall(clock_.wall_now() + hours(2));
+  EXPECT_EQ(there(), "011");
+  clock_.set_wall(clock_.wall_now() + hours(24 * 31));
+  EXPECT_EQ(there(), "010");
+  clock_.set_wall(clock_.wall_now() + hours(24 * 60));
+  EXPECT_EQ(there(), "000");
+}
+
+class OperationBudgetTest : public OperationsTest {
+ protected:
+  OperationBudgetTest() {
+    clock_.set_wall(WallTime(hours(24 * 20'000 + 12)));  // noon
+    fiber_ = start_fiber();
+  }
+  // Whether one that costs this may begin, and its end.
+  bool may_begin(std::uint64_t cost = 0, OperationOutcome outcome = kCompleted) {
+    OperationRequest request = charge(fiber_);
+    request.cost = cost;
+    const auto begun = ledger_->begin(request);
+    if (!begun) {
+      EXPECT_EQ(begun.error().code, Errc::kLimitExceeded);
+      return false;
+    }
+    settle(*begun, outcome);
+    return true;
+  }
+  std::size_t rows() { return parse_json(*ledger_->list({}))->size(); }
+
+  FiberHandle fiber_ = 0;
+};
+
+TEST_F(OperationBudgetTest, WhatWouldExceedTheDaysNumberDoesNotBegin) {
+  ledger_settings_.kinds["charge"].per_day = 2;
+  EXPECT_TRUE(may_begin());
+  EXPECT_TRUE(may_begin());
+  EXPECT_FALSE(may_begin());
+  EXPECT_EQ(rows(), 2U) << "it leaves no row";
+  crash_all();
+  fiber_ = resume();
+  // The two of before are found; they do not count again.
+  EXPECT_EQ(begin(charge(fiber_)).decision, OperationDecision::kCompleted);
+  EXPECT_EQ(begin(charge(fiber_)).decision, OperationDecision::kCompleted);
+  EXPECT_FALSE(may_begin()) << "it is known after a restart";
+  clock_.set_wall(clock_.wall_now() + hours(11));
+  EXPECT_FALSE(may_begin());
+  clock_.set_wall(clock_.wall_now() + hours(1));
+  EXPECT_TRUE(may_begin()) << "it is midnight";
+  EXPECT_TRUE(may_begin());
+  clock_.set_wall(clock_.wall_now() - hours(2));
+  EXPECT_FALSE(may_begin()) << "a clock that is set back gives no second budget";
+}
+
+TEST_F(OperationBudgetTest, WhatWouldExceedTheDaysCostDoesNotBegin) {
+  ledger_settings_.kinds["charge"].cost_per_day = 100;
+  EXPECT_TRUE(may_begin(60));
+  EXPECT_FALSE(may_begin(41));
+  EXPECT_TRUE(may_begin(30, kNotExecuted));
+  EXPECT_TRUE(may_begin(40)) << "what was not executed has cost nothing";
+  EXPECT_FALSE(may_begin(1));
+  EXPECT_TRUE(may_begin(0));
+}
+
+TEST_F(OperationBudgetTest, OtherKindsAndOtherDaysAreFree) {
+  ledger_settings_.kinds["refund"].per_day = 1;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(may_begin(1'000'000));
+  storage::Statement find(database_->connection(),
+                          "SELECT 1 FROM sqlite_schema WHERE name = 'cf_agents_operation_days'");
+  EXPECT_FALSE(find.query().next()) << "what has no limit costs no write";
 }
 
 }  // namespace

@@ -213,5 +213,42 @@ TEST_F(WakeIndexTest, WhenTheClockWasSetBackEverybodyIsLookedAtSoMuchEarlier) {
   EXPECT_EQ(index.find(kB).at_ms, 5'000) << "what is known of it stays";
 }
 
+TEST_F(WakeIndexTest, OperationsThatAreNotSettledAreKnownAndWakeNobody) {
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {.at_ms = {}, .unknown_operations = 2});
+    index.set(kB, {.at_ms = 100, .unknown_operations = 1});
+    EXPECT_EQ(index.unknown_operations(), 3);
+    EXPECT_EQ(index.size(), 1U) << "those that must be awake";
+    EXPECT_EQ(index.next_ms(), 100);
+  }
+  WakeIndex index(rows_);
+  index.load(1'000, all, random_);
+  EXPECT_EQ(index.unknown_operations(), 3);
+  EXPECT_EQ(index.find(kA), (Wake{.at_ms = {}, .unknown_operations = 2}));
+  EXPECT_EQ(index.due(1'000), kB);
+  index.set(kA, {.working = true, .at_ms = {}, .unknown_operations = 2});
+  index.set(kA, {.working = true, .at_ms = {}, .unknown_operations = 0});
+  EXPECT_EQ(rows_.with_operations("", {}, 10).size(), 2U);
+  EXPECT_EQ(index.unknown_operations(), 1);
+  index.set(kA, {});
+  EXPECT_EQ(rows_.with_operations("", {}, 10).size(), 1U);
+  index.forget(kB);
+  EXPECT_EQ(index.unknown_operations(), 0);
+  EXPECT_EQ(index.size(), 0U);
+}
+
+TEST(WakeTest, MoreUnknownOperationsAreWrittenBeforeTheCommit) {
+  EXPECT_TRUE((Wake{.at_ms = {}, .unknown_operations = 0}).earlier_than({}));
+  EXPECT_TRUE((Wake{.at_ms = {}, .unknown_operations = 1})
+                  .earlier_than({.at_ms = {}, .unknown_operations = 0}));
+  EXPECT_FALSE((Wake{.at_ms = {}, .unknown_operations = 0})
+                   .earlier_than({.at_ms = {}, .unknown_operations = 1}));
+  EXPECT_FALSE(Wake{}.earlier_than({.at_ms = {}, .unknown_operations = 1}));
+  EXPECT_EQ(either({.at_ms = {}, .unknown_operations = 1}, {.working = true, .at_ms = {}})
+                .unknown_operations,
+            1);
+}
+
 }  // namespace
 }  // namespace hearth::durable

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -180,6 +181,62 @@ TEST_F(OperationsKillTest, AnOperationAddsTwoCommitsAtMost) {
   client.call("operate", "[101]");
   EXPECT_LE(commits() - before, 2 * 100 + before);
   EXPECT_EQ(server->stop(), kClean);
+}
+
+// A server is killed while an effect of class unsafe is under way. What becomes unknown is found,
+// also where the agent is cold, and resolved; the agent's code does not run for that.
+TEST_F(OperationsKillTest, AnAdministratorFindsAndResolvesWhatIsUnknown) {
+  serve_and_kill(kPlaces[2], "unsafe", false);
+  EXPECT_EQ(serve_to_the_end(), (AtRest{0, "unknown", "unknown"}));
+  const auto server = serve_ledgers();
+  const auto ask_hearth = [this](std::vector<std::string> arguments) {
+    const auto command = run(std::move(arguments));
+    EXPECT_EQ(command->wait(), kClean) << command->log();
+    return command->out();
+  };
+  const auto metric = [&](const char* name, const std::map<std::string, std::string>& labels) {
+    return Exposition(request(*server, "GET", "/metrics").body).sum(name, labels);
+  };
+  EXPECT_EQ(metric("hearth_operations_unknown", {}), 1) << "of a cold agent";
+  const Json page = parse_json(ask_hearth({"operations", "--json", "--state", "unknown"})).value();
+  ASSERT_EQ(page["operations"].size(), 1U) << page;
+  const Json& found = page["operations"][0];
+  EXPECT_EQ(found["class"], "Buyer");
+  EXPECT_EQ(found["agent"], "a");
+  EXPECT_EQ(found["kind"], "unsafe");
+  EXPECT_TRUE(page["next"].is_null());
+  const std::string id = text_member(found, "id");
+  for (const char* const nothing : {"running", "interrupted"})
+    EXPECT_EQ(ask_hearth({"operations", "--state", nothing}), "no operations\n");
+  EXPECT_EQ(ask_hearth({"operations", "--kind", "keyed"}), "no operations\n");
+  EXPECT_EQ(ask_hearth({"operations", "--older", "1h"}), "no operations\n");
+  EXPECT_NE(ask_hearth({"operations", "buyer"}).find("Buyer/a  unsafe  unknown"),
+            std::string::npos);
+  const Json one = parse_json(ask_hearth({"operations", "buyer", "a", id})).value();
+  EXPECT_EQ(one["args"]["cents"], 500);
+
+  EXPECT_EQ(ask_hearth({"resolve", "buyer", "a", id, "completed", "--result", "{\"receipt\":7}",
+                        "--note", "seen in their books"}),
+            "operation " + id + " is completed\n");
+  const auto again = run({"resolve", "buyer", "a", id, "completed"});
+  EXPECT_EQ(again->wait().status, 1) << "it is settled";
+  EXPECT_EQ(ask_hearth({"operations"}), "no operations\n");
+  const std::string settled = ask_hearth({"operations", "buyer", "a", "--state", "completed"});
+  EXPECT_NE(settled.find("seen in their books"), std::string::npos) << settled;
+  server->wait_for_log("operation:resolved class=Buyer agent=a");
+  EXPECT_EQ(metric("hearth_operations_unknown", {}), 0);
+  EXPECT_EQ(metric("hearth_operations_total",
+                   {{"class", "Buyer"}, {"kind", "unsafe"}, {"state", "completed"}}),
+            1);
+  const std::string audit = ask_hearth({"audit", "--event", "AdminOperationResolved"});
+  EXPECT_NE(audit.find("administrator  Buyer/a"), std::string::npos) << audit;
+  EXPECT_NE(audit.find("seen in their books"), std::string::npos) << audit;
+  EXPECT_EQ(count(server->log(), "agent.started class=Buyer"), 0) << "no code of the agent ran";
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(buyer_rows("SELECT state || settled_by FROM cf_agents_operations"),
+            Lines{"completedadministrator"});
+  EXPECT_TRUE(
+      rows_of(root_ / "data/host.db", "SELECT name FROM wakes WHERE class = 'Buyer'").empty());
 }
 
 // Several kills, each at a place that is drawn. Where a place is not reached any more, that server

@@ -36,6 +36,27 @@ class DurableCountsTest : public ::testing::Test {
   DurableCounts events_{logger_, metrics_};
 };
 
+TEST_F(DurableCountsTest, OperationsAreCountedByTheKindsThatTheClassLists) {
+  using durable::OperationState;
+  DurableCounts counts(logger_, metrics_, [](std::string_view agent_class, std::string_view kind) {
+    return agent_class == "Shop" && kind == "charge";
+  });
+  counts.operation_changed("Shop", "charge", OperationState::kRunning);
+  counts.operation_changed("Shop", "charge", OperationState::kUnknown);
+  for (const char* const made_up : {"a", "b", "charge"})
+    counts.operation_changed("Other", made_up, OperationState::kCompleted);
+  const auto count = [&](const char* agent_class, const char* kind, const char* state) {
+    return Exposition(metrics_.text())
+        .value("hearth_operations_total",
+               {{"class", agent_class}, {"kind", kind}, {"state", state}});
+  };
+  EXPECT_EQ(count("Shop", "charge", "running"), 1);
+  EXPECT_EQ(count("Shop", "charge", "unknown"), 1);
+  EXPECT_EQ(count("Shop", "charge", "not_executed"), 0);
+  EXPECT_EQ(count("Other", "", "completed"), 3) << "what code makes up is no label";
+  EXPECT_FALSE(count("Other", "a", "completed"));
+}
+
 TEST_F(DurableCountsTest, NamesAreUniqueAndOfTheirSubject) {
   std::set<std::string_view> names;
   for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents) {

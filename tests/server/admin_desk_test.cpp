@@ -3,6 +3,7 @@
 
 #include "base/files.hpp"
 #include "cli/admin_client.hpp"
+#include "durable/operations.hpp"
 #include "net/raw_client.hpp"
 #include "server/admin_token.hpp"
 #include "server/one_loop_fixture.hpp"
@@ -81,6 +82,64 @@ class AdminDeskTest : public ::testing::Test {
   config::Config config_;
   std::unique_ptr<Server> server_;
 };
+
+// Ledgers that an earlier server has left: the agent's operations "1" and "2" are unknown.
+void leave_unknown(const fs::path& path, const std::vector<std::string>& names) {
+  const auto data = storage::DataDirectory::open(path).value();
+  storage::Directory directory(data.directory_path(), data.directory_vfs());
+  const SystemClock clock;
+  SystemRandom random;
+  for (const std::string& name : names) {
+    const storage::AgentKey key{"Counter", name};
+    directory.record(key, 1);
+    directory.set_wake({.key = key, .at_ms = {}, .unknown_operations = 2});
+    storage::AgentDatabase database(data.agent_path(key), key, {});
+    durable::Fibers fibers(database, clock, random, {});
+    const durable::OperationSettings settings;
+    durable::Operations ledger(database, fibers, clock, settings);
+    ledger.load();
+    for (const char* const which : {"1", "2"}) {
+      durable::OperationRequest request;
+      request.kind = "charge";
+      request.key = which;
+      const auto begun = ledger.begin(request);
+      ASSERT_TRUE(begun) << begun.error().message;
+      ASSERT_TRUE(ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, "cut"));
+    }
+    database.commit();
+    ledger.close();
+    fibers.close();
+    database.close();
+  }
+}
+
+TEST_F(AdminDeskTest, OperationsArePagedThroughTheLedgersOfAllAgents) {
+  leave_unknown(config_.server.data, {"a", "b/with slash", "c"});
+  start();
+  for (const std::string limit : {"1", "2", "3", "100"}) {
+    std::vector<std::string> seen;
+    std::string after;
+    do {
+      const Json page = get("/admin/operations?class=counter&limit=" + limit +
+                            "&after=" + cli::url_encoded(after));
+      EXPECT_TRUE(page["skipped"].empty()) << page;
+      EXPECT_LE(page["operations"].size(), std::stoul(limit));
+      for (const Json& each : page["operations"])
+        seen.push_back(text_member(each, "agent") + " " + text_member(each, "key"));
+      after = page["next"].is_null() ? "" : page["next"].get<std::string>();
+    } while (!after.empty());
+    EXPECT_EQ(seen, (std::vector<std::string>{"a 1", "a 2", "b/with slash 1", "b/with slash 2",
+                                              "c 1", "c 2"}))
+        << limit;
+  }
+  EXPECT_EQ(get("/admin/operations?class=counter&agent=c")["operations"].size(), 2U);
+  EXPECT_TRUE(get("/admin/operations?state=running")["operations"].empty());
+  for (const char* const wrong : {"state=lost", "state=completed", "after=x", "agent=c"})
+    EXPECT_FALSE(ask("GET", std::string("/admin/operations?") + wrong)) << wrong;
+  for (const char* const missing : {"class=nothing", "class=counter&agent=nobody"})
+    EXPECT_FALSE(ask("GET", std::string("/admin/operations?") + missing)) << missing;
+  EXPECT_FALSE(ask("GET", "/admin/operations/counter/a/nothing"));
+}
 
 TEST_F(AdminDeskTest, SaysWhichLibrariesAreThere) {
   ASSERT_TRUE(write_file_atomically(plugins_ / "bad.so", "no library"));

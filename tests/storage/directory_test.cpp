@@ -179,7 +179,7 @@ TEST_F(DirectoryTest, ForgettingACondemnedAgentTakesItsEntryAndItsWakeAndNobodyE
   Directory directory(path_);
   for (const char* name : {"x", "y"}) {
     directory.record({"A", name}, 1);
-    directory.set_wake({"A", name}, 5, true);
+    directory.set_wake({.key = {"A", name}, .at_ms = 5, .working = true});
     directory.condemn(std::array{AgentKey{"A", name}});
   }
   directory.forget_condemned({"A", "x"});
@@ -194,7 +194,7 @@ TEST_F(DirectoryTest, ForgettingACondemnedAgentTakesItsEntryAndItsWakeAndNobodyE
 TEST_F(DirectoryTest, WhatACondemnedAgentLeavesIsForgottenTogetherOrNotAtAll) {
   Directory directory(path_);
   directory.record({"A", "x"}, 1);
-  directory.set_wake({"A", "x"}, 5, true);
+  directory.set_wake({.key = {"A", "x"}, .at_ms = 5, .working = true});
   directory.condemn(std::array{AgentKey{"A", "x"}});
   Connection(path_, {}).execute(
       "CREATE TRIGGER no BEFORE DELETE ON condemned BEGIN SELECT raise(ABORT, 'no'); END");
@@ -238,6 +238,24 @@ TEST_F(DirectoryTest, RefusesAFileOfANewerServer) {
 TEST_F(DirectoryTest, RefusesAFileThatIsNoDatabase) {
   std::filesystem::create_directory(path_);
   EXPECT_THROW(Directory{path_}, StorageError);
+}
+
+TEST_F(DirectoryTest, AgentsWithOperationsAreListedInOrder) {
+  Directory directory(path_);
+  directory.set_wake({.key = {"A", "2"}, .at_ms = {}, .unknown_operations = 0});
+  directory.set_wake({.key = {"A", "1"}, .at_ms = 5, .unknown_operations = 3});
+  directory.set_wake({.key = {"A", "3"}, .at_ms = 5});
+  directory.set_wake({.key = {"B", "1"}, .at_ms = {}, .unknown_operations = 1});
+  using Keys = std::vector<AgentKey>;
+  EXPECT_EQ(directory.with_operations("", {}, 10), (Keys{{"A", "1"}, {"A", "2"}, {"B", "1"}}));
+  EXPECT_EQ(directory.with_operations("A", {}, 1), (Keys{{"A", "1"}}));
+  EXPECT_EQ(directory.with_operations("", {"A", "1"}, 10), (Keys{{"A", "2"}, {"B", "1"}}));
+  EXPECT_EQ(directory.with_operations("A", {"A", "2"}, 10), Keys{});
+  directory.set_wake({.key = {"A", "1"}, .at_ms = 5});
+  EXPECT_EQ(directory.with_operations("", {}, 10), (Keys{{"A", "2"}, {"B", "1"}}));
+  for (const WakeEntry& each : directory.wakes()) {
+    if (each.key.agent_class == "B") EXPECT_EQ(each.unknown_operations, 1);
+  }
 }
 
 }  // namespace

@@ -168,6 +168,10 @@ std::string_view AbiClass::origin() const {
   return generation_->origin();
 }
 
+bool AbiClass::has_operation(std::string_view kind) const {
+  return entry_.operations.contains(kind);
+}
+
 bool AbiClass::is_idempotent(std::string_view method) const {
   return std::ranges::binary_search(entry_.methods.idempotent, method);
 }

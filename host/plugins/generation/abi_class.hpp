@@ -34,6 +34,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view origin() const override;
   [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
   [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
+  [[nodiscard]] bool has_operation(std::string_view kind) const override;
   [[nodiscard]] bool is_idempotent(std::string_view method) const override;
   [[nodiscard]] std::string_view methods() const override;
   [[nodiscard]] bool checks_state() const override;

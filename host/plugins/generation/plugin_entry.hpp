@@ -7,7 +7,9 @@
 
 #include <hearth/abi.h>
 
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,8 @@ struct EntryClass {
   const hearth_class* table;  // the library's
   std::string name;
   std::string version;
-  ClassMethods methods = {};  // not read_classes()'s to fill
+  ClassMethods methods = {};                           // not read_classes()'s to fill
+  std::set<std::string, std::less<>> operations = {};  // kinds; the same
 };
 
 // The classes of a library whose init() has succeeded, in the library's order. Calls get_class()

@@ -61,9 +61,10 @@ std::optional<Finding> read_lists(const diagnosis::CallOwner& owner,
                                       static_cast<const hearth_methods_v2*>(second), each.name);
     if (!methods) return methods.error();
     each.methods = *std::move(methods);
-    const std::string problem = extensions::problem_with_operations(
-        static_cast<const hearth_operation_kinds_v1*>(operations));
+    const auto* const kinds = static_cast<const hearth_operation_kinds_v1*>(operations);
+    const std::string problem = extensions::problem_with_operations(kinds);
     if (!problem.empty()) return finding("L2", "its class " + show_name(each.name) + problem);
+    each.operations = extensions::operation_kinds(kinds);
   }
   return std::nullopt;
 }

@@ -34,6 +34,7 @@ struct OperationRecord {
   std::optional<std::string> scope;  // of the fiber's work that it belongs to
   Json args;
   Json result;
+  std::uint64_t cost = 0;
   int attempts = 0;
   Time started_at;
   std::optional<Time> horizon_at;

@@ -35,8 +35,10 @@
 //           speak the protocol:
 //             {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
-//           completed, and operation() throws Error(LIMIT), now and later. Rows go 30 days after
-//           they were settled, but not while their fiber may run again.
+//           completed, and operation() throws Error(LIMIT), now and later. Rows go when
+//           operations.keep of the class's file is over (30 days after they were settled), but
+//           not while their fiber may run again. What would exceed a limit of the day
+//           (operations.kinds) does not begin: HostError(LIMIT), and no row.
 // Requires  No transaction() is open; not in on_migrate().
 
 #include <hearth/callback.hpp>
@@ -56,7 +58,8 @@ namespace hearth {
 struct OperationCall {
   std::string kind;  // as listed with m.operation()
   Json args = nullptr;
-  std::string key = {};  // names it, in the place of its arguments and of its place in the fiber
+  std::string key = {};    // names it, in the place of its arguments and of its place in the fiber
+  std::uint64_t cost = 0;  // in your own unit, such as cents: what cost_per_day adds up
 };
 
 // What the function of an operation, and its probe, are told.
@@ -200,7 +203,7 @@ auto run_operation(Activation& activation, OperationCall call, Function function
   using Value = OperationValue<Function>;
   const OperationKind& kind = listed_operation(activation, call.kind);
   const OperationRequest request = {std::move(call.kind), to_text(call.args), std::move(call.key),
-                                    kCanProbe};
+                                    kCanProbe, call.cost};
   std::string id;
   for (;;) {
     BeginAwaiter begin(activation, request, kind, id);

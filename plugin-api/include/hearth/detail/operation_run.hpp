@@ -30,6 +30,7 @@ struct OperationRequest {
   std::string arguments;  // JSON
   std::string key;
   bool can_probe = false;
+  std::uint64_t cost = 0;
 };
 
 // What it has decided.
@@ -94,6 +95,7 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
     if (kind_.effect == Effect::kKeyed)
       start.horizon_ms = static_cast<std::uint64_t>(kind_.horizon.count());
     start.can_probe = request_.can_probe ? 1 : 0;
+    start.cost = request_.cost;
     start.kind = slice(std::string_view(request_.kind));
     start.arguments = slice(std::string_view(request_.arguments));
     start.key = slice(std::string_view(request_.key));

@@ -34,8 +34,9 @@
  *            a frame, the log a line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
  * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. 100,000 rows of an
- *            agent. Settled rows go after 30 days, and earlier if there is no room for more; but
- *            not while the fiber that they belong to may run again.
+ *            agent. Settled rows go when operations.keep of the class's file is over (30 days), and
+ *            earlier if there is no room for more; but not while the fiber that they belong to may
+ *            run again.
  * SQL        The rows can be read as cf_agents_operations, and not written.
  */
 #ifndef HEARTH_EXT_OPERATIONS_H
@@ -102,9 +103,10 @@ typedef struct hearth_operation_start {
   hearth_bytes arguments; /* JSON; empty: null */
   hearth_bytes key;       /* at most 256 bytes; empty: none, and then a fiber is needed */
   hearth_bytes id;        /* one that begin() has given: that operation, once more; or empty */
+  uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class's file */
 } hearth_operation_start;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 96, "grows at its end");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 104, "grows at its end");
 
 typedef struct hearth_operation_begun {
   uint32_t decision;   /* HEARTH_OPERATION_* */
@@ -136,7 +138,8 @@ typedef struct hearth_operations_v1 {
   /* Decides what is to be done now, and *begun says it; its texts are good until the next call.
    * After RUN a result of HEARTH_OP_DRAIN comes for `token`: from then on the plugin may act.
    * INVALID: a field; or neither key nor fiber. CONFLICT: the key has other arguments. GONE: the
-   * fiber has ended. NOT_FOUND: no operation has `id`. LIMIT, UNSUPPORTED. [instance] */
+   * fiber has ended. NOT_FOUND: no operation has `id`. LIMIT: no room, or a limit of the day is
+   * reached (operations.kinds of the class's file). UNSUPPORTED. [instance] */
   hearth_status (*begin)(const hearth_host* host, hearth_agent agent,
                          const hearth_operation_start* request, uint64_t token,
                          hearth_operation_begun* begun);
@@ -148,7 +151,7 @@ typedef struct hearth_operations_v1 {
                           uint32_t outcome, hearth_bytes body, uint32_t* state);
 
   /* *record: a JSON object with "id", "kind", "effect" ("read", "idempotent", "keyed", "probe",
-   * "unsafe"), "state", "key" (or null), "scope" (or null), "args", "result", "attempts",
+   * "unsafe"), "state", "key" (or null), "scope" (or null), "args", "result", "cost", "attempts",
    * "started_at", "horizon_at" and "settled_at" (Unix milliseconds, or null), "settled_by" (an
    * actor; null: nobody but its run), "note" (or null). NOT_FOUND. [instance] */
   hearth_status (*inspect)(const hearth_host* host, hearth_agent agent, hearth_bytes id,

@@ -1,0 +1,24 @@
+#pragma once
+// Visits of agents (runtime/agent_visit.hpp), for threads that may wait.
+
+#include "base/error.hpp"
+#include "runtime/agent_visit.hpp"
+#include "runtime/runtime.hpp"
+#include "storage/agent_key.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace hearth::server {
+
+// What `work` says of the agent, on its shard.
+//
+// Failure  kUnavailable: the shard or the agent does not answer before `until`; the visit may still
+//          take place then. kClosing: the server stops. And those of the visit.
+[[nodiscard]] Result<std::string> visit_agent(
+    runtime::Runtime& runtime, const storage::AgentKey& key,
+    std::function<Result<std::string>(extensions::AgentContext&)> work,
+    std::chrono::steady_clock::time_point until);
+
+}  // namespace hearth::server

@@ -1,0 +1,137 @@
+#include "server/operation_pages.hpp"
+
+#include "durable/operations.hpp"
+#include "extensions/operations.hpp"
+#include "json/json.hpp"
+#include "json/json_text.hpp"
+#include "server/agent_visits.hpp"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace hearth::server {
+namespace {
+
+using durable::OperationState;
+
+constexpr std::array kAllStates = {OperationState::kRunning, OperationState::kInterrupted,
+                                   OperationState::kCompleted, OperationState::kNotExecuted,
+                                   OperationState::kUnknown};
+constexpr std::uint32_t kOpen = static_cast<std::uint32_t>(OperationState::kRunning) |
+                                static_cast<std::uint32_t>(OperationState::kInterrupted) |
+                                static_cast<std::uint32_t>(OperationState::kUnknown);
+
+Result<std::uint32_t> states_of(const std::vector<std::string>& words) {
+  std::uint32_t states = 0;
+  for (const std::string& word : words) {
+    const std::uint32_t before = states;
+    for (const OperationState state : kAllStates) {
+      if (word == to_string(state)) states |= static_cast<std::uint32_t>(state);
+    }
+    if (states == before)
+      return Error{Errc::kInvalidArgument,
+                   "state is one of running, interrupted, completed, not_executed, unknown, each "
+                   "once"};
+  }
+  return states == 0 ? kOpen : states;
+}
+
+// Behind this operation of the agent, or behind the agent if there is none.
+struct OperationCursor {
+  storage::AgentKey key;
+  std::string id;
+};
+
+// "Shop/<id>/a": neither a class nor an id has a slash.
+std::string text_of(const storage::AgentKey& key, const std::string& id) {
+  return key.agent_class + '/' + id + '/' + key.name;
+}
+std::optional<OperationCursor> read_cursor(const std::string& text) {
+  if (text.empty()) return OperationCursor{};
+  const std::size_t first = text.find('/');
+  const std::size_t second = first == std::string::npos ? first : text.find('/', first + 1);
+  if (second == std::string::npos) return std::nullopt;
+  return OperationCursor{{text.substr(0, first), text.substr(second + 1)},
+                         text.substr(first + 1, second - first - 1)};
+}
+
+// Adds the records of a JSON array, each with its agent. Gives the id of the last one.
+std::string add_records(const storage::AgentKey& key, const std::string& array,
+                        std::vector<std::string>& all) {
+  std::string id;
+  const auto records = parse_json(array);
+  if (!records || !records->is_array()) return id;
+  for (const Json& record : *records) {
+    id = record.value("id", "");
+    std::string json = R"({"class":)";
+    append_json_string(json, key.agent_class);
+    json += R"(,"agent":)";
+    append_json_string(json, key.name);
+    all.push_back(json + ',' + dump_json(record).substr(1));
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query,
+                                                const std::string& agent_class,
+                                                const std::optional<storage::AgentKey>& agent,
+                                                std::chrono::steady_clock::time_point until) {
+  const auto states = states_of(query.states);
+  if (!states) return states.error();
+  if (!agent && (*states & ~kOpen) != 0)
+    return Error{Errc::kInvalidArgument,
+                 "completed and not_executed operations are listed of one agent: name its class "
+                 "and the agent"};
+  const auto cursor = read_cursor(query.after);
+  if (!cursor) return Error{Errc::kInvalidArgument, "after is the `next` of a page"};
+  api::OperationPage page;
+  std::string behind = cursor->id;
+  std::vector<storage::AgentKey> keys;
+  if (agent) {
+    keys = {*agent};
+  } else {
+    if (!behind.empty()) keys.push_back(cursor->key);
+    for (auto& each : directory_.with_operations(agent_class, cursor->key, kMostAgents + 1))
+      keys.push_back(std::move(each));
+  }
+  const std::size_t most = std::min(keys.size(), kMostAgents);
+  for (std::size_t place = 0; place < most; ++place) {
+    const storage::AgentKey& key = keys[place];
+    const std::size_t room = query.limit - page.operations.size();
+    const auto look = [kind = query.kind, behind, before = query.begun_before_ms, room,
+                       states = *states](extensions::AgentContext& visited) -> Result<std::string> {
+      durable::OperationFilter filter;
+      filter.states = states;
+      filter.kind = kind;
+      filter.begun_before_ms = before;
+      filter.without_documents = true;
+      filter.limit = room;
+      // One that has gone meanwhile was settled: the agent is looked at from its first one.
+      if (visited.work().operations().inspect(behind)) filter.after = behind;
+      return visited.work().operations().list(filter);
+    };
+    const auto records = visit_agent(runtime_, key, look, until);
+    behind.clear();
+    if (!records) {
+      page.skipped.push_back({{key.agent_class, key.name}, records.error().message});
+      if (std::chrono::steady_clock::now() >= until && place + 1 < keys.size()) {
+        page.next = text_of(key, "");
+        return page;
+      }
+      continue;
+    }
+    const std::string last = add_records(key, *records, page.operations);
+    if (page.operations.size() >= query.limit) {
+      page.next = text_of(key, last);
+      return page;
+    }
+  }
+  if (most < keys.size()) page.next = text_of(keys[most - 1], "");
+  return page;
+}
+
+}  // namespace hearth::server
