@@ -106,12 +106,13 @@ std::optional<Error> Authenticator::take_tokens(const Result<std::string>& text)
 std::optional<Error> Authenticator::take_keys(const Result<std::string>& text) {
   auto read =
       text ? SigningKeys::parse(*text, sources_.key_origin) : Result<SigningKeys>(text.error());
+  const std::optional<Error> wrong = read ? std::nullopt : std::optional(read.error());
   {
     const MutexLock lock(mutex_);
     is_asking_ = false;
     if (read) keys_ = std::make_shared<const SigningKeys>(*std::move(read));
   }
-  if (!read) return failed("keys", read.error());
+  if (wrong) return failed("keys", *wrong);
   tell_read(sources_.key_origin == KeyOrigin::kUrl ? "keys_url" : "keys_file");
   return std::nullopt;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-struct z_stream_s;
+struct z_stream_s;  // NOLINT(readability-identifier-naming): zlib's name
 
 namespace hearth::net {
 
