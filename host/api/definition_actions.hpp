@@ -11,13 +11,13 @@ namespace hearth::api {
 // Settings of classes that are given while the server runs. A class has them from a definition or
 // from a class file of the operator, never from both.
 //
-// Promises   Each answer is called exactly once, maybe before the member returns. By then the change
-//            survives kill -9, and its rollout has begun. After a loss of power a definition that
-//            was removed may be there again.
+// Promises   Each answer is called exactly once, maybe before the member returns. By then the
+//            change survives kill -9, and its rollout has begun. After a loss of power a definition
+//            that was removed may be there again.
 // Failure    kNotFound: there is no such definition. kInvalidArgument: it is no right one.
 //            kUnsupported: it asks for a process of its own. kConflict: there is a definition, or
-//            the class has a class file. kLimitExceeded: there are too many. kUnavailable: too much
-//            is asked at once, or the disk is full. kClosing: the server stops.
+//            the class has a class file. kLimitExceeded: there are too many. kUnavailable: too
+//            much is asked at once, or the disk is full. kClosing: the server stops.
 // Threads    All members from any thread; answers come on any.
 class DefinitionActions {
  public:

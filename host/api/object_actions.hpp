@@ -71,7 +71,8 @@ class ObjectActions {
   virtual void create(ObjectName name, Answer<ObjectView> answer) = 0;
   // Nothing of it is left. That is certain when it answers: what is asked next is asked of a new
   // object.
-  virtual void remove(ObjectName name, Answer<ObjectView> answer) = 0;
+  // `actor`: who asks for it, for the audit log.
+  virtual void remove(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
   // Answers when it is not in memory any more; a call that comes meanwhile may have woken it again.
   virtual void hibernate(ObjectName name, Answer<ObjectView> answer) = 0;
 

@@ -3,6 +3,7 @@
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
+#include "runtime/keyed_calls.hpp"
 
 #include <utility>
 

@@ -53,6 +53,10 @@ ObjectActions::Answer<ObjectView> view_answer(const Exchange& exchange, int stat
   };
 }
 
+std::string actor_of(const net::HttpExchange& exchange) {
+  return "client " + exchange.request().peer;
+}
+
 // The answer to what gives nothing.
 ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
   return [exchange](const Result<std::string>& done) {
@@ -291,8 +295,7 @@ void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
                 [this, exchange = call.exchange](const Result<ObjectView>& found) {
                   if (!found) return refuse_object(*exchange, found.error());
                   const ObjectName name{found->segment, found->name};
-                  log("admin.object_remove", *exchange, name);
-                  actions_.remove(name, view_answer(exchange));
+                  actions_.remove(name, actor_of(*exchange), view_answer(exchange));
                 });
 }
 
@@ -342,8 +345,7 @@ void ObjectsAdmin::show(const Exchange& exchange, const ObjectName& name, std::s
 void ObjectsAdmin::remove(const RouteCall& call) {
   const auto name = named(call);
   if (!name) return;
-  log("admin.object_remove", *call.exchange, *name);
-  actions_.remove(*name, view_answer(call.exchange));
+  actions_.remove(*name, actor_of(*call.exchange), view_answer(call.exchange));
 }
 
 void ObjectsAdmin::hibernate(const RouteCall& call) {

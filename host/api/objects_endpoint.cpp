@@ -66,7 +66,9 @@ std::variant<ObjectsEndpoint::Object, net::HttpResponse> ObjectsEndpoint::find(
   if (served == nullptr) served = classes.find_by_name(agent_class);
   if (served == nullptr &&
       (classes.is_expected(agent_class) || classes.is_expected_name(agent_class)))
-    return object_error(503, "sandbox_unavailable", "the class is not loaded now");
+    return classes.had_library(agent_class)
+               ? object_error(503, "sandbox_unavailable", "the class is not loaded now")
+               : object_error(422, "library_missing", "no library has had this class yet");
   if (served == nullptr || !served->settings.is_object)
     return object_error(404, "class_not_found", "there are no objects of such a class");
   if (!served->refusal.empty()) return object_error(503, "sandbox_unavailable", served->refusal);

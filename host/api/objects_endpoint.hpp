@@ -28,6 +28,7 @@ namespace hearth::api {
 //              400 invalid_argument          a body, an id or an Idempotency-Key that cannot be
 //              404 class_not_found           no class of this name, or it has no objects
 //              404 invalid_method            also for names that begin with __, which are reserved
+//              422 library_missing           the class has settings, and never had a library
 //              503 sandbox_unavailable       the server starts or stops, or the class is not loaded
 //
 // Once       A call with the header Idempotency-Key (1 to 255 printable ASCII characters) runs

@@ -105,9 +105,6 @@ struct ObjectsConfig {
   // The file with the token that /objects asks for; absolute once loaded. Empty: clients are let in
   // as to agents, and administrators by their own token.
   std::filesystem::path token_file;
-
-  // Whether a class whose file does not say `objects` has objects.
-  bool all_classes = false;
 };
 
 // Who may be a client of agents.

@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
+
+// A class's name without what its spellings differ in.
+std::string plain_name(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c == '-' || c == '_') continue;
+    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return letters;
+}
+
+}  // namespace
 
 void StartCounts::count_start() {
   ++started;
@@ -27,7 +40,7 @@ bool ClassRegistry::add(ServedClass served) {
   const MutexLock lock(mutex_);
   std::string segment = served.segment;
   if (!served.starts->news) served.starts->news = news_;
-  expected_.insert(segment);
+  expected_[segment] = true;
   return classes_
       .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
       .second;
@@ -37,7 +50,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const Serv
   const MutexLock lock(mutex_);
   if (!next->starts->news) next->starts->news = news_;
   awaited_.erase(next->segment);
-  expected_.insert(next->segment);
+  expected_[next->segment] = true;
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];
   return std::exchange(place, std::move(next));
 }
@@ -84,7 +97,21 @@ std::vector<std::string> ClassRegistry::aliases_of(std::string_view segment) con
 
 void ClassRegistry::expect(std::string segment) {
   const MutexLock lock(mutex_);
-  expected_.insert(std::move(segment));
+  expected_.try_emplace(std::move(segment), false);
+}
+
+void ClassRegistry::expect_again(std::string segment) {
+  const MutexLock lock(mutex_);
+  expected_[std::move(segment)] = true;
+}
+
+bool ClassRegistry::had_library(std::string_view name) const {
+  const MutexLock lock(mutex_);
+  const auto alias = aliases_.find(name);
+  const std::string wanted = plain_name(alias == aliases_.end() ? name : alias->second);
+  return std::ranges::any_of(expected_, [&wanted](const auto& each) {
+    return each.second && plain_name(each.first) == wanted;
+  });
 }
 
 bool ClassRegistry::is_expected(std::string_view segment) const {
@@ -95,17 +122,9 @@ bool ClassRegistry::is_expected(std::string_view segment) const {
 }
 
 bool ClassRegistry::is_expected_name(std::string_view name) const {
-  const auto plain = [](std::string_view text) {
-    std::string letters;
-    for (const char c : text) {
-      if (c == '-' || c == '_') continue;
-      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return letters;
-  };
   const MutexLock lock(mutex_);
-  return std::ranges::any_of(expected_, [wanted = plain(name), &plain](const std::string& segment) {
-    return plain(segment) == wanted;
+  return std::ranges::any_of(expected_, [wanted = plain_name(name)](const auto& each) {
+    return plain_name(each.first) == wanted;
   });
 }
 

@@ -91,6 +91,11 @@ class ClassRegistry {
   // There is reason to think that the segment will be served: agents of the class are stored, or it
   // has settings.
   void expect(std::string segment);
+  // The same for a class that a library has had, since it has agents.
+  void expect_again(std::string segment);
+  // Whether a library has had the class, as far as is known: it was served by this registry, or
+  // expected again. `name`: a segment, an alias, or a class's own name.
+  [[nodiscard]] bool had_library(std::string_view name) const;
   // For what find_for_client() does not find; served segments are expected as well, and aliases of
   // expected ones.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
@@ -122,8 +127,9 @@ class ClassRegistry {
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
       GUARDED_BY(mutex_);
-  std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);   // segments
-  std::set<std::string, std::less<>> expected_ GUARDED_BY(mutex_);  // segments
+  std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);  // segments
+  // Segments, and whether a library has had the class.
+  std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);
 };
 

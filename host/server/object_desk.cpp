@@ -258,12 +258,16 @@ Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
   return view(*entry);
 }
 
-void ObjectDesk::remove(ObjectName name, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
+void ObjectDesk::remove(ObjectName name, std::string actor, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name),
+                                      actor = std::move(actor)](const auto& told) {
     const auto known = existing(name);
     if (!known) return told(known.error());
     auto before = removed(*known);
     if (!before) return told(before.error());
+    const storage::AgentKey& key = known->entry.key;
+    logger_.record(LogLevel::kInfo, "admin.object_removed",
+                   {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor}});
     wait_for_cold(*known, [told, seen = *std::move(before)](const auto&) { told(seen); });
   });
 }

@@ -32,7 +32,7 @@ class ObjectDesk final : public api::ObjectActions {
   void show(api::ObjectName name, Answer<api::ObjectView> answer) override;
   void find(std::string uuid, Answer<api::ObjectView> answer) override;
   void create(api::ObjectName name, Answer<api::ObjectView> answer) override;
-  void remove(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
   void hibernate(api::ObjectName name, Answer<api::ObjectView> answer) override;
   void storage(api::ObjectName name, std::string after, std::size_t limit,
                Answer<std::string> answer) override;

@@ -268,7 +268,7 @@ Result<void> Server::Parts::start_loops() {
 void Server::Parts::expect_classes() {
   for (const std::string& name :
        storage::Directory(data->directory_path(), data->directory_vfs()).classes())
-    runtime->classes().expect(protocol::kebab_case(name));
+    runtime->classes().expect_again(protocol::kebab_case(name));
   for (const auto& [name, settings] : config.classes)
     runtime->classes().expect(protocol::kebab_case(name));
   runtime->classes().set_aliases(configuration->aliases());

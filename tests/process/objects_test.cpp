@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -219,9 +221,27 @@ TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
       parse_json(ask("GET", "/admin/audit?class=Counter&agent=a").body).value()["entries"];
   std::vector<std::string> events;
   for (const Json& each : entries) events.push_back(each["event"].get<std::string>());
-  const std::vector<std::string> expected{"ObjectCreated", "ObjectWoken", "ObjectHibernated",
-                                          "ObjectWoken", "ObjectDeleted"};
+  const std::vector<std::string> expected{"ObjectCreated", "ObjectWoken",   "ObjectHibernated",
+                                          "ObjectWoken",   "ObjectDeleted", "AdminObjectRemoved"};
   EXPECT_EQ(events, expected);
+  EXPECT_TRUE(entries.back()["actor"].get<std::string>().starts_with("client 127.0.0.1:"));
+}
+
+TEST_F(ObjectsTest, O21_TheAuditLogIsLinesOfJsonAndCanBeTurnedOff) {
+  start("audit:\n  file: audit.jsonl\n");
+  EXPECT_EQ(increment("a"), 1);
+  EXPECT_EQ(server_->stop(), kClean);
+  std::istringstream lines(read_file(root_ / "audit.jsonl", std::size_t{1} << 20U).value());
+  std::set<std::string> events;
+  for (std::string line; std::getline(lines, line);) {
+    const auto entry = parse_json(line);
+    ASSERT_TRUE(entry) << line;
+    events.insert(text_member(*entry, "event"));
+  }
+  EXPECT_TRUE(events.contains("ObjectCreated") && events.contains("ServerReady"));
+  start("audit:\n  max_entries: 0\n");
+  EXPECT_EQ(increment("b"), 1);
+  EXPECT_EQ(parse_json(ask("GET", "/admin/audit").body).value()["entries"], Json::array());
 }
 
 TEST_F(ObjectsTest, A1_A2_AnAlarmWakesItsObjectWithinASecond) {
@@ -357,6 +377,19 @@ TEST_F(ObjectsTest, ErrorsBelowObjectsHaveOneShape) {
     EXPECT_TRUE(body["error"].is_string()) << reply.body;
     EXPECT_FALSE(body.value("success", true));
   }
+}
+
+TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
+  put("classes/never.yaml", "class: NeverThere\nobjects: true\naliases: [\"nowhere\"]\n");
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  for (const char* name : {"never-there", "NeverThere", "nowhere"})
+    EXPECT_EQ(data(422, "POST", "/objects/" + std::string(name) + "/a/call/get"),
+              "library_missing");
+  EXPECT_EQ(server_->stop(), kClean);
+  std::filesystem::remove(root_ / "plugins/counter.so");
+  server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
+  EXPECT_EQ(data(503, "POST", "/objects/counter/a/call/get"), "sandbox_unavailable");
 }
 
 TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {

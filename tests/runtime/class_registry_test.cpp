@@ -112,5 +112,18 @@ TEST_F(AliasTest, AClassUnderItsOwnSegmentComesBeforeIt) {
   EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("counter"));
 }
 
+TEST(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
+  ClassRegistry classes;
+  classes.expect("chat-room");
+  classes.set_aliases({{"chat", "chat-room"}});
+  for (const char* name : {"chat-room", "ChatRoom", "chat"})
+    EXPECT_FALSE(classes.had_library(name)) << name;
+  classes.expect_again("chat-room");
+  classes.expect("chat-room");
+  for (const char* name : {"chat-room", "ChatRoom", "chat"})
+    EXPECT_TRUE(classes.had_library(name)) << name;
+  EXPECT_FALSE(classes.had_library("counter"));
+}
+
 }  // namespace
 }  // namespace hearth::runtime
