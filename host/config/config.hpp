@@ -144,7 +144,7 @@ struct AuditConfig {
   std::chrono::milliseconds keep = std::chrono::hours(24 * 90);
 
   // A file to which each entry is appended as well; absolute once loaded. Empty: none.
-  std::filesystem::path file;
+  std::filesystem::path file = {};
 };
 
 struct LogSettings {

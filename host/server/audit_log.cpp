@@ -68,7 +68,7 @@ std::string audit_name(std::string_view event) {
   return name;
 }
 
-AuditLog::AuditLog(Logger& next, const Clock& clock, AuditOptions options, Metrics& metrics)
+AuditLog::AuditLog(Logger& next, const Clock& clock, config::AuditConfig options, Metrics& metrics)
     : next_(next),
       clock_(clock),
       options_(std::move(options)),

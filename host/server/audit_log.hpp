@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
+#include "config/config.hpp"
 #include "runtime/blocking_pool.hpp"
 #include "server/audit_file.hpp"
 #include "storage/audit_store.hpp"
@@ -27,12 +28,6 @@ namespace hearth::server {
 // How the record names an event of the log: "object.created" is ObjectCreated.
 [[nodiscard]] std::string audit_name(std::string_view event);
 
-struct AuditOptions {
-  std::size_t max_entries = 100'000;  // the newest are kept; 0: none, in the store
-  std::chrono::milliseconds keep = std::chrono::hours(24 * 90);  // older ones go
-  std::filesystem::path file = {};  // lines of JSON as well; empty: none
-};
-
 // Stands before the server's logger and keeps what it is told to record(). Of the fields of an
 // event "class", "agent" and "actor" have a place of their own; the others are its detail. Without
 // an actor it is "administrator" for admin.* and "server" for the rest.
@@ -51,7 +46,7 @@ class AuditLog final : public Logger {
   static constexpr std::size_t kMaxDetail = 4096;  // bytes; a longer text is cut
   static constexpr std::size_t kMaxPage = 1000;
 
-  AuditLog(Logger& next, const Clock& clock, AuditOptions options, Metrics& metrics);
+  AuditLog(Logger& next, const Clock& clock, config::AuditConfig options, Metrics& metrics);
   ~AuditLog() override;
 
   // What was recorded before is written now.
@@ -83,7 +78,7 @@ class AuditLog final : public Logger {
 
   Logger& next_;
   const Clock& clock_;
-  const AuditOptions options_;
+  const config::AuditConfig options_;
   Counter& lost_;
   Mutex mutex_;
   std::vector<storage::AuditEntry> waiting_ GUARDED_BY(mutex_);

@@ -72,12 +72,7 @@ std::string how_to_listen(const Error& error) {
 // before them.
 struct Server::Parts {
   Parts(config::Config given, Logger& log)
-      : config(std::move(given)),
-        audit(log, clock,
-              {.max_entries = config.server.audit.max_entries,
-               .keep = config.server.audit.keep,
-               .file = config.server.audit.file},
-              metrics) {}
+      : config(std::move(given)), audit(log, clock, config.server.audit, metrics) {}
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
