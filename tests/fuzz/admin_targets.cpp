@@ -26,7 +26,10 @@ class NoObjects final : public api::ObjectActions {
     answer(api::ObjectView{});
   }
   void create(api::ObjectName name, Answer<api::ObjectView> answer) override { view(name, answer); }
-  void remove(api::ObjectName name, Answer<api::ObjectView> answer) override { view(name, answer); }
+  void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
+    require(!actor.empty(), "somebody asks for it");
+    view(name, answer);
+  }
   void hibernate(api::ObjectName name, Answer<api::ObjectView> answer) override {
     view(name, answer);
   }
