@@ -90,7 +90,7 @@ TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
   const Case cases[] = {
       {"/objects/nobody/a/call", R"({"method":"get"})", 404, "class_not_found"},
       {"/objects/sampler/a/call", R"({"method":"get"})", 404, "class_not_found"},
-      {"/objects/hoped-for/a/call", R"({"method":"get"})", 503, "sandbox_unavailable"},
+      {"/objects/hoped-for/a/call", R"({"method":"get"})", 422, "library_missing"},
       {"/objects/tally/a/call", "{", 400, "invalid_argument"},
       {"/objects/tally/a/call", R"({"args":[]})", 400, "invalid_argument"},
       {"/objects/tally/%00/call", R"({"method":"get"})", 400, "invalid_argument"},
