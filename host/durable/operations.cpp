@@ -70,7 +70,8 @@ std::string note_of(std::string_view text) {
 void Operations::close() {
   try {
     if (may_be_open_ && !database_.broken()) may_be_open_ = has_open();
-  } catch (const StorageError&) {  // agent boundary: then the index keeps the agent without need
+  } catch (const StorageError&) {  // agent boundary
+    may_be_open_ = true;           // the index may keep the agent without need
   }
   statements_.clear();
   jobs_.close();

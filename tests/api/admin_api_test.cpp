@@ -269,12 +269,11 @@ TEST_F(AdminApiTest, WhatAgentsDidOutsideIsListedShownAndResolved) {
   EXPECT_EQ(as_admin("POST", path, R"({"outcome":"completed","result":[1],"note":"seen"})").status,
             200);
   EXPECT_EQ(as_admin("POST", path, R"({"outcome":"not_executed"})").status, 200);
-  EXPECT_EQ(actions_.asked,
-            (Asked{"operations / kind=  before=-1 after= limit=100",
-                   "operations shop/a/b kind=charge unknown;running; before=7 after=Shop/x/a "
-                   "limit=5",
-                   "operation shop a x", "resolve shop a x executed [1] seen",
-                   "resolve shop a x not executed  "}));
+  EXPECT_EQ(actions_.asked, (Asked{"operations / kind=  before=-1 after= limit=100",
+                                   ("operations shop/a/b kind=charge unknown;running; before=7 "
+                                    "after=Shop/x/a limit=5"),
+                                   "operation shop a x", "resolve shop a x executed [1] seen",
+                                   "resolve shop a x not executed  "}));
   EXPECT_TRUE(logger_.contains("admin.resolve"));
 }
 

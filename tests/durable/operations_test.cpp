@@ -550,7 +550,7 @@ TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
 
 class OperationBudgetTest : public OperationsTest {
  protected:
-  OperationBudgetTest() {
+  void SetUp() override {
     clock_.set_wall(WallTime(hours(24 * 20'000 + 12)));  // noon
     fiber_ = start_fiber();
   }

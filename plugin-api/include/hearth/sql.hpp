@@ -202,8 +202,6 @@ Row read_row(const Statement& statement) {
   }
 }
 
-std::string base64(std::string_view bytes);
-
 }  // namespace detail
 
 // One statement, already begun: what it changes, it has changed. Made by Agent::sql().

@@ -60,8 +60,6 @@ inline Delivery::~Delivery() = default;
 // A run of a schedule, or an item of the queue.
 void dispatch_callback(Activation& activation, const Context& outer, const hearth_event& event);
 
-void warn_if_unknown(Activation& activation, std::string_view callback);
-
 inline bool has_recovery_hook(const Activation& activation) noexcept {
   return (activation.traits().hooks & kOnFiberRecovered) != 0;
 }
@@ -69,9 +67,6 @@ inline bool has_recovery_hook(const Activation& activation) noexcept {
 // This instance has the function: its work has failed here, or it was asked for here while it had
 // to wait. Then there is nothing for a hook to decide. False if it has not.
 bool resume_kept(Activation& activation, const Context& context, const RecoveredFiber& fiber);
-
-std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
-                                       const Json& input);
 
 // Calls the function that is listed under its name. False: none is.
 bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber);
