@@ -135,8 +135,8 @@ struct UnknownOperation {
 //  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation with which the
 //                agent would exceed its kind's limits of the day. Another run of one that counts
 //                already does not count again. One that was not executed counts no more. The counts
-//                are rows, one for each day: a clock that jumps ahead and back finds what was counted.
-//                One that is set back over midnight goes on with the day that it was.
+//                are rows, one for each day: a clock that jumps ahead and back finds what it had
+//                counted. One that is set back over midnight goes on with the day that it was.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
 //            made with the first operation; cf_agents_operation_days with the first that a limit
