@@ -209,7 +209,9 @@ class AdminActions {
   // Nothing of the agent is left, and its clients are closed. That is certain when it answers.
   virtual void destroy(AgentName name, Answer<std::string> answer) = 0;
 
-  // By class, agent and age. No agent's code runs for these three, and no agent is woken.
+  // By class, agent and age. These three answer without any agent's code. But a cold agent is
+  // opened, and one that has not heard yet that an operation is unknown is woken afterwards and
+  // told, as whenever it is loaded (ten times at most for each operation).
   virtual void operations(OperationQuery query, Answer<OperationPage> answer) = 0;
   // With its arguments and result, as JSON.
   virtual void operation(OperationName name, Answer<std::string> answer) = 0;

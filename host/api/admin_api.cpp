@@ -3,14 +3,13 @@
 #include "api/class_page.hpp"
 #include "api/client_proof.hpp"
 #include "api/http_errors.hpp"
+#include "api/query_words.hpp"
 #include "base/assert.hpp"
 #include "base/http_token.hpp"
 #include "base/secret.hpp"
 #include "json/json.hpp"
-#include "protocol/request_query.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -18,9 +17,6 @@ namespace hearth::api {
 namespace {
 
 constexpr std::string_view kRoot = "/admin";
-
-// Of class and name in a query: longer ones do not exist.
-constexpr std::size_t kMaxValueBytes = 4096;
 
 // ---- answers ------------------------------------------------------------------------------------
 
@@ -184,29 +180,14 @@ Result<std::string> named_class(const std::string& body) {
   return name;
 }
 
-// A whole number of a query, if it is there.
-Result<std::optional<std::int64_t>> number_in(std::string_view query, std::string_view key,
-                                              std::int64_t least, std::int64_t most) {
-  const auto text = protocol::query_value(query, key, 32);
-  if (!text) return std::optional<std::int64_t>();
-  std::int64_t number = 0;
-  const char* const end = text->data() + text->size();
-  const auto read = std::from_chars(text->data(), end, number);
-  if (read.ec == std::errc() && read.ptr == end && number >= least && number <= most)
-    return std::optional(number);
-  return Error{Errc::kInvalidArgument, std::string(key) + " is a whole number from " +
-                                           std::to_string(least) + " to " + std::to_string(most)};
-}
-
 Result<storage::AuditQuery> audit_query(std::string_view text) {
   storage::AuditQuery query;
-  const auto word = [&](std::string_view key) {
-    return protocol::query_value(text, key, kMaxValueBytes).value_or("");
-  };
-  query.event = word("event");
-  query.actor = word("actor");
-  query.agent_class = word("class");
-  query.agent = word("agent");
+  if (auto read = read_words(text, {{"event", &query.event},
+                                    {"actor", &query.actor},
+                                    {"class", &query.agent_class},
+                                    {"agent", &query.agent}});
+      read.has_error())
+    return read.error();
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t kPage = AdminApi::kMaxPage;
   const auto after = number_in(text, "after", 0, kMost);
@@ -239,16 +220,17 @@ std::vector<std::string> words_in(std::string_view list) {
 
 Result<OperationQuery> operation_query(std::string_view text) {
   OperationQuery query;
-  const auto word = [&](std::string_view key) {
-    return protocol::query_value(text, key, kMaxValueBytes).value_or("");
-  };
-  query.agent_class = word("class");
-  query.agent = word("agent");
+  std::string states;
+  if (auto read = read_words(text, {{"class", &query.agent_class},
+                                    {"agent", &query.agent},
+                                    {"kind", &query.kind},
+                                    {"state", &states},
+                                    {"after", &query.after}});
+      read.has_error())
+    return read.error();
   if (!query.agent.empty() && query.agent_class.empty())
     return Error{Errc::kInvalidArgument, "name the class of the agent, too"};
-  query.kind = word("kind");
-  query.states = words_in(word("state"));
-  query.after = word("after");
+  query.states = words_in(states);
   auto before = number_in(text, "begun_before_ms", 0, std::numeric_limits<std::int64_t>::max());
   if (!before) return before.error();
   query.begun_before_ms = *before;
@@ -281,7 +263,9 @@ Result<Resolution> read_resolution(const std::string& body) {
   Error wrong{Errc::kInvalidArgument,
               R"(expected a JSON object such as {"outcome":"completed","result":1,"note":"..."} )"
               R"(or {"outcome":"not_executed","note":"..."})"};
-  if (body.size() > AdminApi::kMaxResolution) return wrong;
+  if (body.size() > AdminApi::kMaxResolution)
+    return Error{Errc::kInvalidArgument, "a resolution, its result included, has at most " +
+                                             std::to_string(AdminApi::kMaxResolution) + " bytes"};
   const auto json = parse_json(body);
   if (!json || !json->is_object()) return wrong;
   Resolution how;
@@ -505,18 +489,14 @@ void AdminApi::list_agents(const RouteCall& call) {
   const Exchange& exchange = call.exchange;
   const std::string_view query = call.query;
   AgentPageRequest request;
-  const auto agent_class = protocol::query_value(query, "class", kMaxValueBytes);
-  if (!agent_class || agent_class->empty())
+  if (auto read = read_words(query, {{"class", &request.agent_class}, {"after", &request.after}});
+      read.has_error())
+    return refuse(*exchange, read.error());
+  if (request.agent_class.empty())
     return refuse(*exchange, 400, "invalid_argument", "name a class: /admin/agents?class=counter");
-  request.agent_class = *agent_class;
-  request.after = protocol::query_value(query, "after", kMaxValueBytes).value_or("");
-  request.limit = kDefaultPage;
-  if (const auto limit = protocol::query_value(query, "limit", 16)) {
-    const char* const end = limit->data() + limit->size();
-    const auto read = std::from_chars(limit->data(), end, request.limit);
-    if (read.ec != std::errc() || read.ptr != end || request.limit < 1 || request.limit > kMaxPage)
-      return refuse(*exchange, 400, "invalid_argument", "limit is a whole number from 1 to 1000");
-  }
+  const auto limit = number_in(query, "limit", 1, std::int64_t{kMaxPage});
+  if (!limit) return refuse(*exchange, limit.error());
+  request.limit = static_cast<std::size_t>(limit->value_or(kDefaultPage));
   actions_.agents(std::move(request), answer_to<AgentPage>(exchange, page_to_json));
 }
 

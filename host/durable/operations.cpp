@@ -174,7 +174,9 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
     if (auto room = make_room(); room.has_error()) return room.error();
   }
   if (is_anew) {
-    if (auto within = spend(row->kind, request.cost); within.has_error()) return within.error();
+    const auto counted = spend(row->kind, request.cost);
+    if (!counted) return counted.error();
+    row->day = *counted;
   }
   if (row->seq == 0) return insert(*std::move(row), request, scope, canonical);
   return decide(*std::move(row), request);
@@ -196,14 +198,15 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
     Rows rows =
         kept(
             "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, "
-            "n, started_at, horizon_at, cost) "
-            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?) "
+            "n, started_at, horizon_at, cost, day) "
+            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "RETURNING seq")
-            .query(std::array{
-                Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
-                Param(static_cast<std::int64_t>(row.effect)), nullable(root), nullable(row.scope),
-                nullable(row.key), Param(std::string_view(row.likeness)), Param(row.n),
-                Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost)});
+            .query(std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
+                              Param(static_cast<std::int64_t>(row.effect)), nullable(root),
+                              nullable(row.scope), nullable(row.key),
+                              Param(std::string_view(row.likeness)), Param(row.n),
+                              Param(row.started_at_ms), nullable(row.horizon_at_ms),
+                              Param(row.cost), nullable(row.day)});
     if (rows.next()) row.seq = rows.integer(0);
     while (rows.next()) {  // to its end, or the insert is not done
     }
@@ -264,11 +267,12 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
   prepare_write();
   kept(
       "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
-      "started_at = ?3, horizon_at = ?4, cost = ?5, settled_at = NULL, settled_by = NULL, note = "
-      "NULL "
-      "WHERE seq = ?1")
+      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, settled_at = NULL, settled_by = "
+      "NULL, "
+      "note = NULL WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
-                          Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost)});
+                          Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost),
+                          nullable(row.day)});
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
   begun.attempt = row.attempts + 1;
@@ -365,7 +369,8 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   if (!is_label(note, kMaxOperationNoteBytes) || actor.empty() || !is_label(actor, kMaxActorBytes))
     return bad_operation("a note has at most 1024 bytes of UTF-8, an actor 1 to 256");
   if (result.size() > settings_.max_result_bytes)
-    return Error{Errc::kLimitExceeded, "the result of an operation is too large"};
+    return Error{Errc::kLimitExceeded, "the result of an operation has at most " +
+                                           std::to_string(settings_.max_result_bytes) + " bytes"};
   if (has_result && !result.empty() && !is_json(result))
     return bad_operation("the result of an operation must be JSON");
   const auto row = find(id);

@@ -135,7 +135,8 @@ struct UnknownOperation {
 //  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation with which the
 //                agent would exceed its kind's limits of the day. Another run of one that counts
 //                already does not count again. One that was not executed counts no more. The counts
-//                are rows. A clock that is set back over midnight goes on with the day that it was.
+//                are rows, one for each day: a clock that jumps ahead and back finds what it had
+//                counted. One that is set back over midnight goes on with the day that it was.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
 //            made with the first operation; cf_agents_operation_days with the first that a limit
@@ -148,6 +149,7 @@ class Operations {
  public:
   static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
   static constexpr int kMostTellings = 10;
+  static constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
 
   // The references outlive it.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
@@ -173,8 +175,12 @@ class Operations {
 
   // JSON, as hearth/ext/operations.h has it. kNotFound.
   Result<std::string> inspect(std::string_view id);
-  // kNotFound: `after`.
+  // Ends with the record with which it reaches kMaxPageBytes. kNotFound: `after`.
   Result<std::string> list(const OperationFilter& filter);
+  // It ended there, though the limit would allow more: ask again behind its last one.
+  [[nodiscard]] static bool is_cut_short(std::string_view page) {
+    return page.size() > kMaxPageBytes;
+  }
   // kNotFound; kConflict: it runs, or is settled; kInvalidArgument; kLimitExceeded.
   Result<void> resolve(std::string_view id, OperationOutcome outcome, std::string_view result,
                        std::string_view note, std::string_view actor);
@@ -207,6 +213,7 @@ class Operations {
     std::string likeness;  // of its kind and arguments
     std::int64_t n = 0;    // known of a new one only
     std::int64_t cost = 0;
+    std::optional<std::int64_t> day;  // on which it counts; none: it does not
     int attempts = 1;
     std::int64_t started_at_ms = 0;
     std::optional<std::int64_t> horizon_at_ms;
@@ -255,9 +262,17 @@ class Operations {
   };
   [[nodiscard]] const OperationKindSettings* limits_of(std::string_view kind) const;
   [[nodiscard]] Spent spent_today(std::string_view kind);
-  // Counts one more, and writes it; kLimitExceeded.
-  [[nodiscard]] Result<void> spend(std::string_view kind, std::uint64_t cost);
+  // Counts one more, and writes it. The day on which it counts; none: its kind has no limit.
+  // kLimitExceeded.
+  [[nodiscard]] Result<std::optional<std::int64_t>> spend(std::string_view kind,
+                                                          std::uint64_t cost);
+  // Of one that has counted; any other is left alone.
   void give_back(const Row& row);
+
+  // ---- retention ----
+  [[nodiscard]] std::int64_t keep_ms(std::string_view kind) const;
+  // When the first settled row has had its time.
+  [[nodiscard]] std::optional<std::int64_t> next_expiry_ms();
 
   void note_state(const std::string& id, const std::string& kind, OperationState state);
   [[nodiscard]] bool has_open();
@@ -285,6 +300,9 @@ class Operations {
   std::map<FiberHandle, Used> used_;
   std::deque<std::int64_t> untold_;  // in this instance
   bool telling_ = false;
+  // No row has its time over from the first of these moments to the second. Wall time.
+  std::int64_t swept_at_ms_ = 0;
+  std::int64_t next_sweep_ms_ = 0;
   std::vector<OperationChange> changes_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <limits>
 
 namespace hearth::durable {
 
@@ -12,6 +13,8 @@ using storage::Rows;
 
 namespace {
 
+// Rows of one kind: so many days a clock can jump to, and each still knows what was counted.
+constexpr std::int64_t kMostDays = 8;
 constexpr std::int64_t kDayMs = std::chrono::milliseconds(std::chrono::days(1)).count();
 
 Error over_budget(std::string_view kind, std::string_view what) {
@@ -37,49 +40,56 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
     has_days_ = find.query().next();
     if (!has_days_) return none;
   }
-  Rows rows = kept("SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?")
-                  .query(std::array{Param(kind)});
-  if (!rows.next()) return none;
-  const Spent known{.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
   // A clock that was set back over midnight gives nobody a second budget.
-  return known.day == none.day || known.day == none.day + 1 ? known : none;
+  Rows rows = kept(
+                  "SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?1 AND day "
+                  "IN (?2, ?2 + 1) ORDER BY day DESC LIMIT 1")
+                  .query(std::array{Param(kind), Param(none.day)});
+  if (!rows.next()) return none;
+  return {.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
 }
 
-Result<void> Operations::spend(std::string_view kind, std::uint64_t cost) {
+Result<std::optional<std::int64_t>> Operations::spend(std::string_view kind, std::uint64_t cost) {
   const OperationKindSettings* const limits = limits_of(kind);
-  if (limits == nullptr) return {};
+  if (limits == nullptr) return std::optional<std::int64_t>();
   Spent spent = spent_today(kind);
+  const bool is_first = spent.count == 0;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto its_cost = static_cast<std::int64_t>(cost);  // begin() has checked it
   ++spent.count;
-  spent.cost += static_cast<std::int64_t>(cost);
-  if (limits->per_day > 0 && spent.count > static_cast<std::int64_t>(limits->per_day))
+  spent.cost = spent.cost > kMost - its_cost ? kMost : spent.cost + its_cost;
+  if (limits->per_day > 0 && static_cast<std::uint64_t>(spent.count) > limits->per_day)
     return over_budget(kind, "number");
-  if (limits->cost_per_day > 0 && spent.cost > static_cast<std::int64_t>(limits->cost_per_day))
+  if (limits->cost_per_day > 0 && static_cast<std::uint64_t>(spent.cost) > limits->cost_per_day)
     return over_budget(kind, "cost");
   prepare_write();
   if (!has_days_) {
     storage::Statement(database_.connection(),
-                       "CREATE TABLE cf_agents_operation_days(kind TEXT PRIMARY KEY, "
-                       "day INTEGER NOT NULL, count INTEGER NOT NULL, cost INTEGER NOT NULL) "
-                       "WITHOUT ROWID")
+                       "CREATE TABLE cf_agents_operation_days(kind TEXT NOT NULL, "
+                       "day INTEGER NOT NULL, count INTEGER NOT NULL, cost INTEGER NOT NULL, "
+                       "PRIMARY KEY(kind, day)) WITHOUT ROWID")
         .execute();
     has_days_ = true;
   }
   kept(
       "INSERT INTO cf_agents_operation_days(kind, day, count, cost) VALUES(?, ?, ?, ?) "
-      "ON CONFLICT DO UPDATE SET day = excluded.day, count = excluded.count, cost = excluded.cost")
+      "ON CONFLICT DO UPDATE SET count = excluded.count, cost = excluded.cost")
       .execute(std::array{Param(kind), Param(spent.day), Param(spent.count), Param(spent.cost)});
-  return {};
+  if (is_first) {
+    kept(
+        "DELETE FROM cf_agents_operation_days WHERE kind = ?1 AND day <> ?2 AND day <= (SELECT day "
+        "FROM cf_agents_operation_days WHERE kind = ?1 ORDER BY day DESC LIMIT 1 OFFSET ?3)")
+        .execute(std::array{Param(kind), Param(spent.day), Param(kMostDays)});
+  }
+  return std::optional(spent.day);
 }
 
 void Operations::give_back(const Row& row) {
-  if (limits_of(row.kind) == nullptr) return;
-  const Spent spent = spent_today(row.kind);
-  const std::int64_t begun = row.started_at_ms / kDayMs;
-  if (!has_days_ || spent.count == 0 || begun != spent.day) return;
+  if (!row.day) return;
   kept(
-      "UPDATE cf_agents_operation_days SET count = count - 1, cost = max(cost - ?2, 0) "
-      "WHERE kind = ?1")
-      .execute(std::array{Param(std::string_view(row.kind)), Param(row.cost)});
+      "UPDATE cf_agents_operation_days SET count = max(count - 1, 0), cost = max(cost - ?3, 0) "
+      "WHERE kind = ?1 AND day = ?2")
+      .execute(std::array{Param(std::string_view(row.kind)), Param(*row.day), Param(row.cost)});
 }
 
 }  // namespace hearth::durable

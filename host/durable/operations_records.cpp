@@ -13,7 +13,6 @@ using storage::Rows;
 
 namespace {
 
-constexpr std::size_t kMaxOperationPageBytes = std::size_t{4} << 20;
 constexpr std::int64_t kSweptAtOnce = 100;
 
 constexpr std::array kOperationTables = {
@@ -22,7 +21,7 @@ constexpr std::array kOperationTables = {
     "root TEXT, scope TEXT, key TEXT, likeness TEXT NOT NULL, n INTEGER NOT NULL DEFAULT 0, "
     "behind INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 1, "
     "started_at INTEGER NOT NULL, horizon_at INTEGER, settled_at INTEGER, settled_by TEXT, "
-    "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0)",
+    "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0, day INTEGER)",
     "CREATE TABLE IF NOT EXISTS cf_agents_operation_documents(operation INTEGER NOT NULL, "
     "part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(operation, part)) WITHOUT ROWID",
     // How many equal ones are behind the last checkpoint, and which belong to a fiber.
@@ -38,7 +37,7 @@ constexpr std::array kOperationTables = {
 
 #define HEARTH_OPERATION_COLUMNS                                                     \
   "seq, id, kind, effect, state, scope, key, likeness, cost, attempts, started_at, " \
-  "horizon_at, settled_at, settled_by, note"
+  "horizon_at, settled_at, settled_by, note, day"
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
                                                           "unsafe"};
@@ -113,6 +112,7 @@ Operations::Row Operations::row_of(const Rows& rows) {
   row.settled_at_ms = storage::integer_or_none(rows, column++);
   row.settled_by = storage::text_or_none(rows, column++);
   row.note = storage::text_or_none(rows, column++);
+  row.day = storage::integer_or_none(rows, column++);
   return row;
 }
 
@@ -226,7 +226,7 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
                             " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq");
   Rows rows = statement.query(std::array{Param(behind), Param(std::string_view(scope))});
   std::size_t count = 0;
-  while (count < filter.limit && page.size() < kMaxOperationPageBytes && rows.next()) {
+  while (count < filter.limit && page.size() < kMaxPageBytes && rows.next()) {
     const Row row = row_of(rows);
     if (!filter.kind.empty() && row.kind != filter.kind) continue;
     if (filter.states != 0 && (filter.states & static_cast<std::uint32_t>(state_of(row))) == 0)
@@ -298,8 +298,29 @@ std::int64_t Operations::remove_for_room() {
       .execute(std::array{Param(kSweptAtOnce)});
 }
 
+std::int64_t Operations::keep_ms(std::string_view kind) const {
+  const auto found = settings_.kinds.find(kind);
+  const bool is_own = found != settings_.kinds.end() && found->second.keep.count() > 0;
+  return (is_own ? found->second.keep : settings_.keep).count();
+}
+
+std::optional<std::int64_t> Operations::next_expiry_ms() {
+  std::optional<std::int64_t> next;
+  Rows rows = kept(
+                  "SELECT kind, min(settled_at) FROM cf_agents_operations WHERE state IN "
+                  "('completed', 'not_executed') GROUP BY kind")
+                  .query({});
+  while (rows.next()) {
+    const std::int64_t expiry = rows.integer(1) + keep_ms(rows.text(0));
+    if (!next || expiry < *next) next = expiry;
+  }
+  return next;
+}
+
 void Operations::sweep() {
-  if (!exists()) return;
+  const std::int64_t now = now_ms();
+  const bool is_early = swept_at_ms_ <= now && now < next_sweep_ms_;
+  if (is_early || !exists()) return;
   auto shortest = settings_.keep;
   std::string keeps = "{";
   for (const auto& [kind, settings] : settings_.kinds) {
@@ -310,21 +331,18 @@ void Operations::sweep() {
     keeps += ':' + std::to_string(settings.keep.count());
   }
   keeps += '}';
-  const std::int64_t before = now_ms() - shortest.count();
-  {
-    Rows rows = kept(
-                    "SELECT 1 FROM cf_agents_operations WHERE state IN ('completed', "
-                    "'not_executed') AND settled_at <= ? LIMIT 1")
-                    .query(std::array{Param(before)});
-    if (!rows.next()) return;
-  }
+  // One that is settled from now on has at least the shortest time.
+  const std::int64_t latest = now + shortest.count();
+  swept_at_ms_ = now;
+  next_sweep_ms_ = std::min(latest, next_expiry_ms().value_or(latest));
+  if (now < next_sweep_ms_) return;
   prepare_write();
   kept(
       "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations o WHERE "
       "state IN ('completed', 'not_executed') AND settled_at <= ?1 AND settled_at <= ?2 - "
       "coalesce((SELECT value FROM json_each(?3) WHERE key = o.kind), ?4) " HEARTH_NO_FIBER_NEEDS
       "ORDER BY settled_at LIMIT ?5)")
-      .execute(std::array{Param(before), Param(now_ms()), Param(std::string_view(keeps)),
+      .execute(std::array{Param(now - shortest.count()), Param(now), Param(std::string_view(keeps)),
                           Param(settings_.keep.count()), Param(kSweptAtOnce)});
 }
 

@@ -275,12 +275,14 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
                             {{"class", key_.agent_class},
                              {"agent", key_.name},
                              {"error", std::string_view(failure.what())}});
+    if (waking.live) waking.live->give_up(failure.what());
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
     services.logger().write_limited(LogLevel::kError, "agent.storage_failed", {key_.agent_class},
                                     {{"class", key_.agent_class},
                                      {"agent", key_.name},
                                      {"error", std::string_view(failure.what())}});
+    if (waking.live) waking.live->give_up(failure.what());
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;

@@ -445,10 +445,15 @@ void LiveAgent::flush() {
 
 void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
-  broken_ = what;
   services_.logger().write_limited(
       LogLevel::kError, "agent.storage_failed", {class_->name()},
       {{"class", class_->name()}, {"agent", owner_.key().name}, {"error", what}});
+  give_up(what);
+}
+
+void LiveAgent::give_up(std::string_view what) {
+  if (broken_) return;
+  broken_ = what;
   outbox_.discard_all();
 }
 

@@ -88,6 +88,9 @@ class LiveAgent final : public extensions::AgentContext,
   // In the place of start(), for visits alone: the host's halves are loaded, and no instance is
   // made. Then it ends as any other does.
   void open();
+  // Storage has failed, as by storage_failed(), and whoever calls has logged it. After start() or
+  // open() has thrown: what is on the way is never committed, and the wake index keeps its entry.
+  void give_up(std::string_view what);
   // What an administrator does with its data, now or once it is back (lent()). Everything is told
   // to the visit's sink.
   void receive(AgentVisit& visit);

@@ -53,7 +53,16 @@ void AdminDesk::resolve(api::OperationName name, api::Resolution how, Answer<std
       [this, name = std::move(name), how = std::move(how)]() -> Result<std::string> {
         const auto key = existing(name.agent);
         if (!key) return key.error();
-        auto record = visit_agent(
+        // Told by the visit itself: one that takes place after we have given up counts, too.
+        const auto note_it = [&logger = logger_, key = *key, id = name.id, how] {
+          logger.record(LogLevel::kDebug, "admin.operation_resolved",
+                        {{"class", key.agent_class},
+                         {"agent", key.name},
+                         {"operation", id},
+                         {"outcome", how.was_executed ? "completed" : "not_executed"},
+                         {"note", how.note}});
+        };
+        return visit_agent(
             runtime_, *key,
             [id = name.id, how](extensions::AgentContext& agent) -> Result<std::string> {
               extensions::OperationsExtension ledger(agent);
@@ -64,15 +73,7 @@ void AdminDesk::resolve(api::OperationName name, api::Resolution how, Answer<std
                 return done.error();
               return ledger.inspect(id);
             },
-            std::chrono::steady_clock::now() + shard_patience_);
-        if (!record) return record;
-        logger_.record(LogLevel::kDebug, "admin.operation_resolved",
-                       {{"class", key->agent_class},
-                        {"agent", key->name},
-                        {"operation", name.id},
-                        {"outcome", how.was_executed ? "completed" : "not_executed"},
-                        {"note", how.note}});
-        return record;
+            std::chrono::steady_clock::now() + shard_patience_, note_it);
       });
 }
 

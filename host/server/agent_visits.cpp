@@ -12,6 +12,7 @@ namespace {
 // The end of a visit, for a thread that waits.
 class AwaitedVisit final : public runtime::CallSink {
  public:
+  explicit AwaitedVisit(std::function<void()> on_success) : on_success_(std::move(on_success)) {}
   ~AwaitedVisit() override {
     if (!is_told_) answer_.set_value(Error{Errc::kClosing, "the server is shutting down"});
   }
@@ -21,10 +22,12 @@ class AwaitedVisit final : public runtime::CallSink {
               const Result<std::string_view>& outcome) override {
     is_told_ = true;
     if (outcome.has_error()) return answer_.set_value(outcome.error());
+    if (on_success_) on_success_();
     answer_.set_value(std::string(*outcome));
   }
 
  private:
+  std::function<void()> on_success_;
   std::promise<Result<std::string>> answer_;
   bool is_told_ = false;
 };
@@ -33,9 +36,10 @@ class AwaitedVisit final : public runtime::CallSink {
 
 Result<std::string> visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
                                 std::function<Result<std::string>(extensions::AgentContext&)> work,
-                                std::chrono::steady_clock::time_point until) {
+                                std::chrono::steady_clock::time_point until,
+                                std::function<void()> on_success) {
   const unsigned index = runtime.shard_index(key);
-  auto sink = std::make_shared<AwaitedVisit>();
+  auto sink = std::make_shared<AwaitedVisit>(std::move(on_success));
   std::future<Result<std::string>> answer = sink->answer();
   runtime.loop(index).post([&shard = runtime.shard(index), key,
                             segment = protocol::kebab_case(key.agent_class), work = std::move(work),

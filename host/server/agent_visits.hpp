@@ -14,11 +14,14 @@ namespace hearth::server {
 
 // What `work` says of the agent, on its shard.
 //
+// `on_success` is called on the shard when the work has succeeded and what it wrote is as durable
+// as the class asks: before this returns, or later if the visit takes place later.
+//
 // Failure  kUnavailable: the shard or the agent does not answer before `until`; the visit may still
 //          take place then. kClosing: the server stops. And those of the visit.
 [[nodiscard]] Result<std::string> visit_agent(
     runtime::Runtime& runtime, const storage::AgentKey& key,
     std::function<Result<std::string>(extensions::AgentContext&)> work,
-    std::chrono::steady_clock::time_point until);
+    std::chrono::steady_clock::time_point until, std::function<void()> on_success = nullptr);
 
 }  // namespace hearth::server

@@ -99,8 +99,19 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
       keys.push_back(std::move(each));
   }
   const std::size_t most = std::min(keys.size(), kMostAgents);
-  for (std::size_t place = 0; place < most; ++place) {
+  const auto is_late = [until] { return std::chrono::steady_clock::now() >= until; };
+  std::size_t place = 0;
+  bool is_first = true;  // visit of this page
+  // Behind what the page has, and what was skipped.
+  const auto so_far = [&] {
+    return behind.empty() ? text_of(keys[place - 1], "") : text_of(keys[place], behind);
+  };
+  while (place < most) {
     const storage::AgentKey& key = keys[place];
+    if (!is_first && is_late()) {
+      page.next = so_far();
+      return page;
+    }
     const std::size_t room = query.limit - page.operations.size();
     const auto look = [kind = query.kind, behind, before = query.begun_before_ms, room,
                        states = *states](extensions::AgentContext& visited) -> Result<std::string> {
@@ -115,20 +126,28 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
       return visited.work().operations().list(filter);
     };
     const auto records = visit_agent(runtime_, key, look, until);
-    behind.clear();
     if (!records) {
-      page.skipped.push_back({{key.agent_class, key.name}, records.error().message});
-      if (std::chrono::steady_clock::now() >= until && place + 1 < keys.size()) {
-        page.next = text_of(key, "");
+      // It had less time than it needs, maybe: the next page begins with it.
+      if (!is_first && is_late()) {
+        page.next = so_far();
         return page;
       }
-      continue;
+      page.skipped.push_back({{key.agent_class, key.name}, records.error().message});
+    } else {
+      const std::string last = add_records(key, *records, page.operations);
+      if (page.operations.size() >= query.limit) {
+        page.next = text_of(key, last);
+        return page;
+      }
+      if (!last.empty() && durable::Operations::is_cut_short(*records)) {
+        behind = last;  // the same agent again
+        is_first = false;
+        continue;
+      }
     }
-    const std::string last = add_records(key, *records, page.operations);
-    if (page.operations.size() >= query.limit) {
-      page.next = text_of(key, last);
-      return page;
-    }
+    is_first = false;
+    behind.clear();
+    ++place;
   }
   if (most < keys.size()) page.next = text_of(keys[most - 1], "");
   return page;

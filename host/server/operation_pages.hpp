@@ -17,7 +17,9 @@ namespace hearth::server {
 // Agents are visited one after the other, in byte order of class and name: those that the wake
 // index says may have operations that are not settled. A cold one is opened without its code.
 //
-// Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`.
+// Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`. Only the
+//            first agent of a page is skipped because it does not answer in time: any other begins
+//            the next page, which waits for it anew.
 // Threads    One that may wait.  Lifetime  What the constructor is given outlives it.
 class OperationPages {
  public:

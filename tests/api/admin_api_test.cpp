@@ -288,6 +288,13 @@ TEST_F(AdminApiTest, AResolutionThatSaysSomethingElseIsRefused) {
   EXPECT_EQ(as_admin("POST", "/admin/operations/shop/a/x/resolve", too_long).status, 400);
   for (const char* const query : {"agent=a", "limit=0", "limit=1001", "begun_before_ms=x"})
     EXPECT_EQ(as_admin("GET", std::string("/admin/operations?") + query).status, 400) << query;
+  const std::string long_value(4097, 'x');
+  for (const char* const key : {"class", "kind", "state", "after", "begun_before_ms", "limit"})
+    EXPECT_EQ(as_admin("GET", std::string("/admin/operations?") + key + '=' + long_value).status,
+              400)
+        << key << ": as if it were absent, it would ask something else";
+  EXPECT_EQ(as_admin("GET", "/admin/audit?class=" + long_value).status, 400);
+  EXPECT_EQ(as_admin("GET", "/admin/agents?class=shop&after=" + long_value).status, 400);
   EXPECT_TRUE(actions_.asked.empty());
 }
 

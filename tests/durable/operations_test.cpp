@@ -468,6 +468,32 @@ TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
   EXPECT_EQ(ledger_->inspect("none").error().code, Errc::kNotFound);
 }
 
+TEST_F(OperationsTest, AListThatGetsTooLongSaysThatItWasCutShort) {
+  const FiberHandle fiber = start_fiber();
+  constexpr std::size_t kMany = 80;
+  const std::string large(Operations::kMaxArgumentBytes - 100, 'x');
+  for (std::size_t i = 0; i < kMany; ++i) {
+    arguments_ = '"' + std::to_string(i) + large + '"';
+    (void)begin(charge(fiber));
+  }
+  std::size_t found = 0;
+  OperationFilter filter{.limit = kMany};
+  std::string last;
+  bool is_more = true;
+  for (int asked = 0; is_more && asked < 3; ++asked) {
+    filter.after = last;
+    const auto page = ledger_->list(filter);
+    ASSERT_TRUE(page) << page.error().message;
+    is_more = Operations::is_cut_short(*page);
+    EXPECT_EQ(is_more, asked == 0);
+    const Json records = *parse_json(*page);
+    ASSERT_FALSE(records.empty());
+    found += records.size();
+    last = text_member(records.back(), "id");
+  }
+  EXPECT_EQ(found, kMany);
+}
+
 TEST_F(OperationsTest, WhoOnlyAsksLeavesNothing) {
   EXPECT_EQ(*ledger_->list({}), "[]");
   EXPECT_FALSE(ledger_->inspect("x"));
@@ -600,6 +626,57 @@ TEST_F(OperationBudgetTest, WhatWouldExceedTheDaysCostDoesNotBegin) {
   EXPECT_TRUE(may_begin(40)) << "what was not executed has cost nothing";
   EXPECT_FALSE(may_begin(1));
   EXPECT_TRUE(may_begin(0));
+}
+
+TEST_F(OperationBudgetTest, AClockThatJumpsAheadAndBackGivesNoFreshBudget) {
+  ledger_settings_.kinds["charge"].per_day = 1;
+  const auto today = clock_.wall_now();
+  EXPECT_TRUE(may_begin());
+  for (const int days : {2, 400, 3}) {
+    clock_.set_wall(today + hours(24 * days));
+    EXPECT_TRUE(may_begin()) << days;
+    clock_.set_wall(today);
+    EXPECT_FALSE(may_begin()) << days;
+  }
+  for (int day = 10; day < 40; day += 2) {
+    clock_.set_wall(today + hours(24 * day));
+    EXPECT_TRUE(may_begin()) << day;
+    EXPECT_FALSE(may_begin()) << day;
+  }
+  EXPECT_LE(count("SELECT count(*) FROM cf_agents_operation_days"), 10) << "old days go";
+}
+
+TEST_F(OperationBudgetTest, OnlyWhatWasCountedIsGivenBackAndToItsOwnDay) {
+  const OperationBegun before = begin(charge(fiber_));  // its kind has no limit yet
+  ledger_settings_.kinds["charge"].per_day = 1;
+  arguments_ = "2";
+  const OperationBegun counted = begin(charge(fiber_));
+  settle(before, kNotExecuted, "refused");
+  arguments_ = "3";
+  EXPECT_FALSE(may_begin()) << "the first has not counted";
+  clock_.set_wall(clock_.wall_now() + hours(24));
+  EXPECT_TRUE(may_begin());
+  settle(counted, kNotExecuted, "refused");
+  EXPECT_FALSE(may_begin()) << "that was yesterday's";
+  clock_.set_wall(clock_.wall_now() + hours(24));
+  arguments_ = "4";
+  EXPECT_TRUE(may_begin(0, kNotExecuted));
+  EXPECT_TRUE(may_begin()) << "it was given back";
+  EXPECT_FALSE(may_begin());
+}
+
+TEST_F(OperationBudgetTest, TheSumOfADaysCostsDoesNotOverflow) {
+  ledger_settings_.kinds["charge"].per_day = 20'000;
+  EXPECT_TRUE(may_begin(1));
+  database_->begin_write();
+  storage::Statement(database_->connection(),
+                     "UPDATE cf_agents_operation_days SET cost = 9223372036854775807 - 5")
+      .execute();
+  database_->commit();
+  EXPECT_TRUE(may_begin(1'000'000));
+  EXPECT_EQ(count("SELECT cost = 9223372036854775807 FROM cf_agents_operation_days"), 1);
+  ledger_settings_.kinds["charge"].cost_per_day = 100;
+  EXPECT_FALSE(may_begin(1));
 }
 
 TEST_F(OperationBudgetTest, OtherKindsAndOtherDaysAreFree) {

@@ -1,7 +1,10 @@
 // What administrators do with the data of agents, cold and live: no code of the class runs for it.
+#include "durable/operations.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv.hpp"
 #include "runtime/fakes.hpp"
+#include "storage/directory.hpp"
+#include "storage/statement.hpp"
 #include "support/fake_sync_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -123,6 +126,42 @@ TEST_F(AgentSlotVisitsTest, AnErrorOfTheWorkIsTold) {
   const auto read = get();
   shard_.settle();
   EXPECT_EQ(read->end, "error not_found: nothing is kept under this key");
+}
+
+TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
+  (void)visit([](extensions::AgentContext& agent) -> Result<std::string> {
+    durable::OperationRequest request;
+    request.kind = "charge";
+    request.effect = durable::Effect::kRead;  // it is interrupted afterwards, and wakes nobody
+    request.key = "k";
+    const auto begun = agent.work().operations().begin(request);
+    if (!begun) return begun.error();
+    return begun->id;
+  });
+  shard_.settle();
+  const auto indexed = [&] {
+    storage::Directory directory(shard_.data().directory_path());
+    return directory.with_operations("", {}, 10).size();
+  };
+  EXPECT_EQ(indexed(), 1U);
+  const auto rename = [&](const char* sql) {
+    const auto done = visit([sql](extensions::AgentContext& agent) -> Result<std::string> {
+      agent.database().begin_write();
+      storage::Statement(agent.database().connection(), sql).execute();
+      return std::string();
+    });
+    shard_.settle();
+    return *done->end;
+  };
+  EXPECT_EQ(rename("ALTER TABLE cf_agents_operations RENAME COLUMN effect TO lost"), "ok ");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(read->end, "error unavailable: the agent cannot be opened now; try again later");
+  EXPECT_EQ(indexed(), 1U) << "an administrator still finds it";
+  const auto answer = shard_.request("GET");
+  shard_.settle();
+  EXPECT_TRUE(answer->end && answer->end->starts_with("error ")) << *answer->end;
+  EXPECT_EQ(indexed(), 1U);
 }
 
 TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsNotOpened) {
