@@ -22,8 +22,8 @@ namespace hearth::server {
 //
 // Promises   As api::DefinitionActions. A definition with which the class files together have a
 //            mistake is refused before it is a file that a start reads, and what was there before
-//            stays. So it is with one whose alias leads to a class that is served already; if such a
-//            class comes while it is written, what was there before is put back.
+//            stays. So it is with one whose alias leads to a class that is served already; if such
+//            a class comes while it is written, what was there before is put back.
 // Bounded    kMostDefinitions, and kMaxWaiting requests at a time.
 // Threads    As api::DefinitionActions; the disk is waited for on a thread of its own.
 // Lifetime   Everything it is given outlives it. stop() before the reloader goes.
