@@ -179,7 +179,10 @@ net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const CorsRules cors = agents_.cors(path);
   auto refusal = origins_.refusal(request.headers, cors);
   // A further path of agents may lie where a key is asked for.
-  if (!refusal) refusal = denial(request, path, routes_.find("GET", path));
+  if (!refusal) {
+    refusal = denial(request, path, routes_.find("GET", path));
+    if (refusal && is_below_objects(path)) refusal = as_object_error(*std::move(refusal));
+  }
   if (refusal) return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
   return agents_.on_upgrade(request);
 }
