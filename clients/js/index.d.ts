@@ -3,9 +3,10 @@
  *
  * Trying again: a request that got no answer, or one that says "retryable", is sent again:
  * `retries` times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer.
- * Each call has an `Idempotency-Key`, the same one each time, so the server runs it once. An alarm
- * replaces the one that waits for its method, and a removal that finds nothing the second time has
- * been done: those are safe to repeat as well.
+ * Each call has an `Idempotency-Key`, the same one each time, so the server runs it once. A removal
+ * and an alarm have none: they are sent again only if the server says with 429 or 503 that it has not
+ * taken them. Without an answer they may have been done, and a second removal could meet an object
+ * that somebody has made meanwhile.
  *
  * Failure: each promise is rejected with a HearthError.
  */
@@ -38,9 +39,10 @@ export interface Objects {
   list(filter?: ObjectFilter): Promise<ObjectInfo[]>;
   /** The same, a page at a time. */
   iterate(filter?: ObjectFilter): AsyncIterableIterator<ObjectInfo>;
-  /** Removes the object, its storage and its alarms. */
+  /** Removes the object, its storage and its alarms. Not sent again without an answer. */
   delete(className: string, id: string): Promise<void>;
-  /** Has a method called at a time. Gives the alarm as the server keeps it. */
+  /** Has a method called at a time. Gives the alarm as the server keeps it. Not sent again without an
+   * answer. */
   setAlarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
   set_alarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
 }

@@ -32,12 +32,15 @@ export class Hearth {
 
   // The body of the answer. Sends the request again as index.d.ts says.
   async #request(method, path, body, headers = {}) {
+    const repeatable = method === "GET" || "Idempotency-Key" in headers;
     for (let attempt = 0; ; ++attempt) {
       const failure = await this.#attempt(method, path, body, headers);
       if (failure.body) return failure.body;
       const { error, retryAfterMs } = failure;
-      if (method === "DELETE" && error.status === 404 && attempt > 0) return {};
       if (attempt >= this.#retries || !error.retryable) throw error;
+      // A proxy ("http_error") does not know what the server has done.
+      const hasDoneNothing = [429, 503].includes(error.status) && error.code !== "http_error";
+      if (!repeatable && !hasDoneNothing) throw error;
       const backoff = Math.min(100 * 2 ** attempt, MAX_BACKOFF_MS) * (0.5 + Math.random() / 2);
       await new Promise((resolve) => setTimeout(resolve, Math.max(backoff, retryAfterMs)));
     }

@@ -7,9 +7,12 @@
 
 Trying again. A request that got no answer, or one that says "retryable", is sent again: `retries`
 times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. Each call has an
-`Idempotency-Key`, the same one each time, so the server runs it once. An alarm replaces the one that
-waits for its method, and a removal that finds nothing the second time has been done: those are safe
-to repeat as well.
+`Idempotency-Key`, the same one each time, so the server runs it once. A removal and an alarm have
+none: they are sent again only if the server says with 429 or 503 that it has not taken them. Without
+an answer they may have been done, and a second removal could meet an object that somebody has made
+meanwhile.
+
+Redirects are refused: the token is for this server alone.
 
 Failure. HearthError for what the server has refused, ConnectionError for no answer.
 
@@ -107,7 +110,7 @@ class Objects:
             asked["cursor"] = page["next"]
 
     def delete(self, class_name: str, object_id: str) -> None:
-        """Removes the object, its storage and its alarms."""
+        """Removes the object, its storage and its alarms. Not sent again without an answer."""
         self._client._request("DELETE", _path(class_name, object_id))
 
     def set_alarm(self, class_name: str, object_id: str, method: str, args: Any = None, *,
@@ -115,7 +118,7 @@ class Objects:
                   fireAt: Union[str, datetime.datetime, None] = None,
                   delay_seconds: Optional[float] = None) -> Dict[str, Any]:
         """Has the method called at a time: RFC 3339 or a datetime with a zone, or in so many
-        seconds. Gives the alarm as the server keeps it."""
+        seconds. Gives the alarm as the server keeps it. Not sent again without an answer."""
         at = fireAt if fire_at is None else fire_at
         if isinstance(at, datetime.datetime):
             if at.tzinfo is None:
@@ -148,19 +151,18 @@ class Hearth:
 
     def _request(self, method: str, path: str, body: Any = None,
                  headers: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
+        repeatable = method == "GET" or "Idempotency-Key" in (headers or {})
         for attempt in range(self._retries + 1):
             wait = random.uniform(0.5, 1) * min(0.1 * 2 ** attempt, _MAX_BACKOFF_SECONDS)
             try:
                 return self._attempt(method, path, body, headers or {})
             except urllib.error.HTTPError as response:
                 error = _error_of(response)
-                if method == "DELETE" and error.status == 404 and attempt > 0:
-                    return {}
-                if attempt == self._retries or not error.retryable:
+                if attempt == self._retries or not _may_send_again(error, repeatable):
                     raise error from None
                 wait = max(wait, _retry_after(response))
             except (OSError, http.client.HTTPException) as failure:
-                if attempt == self._retries:
+                if attempt == self._retries or not repeatable:
                     raise ConnectionError(f"{self.url} does not answer: {failure}") from failure
             time.sleep(wait)
         raise AssertionError("a loop that always returns or raises")
@@ -174,12 +176,26 @@ class Hearth:
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=self._timeout) as response:
+        with _OPENER.open(request, timeout=self._timeout) as response:
             text = response.read()
         try:
             return json.loads(text)
         except ValueError:
             raise HearthError(response.status, "bad_answer", "the answer is no JSON") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None  # the answer is an HTTPError then
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def _may_send_again(error: HearthError, repeatable: bool) -> bool:
+    # A proxy ("http_error") does not know what the server has done.
+    has_done_nothing = error.status in (429, 503) and error.code != "http_error"
+    return error.retryable and (repeatable or has_done_nothing)
 
 
 def _path(*segments: str) -> str:

@@ -81,7 +81,7 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
     objects_admin_->add_routes(routes_);
   }
   if (admin_ != nullptr) admin_->add_routes(routes_);
-  openapi_ = openapi_document(routes_);
+  openapi_ = openapi_document(routes_, !objects_token_.empty());
 }
 
 void HttpApi::add_pages() {
@@ -175,10 +175,15 @@ void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer
 
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const std::string_view target = request.target;
-  const CorsRules cors = agents_.cors(target.substr(0, target.find('?')));
-  if (auto refusal = origins_.refusal(request.headers, cors)) {
-    return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
+  const std::string_view path = target.substr(0, target.find('?'));
+  const CorsRules cors = agents_.cors(path);
+  auto refusal = origins_.refusal(request.headers, cors);
+  // A further path of agents may lie where a key is asked for.
+  if (!refusal) {
+    refusal = denial(request, path, routes_.find("GET", path));
+    if (refusal && is_below_objects(path)) refusal = as_object_error(*std::move(refusal));
   }
+  if (refusal) return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
   return agents_.on_upgrade(request);
 }
 

@@ -17,6 +17,8 @@ namespace hearth::api {
 struct ObjectName {
   std::string agent_class;  // as URLs spell it, an alias of that, or as it is ("ChatRoom")
   std::string name;         // of the agent (protocol/object_address.hpp)
+  // Not empty: only the object with this id of its own, and not another that has got its name.
+  std::string uuid = {};
 };
 
 struct ObjectView {

@@ -286,7 +286,7 @@ void ObjectsAdmin::create(const RouteCall& call) {
 void ObjectsAdmin::show_by_uuid(const RouteCall& call) {
   actions_.find(std::string(call.values[0]), [this, call](const Result<ObjectView>& found) {
     if (!found) return refuse_object(*call.exchange, found.error());
-    show(call.exchange, {found->segment, found->name}, call.query);
+    show(call.exchange, {found->segment, found->name, found->uuid}, call.query);
   });
 }
 
@@ -294,7 +294,7 @@ void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
   actions_.find(std::string(call.values[0]),
                 [this, exchange = call.exchange](const Result<ObjectView>& found) {
                   if (!found) return refuse_object(*exchange, found.error());
-                  const ObjectName name{found->segment, found->name};
+                  const ObjectName name{found->segment, found->name, found->uuid};
                   actions_.remove(name, actor_of(*exchange), view_answer(exchange));
                 });
 }
@@ -309,7 +309,7 @@ void ObjectsAdmin::patch_by_uuid(const RouteCall& call) {
                                               patch = dump_json((*body)["storage"])](
                                                  const Result<ObjectView>& found) {
     if (!found) return refuse_object(*exchange, found.error());
-    const ObjectName name{found->segment, found->name};
+    const ObjectName name{found->segment, found->name, found->uuid};
     log("admin.object_patch", *exchange, name);
     actions_.patch_storage(name, patch, [this, exchange, name](const Result<std::string>& stored) {
       if (!stored) return refuse_object(*exchange, stored.error());

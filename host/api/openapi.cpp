@@ -68,25 +68,27 @@ Json parameters_of(const Route& row, const std::vector<std::string>& names) {
   return all;
 }
 
-Json security_of(Access access) {
+Json security_of(Access access, bool asks_for_key) {
   Json either = Json::array({{{"bearer", Json::array()}}, {{"key", Json::array()}}});
   switch (access) {
     case Access::kAnybody: return Json::array();
-    case Access::kUser: either.insert(either.begin(), Json::object()); return either;
+    case Access::kUser:
+      if (!asks_for_key) either.insert(either.begin(), Json::object());
+      return either;
     case Access::kObjectsOwner:
     case Access::kAdministrator: break;
   }
   return either;
 }
 
-Json operation(const Route& row, const std::vector<std::string>& names) {
+Json operation(const Route& row, const std::vector<std::string>& names, bool objects_ask_for_key) {
   const RouteShape& shape = row.shape;
   Json answer{{"description", "The answer."}};
   if (!shape.answer.empty()) answer["content"] = json_content(shape.answer);
   const bool is_object = row.pattern.starts_with("/objects");
   Json operation{{"summary", row.summary},
                  {"parameters", parameters_of(row, names)},
-                 {"security", security_of(row.access)},
+                 {"security", security_of(row.access, is_object && objects_ask_for_key)},
                  {"responses",
                   {{std::to_string(shape.status), std::move(answer)},
                    {"default",
@@ -104,20 +106,20 @@ std::string lower_case_method(std::string_view method) {
 
 }  // namespace
 
-std::string openapi_document(const Routes& routes) {
+std::string openapi_document(const Routes& routes, bool objects_ask_for_key) {
   Json paths = Json::object();
   for (const Route& row : routes.all()) {
     const auto [path, names] = templated(row.pattern);
     Json& there = paths[path];
     if (row.method != "*") {
-      there[lower_case_method(row.method)] = operation(row, names);
+      there[lower_case_method(row.method)] = operation(row, names, objects_ask_for_key);
       continue;
     }
     for (const std::string_view method : kAllMethods) {
       const bool has_row = std::ranges::any_of(routes.all(), [&](const Route& other) {
         return other.pattern == row.pattern && other.method == method;
       });
-      if (!has_row) there[lower_case_method(method)] = operation(row, names);
+      if (!has_row) there[lower_case_method(method)] = operation(row, names, objects_ask_for_key);
     }
   }
   auto schemas = parse_json(openapi_schemas());

@@ -13,6 +13,8 @@ namespace hearth::api {
 //
 // Schemas   RouteShape names them; openapi_schemas.hpp has them. Errors below /objects have the
 //           shape ObjectError, others that of Error.
-[[nodiscard]] std::string openapi_document(const Routes& routes);
+//
+// `objects_ask_for_key`: nobody may do anything below /objects without a key.
+[[nodiscard]] std::string openapi_document(const Routes& routes, bool objects_ask_for_key = false);
 
 }  // namespace hearth::api

@@ -292,6 +292,21 @@ std::string alias_is_taken(std::string_view alias, std::string_view class_name) 
   return "aliases: " + quote_text(alias) + " already leads to the class " + quote_text(class_name);
 }
 
+Diagnostics taken_aliases(const ClassConfigs& files,
+                          const std::map<std::string, std::string, std::less<>>& served) {
+  Diagnostics mistakes;
+  for (const auto& [name, config] : files) {
+    for (const std::string& alias : config.settings.aliases) {
+      const auto taken = served.find(alias);
+      if (taken == served.end()) continue;
+      mistakes.push_back({.file = config.file,
+                          .at = alias_at(config, alias),
+                          .message = alias_is_taken(alias, taken->second)});
+    }
+  }
+  return mistakes;
+}
+
 ClassFile read_class_file(const YamlNode& root, Report& report) {
   ClassFile file;
   file.config.file = report.file();

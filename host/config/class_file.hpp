@@ -7,6 +7,8 @@
 #include "config/setting.hpp"
 #include "config/yaml.hpp"
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,5 +49,10 @@ struct ClassFile {
 // already.
 [[nodiscard]] Position alias_at(const ClassConfig& config, std::string_view alias);
 [[nodiscard]] std::string alias_is_taken(std::string_view alias, std::string_view class_name);
+
+// What class files cannot know of each other: an alias is the segment of a class without a file.
+// `served`: the names of classes by segment.
+[[nodiscard]] Diagnostics taken_aliases(
+    const ClassConfigs& files, const std::map<std::string, std::string, std::less<>>& served);
 
 }  // namespace hearth::config

@@ -95,9 +95,19 @@ void add_class(ClassFile file, ReadClasses& read, Report& report) {
   read.classes.emplace(std::move(file.name), std::move(file.config));
 }
 
-void load_class_file(const fs::path& path, ReadClasses& read, Diagnostics& all) {
+std::optional<YamlNode> read_draft(const std::string& text, Report& report) {
+  if (text.size() <= kMaxConfigFileBytes) return parse_yaml(text, report);
+  report.add({}, "larger than " + std::to_string(kMaxConfigFileBytes) + " bytes");
+  return std::nullopt;
+}
+
+void load_class_file(const fs::path& path, const Drafts& drafts, ReadClasses& read,
+                     Diagnostics& all) {
   Report report(path.string());
-  if (const auto root = read_yaml_file(path, report)) {
+  const auto draft = drafts.find(path);
+  const auto root =
+      draft == drafts.end() ? read_yaml_file(path, report) : read_draft(draft->second, report);
+  if (root) {
     ClassFile file = read_class_file(*root, report);
     if (!file.name.empty()) add_class(std::move(file), read, report);
   }
@@ -138,7 +148,7 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
                                               is_named ? named->second.at : Position{}, report);
     append(all, report);
     ReadClasses read{.segment = segment, .classes = {}};
-    for (const fs::path& path : class_files) load_class_file(path, read, all);
+    for (const fs::path& path : class_files) load_class_file(path, {}, read, all);
     config.classes = std::move(read.classes);
   } else {
     append(all, report);
@@ -166,15 +176,22 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 }
 
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
-                                  const ClassSegment& segment, const fs::path& definitions) {
+                                  const ClassSegment& segment, const fs::path& definitions,
+                                  const Drafts& drafts) {
   Diagnostics all;
   ReadClasses read{.segment = segment, .classes = {}};
   Report report(directory.string());
   auto files = list_class_files(directory, must_exist, {}, report);
-  if (!definitions.empty())
-    std::ranges::move(list_class_files(definitions, false, {}, report), std::back_inserter(files));
+  if (!definitions.empty()) {
+    auto further = list_class_files(definitions, false, {}, report);
+    for (const auto& [path, text] : drafts) {
+      if (std::ranges::find(further, path) == further.end()) further.push_back(path);
+    }
+    std::ranges::sort(further);
+    std::ranges::move(further, std::back_inserter(files));
+  }
   append(all, report);
-  for (const fs::path& path : files) load_class_file(path, read, all);
+  for (const fs::path& path : files) load_class_file(path, drafts, read, all);
   if (!all.empty()) return all;
   return std::move(read.classes);
 }

@@ -222,7 +222,8 @@ void AgentSlot::wake() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
-  if (parts_.destructions.under_way(key_)) return await_removal();
+  if (state() == AgentState::kCondemned || parts_.destructions.under_way(key_))
+    return await_removal();
   if (parts_.condemned.contains(key_)) {  // files that could not be removed must not come back
     refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
                    kCloseTryAgainLater);

@@ -203,13 +203,14 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
   inbox_.part_with_unfinished();
-  if (!rest.destroyed && parts_.condemned.contains(key_)) {  // since its database was given away
-    parts_.destructions.finish(key_);
-    was_condemned();
-  }
-  tell_who_waits_for_cold(rest.destroyed);
+  // Condemned since its database was given away.
+  const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
+  if (awaits_removal) was_condemned();
+  // Its files are still being removed otherwise: removal_is_over() tells.
+  if (state() != AgentState::kCondemned) tell_who_waits_for_cold(rest.destroyed);
   go_on_after(std::move(ending), rest.destroyed);
   if (!in_memory()) receive_visits();
+  if (awaits_removal) parts_.destructions.finish(key_);  // last: it may be over at once
   parts_.slots.look_at_unused(*this);
   parts_.slots.one_left();
 }

@@ -105,6 +105,12 @@ void ClassRegistry::expect_again(std::string segment) {
   expected_[std::move(segment)] = true;
 }
 
+void ClassRegistry::expect_no_more(std::string_view segment) {
+  const MutexLock lock(mutex_);
+  const auto found = expected_.find(segment);
+  if (found != expected_.end() && !found->second) expected_.erase(found);
+}
+
 bool ClassRegistry::had_library(std::string_view name) const {
   const MutexLock lock(mutex_);
   const auto alias = aliases_.find(name);

@@ -57,8 +57,8 @@ struct ServedClass {
 };
 
 // A segment is *expected* once a class has been served under it, or expect() was told of it: it
-// stays so as long as the registry lives, served or not. Whoever asks for an expected class that is
-// not served is to come back; for any other name, never.
+// stays so as long as the registry lives, served or not, but for expect_no_more(). Whoever asks for
+// an expected class that is not served is to come back; for any other name, never.
 //
 // Threads   All members from any thread. Asked once for each connection and each wake, never for a
 //           message.
@@ -93,6 +93,9 @@ class ClassRegistry {
   void expect(std::string segment);
   // The same for a class that a library has had, since it has agents.
   void expect_again(std::string segment);
+  // It has its settings no more: what expect() said is forgotten, unless a library has had the
+  // class.
+  void expect_no_more(std::string_view segment);
   // Whether a library has had the class, as far as is known: it was served by this registry, or
   // expected again. `name`: a segment, an alias, or a class's own name.
   [[nodiscard]] bool had_library(std::string_view name) const;

@@ -114,18 +114,16 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       pool_(1, kMaxWaiting),
       definitions_(
           data.path(), std::move(class_files),
-          [this](const std::string& agent_class, const std::function<void()>& done) {
-            apply(agent_class, done);
+          [this] {
+            DefinitionDesk::Served served;
+            for (const auto& each : runtime_.classes().all())
+              served.emplace(each->segment, each->agent_class->name());
+            return served;
+          },
+          [this](std::string agent_class, DefinitionDesk::Reloaded done) {
+            reload(std::move(agent_class), std::move(done));
           },
           logger) {}
-
-void AdminDesk::apply(const std::string& agent_class, const std::function<void()>& done) {
-  reload(agent_class, [this, agent_class, done](const auto& files) {
-    // Of a class that is not served all class files are read: a library may come.
-    if (files || files.error().code != Errc::kNotFound || agent_class.empty()) return done();
-    apply({}, done);
-  });
-}
 
 void AdminDesk::record(std::string_view event, const storage::AgentKey& key) {
   logger_.record(LogLevel::kDebug, event, {{"class", key.agent_class}, {"agent", key.name}});

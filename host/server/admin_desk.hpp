@@ -71,8 +71,6 @@ class AdminDesk final : public api::AdminActions {
  private:
   using Views = std::vector<api::AgentView>;
 
-  // Has what the class files say of a class now rolled out.
-  void apply(const std::string& agent_class, const std::function<void()>& done);
   // An administrator has done that.
   void record(std::string_view event, const storage::AgentKey& key);
   [[nodiscard]] Error too_much() const;

@@ -1,6 +1,7 @@
 #include "server/definition_desk.hpp"
 
 #include "base/files.hpp"
+#include "config/class_file.hpp"
 #include "config/definitions.hpp"
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
@@ -15,6 +16,8 @@ namespace hearth::server {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr fs::perms kForUs = fs::perms::owner_read | fs::perms::owner_write;
 
 std::vector<fs::path> definition_files(const fs::path& directory) {
   std::error_code failure;
@@ -32,10 +35,11 @@ Error no_definition() {
 
 }  // namespace
 
-DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files, Reload reload,
-                               Logger& logger)
+DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files,
+                               std::function<Served()> served, Reload reload, Logger& logger)
     : directory_(config::definitions_directory(data)),
       class_files_(std::move(class_files)),
+      served_(std::move(served)),
       reload_(std::move(reload)),
       logger_(logger),
       pool_(1, kMaxWaiting) {}
@@ -100,49 +104,75 @@ Result<void> DefinitionDesk::place(const std::string& agent_class, Mode mode) co
   return {};
 }
 
-Result<std::string> DefinitionDesk::write(const std::string& agent_class, const std::string& body,
-                                          Mode mode, std::string& named) {
-  auto definition = config::read_definition(body);
-  if (!definition) return definition.error();
-  named = definition->agent_class;
-  if (!agent_class.empty() && protocol::kebab_case(agent_class) != protocol::kebab_case(named))
-    return Error{Errc::kInvalidArgument, "class: the path names another class"};
-  if (const auto free = place(named, mode); !free) return free.error();
-  std::error_code failure;
-  fs::create_directory(directory_, failure);
-  const fs::path file = file_of(named);
-  const auto before = read_file(file, config::kMaxConfigFileBytes);
-  const auto written =
-      write_file_atomically(file, definition->text, fs::perms::owner_read | fs::perms::owner_write);
-  if (!written) {
-    const bool is_full = written.error().code == Errc::kUnavailable;
-    return Error{is_full ? Errc::kUnavailable : Errc::kInternal, "the definition cannot be kept"};
-  }
-  const auto together =
-      config::load_class_files(class_files_, false, protocol::kebab_case, directory_);
-  if (together) return dump_json(config::shown_definition(definition->text));
-  if (before) {
-    (void)write_file_atomically(file, *before, fs::perms::owner_read | fs::perms::owner_write);
-  } else {
-    fs::remove(file, failure);
-  }
-  return Error{Errc::kInvalidArgument, together.error().front().message};
+Result<void> DefinitionDesk::check(const fs::path& file, const std::string& text) const {
+  const auto together = config::load_class_files(class_files_, false, protocol::kebab_case,
+                                                 directory_, {{file, text}});
+  if (!together) return Error{Errc::kInvalidArgument, together.error().front().message};
+  const config::Diagnostics taken = config::taken_aliases(*together, served_());
+  if (!taken.empty()) return Error{Errc::kInvalidArgument, taken.front().message};
+  return {};
 }
 
-void DefinitionDesk::roll_out(std::string_view event, const std::string& agent_class,
-                              std::string shown, const Answer& answer) {
-  logger_.record(LogLevel::kInfo, event, {{"class", agent_class}});
-  reload_(agent_class, [answer, shown = std::move(shown)] { answer(shown); });
+Result<DefinitionDesk::Written> DefinitionDesk::write(const std::string& agent_class,
+                                                      const std::string& body, Mode mode) {
+  auto definition = config::read_definition(body);
+  if (!definition) return definition.error();
+  const std::string& named = definition->agent_class;
+  if (!agent_class.empty() && protocol::kebab_case(agent_class) != protocol::kebab_case(named))
+    return Error{Errc::kInvalidArgument, "class: the path names another class"};
+  const MutexLock lock(files_);
+  if (const auto free = place(named, mode); !free) return free.error();
+  const fs::path file = file_of(named);
+  // First: a start reads whatever has this name, and ends if it has a mistake.
+  if (const auto right = check(file, definition->text); !right) return right.error();
+  Written all{.agent_class = named, .file = file, .text = definition->text, .before = {}};
+  if (auto before = read_file(file, config::kMaxConfigFileBytes)) all.before = *std::move(before);
+  std::error_code failure;
+  fs::create_directory(directory_, failure);
+  const auto written = write_file_atomically(file, all.text, kForUs);
+  if (written) return all;
+  const bool is_full = written.error().code == Errc::kUnavailable;
+  return Error{is_full ? Errc::kUnavailable : Errc::kInternal, "the definition cannot be kept"};
 }
 
 void DefinitionDesk::set(std::string agent_class, std::string body, Mode mode, Answer answer) {
   ask(std::move(answer),
       [this, name = std::move(agent_class), body = std::move(body), mode](const Answer& told) {
-        std::string named;
-        auto shown = write(name, body, mode, named);
-        if (!shown) return told(shown.error());
-        roll_out("admin.definition_set", named, *std::move(shown), told);
+        const auto written = write(name, body, mode);
+        if (!written) return told(written.error());
+        logger_.record(LogLevel::kInfo, "admin.definition_set", {{"class", written->agent_class}});
+        reload_(written->agent_class, [this, definition = *written, told](const auto& files) {
+          rolled_out(definition, files, told);
+        });
       });
+}
+
+void DefinitionDesk::rolled_out(const Written& definition,
+                                const Result<std::vector<api::ReloadedFile>>& files,
+                                const Answer& answer) {
+  if (files) {
+    for (const api::ReloadedFile& each : *files) {
+      if (each.outcome != "refused" || each.file != definition.file.native()) continue;
+      restore(definition);
+      // The server's list of mistakes is read anew as well.
+      return reload_(definition.agent_class, [answer, why = each.reason](const auto& /*again*/) {
+        answer(Error{Errc::kInvalidArgument, why});
+      });
+    }
+  }
+  answer(dump_json(config::shown_definition(definition.text)));
+}
+
+void DefinitionDesk::restore(const Written& definition) {
+  const MutexLock lock(files_);
+  const auto now = read_file(definition.file, config::kMaxConfigFileBytes);
+  if (!now || *now != definition.text) return;
+  if (definition.before) {
+    (void)write_file_atomically(definition.file, *definition.before, kForUs);
+  } else {
+    std::error_code failure;
+    fs::remove(definition.file, failure);
+  }
 }
 
 void DefinitionDesk::remove(std::string agent_class, Answer answer) {
@@ -152,7 +182,9 @@ void DefinitionDesk::remove(std::string agent_class, Answer answer) {
     std::error_code failure;
     if (!std::filesystem::remove(file_of(name), failure))
       return told(Error{Errc::kInternal, "the definition cannot be removed"});
-    roll_out("admin.definition_removed", name, dump_json(config::shown_definition(*text)), told);
+    logger_.record(LogLevel::kInfo, "admin.definition_removed", {{"class", name}});
+    reload_(name, [told, shown = dump_json(config::shown_definition(*text))](
+                      const auto& /*files*/) { told(shown); });
   });
 }
 

@@ -114,7 +114,7 @@ Result<ObjectDesk::Known> ObjectDesk::existing(const ObjectName& name) {
   auto its_class = class_of(name.agent_class);
   if (!its_class) return its_class.error();
   auto entry = directory().object(storage::AgentKey{its_class->first, name.name});
-  if (!entry) return no_object();
+  if (!entry || (!name.uuid.empty() && entry->uuid != name.uuid)) return no_object();
   return Known{*std::move(entry), std::move(its_class->second)};
 }
 

@@ -16,12 +16,11 @@ std::vector<plugins::WatchedDirectory> directories_of_files(const Paths& files) 
     if (file.empty()) continue;
     auto place = std::ranges::find(found, file.parent_path(), &plugins::WatchedDirectory::path);
     if (place == found.end()) {
-      place = found.insert(found.end(),
-                           {.path = file.parent_path(), .extensions = {}, .follows_links = true});
+      place = found.insert(found.end(), {.path = file.parent_path(), .follows_links = true});
     }
-    const std::string extension = file.extension().native();
-    if (std::ranges::find(place->extensions, extension) == place->extensions.end())
-      place->extensions.push_back(extension);
+    // By name: it may be hidden, and there may be any number of others.
+    const std::string name = file.filename().native();
+    if (std::ranges::find(place->names, name) == place->names.end()) place->names.push_back(name);
   }
   return found;
 }

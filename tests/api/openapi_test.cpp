@@ -63,6 +63,15 @@ TEST_F(OpenApiTest, TellsWhoMayAsk) {
             Json::parse(R"([{"bearer":[]},{"key":[]}])"));
 }
 
+TEST_F(OpenApiTest, WhereObjectsAskForAKeyNothingBelowThemIsOpenToAll) {
+  add("GET", "/users", Access::kUser);
+  add("GET", "/objects/{class}/{id}", Access::kUser);
+  const Json paths = parse_json(openapi_document(routes_, true)).value()["paths"];
+  EXPECT_EQ(paths["/users"]["get"]["security"].size(), 3U);
+  EXPECT_EQ(paths["/objects/{class}/{id}"]["get"]["security"],
+            Json::parse(R"([{"bearer":[]},{"key":[]}])"));
+}
+
 // The names after "#/components/schemas/" in a document.
 void find_references(const Json& json, std::set<std::string>& names) {
   for (const auto& [key, value] : json.items()) {

@@ -240,6 +240,19 @@ RouteRule refused(std::string path, int status) {
   return rule;
 }
 
+TEST_F(WhoMayConnectTest, AnUpgradeBelowWhatAsksForAKeyAsksForItToo) {
+  edge_.routes = {leads_to("/admin/live", "open", "a"), leads_to("/live", "open", "a")};
+  FakeActions actions;
+  admin_actions_ = &actions;
+  open();
+  RawClient stranger(port());
+  EXPECT_EQ(stranger.upgrade("/admin/live").status, 401);
+  RawClient administrator(port());
+  EXPECT_EQ(administrator.upgrade("/admin/live", bearer(kAdminToken)).status, 101);
+  RawClient anybody(port());
+  EXPECT_EQ(anybody.upgrade("/live").status, 101);
+}
+
 TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   edge_.routes = {prefix("/api/agents"),
                   leads_to("/user", "mine", "{sub}"),

@@ -194,11 +194,27 @@ class WithAScript(unittest.TestCase):
         self.client([busy, DONE]).call("counter", "a", "increment")
         self.assertEqual(self.waits, [7.0])
 
-    def test_a_removal_that_was_done_is_done(self):
-        gone = refusal(404, "object_not_found", False)
-        self.assertIsNone(self.client([None, gone]).delete("counter", "a"))
-        with self.assertRaises(HearthError):
-            self.client([gone]).delete("counter", "a")
+    def test_removals_and_alarms_are_sent_again_only_if_nothing_was_done(self):
+        remove = lambda objects: objects.delete("counter", "a")
+        alarm = lambda objects: objects.set_alarm("counter", "a", "reset", delay_seconds=0)
+        for send in (remove, alarm):
+            send(self.client([BUSY, refusal(429, "too_many", True), DONE]))
+            self.assertEqual(len(self.server.seen), 3)
+            with self.assertRaises(ConnectionError):
+                send(self.client([None, DONE]))
+            self.assertEqual(len(self.server.seen), 1)
+            for script in ([(502, b"<html>", {}), DONE], [refusal(404, "object_not_found", False), DONE]):
+                with self.assertRaises(HearthError):
+                    send(self.client(script))
+                self.assertEqual(len(self.server.seen), 1)
+
+    def test_a_redirect_is_refused_and_takes_no_key_along(self):
+        for status in (301, 302, 303, 307, 308):
+            away = (status, b"", {"Location": f"http://127.0.0.1:{self.server.server_port}/elsewhere"})
+            with self.assertRaises(HearthError) as refused:
+                self.client([away, DONE]).get("counter", "a")
+            self.assertEqual((refused.exception.status, refused.exception.code), (status, "http_error"))
+            self.assertEqual(len(self.server.seen), 1)
 
     def test_pages_are_followed_to_the_end(self):
         def info(name, storage=None, after=None):

@@ -141,8 +141,7 @@ for (const { name, program } of found) {
     test("a call is sent again with its key, and only if that may help", limits, async (t) => {
       const running = refusal(409, "call_in_progress", false);
       const proxy = [502, "<html>", {}];
-      const gone = refusal(404, "object_not_found", false);
-      const script = [null, BUSY, running, DONE, proxy, DONE, refusal(504, "call_timeout", false), BUSY, BUSY, null, gone];
+      const script = [null, BUSY, running, DONE, proxy, DONE, refusal(504, "call_timeout", false), BUSY, BUSY, BUSY, DONE, null, proxy, null];
       const { url, seen } = await scripted(t, script);
       const text = `${OURS}
         const client = new AgentKernel({ url: "${url}", token: "t" });
@@ -151,12 +150,18 @@ for (const { name, program } of found) {
         console.log(await call(client), await call(client));
         await call(client).catch(told);
         await call(new AgentKernel({ url: "${url}", retries: 1 })).catch(told);
-        console.log(await client.objects.delete("counter", "a"));`;
+        console.log(await client.objects.delete("counter", "a"));
+        await client.objects.delete("counter", "a").catch(told);
+        await client.objects.delete("counter", "a").catch(told);
+        await client.objects.setAlarm("counter", "a", { method: "m", delaySeconds: 0 }).catch(told);`;
       assert.deepEqual(await outputOf(program, text), [
         "7 7",
         "call_timeout false",
         "sandbox_unavailable true",
         "undefined",
+        "no_answer true",
+        "http_error true",
+        "no_answer true",
       ]);
       const keys = seen.map(({ headers }) => headers["idempotency-key"]);
       assert.equal(new Set(keys.slice(0, 4)).size, 1);
@@ -164,7 +169,7 @@ for (const { name, program } of found) {
       assert.equal(new Set(keys.slice(0, 9)).size, 4);
       assert.equal(new Set(seen.slice(0, 4).map(({ body }) => body)).size, 1);
       assert.equal(seen[0].headers.authorization, "Bearer t");
-      assert.equal(seen.length, 11);
+      assert.equal(seen.length, 14);
     });
 
     test("it waits as long as the server says", limits, async (t) => {

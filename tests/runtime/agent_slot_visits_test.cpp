@@ -109,6 +109,47 @@ TEST_F(AgentSlotVisitsTest, OneThatIsStartingIsVisitedOnceItIsLive) {
   shard_.script.on_event = nullptr;
 }
 
+TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDestroyedMeanwhile) {
+  hearth::testing::FakeSyncCalls syncs;
+  ShardFixture shard({}, {}, &syncs, 1);
+  const storage::AgentKey other{"Counter", "b"};
+  const auto put_into = [&](const storage::AgentKey& key) {
+    auto answer = std::make_shared<Answer>();
+    const auto put = [](extensions::AgentContext& agent) -> Result<std::string> {
+      if (const auto done = agent.of<extensions::KvExtension>().put("k", "5"); done.has_error())
+        return done.error();
+      return std::string();
+    };
+    shard.shard().visit(key, "counter", {.work = put, .sink = std::make_shared<FakeSink>(answer)});
+    return answer;
+  };
+  (void)put_into(kUsualAgent);
+  const auto written = put_into(other);
+  ASSERT_TRUE(shard.loop.settle_until([&] { return shard.shard().counts().live == 0; }));
+  ASSERT_EQ(written->end, "ok ");
+  // The one thread that closes has the files of the other one to remove, and waits for the device.
+  syncs.hold();
+  ASSERT_TRUE(shard.shard().destroy(other));
+  syncs.wait_until_somebody_waits();
+  const auto visited = put_into(kUsualAgent);
+  shard.settle();  // the database is on its way to that thread
+  ASSERT_TRUE(shard.shard().destroy(kUsualAgent));
+  const auto over = std::make_shared<Answer>();
+  shard.shard().visit(kUsualAgent, "counter",
+                      {.work = {}, .sink = std::make_shared<FakeSink>(over)});
+  shard.settle();
+  EXPECT_FALSE(over->end);
+  bool was_removed = false;
+  syncs.let_go();
+  EXPECT_TRUE(shard.loop.settle_until([&] {
+    if (!over->end) return false;
+    was_removed = !shard.shard().standing(kUsualAgent).condemned;
+    return true;
+  }));
+  EXPECT_EQ(over->end, "ok ");
+  EXPECT_TRUE(was_removed) << "files of it are still there";
+}
+
 TEST_F(AgentSlotVisitsTest, AVisitWithoutWorkWaitsUntilTheAgentIsCold) {
   const auto cold = visit(nullptr);
   EXPECT_EQ(cold->end, "ok ");

@@ -85,6 +85,16 @@ TEST_F(WatchedFilesTest, WhatChangedSinceItWasReadCounts) {
   EXPECT_EQ(after(1), std::vector<std::string>({"proofs"}));
 }
 
+TEST_F(WatchedFilesTest, AHiddenFileAmongAnyNumberOfOthersIsSeen) {
+  for (int i = 0; i < 1'100; ++i) std::ofstream(path("other" + std::to_string(i))) << "x";
+  config_.auth.token_file = path(".tokens");
+  write(".tokens", "first");
+  known_ = WatchedFiles::image(config_);
+  watch();
+  write(".tokens", "second");
+  EXPECT_EQ(after(1), std::vector<std::string>({"proofs"}));
+}
+
 TEST_F(WatchedFilesTest, OnCommandAllAreReadAndWithoutAWatchNothingElseIs) {
   config_.reload.watch = false;
   watch();

@@ -17,22 +17,6 @@ bool is_a_directory(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, failure);
 }
 
-// What class files cannot know of each other: an alias is the segment of a class without a file.
-config::Diagnostics taken_aliases(const config::ClassConfigs& files,
-                                  const ClassConfiguration::ServedSegments& served) {
-  config::Diagnostics mistakes;
-  for (const auto& [name, config] : files) {
-    for (const std::string& alias : config.settings.aliases) {
-      const auto taken = served.find(alias);
-      if (taken == served.end()) continue;
-      mistakes.push_back({.file = config.file,
-                          .at = config::alias_at(config, alias),
-                          .message = config::alias_is_taken(alias, taken->second)});
-    }
-  }
-  return mistakes;
-}
-
 std::string hash_of(const ClassConfiguration::Settings& settings) {
   return sha256_hex(config::settings_text(settings->settings));
 }
@@ -148,7 +132,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
     reading.mistakes = none_is_left();
     return reading;
   }
-  reading.mistakes = taken_aliases(*files, served);
+  reading.mistakes = config::taken_aliases(*files, served);
   if (!reading.mistakes.empty()) return reading;
   // Of one class alone: what the others have may still be from files.
   had_files_ = has_files || (had_files_ && !segment.empty());

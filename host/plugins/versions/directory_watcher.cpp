@@ -34,6 +34,8 @@ FileStamp stamp_of(const struct stat& status) {
 }
 
 bool is_of_interest(const std::filesystem::path& path, const WatchedDirectory& directory) {
+  if (!directory.names.empty())
+    return std::ranges::find(directory.names, path.filename().native()) != directory.names.end();
   return !path.filename().native().starts_with('.') &&
          std::ranges::find(directory.extensions, path.extension().native()) !=
              directory.extensions.end();

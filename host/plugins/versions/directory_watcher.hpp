@@ -37,7 +37,8 @@ struct FileChanges {
   [[nodiscard]] bool none() const { return changed.empty() && gone.empty(); }
 };
 
-// Which files of a directory are of interest. Hidden ones never are.
+// Which files of a directory are of interest: those with an extension, unless they are hidden, or,
+// if there are `names`, those alone, whatever else is there.
 struct WatchedDirectory {
   std::filesystem::path path;
   std::vector<std::string> extensions = {".so"};
@@ -45,6 +46,7 @@ struct WatchedDirectory {
   // Whether a symbolic link stands for what it leads to. Else it is an image of itself: the rules
   // of loading refuse it later.
   bool follows_links = false;
+  std::vector<std::string> names = {};
 };
 
 // The files of interest. A directory that is absent has none. One that is there and cannot be

@@ -132,8 +132,15 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   patience_.renew();
   if (!errand.released.empty()) of_code_.release(errand.segment);
   Result<FileChanges> changes = changes_of(errand);
-  if (!changes) return changes.error();
   Outcomes outcomes;
+  if (!changes) {
+    // A class that no library serves has settings all the same: one that comes gets them.
+    (void)of_settings_.read(errand, outcomes);
+    const bool is_refused = std::ranges::any_of(
+        outcomes, [](const Outcome& each) { return each.what == Outcome::What::kRefused; });
+    if (!is_refused) return changes.error();
+    return outcomes;
+  }
   const auto is_class_file = [](const auto& file) { return !is_library(file); };
   // First: a library that comes at the same time is served with what they say.
   if (errand.all || std::ranges::any_of(changes->changed, is_class_file) ||

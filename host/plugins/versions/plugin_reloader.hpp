@@ -112,7 +112,8 @@ class PluginReloader {
   using Outcome = ReloadOutcome;
   using Outcomes = ReloadOutcomes;
   // As reload(), and answers when each file was read and tried, once, on the reloader's thread.
-  // With a segment only the file that serves that class is looked at; kNotFound if there is none.
+  // With a segment only the file that serves that class is looked at, and what class files say of
+  // it; kNotFound if there is no such library and no class file has a mistake.
   // kClosing: the reloader is destroyed.
   // False: too many wait for an answer, and this one gets none.
   bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);

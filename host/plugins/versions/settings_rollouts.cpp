@@ -50,14 +50,19 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
   classes.set_aliases(parts_.configuration.aliases());
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
-    classes.expect(segment);
+    const bool has_settings = !parts_.configuration.of(change.agent_class)->file.empty();
+    if (has_settings) {
+      classes.expect(segment);
+    } else {
+      classes.expect_no_more(segment);
+    }
     const Served served = classes.find(segment);
     outcomes.push_back(
         {.file = change.file,
          .what = What::kNewSettings,
          .agent_class = served ? std::string(served->agent_class->name()) : change.agent_class,
          .keys = change.keys});
-    if (served) continue;
+    if (served || !has_settings) continue;
     parts_.logger.write(
         LogLevel::kWarn, "class.not_found",
         {{"class", change.agent_class},

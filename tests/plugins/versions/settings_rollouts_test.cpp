@@ -118,6 +118,22 @@ TEST_F(SettingsRolloutsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
   EXPECT_TRUE(reloader_->refusals().empty());
 }
 
+TEST_F(SettingsRolloutsTest, AClassThatNoLibraryServesHasItsSettingsRead) {
+  put("class: hoped-for\noptions: {start: 5}\n", "hoped.yaml");
+  EXPECT_EQ(reload("hoped-for").error().code, Errc::kNotFound);
+  EXPECT_EQ(configuration_.of("hoped-for")->settings.options, R"({"start":5})");
+  EXPECT_TRUE(runtime_.classes().is_expected("hoped-for"));
+  EXPECT_EQ(runtime_.classes().find("counter")->settings.options, "{}");
+  std::filesystem::remove(classes() / "hoped.yaml");
+  EXPECT_EQ(reload("hoped-for").error().code, Errc::kNotFound);
+  EXPECT_EQ(configuration_.of("hoped-for")->settings.options, "{}");
+  EXPECT_FALSE(runtime_.classes().is_expected("hoped-for")) << "nobody is to come back for it";
+  put("class: hoped-for\naliases: [chat-room]\n", "hoped.yaml");
+  const auto refused = reload("hoped-for");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->front().what, What::kRefused);
+}
+
 class PatientReloaderTest : public SettingsRolloutsTest {
  protected:
   PatientReloaderTest() : SettingsRolloutsTest(std::chrono::seconds(1)) {}

@@ -1,0 +1,100 @@
+#include "server/definition_desk.hpp"
+
+#include "config/definitions.hpp"
+#include "json/json.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::server {
+namespace {
+
+using Mode = api::DefinitionActions::Mode;
+
+class DefinitionDeskTest : public ::testing::Test {
+ protected:
+  DefinitionDeskTest() { std::filesystem::create_directory(path("classes")); }
+  ~DefinitionDeskTest() override { desk_.stop(); }
+
+  [[nodiscard]] std::filesystem::path path(const std::string& name) const {
+    return directory_.path() / name;
+  }
+  // "ok", or the word for why not.
+  std::string set(const std::string& body, Mode mode = Mode::kCreate) {
+    std::promise<std::string> told;
+    desk_.set("", body, mode, [&told](const Result<std::string>& answer) {
+      told.set_value(answer ? "ok" : std::string(to_string(answer.error().code)));
+    });
+    return told.get_future().get();
+  }
+  [[nodiscard]] std::optional<std::string> kept(const std::string& segment) const {
+    std::ifstream file(config::definition_file(config::definitions_directory(path("")), segment));
+    if (!file) return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
+  testing::TempDirectory directory_;
+  std::unique_ptr<Logger> logger_ = make_null_logger();
+  DefinitionDesk::Served served_;
+  std::vector<std::string> reloaded_;
+  std::vector<api::ReloadedFile> outcomes_;  // of the next rollouts
+  DefinitionDesk desk_{path(""), path("classes"), [this] { return served_; },
+                       [this](std::string agent_class, const DefinitionDesk::Reloaded& done) {
+                         reloaded_.push_back(std::move(agent_class));
+                         done(std::exchange(outcomes_, {}));
+                       },
+                       *logger_};
+};
+
+TEST_F(DefinitionDeskTest, AnAliasThatLeadsToAServedClassIsRefusedAndNothingIsWritten) {
+  served_ = {{"chat-room", "ChatRoom"}};
+  EXPECT_EQ(set(R"({"class":"counter","aliases":["chat-room"]})"), "invalid_argument");
+  EXPECT_FALSE(kept("counter"));
+  EXPECT_TRUE(reloaded_.empty());
+  EXPECT_EQ(set(R"({"class":"counter","aliases":["another"]})"), "ok");
+  EXPECT_TRUE(kept("counter"));
+  EXPECT_EQ(reloaded_, std::vector<std::string>({"counter"}));
+}
+
+TEST_F(DefinitionDeskTest, WhatIsWrongTogetherWithAnotherDefinitionLeavesWhatWasThere) {
+  ASSERT_EQ(set(R"({"class":"one","aliases":["shared"]})"), "ok");
+  ASSERT_EQ(set(R"({"class":"two"})"), "ok");
+  const auto before = kept("two");
+  EXPECT_EQ(set(R"({"class":"two","aliases":["shared"]})", Mode::kReplace), "invalid_argument");
+  EXPECT_EQ(kept("two"), before);
+  const std::string large(1'100'000, 'x');
+  EXPECT_EQ(set(R"({"class":"two","options":{"a":")" + large + R"("}})", Mode::kReplace),
+            "invalid_argument");
+  EXPECT_EQ(kept("two"), before);
+}
+
+TEST_F(DefinitionDeskTest, WhatTheReloaderRefusesIsPutBack) {
+  ASSERT_EQ(set(R"({"class":"two"})"), "ok");
+  const auto before = kept("two");
+  const auto refuse = [this](const std::string& segment) {
+    api::ReloadedFile file;
+    file.file = config::definition_file(config::definitions_directory(path("")), segment).native();
+    file.outcome = "refused";
+    outcomes_ = {file};
+  };
+  refuse("two");
+  EXPECT_EQ(set(R"({"class":"two","idle_timeout":"5s"})", Mode::kReplace), "invalid_argument");
+  EXPECT_EQ(kept("two"), before);
+  EXPECT_EQ(reloaded_.size(), 3U) << "its mistakes are told no more";
+  refuse("three");
+  EXPECT_EQ(set(R"({"class":"three"})"), "invalid_argument");
+  EXPECT_FALSE(kept("three"));
+}
+
+}  // namespace
+}  // namespace hearth::server
