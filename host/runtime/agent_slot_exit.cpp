@@ -154,6 +154,21 @@ void AgentSlot::end_instance(Rest rest) {
   parts_.threads.close(*live, done);
 }
 
+namespace {
+
+// An object has left memory.
+void note_object_left(const ShardServices& services, const storage::AgentKey& key,
+                      const Ending& ending, bool destroyed) {
+  services.metrics().objects.left(key.agent_class, !destroyed && !ending.start_failure);
+  if (destroyed) return;
+  services.files().note_active(key);
+  services.logger().record(
+      LogLevel::kDebug, "object.hibernated",
+      {{"class", key.agent_class}, {"agent", key.name}, {"reason", to_string(ending.reason)}});
+}
+
+}  // namespace
+
 void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   const ShardServices& services = parts_.services;
   if (!trouble.empty()) {
@@ -188,16 +203,8 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         durable::is_next_version(*rest.next_wake.at_ms))
       services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
   }
-  if (ending.served->settings.is_object && !ending.was_only_opened) {
-    services.metrics().objects.left(key_.agent_class, !rest.destroyed && !ending.start_failure);
-    if (!rest.destroyed) {
-      services.files().note_active(key_);
-      services.logger().record(LogLevel::kDebug, "object.hibernated",
-                               {{"class", key_.agent_class},
-                                {"agent", key_.name},
-                                {"reason", to_string(ending.reason)}});
-    }
-  }
+  if (ending.served->settings.is_object && !ending.was_only_opened)
+    note_object_left(services, key_, ending, rest.destroyed);
   life_.enter(AgentInput::kGone, Cold{});
   services.logger().write(
       LogLevel::kDebug, "agent.evicted",

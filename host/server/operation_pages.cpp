@@ -74,6 +74,31 @@ std::string add_records(const storage::AgentKey& key, const std::string& array,
   return id;
 }
 
+// The agents to look at, one more than a page looks at if there are so many.
+std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
+                                         const std::string& agent_class,
+                                         const std::optional<storage::AgentKey>& agent,
+                                         const OperationCursor& cursor) {
+  if (agent) return {*agent};
+  std::vector<storage::AgentKey> keys;
+  if (!cursor.id.empty()) keys.push_back(cursor.key);
+  for (auto& each :
+       directory.with_operations(agent_class, cursor.key, OperationPages::kMostAgents + 1))
+    keys.push_back(std::move(each));
+  return keys;
+}
+
+// Lists what the filter fits, behind the operation `behind` if that is still there. One that has
+// gone meanwhile was settled: then the agent is looked at from its first one.
+auto list_behind(durable::OperationFilter filter, std::string behind) {
+  return [filter = std::move(filter), behind = std::move(behind)](
+             extensions::AgentContext& visited) mutable -> Result<std::string> {
+    durable::Operations& operations = visited.work().operations();
+    if (operations.inspect(behind)) filter.after = behind;
+    return operations.list(filter);
+  };
+}
+
 }  // namespace
 
 Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query,
@@ -90,14 +115,7 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
   if (!cursor) return Error{Errc::kInvalidArgument, "after is the `next` of a page"};
   api::OperationPage page;
   std::string behind = cursor->id;
-  std::vector<storage::AgentKey> keys;
-  if (agent) {
-    keys = {*agent};
-  } else {
-    if (!behind.empty()) keys.push_back(cursor->key);
-    for (auto& each : directory_.with_operations(agent_class, cursor->key, kMostAgents + 1))
-      keys.push_back(std::move(each));
-  }
+  const auto keys = agents_of(directory_, agent_class, agent, *cursor);
   const std::size_t most = std::min(keys.size(), kMostAgents);
   const auto is_late = [until] { return std::chrono::steady_clock::now() >= until; };
   std::size_t place = 0;
@@ -112,20 +130,13 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
       page.next = so_far();
       return page;
     }
-    const std::size_t room = query.limit - page.operations.size();
-    const auto look = [kind = query.kind, behind, before = query.begun_before_ms, room,
-                       states = *states](extensions::AgentContext& visited) -> Result<std::string> {
-      durable::OperationFilter filter;
-      filter.states = states;
-      filter.kind = kind;
-      filter.begun_before_ms = before;
-      filter.without_documents = true;
-      filter.limit = room;
-      // One that has gone meanwhile was settled: the agent is looked at from its first one.
-      if (visited.work().operations().inspect(behind)) filter.after = behind;
-      return visited.work().operations().list(filter);
-    };
-    const auto records = visit_agent(runtime_, key, look, until);
+    durable::OperationFilter filter;
+    filter.states = *states;
+    filter.kind = query.kind;
+    filter.begun_before_ms = query.begun_before_ms;
+    filter.without_documents = true;
+    filter.limit = query.limit - page.operations.size();
+    const auto records = visit_agent(runtime_, key, list_behind(filter, behind), until);
     if (!records) {
       // It had less time than it needs, maybe: the next page begins with it.
       if (!is_first && is_late()) {
