@@ -88,12 +88,15 @@ std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
   return keys;
 }
 
-// Lists what the filter fits, behind the operation `behind` if that is still there. One that has
-// gone meanwhile was settled: then the agent is looked at from its first one.
-auto list_behind(durable::OperationFilter filter, std::string behind) {
-  return [filter = std::move(filter), behind = std::move(behind)](
-             extensions::AgentContext& visited) mutable -> Result<std::string> {
+// Lists what the filter fits, of a kind, and behind the operation `behind` if that is still there.
+// One that has gone meanwhile was settled: then the agent is looked at from its first one. Keeps
+// the texts: the visit may take place when nobody waits for it any more.
+auto list_behind(const durable::OperationFilter& fits, std::string kind, std::string behind) {
+  return [fits, kind = std::move(kind),
+          behind = std::move(behind)](extensions::AgentContext& visited) -> Result<std::string> {
     durable::Operations& operations = visited.work().operations();
+    durable::OperationFilter filter = fits;
+    filter.kind = kind;
     if (operations.inspect(behind)) filter.after = behind;
     return operations.list(filter);
   };
@@ -132,11 +135,10 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
     }
     durable::OperationFilter filter;
     filter.states = *states;
-    filter.kind = query.kind;
     filter.begun_before_ms = query.begun_before_ms;
     filter.without_documents = true;
     filter.limit = query.limit - page.operations.size();
-    const auto records = visit_agent(runtime_, key, list_behind(filter, behind), until);
+    const auto records = visit_agent(runtime_, key, list_behind(filter, query.kind, behind), until);
     if (!records) {
       // It had less time than it needs, maybe: the next page begins with it.
       if (!is_first && is_late()) {
