@@ -6,7 +6,7 @@
  * Each call has an `Idempotency-Key`, the same one each time, so the server runs it once. A removal
  * and an alarm have none: they are sent again only if the server says with 429 or 503 that it has not
  * taken them. Without an answer they may have been done, and a second removal could meet an object
- * that somebody has made meanwhile.
+ * that another client has made meanwhile.
  *
  * Failure: each promise is rejected with a HearthError.
  */

@@ -158,7 +158,7 @@ struct OperationName {
   std::string id;
 };
 
-// What somebody has found out about an operation.
+// The outcome that an administrator gives an operation.
 struct Resolution {
   bool was_executed = false;
   std::string result;  // JSON, of one that was executed; empty: null

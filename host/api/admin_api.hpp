@@ -74,7 +74,7 @@ class AdminApi {
   static constexpr std::string_view kKeys =
       "send the token of this server's administrators: Authorization: Bearer TOKEN";
 
-  // What somebody who is no administrator is told (P1, P2); nothing for an administrator. `keys`:
+  // The answer to a request without the administrators' token (P1, P2); nothing with it. `keys`:
   // the sentence for a request without a right token.
   [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                                          std::string_view keys = kKeys);

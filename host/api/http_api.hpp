@@ -35,8 +35,8 @@ struct HttpApiOptions {
   EdgeRules edge = {};
   // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
   ObjectActions* objects = nullptr;
-  // The key that /objects asks for; empty: there is none. Who sends it needs no other proof there,
-  // and may do what the rows for Access::kObjectsOwner do.
+  // The key that /objects asks for; empty: none. A request with it needs no other proof there, and
+  // may do what the rows for Access::kObjectsOwner do.
   std::string objects_token = {};
   // Answers /objects/definitions; null: nothing is there. Outlives the HttpApi.
   DefinitionActions* definitions = nullptr;
@@ -82,7 +82,7 @@ class HttpApi final : public net::HttpHandler {
   void add_pages();
   // What was not refused for where it comes from.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
-  // What somebody is told who may not ask this; nothing: the request goes on.
+  // The refusal of a request that may not ask for this path; nothing: the request goes on.
   [[nodiscard]] std::optional<net::HttpResponse> denial(const net::HttpRequest& request,
                                                         std::string_view path,
                                                         const Routes::Found& found) const;

@@ -73,7 +73,7 @@ class ObjectActions {
   virtual void create(ObjectName name, Answer<ObjectView> answer) = 0;
   // Nothing of it is left. That is certain when it answers: what is asked next is asked of a new
   // object.
-  // `actor`: who asks for it, for the audit log.
+  // `actor`: the client that asks for it, as the audit log names it.
   virtual void remove(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
   // Answers when it is not in memory any more; a call that comes meanwhile may have woken it again.
   virtual void hibernate(ObjectName name, Answer<ObjectView> answer) = 0;
