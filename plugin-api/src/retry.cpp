@@ -34,7 +34,7 @@ std::chrono::milliseconds retry_delay(const RetryOptions& options, int attempt,
 RetryOptions read_retry(const Json& record) {
   RetryOptions options;
   if (!record.is_object()) return options;
-  options.max_attempts = record.value("max_attempts", options.max_attempts);
+  options.max_attempts = record.value("max_attempts", int{options.max_attempts});
   options.base_delay =
       std::chrono::milliseconds(record.value("base_delay_ms", options.base_delay.count()));
   options.max_delay =

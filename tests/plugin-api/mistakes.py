@@ -12,6 +12,9 @@ import tempfile
 FIELDS = "list its members with HEARTH_FIELDS(a, b)"
 FIBER = ("the function of a fiber takes hearth::FiberContext& (a reference): "
          "[this](hearth::FiberContext& fiber) { ... }")
+NUMBER = "this option is a whole number: write 3, without quotes or a unit"
+TIME = "this option is a time: write std::chrono::seconds(5) or, with std::chrono_literals, 5s or 100ms"
+UNIT = "a time has a unit: write std::chrono::seconds(60) or, with std::chrono_literals, 60s or 10min"
 
 # name: (what the class has, what the first line says). `Point` is a struct without HEARTH_FIELDS.
 MISTAKES = {
@@ -28,6 +31,24 @@ MISTAKES = {
          f"no JSON can be made of this type: {FIELDS}"),
     "a state without fields":
         ("int f() { return state<Point>().x; } METHOD", f"this type cannot be read from JSON: {FIELDS}"),
+    "a state that is set without fields":
+        ("void f() { set_state(Point()); } METHOD", f"no JSON can be made of this type: {FIELDS}"),
+    "a frame without fields":
+        ("void f() { broadcast(Point()); } METHOD", f"no JSON can be made of this type: {FIELDS}"),
+    "a number in quotes as an option of a fiber":
+        ('void f() { start_fiber("f", 1, {.max_retries = "3"}); } METHOD', NUMBER),
+    "a number in quotes as an option of a fiber that is waited for":
+        ('hearth::Task<void> f() { co_await run_fiber<int>("f", 1, {.max_retries = "3"}); } METHOD', NUMBER),
+    "a time as the option that is a number":
+        ('void f() { queue("f", 1, {.max_attempts = std::chrono::seconds(3)}); } METHOD', NUMBER),
+    "a number as the option that is a time":
+        ('void f() { start_fiber("f", 1, {.retry_delay = 5}); } METHOD', TIME),
+    "a text as the time of a call":
+        ('void f() { (void)agent("a", "b", {.timeout = "5s"}); } METHOD', TIME),
+    "a schedule in no unit":
+        ('void f() { schedule(60, "f", 1); } METHOD', UNIT),
+    "a repeated schedule in no unit":
+        ('void f() { schedule_every(60, "f"); } METHOD', UNIT),
     "a row without fields":
         ('int f() { return sql("SELECT 1").value<Point>().x; } METHOD',
          "a row is a std::tuple, the type of its one column, or a struct that lists its members with "

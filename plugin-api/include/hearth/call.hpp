@@ -17,6 +17,7 @@
 #include <hearth/ext/call.h>
 #include <hearth/fields.hpp>
 #include <hearth/method.hpp>
+#include <hearth/option.hpp>
 #include <hearth/parts.hpp>
 #include <hearth/time.hpp>
 
@@ -49,7 +50,7 @@ class CallError : public HostError {
 
 struct CallOptions {
   // Until the answer, or its next part; 0: what is left of the time of the event that is handled.
-  std::chrono::milliseconds timeout{0};
+  TimeOption timeout = std::chrono::milliseconds(0);
   // NOT_FOUND if the agent has stored nothing and is not in memory, instead of making it.
   bool must_exist = false;
 };

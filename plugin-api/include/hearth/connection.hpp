@@ -55,6 +55,11 @@ struct Outgoing {
   template <class T>
     requires std::same_as<T, Json> || HasFields<T>
   Outgoing(const T& value) : owned(to_text(Json(value))), payload(slice(std::string_view(owned))) {}
+  template <MakesNoJson T>
+    requires(!std::convertible_to<const T&, std::span<const std::byte>>)
+  Outgoing(const T& /*value*/) {
+    need_json<T>();
+  }
   // NOLINTEND(google-explicit-constructor)
   Outgoing(const Outgoing&) = delete;
   Outgoing& operator=(const Outgoing&) = delete;

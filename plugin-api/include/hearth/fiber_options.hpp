@@ -4,6 +4,7 @@
 #include <hearth/ext/fibers_2.h>
 #include <hearth/fiber_record.hpp>
 #include <hearth/json.hpp>
+#include <hearth/option.hpp>
 #include <hearth/time.hpp>
 
 #include <chrono>
@@ -29,11 +30,11 @@ struct FiberOptions {
   Json input = nullptr;
   Json metadata = nullptr;  // for people and lists
   FiberPolicy policy = FiberPolicy::kJoin;
-  bool keep_record = false;  // after its end, for who asks later
-  int max_retries = 0;       // how often the work begins again after it has failed
+  bool keep_record = false;           // after its end, for who asks later
+  NumberOption<int> max_retries = 0;  // how often the work begins again after it has failed
   // The wait before that doubles with each failure, plus up to a quarter at random.
-  std::chrono::milliseconds retry_delay{1'000};
-  std::chrono::milliseconds max_retry_delay{300'000};
+  TimeOption retry_delay = std::chrono::seconds(1);
+  TimeOption max_retry_delay = std::chrono::minutes(5);
 };
 
 // What list_fibers() and delete_fibers() look for. A field left alone does not restrict.

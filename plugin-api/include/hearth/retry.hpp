@@ -4,6 +4,7 @@
 
 #include <hearth/error.hpp>
 #include <hearth/json.hpp>
+#include <hearth/option.hpp>
 #include <hearth/task.hpp>
 
 #include <algorithm>
@@ -18,9 +19,9 @@
 namespace hearth {
 
 struct RetryOptions {
-  int max_attempts = 3;  // the first one included
-  std::chrono::milliseconds base_delay{100};
-  std::chrono::milliseconds max_delay{3'000};
+  NumberOption<int> max_attempts = 3;  // the first one included
+  TimeOption base_delay = std::chrono::milliseconds(100);
+  TimeOption max_delay = std::chrono::seconds(3);
   // Whether this failure deserves another attempt, and the number that it would have (2, 3, ...).
   // Empty: always. What is no std::exception is never tried again.
   std::function<bool(const std::exception& failure, int next_attempt)> should_retry = {};

@@ -22,11 +22,13 @@
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/schedule.h>
+#include <hearth/option.hpp>
 #include <hearth/retry.hpp>
 #include <hearth/time.hpp>
 
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -80,7 +82,7 @@ struct ScheduleOptions {
   // intervals the same length. nullopt: yes for those two, no for the others.
   std::optional<bool> idempotent = std::nullopt;
   Misfire misfire = Misfire::kOnce;
-  std::uint32_t misfire_limit = 10;
+  NumberOption<std::uint32_t> misfire_limit = 10;
   Overlap overlap = Overlap::kSkip;
   // Intervals: from due time to due time, not from the end of a run to the next begin.
   bool fixed_rate = false;
@@ -201,6 +203,14 @@ class ScheduleCalls {
     request.when_ms = to_milliseconds(interval, "interval");
     return create_schedule(request, callback, payload, options);
   }
+  template <std::integral Number, class... Rest>
+  void schedule(Number /*when*/, std::string_view /*callback*/, const Rest&... /*rest*/) {
+    need_unit<Number>();
+  }
+  template <std::integral Number, class... Rest>
+  void schedule_every(Number /*interval*/, std::string_view /*callback*/, const Rest&... /*rest*/) {
+    need_unit<Number>();
+  }
   template <class When, MakesNoJson Payload, class... Rest>
   void schedule(const When& /*when*/, std::string_view /*callback*/, const Payload& /*payload*/,
                 const Rest&... /*rest*/) {
@@ -260,7 +270,7 @@ Schedule ScheduleCalls<Self>::create_schedule(hearth_schedule_request& request,
                        : *options.idempotent ? HEARTH_IDEMPOTENT_YES
                                              : HEARTH_IDEMPOTENT_NO;
   request.misfire = static_cast<std::uint32_t>(options.misfire);
-  request.misfire_limit = options.misfire == Misfire::kAll ? options.misfire_limit : 0;
+  if (options.misfire == Misfire::kAll) request.misfire_limit = options.misfire_limit;
   request.overlap = static_cast<std::uint32_t>(options.overlap);
   request.flags = options.fixed_rate ? std::uint32_t{HEARTH_SCHEDULE_FIXED_RATE} : 0U;
   request.max_attempts = retry.max_attempts;
