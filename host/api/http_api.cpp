@@ -57,6 +57,11 @@ bool is_below_objects(std::string_view path) {
          (path.size() == kObjects.size() || path[kObjects.size()] == '/');
 }
 
+// An error, in the shape that errors at this path have.
+net::HttpResponse in_shape_of(std::string_view path, net::HttpResponse response) {
+  return is_below_objects(path) ? as_object_error(std::move(response)) : std::move(response);
+}
+
 }  // namespace
 
 HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
@@ -117,7 +122,7 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const bool is_admin = admin_ != nullptr && AdminApi::is_ours(path);
   const CorsRules cors = is_admin ? CorsRules{} : agents_.cors(path);
   if (auto refusal = origins_.refusal(request.headers, cors)) {
-    return exchange->respond(*std::move(refusal));
+    return exchange->respond(in_shape_of(path, *std::move(refusal)));
   }
   if (!cors.origins.empty()) {
     if (auto answer = preflight_answer(cors, request)) return exchange->respond(*std::move(answer));
@@ -149,8 +154,7 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
   const net::HttpRequest& request = exchange->request();
   const std::string_view target = request.target;
   const auto refuse = [&exchange, path](net::HttpResponse response) {
-    exchange->respond(is_below_objects(path) ? as_object_error(std::move(response))
-                                             : std::move(response));
+    exchange->respond(in_shape_of(path, std::move(response)));
   };
   Routes::Found found = routes_.find(request.method, path);
   if (auto refusal = denial(request, path, found)) return refuse(*std::move(refusal));
@@ -167,6 +171,7 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
 void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const {
   const std::string_view target = head.target;
   const std::string_view path = target.substr(0, target.find('?'));
+  answer = in_shape_of(path, std::move(answer));
   if (admin_ != nullptr && AdminApi::is_ours(path)) return;
   const CorsRules cors = agents_.cors(path);
   if (cors.origins.empty() || origins_.refusal(head.headers, cors)) return;
@@ -179,12 +184,15 @@ net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const CorsRules cors = agents_.cors(path);
   auto refusal = origins_.refusal(request.headers, cors);
   // A further path of agents may lie where a key is asked for.
-  if (!refusal) {
-    refusal = denial(request, path, routes_.find("GET", path));
-    if (refusal && is_below_objects(path)) refusal = as_object_error(*std::move(refusal));
+  if (!refusal) refusal = denial(request, path, routes_.find("GET", path));
+  net::UpgradePlan plan;
+  if (refusal) {
+    plan.refusal = *std::move(refusal);
+  } else {
+    plan = agents_.on_upgrade(request);
   }
-  if (refusal) return {.refusal = std::move(refusal), .subprotocol = {}, .opened = {}};
-  return agents_.on_upgrade(request);
+  if (plan.refusal) plan.refusal = in_shape_of(path, *std::move(plan.refusal));
+  return plan;
 }
 
 net::HttpResponse HttpApi::front_page() const {

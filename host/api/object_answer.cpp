@@ -37,6 +37,10 @@ class ObjectAnswer final : public runtime::CallSink {
   ObjectAnswer(std::shared_ptr<net::HttpExchange> exchange, const runtime::ClassRegistry& classes,
                ObjectCallee callee)
       : exchange_(std::move(exchange)), classes_(classes), callee_(std::move(callee)) {}
+  ~ObjectAnswer() override {
+    if (exchange_ != nullptr)
+      exchange_->respond(object_error(500, "internal", "the call was not answered"));
+  }
 
   void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
 

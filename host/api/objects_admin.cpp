@@ -1,15 +1,14 @@
 #include "api/objects_admin.hpp"
 
 #include "api/object_answer.hpp"
+#include "api/query_words.hpp"
 #include "json/json.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
-#include "protocol/request_query.hpp"
 #include "protocol/rfc3339.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -19,9 +18,8 @@ namespace {
 
 using Exchange = std::shared_ptr<net::HttpExchange>;
 
-constexpr std::size_t kMaxQueryBytes = 4096;
-constexpr std::size_t kObjectsListed = 100;
-constexpr std::size_t kMostObjectsListed = 1000;
+constexpr std::int64_t kObjectsListed = 100;
+constexpr std::int64_t kMostObjectsListed = 1000;
 constexpr std::size_t kMaxMethodBytes = 256;
 constexpr double kMaxDelaySeconds = 10.0 * 366 * 24 * 3600;
 
@@ -65,16 +63,11 @@ ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
   };
 }
 
-// The limit of a page; nothing if it is none.
-std::optional<std::size_t> page_limit(std::string_view query) {
-  const auto text = protocol::query_value(query, "limit", kMaxQueryBytes);
-  if (!text) return kObjectsListed;
-  std::size_t limit = 0;
-  const auto read = std::from_chars(text->data(), text->data() + text->size(), limit);
-  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || limit == 0 ||
-      limit > kMostObjectsListed)
-    return std::nullopt;
-  return limit;
+// The limit of a page.
+Result<std::size_t> page_limit(std::string_view query) {
+  const auto limit = number_in(query, "limit", 1, kMostObjectsListed);
+  if (!limit) return limit.error();
+  return static_cast<std::size_t>(limit->value_or(kObjectsListed));
 }
 
 std::string lower_case(std::string text) {
@@ -234,17 +227,18 @@ void ObjectsAdmin::log(std::string_view event, const net::HttpExchange& exchange
 
 void ObjectsAdmin::list(const RouteCall& call) {
   ObjectPageRequest request;
-  const auto value = [&call](std::string_view key) {
-    return protocol::query_value(call.query, key, kMaxQueryBytes).value_or(std::string());
-  };
-  request.agent_class = value("class");
-  request.after = value("cursor");
-  const std::string status = lower_case(value("status"));
+  std::string status;
+  if (const auto read = read_words(
+          call.query,
+          {{"class", &request.agent_class}, {"cursor", &request.after}, {"status", &status}});
+      !read)
+    return refuse_object(*call.exchange, read.error());
+  status = lower_case(std::move(status));
   if (!status.empty() && status != "active" && status != "hibernating")
     return refuse_object(*call.exchange, "`status` must be Active or Hibernating");
   if (!status.empty()) request.is_active = status == "active";
   const auto limit = page_limit(call.query);
-  if (!limit) return refuse_object(*call.exchange, "`limit` must be from 1 to 1000");
+  if (!limit) return refuse_object(*call.exchange, limit.error());
   request.limit = *limit;
   actions_.list(std::move(request), [exchange = call.exchange](const Result<ObjectPage>& page) {
     if (!page) return refuse_object(*exchange, page.error());
@@ -324,8 +318,10 @@ void ObjectsAdmin::show(const RouteCall& call) {
 
 void ObjectsAdmin::show(const Exchange& exchange, const ObjectName& name, std::string_view query) {
   const auto limit = page_limit(query);
-  if (!limit) return refuse_object(*exchange, "`limit` must be from 1 to 1000");
-  std::string after = protocol::query_value(query, "after", kMaxQueryBytes).value_or("");
+  if (!limit) return refuse_object(*exchange, limit.error());
+  std::string after;
+  if (const auto read = read_words(query, {{"after", &after}}); !read)
+    return refuse_object(*exchange, read.error());
   actions_.show(name, [this, exchange, name, limit = *limit,
                        after = std::move(after)](const Result<ObjectView>& object) {
     if (!object) return refuse_object(*exchange, object.error());

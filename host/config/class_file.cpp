@@ -307,8 +307,9 @@ Diagnostics taken_aliases(const ClassConfigs& files,
   return mistakes;
 }
 
-ClassFile read_class_file(const YamlNode& root, Report& report) {
+ClassFile read_class_file(const YamlNode& root, Report& report, bool all_are_objects) {
   ClassFile file;
+  file.config.settings.is_object = all_are_objects;
   file.config.file = report.file();
   MappingReader reader(root, "", report);
   read_name(reader, root, file, report);
@@ -319,6 +320,13 @@ ClassFile read_class_file(const YamlNode& root, Report& report) {
   reader.finish();
   if (file.config.settings.is_object) fill_in_object_defaults(file.config);
   return file;
+}
+
+ClassConfig class_without_file(bool all_are_objects) {
+  ClassConfig config;
+  config.settings.is_object = all_are_objects;
+  if (all_are_objects) fill_in_object_defaults(config);
+  return config;
 }
 
 }  // namespace hearth::config

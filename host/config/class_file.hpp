@@ -24,7 +24,12 @@ struct ClassFile {
 
 // The values of a tree, with the default for each key that is missing or wrong; what is wrong goes
 // to `report`, whose file is that of the tree: relative paths are taken from its directory.
-[[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report);
+// `all_are_objects`: ObjectsConfig::all_classes.
+[[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report,
+                                        bool all_are_objects = false);
+
+// What holds for a class without a file.
+[[nodiscard]] ClassConfig class_without_file(bool all_are_objects);
 
 // The rows of a class file, but for `class`. Immutable, made at the first call.
 [[nodiscard]] const Settings<runtime::ClassSettings>& class_settings();

@@ -105,6 +105,8 @@ struct ObjectsConfig {
   // The file with the token that /objects asks for; absolute once loaded. Empty: clients are let in
   // as to agents, and administrators by their own token.
   std::filesystem::path token_file;
+  // Whether each class is one of objects unless its class file says `objects: false`.
+  bool all_classes = false;
 };
 
 // Who may be a client of agents.

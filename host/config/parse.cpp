@@ -70,7 +70,8 @@ struct ReadClasses {
   };
 
   const ClassSegment& segment;
-  ClassConfigs classes;
+  bool all_are_objects = false;
+  ClassConfigs classes = {};
   std::map<std::string, Segment> segments = {};  // that those classes have
 };
 
@@ -108,7 +109,7 @@ void load_class_file(const fs::path& path, const Drafts& drafts, ReadClasses& re
   const auto root =
       draft == drafts.end() ? read_yaml_file(path, report) : read_draft(draft->second, report);
   if (root) {
-    ClassFile file = read_class_file(*root, report);
+    ClassFile file = read_class_file(*root, report, read.all_are_objects);
     if (!file.name.empty()) add_class(std::move(file), read, report);
   }
   append(all, report);
@@ -147,7 +148,7 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
     const auto class_files = list_class_files(config.server.classes, is_named,
                                               is_named ? named->second.at : Position{}, report);
     append(all, report);
-    ReadClasses read{.segment = segment, .classes = {}};
+    ReadClasses read{.segment = segment, .all_are_objects = config.server.objects.all_classes};
     for (const fs::path& path : class_files) load_class_file(path, {}, read, all);
     config.classes = std::move(read.classes);
   } else {
@@ -177,9 +178,9 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
                                   const ClassSegment& segment, const fs::path& definitions,
-                                  const Drafts& drafts) {
+                                  const Drafts& drafts, bool all_are_objects) {
   Diagnostics all;
-  ReadClasses read{.segment = segment, .classes = {}};
+  ReadClasses read{.segment = segment, .all_are_objects = all_are_objects};
   Report report(directory.string());
   auto files = list_class_files(directory, must_exist, {}, report);
   if (!definitions.empty()) {

@@ -58,11 +58,13 @@ using ClassFilesResult = boost::system::result<ClassConfigs, Diagnostics>;
 // Reads the class files of a directory alone: as load_config() does, and with the same limits. A
 // directory that does not exist has none, unless it `must_exist`. `definitions`: a further one,
 // which need not exist (config/definitions.hpp); empty: none. `drafts`: texts that are not written
-// yet, by their files in `definitions`: they are read in place of what is there.
+// yet, by their files in `definitions`: they are read in place of what is there. `all_are_objects`:
+// ObjectsConfig::all_classes.
 using Drafts = std::map<std::filesystem::path, std::string>;
 [[nodiscard]] ClassFilesResult load_class_files(const std::filesystem::path& directory,
                                                 bool must_exist, const ClassSegment& segment = {},
                                                 const std::filesystem::path& definitions = {},
-                                                const Drafts& drafts = {});
+                                                const Drafts& drafts = {},
+                                                bool all_are_objects = false);
 
 }  // namespace hearth::config

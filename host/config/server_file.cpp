@@ -326,6 +326,9 @@ Settings<ServerConfig> make_own_server_settings() {
                "how long the clients of a library that was removed wait for it to come back"),
       token_file_setting(),
       objects_token_setting(),
+      yes_or_no("objects.all_classes", at(&ServerConfig::objects, &ObjectsConfig::all_classes),
+                "whether each class is one of [objects](#objects) unless its class file says "
+                "`objects: false`"),
       path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
            "PEM file with certificates of authorities that [requests of "
            "agents](#requests-to-other-servers) trust beside the system's"),

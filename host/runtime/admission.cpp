@@ -22,12 +22,11 @@ constexpr std::chrono::milliseconds kNoneIdleFor{100};
 
 }  // namespace
 
-Admission::Admission(ShardLoop& loop, std::size_t max_live, std::size_t max_objects,
+Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places,
                      std::function<bool(unsigned count)> has_files)
-    : loop_(loop),
-      max_live_(max_live),
-      max_objects_(max_objects),
-      has_files_(std::move(has_files)) {}
+    : loop_(loop), max_live_(max_live), places_(places), has_files_(std::move(has_files)) {
+  places_.join(loop, *this);
+}
 
 Admission::Verdict Admission::ask(Applicant& agent) {
   if (agent.place().has_room) return {};
@@ -35,7 +34,8 @@ Admission::Verdict Admission::ask(Applicant& agent) {
   const bool is_first = line_.empty();
   const RoomLack lack = is_first ? find_room(agent) : RoomLack::kAgents;
   if (lack == RoomLack::kNothing) return {};
-  if (lack == RoomLack::kObjects || (is_first && leaving_ == 0)) return {Answer::kRefused, lack};
+  const bool may_come = lack == RoomLack::kObjects ? asks_for_place_ : leaving_ > 0;
+  if (is_first && !may_come) return {Answer::kRefused, lack};
   join(agent, false);
   return {Answer::kWait, lack};
 }
@@ -70,8 +70,6 @@ bool Admission::drop_out(Applicant& agent) {
 void Admission::enter(Applicant& agent) {
   HEARTH_ASSERT(!agent.place().resident, "an agent comes in twice");
   agent.place().resident = residents_.insert(residents_.end(), &agent);
-  agent.place().counts_as_object = agent.is_object();
-  if (agent.place().counts_as_object) ++objects_;
 }
 
 void Admission::left(Applicant& agent) {
@@ -84,35 +82,72 @@ void Admission::left_without_files(Applicant& agent) {
   HEARTH_ASSERT(place.resident.has_value(), "an agent leaves that did not come in");
   residents_.erase(*place.resident);
   place.resident.reset();
-  if (std::exchange(place.counts_as_object, false)) --objects_;
+  give_back_place(agent);
   --leaving_;
   --ending_;
   if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
 }
 
-RoomLack Admission::find_room(const Applicant& agent) {
+RoomLack Admission::find_room(Applicant& agent) {
   if (!has_files_(kWantedFiles)) {
     if (ending_ < kEnoughEnd) (void)evict_idle();
     return RoomLack::kFiles;
   }
   // Who is evicted leaves a moment later; the limit is exceeded by one until then.
   if (residents_.size() >= max_live_ && !evict_idle()) return RoomLack::kAgents;
-  if (objects_ >= max_objects_ && agent.is_object() && !evict_idle_object())
-    return RoomLack::kObjects;
-  return RoomLack::kNothing;
+  // Last: who has a place comes in.
+  return !agent.is_object() || find_object_place(agent) ? RoomLack::kNothing : RoomLack::kObjects;
+}
+
+bool Admission::find_object_place(Applicant& agent) {
+  bool& has_place = agent.place().has_object_place;
+  if (has_place) return true;
+  has_place = std::exchange(has_place_, false) || places_.take();
+  const SteadyTime now = loop_.clock().steady_now();
+  if (has_place || asks_for_place_ || now < none_idle_anywhere_until_) return has_place;
+  const auto answer =
+      places_.ask(loop_, [this](ObjectPlaces::Answer later) { places_answered(later); });
+  has_place = answer == ObjectPlaces::Answer::kPlace;
+  asks_for_place_ = answer == ObjectPlaces::Answer::kLater;
+  return has_place;
+}
+
+void Admission::places_answered(ObjectPlaces::Answer answer) {
+  asks_for_place_ = false;
+  has_place_ = answer == ObjectPlaces::Answer::kPlace;
+  if (answer == ObjectPlaces::Answer::kNone)
+    none_idle_anywhere_until_ = loop_.clock().steady_now() + kNoneIdleFor;
+  serve();
+  // The first of the line may have no use for it.
+  if (std::exchange(has_place_, false)) places_.give_back();
+}
+
+void Admission::give_back_place(Applicant& agent) {
+  if (std::exchange(agent.place().has_object_place, false)) places_.give_back();
+}
+
+std::optional<SteadyTime> Admission::object_idle_since() {
+  const Applicant* const agent = idle_object();
+  return agent == nullptr ? std::nullopt : std::optional(agent->last_activity());
+}
+
+bool Admission::spare_object() {
+  Applicant* const agent = idle_object();
+  if (agent == nullptr) return false;
+  agent->place().has_object_place = false;
+  agent->leave_for_room();
+  return true;
 }
 
 // Those that are in use keep their places in the order of use.
-bool Admission::evict_idle_object() {
+Admission::Applicant* Admission::idle_object() {
   const SteadyTime now = loop_.clock().steady_now();
-  if (now < no_object_idle_until_) return false;
+  if (now < no_object_idle_until_) return nullptr;
   for (Applicant* const agent : residents_) {
-    if (!agent->place().counts_as_object || !agent->may_leave_for_room()) continue;
-    agent->leave_for_room();
-    return true;
+    if (agent->place().has_object_place && agent->may_leave_for_room()) return agent;
   }
   no_object_idle_until_ = now + kNoneIdleFor;
-  return false;
+  return nullptr;
 }
 
 // All are looked at only if some may have become idle.
@@ -159,11 +194,13 @@ bool Admission::serve_first() {
     agent.place().has_room = true;
     agent.come_in();
     agent.place().has_room = false;
+    if (!agent.is_resident()) give_back_place(agent);
     return true;
   }
   const SteadyTime now = loop_.clock().steady_now();
   const std::optional<SteadyTime>& since = agent.place().lacks_since;
-  if (leaving_ > 0 && since && now - *since < kLongestWait) return false;
+  const bool may_come = leaving_ > 0 || (lack == RoomLack::kObjects && asks_for_place_);
+  if (may_come && since && now - *since < kLongestWait) return false;
   agent.turn_away(lack);
   return true;
 }

@@ -3,6 +3,7 @@
 // descriptors for one more.
 
 #include "base/assert.hpp"
+#include "runtime/object_places.hpp"
 #include "runtime/shard_loop.hpp"
 #include "storage/agent_key.hpp"
 
@@ -23,20 +24,22 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 // they have left.
 //
 // Promises
-//  P1 Bounded    At most max_live residents, at most max_objects of them objects, and one more for
-//                each that is leaving. None comes in while the process has hardly a descriptor
-//                left: those that remain are for clients' sockets.
+//  P1 Bounded    At most max_live residents, and one more for each that is leaving. An object comes
+//                in with a place (object_places.hpp); an object that leaves for another one leaves
+//                it its place. None comes in while the process has hardly a descriptor left: those
+//                that remain are for clients' sockets.
 //  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is
 //                looked at: every few milliseconds, and whenever a resident has left.
-//  P3 Who goes   The least recently used resident that is idle; for an object the least recently
-//                used idle object, if there are too many of them. If there is none, the object
-//                is refused at once.
-//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving. Then
-//                it is refused.
+//  P3 Who goes   The least recently used resident that is idle; for an object without a place the
+//                least recently used idle object of all shards. If there is none, the object is
+//                refused, and so are others for a moment.
+//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving or
+//                the shards are asked for a place. Then it is refused.
 //
 // Threads    The shard's.
-// Lifetime   The loop and all agents that are residents or wait outlive it, until stop().
-class Admission {
+// Lifetime   The loop, the places, and all agents that are residents or wait outlive it, until
+//            stop().
+class Admission final : public ObjectPlaces::Member {
  public:
   static constexpr std::chrono::milliseconds kLongestWait{5'000};
 
@@ -50,7 +53,7 @@ class Admission {
     std::optional<Line::iterator> waiting;   // in the line
     std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
     bool has_room = false;                   // found for it; it comes in just now
-    bool counts_as_object = false;           // of a resident
+    bool has_object_place = false;           // an object's, while it comes in and is a resident
   };
 
   // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
@@ -69,8 +72,10 @@ class Admission {
     [[nodiscard]] const Place& place() const { return place_; }
 
     [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
-    // Asked when it wants to come in, and when it does.
+    // Asked when it wants to come in.
     [[nodiscard]] virtual bool is_object() const = 0;
+    // When it was used last.
+    [[nodiscard]] virtual SteadyTime last_activity() const = 0;
     // A resident: it is idle, and would leave for another one.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
     // It goes, from the loop.
@@ -90,9 +95,8 @@ class Admission {
     Place place_;
   };
 
-  // `max_objects`: how many of the agents may be objects. `has_files`: whether so many descriptors
-  // could be had.
-  Admission(ShardLoop& loop, std::size_t max_live, std::size_t max_objects,
+  // `has_files`: whether so many descriptors could be had.
+  Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places,
             std::function<bool(unsigned count)> has_files);
 
   // ---- a cold agent ----
@@ -110,6 +114,8 @@ class Admission {
   bool drop_out(Applicant& agent);
 
   // ---- residents ----
+  // It comes in: as ask() has told it, or for a moment in which it runs no code. Then it is no
+  // object that counts.
   void enter(Applicant& agent);
   void used(Applicant& agent) {
     const auto& resident = agent.place().resident;
@@ -125,20 +131,29 @@ class Admission {
   // This one may have become idle.
   void may_be_idle(const Applicant& agent) {
     if (none_idle_until_ != SteadyTime{} && agent.may_leave_for_room()) none_idle_until_ = {};
-    if (agent.place().counts_as_object && no_object_idle_until_ != SteadyTime{} &&
-        agent.may_leave_for_room())
-      no_object_idle_until_ = {};
+    const bool looks_away =
+        no_object_idle_until_ != SteadyTime{} || none_idle_anywhere_until_ != SteadyTime{};
+    if (agent.place().has_object_place && looks_away && agent.may_leave_for_room())
+      no_object_idle_until_ = none_idle_anywhere_until_ = {};
   }
   // Least recently used first.
   [[nodiscard]] const Line& residents() const { return residents_; }
+
+  // ---- ObjectPlaces::Member ----
+  [[nodiscard]] std::optional<SteadyTime> object_idle_since() override;
+  [[nodiscard]] bool spare_object() override;
 
   // Looks at the line no more.
   void stop() { loop_.cancel_timer(std::exchange(timer_, 0)); }
 
  private:
-  RoomLack find_room(const Applicant& agent);
+  RoomLack find_room(Applicant& agent);
   bool evict_idle();
-  bool evict_idle_object();
+  // True: the agent has a place. False: there is none, or the shards are asked for one.
+  bool find_object_place(Applicant& agent);
+  void places_answered(ObjectPlaces::Answer answer);
+  void give_back_place(Applicant& agent);
+  [[nodiscard]] Applicant* idle_object();
   void serve();
   // True: the first of the line has had its turn.
   bool serve_first();
@@ -149,16 +164,18 @@ class Admission {
 
   ShardLoop& loop_;
   const std::size_t max_live_;
-  const std::size_t max_objects_;
+  ObjectPlaces& places_;
   const std::function<bool(unsigned)> has_files_;
   Line residents_;
   Line line_;
-  TimerId timer_ = 0;                  // runs while some agent waits
-  std::size_t leaving_ = 0;            // residents
-  std::size_t ending_ = 0;             // of them
-  std::size_t objects_ = 0;            // residents
-  SteadyTime none_idle_until_{};       // none was idle, and none has said since that it is
-  SteadyTime no_object_idle_until_{};  // ... of the objects
+  TimerId timer_ = 0;                      // runs while some agent waits
+  std::size_t leaving_ = 0;                // residents
+  std::size_t ending_ = 0;                 // of them
+  bool asks_for_place_ = false;            // the shards, for the first of the line
+  bool has_place_ = false;                 // for the first of the line, just now
+  SteadyTime none_idle_until_{};           // none was idle, and none has said since that it is
+  SteadyTime no_object_idle_until_{};      // ... of the objects
+  SteadyTime none_idle_anywhere_until_{};  // ... of those of all shards, as they have said
 };
 
 }  // namespace hearth::runtime

@@ -22,7 +22,7 @@ struct RuntimeLimits {
   // some 640 MB at the goal of 64 KiB each.
   std::size_t max_live_agents = 10'000;
 
-  // Of them, objects: of the whole server, shared evenly by the shards.
+  // Of them, objects: of the whole server.
   std::size_t max_active_objects = 200;
 
   // Events that wait for one agent to start; past it they are refused. And the bytes in them.

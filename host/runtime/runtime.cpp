@@ -29,6 +29,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       loops_(loops.begin(), loops.end()),
       crashed_(options_.crashed_class, options_.crashed_agent),
       client_memory_(options_.limits.client_memory),
+      object_places_(options_.limits.max_active_objects),
       call_paths_{.classes = classes_,
                   .waits = {},
                   .post =
@@ -82,7 +83,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       directory_wal_,
       directory_checkpointer_,
       options_.http_port,
-      [this](unsigned index) { return call_routers_[index].get(); }};
+      [this](unsigned index) { return call_routers_[index].get(); },
+      object_places_};
   for (ShardLoop* const loop : loops_)
     call_routers_.push_back(std::make_unique<AgentCallRouter>(*loop, call_paths_));
   const auto count = static_cast<unsigned>(loops_.size());

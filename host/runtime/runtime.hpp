@@ -118,6 +118,7 @@ class Runtime final : public extensions::AgentDirectory {
   SystemRandom system_random_;
   CrashedAgent crashed_;
   ClientMemory client_memory_;
+  ObjectPlaces object_places_;
   ClassRegistry classes_;
   AgentCallPaths call_paths_;
   std::vector<std::unique_ptr<AgentCallRouter>> call_routers_;  // one a shard

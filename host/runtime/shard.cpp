@@ -46,7 +46,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       wakes_(directory_),
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
-                 share_of(environment.limits.max_active_objects, count), &storage::can_open_files),
+                 environment.object_places, &storage::can_open_files),
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),

@@ -69,6 +69,7 @@ struct ShardEnvironment {
   std::function<extensions::HttpPort*(unsigned shard)> http_port;
   // How they reach each other; null: they cannot.
   std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
+  ObjectPlaces& object_places;  // shared by all shards
 };
 
 // Threads    The loop's own, but for the constructor.

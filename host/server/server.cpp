@@ -178,7 +178,8 @@ Result<void> Server::Parts::open_data() {
   open_ledger();
   containment = std::make_unique<Containment>(data->path(), *ledger, logger);
   configuration = std::make_unique<plugins::ClassConfiguration>(
-      config.server.classes, config.classes, *ledger, config::definitions_directory(data->path()));
+      config.server.classes, config.classes, *ledger, config::definitions_directory(data->path()),
+      config.server.objects.all_classes);
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(

@@ -102,6 +102,20 @@ TEST_F(CorsTest, SoMayWhatTheNetworkAnswersByItself) {
   }
 }
 
+TEST_F(CorsTest, SoMayARefusalForTooManyRequests) {
+  net_options_.per_address.messages = 1;
+  net_options_.per_address.exempt = {};
+  open_to_app();
+  RawClient client(port());
+  Reply reply;
+  do {
+    reply = client.request(http("GET", "/readyz", kApp));
+  } while (reply.status == 200);
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://app.example"));
+  EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos);
+}
+
 TEST_F(CorsTest, APreflightIsAnsweredBeforeAnybodyIsAskedForAToken) {
   open_to_app();
   for (const char* path : {"/agents/guarded/a/echo", "/readyz", "/agents/open/a"}) {

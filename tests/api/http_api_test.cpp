@@ -92,5 +92,44 @@ TEST_F(HttpApiTest, AnswersEverythingElseWith404) {
   }
 }
 
+TEST_F(HttpApiTest, WhatTheNetworkRefusesBelowObjectsHasTheShapeOfErrorsThere) {
+  net_options_.max_body = 1000;
+  start();
+  struct Case {
+    std::string path, header, body;
+    int status;
+    std::string expected;  // of the body, its beginning
+  };
+  const std::string flat = R"({"success":false,"error":")";
+  const std::string nested = R"({"error":{"code":")";
+  const Case cases[] = {
+      {"/objects/counter/a/call", "Content-Length: 1001\r\n", "", 413, flat},
+      {"/objects?limit=1", "Content-Length: 1001\r\n", "", 413, flat},
+      {"/objects/counter/a/call", "Transfer-Encoding: chunked\r\n", "no chunk\r\n", 400, flat},
+      {"/agents/counter/a", "Content-Length: 1001\r\n", "", 413, nested},
+      {"/objectsx", "Content-Length: 1001\r\n", "", 413, nested},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.path);
+    RawClient client(port());
+    client.send("POST " + each.path + " HTTP/1.1\r\nHost: test\r\n" + each.header + "\r\n" +
+                each.body);
+    const Reply reply = client.read_reply();
+    EXPECT_EQ(reply.status, each.status);
+    EXPECT_TRUE(reply.body.starts_with(each.expected)) << reply.body;
+    const bool is_flat = each.expected == flat;
+    EXPECT_EQ(reply.body.find(R"(","code":")") != std::string::npos, is_flat) << reply.body;
+  }
+}
+
+TEST_F(HttpApiTest, AForeignPageIsRefusedBelowObjectsInTheShapeOfErrorsThere) {
+  start();
+  api().serve_only(OriginRules(false, {}, {}));
+  const Reply reply =
+      ask(http("POST", "/objects/counter/a/call", "Origin: https://evil.example\r\n"));
+  EXPECT_EQ(reply.status, 403);
+  EXPECT_TRUE(reply.body.starts_with(R"({"success":false,"error":")")) << reply.body;
+}
+
 }  // namespace
 }  // namespace hearth::api::testing

@@ -253,6 +253,24 @@ TEST_F(WhoMayConnectTest, AnUpgradeBelowWhatAsksForAKeyAsksForItToo) {
   EXPECT_EQ(anybody.upgrade("/live").status, 101);
 }
 
+TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere) {
+  open();
+  struct Case {
+    std::string path, header;
+    int status;
+  };
+  const Case cases[] = {{"/objects/guarded/a/call", "", 401},
+                        {"/objects/mine/u1/call", bearer(jwt("u2")), 403},
+                        {"/objects/guarded/a/call", bearer(kClientToken), 404},
+                        {"/objects/open/a/nothing/at/all", "", 404}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.path);
+    const Reply reply = RawClient(port()).upgrade(each.path, each.header);
+    EXPECT_EQ(reply.status, each.status);
+    EXPECT_TRUE(reply.body.starts_with(R"({"success":false,"error":")")) << reply.body;
+  }
+}
+
 TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   edge_.routes = {prefix("/api/agents"),
                   leads_to("/user", "mine", "{sub}"),

@@ -203,6 +203,24 @@ TEST_F(ClassFileTest, ObjectsHaveDefaultsOfTheirOwn) {
   EXPECT_FALSE(read_settings_text(settings_text(class_c(own).settings))->serial_calls);
 }
 
+TEST_F(ClassFileTest, AServerMakesAllClassesObjectsButThoseThatSayNo) {
+  put("classes/c.yaml", "class: c\n");
+  put("classes/d.yaml", "class: d\nobjects: false\n");
+  put("server.yaml", "objects: {all_classes: true}\n");
+  const ClassConfigs classes = load().classes;
+  const ClassSettings& object = classes.at("c").settings;
+  EXPECT_TRUE(object.is_object);
+  EXPECT_TRUE(object.serial_calls);
+  EXPECT_EQ(object.idle_timeout, minutes(5));
+  const ClassSettings& agent = classes.at("d").settings;
+  EXPECT_FALSE(agent.is_object);
+  EXPECT_FALSE(agent.serial_calls);
+  EXPECT_EQ(agent.idle_timeout, ClassSettings().idle_timeout);
+  EXPECT_TRUE(class_without_file(true).settings.is_object);
+  EXPECT_EQ(settings_text(class_without_file(true).settings), settings_text(object));
+  EXPECT_FALSE(class_without_file(false).settings.is_object);
+}
+
 TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
   const ClassConfig number = class_c("options: {a: 1, b: {c: 2}}\n");
   EXPECT_TRUE(changed_keys(number, class_c("options: {b: {c: 2}, a: 0x1}\n")).empty());

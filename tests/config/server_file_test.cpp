@@ -51,6 +51,7 @@ limits:
 address_limits: {connections: 21, new_connections: 22, messages: 23, bytes: 24KiB, new_agents: 25,
   exempt: ["10.0.0.0/8", "::2"]}
 total_limits: {new_connections: 31, messages: 2000000, bytes: 34KiB, new_agents: 35}
+objects: {all_classes: true}
 log:
   level: warn
   format: json
@@ -97,6 +98,7 @@ log:
   EXPECT_EQ(config.net.http_idle_timeout, hours(1));
   EXPECT_EQ(config.limits.soft_hang, milliseconds(15));
   EXPECT_EQ(config.limits.hard_hang, seconds(16));
+  EXPECT_TRUE(config.objects.all_classes);
   EXPECT_EQ(config.log.level, LogLevel::kWarn);
   EXPECT_EQ(config.log.format, LogFormat::kJson);
 }

@@ -55,15 +55,14 @@ class ObjectsTest : public ProcessTest {
     return data(200, "POST", "/objects/counter/" + id + "/call/increment", "[]");
   }
 
-  std::unique_ptr<ServerProcess> server_;
-  std::string token_;
-
- private:
   [[nodiscard]] std::string read_token() const {
     std::string token = read_file(root_ / "data/admin.token", 4096).value();
     token.erase(token.find_last_not_of(" \n") + 1);
     return token;
   }
+
+  std::unique_ptr<ServerProcess> server_;
+  std::string token_;
 };
 
 TEST_F(ObjectsTest, O4_O5_AnObjectHibernatesAndWakesWithItsStorage) {
@@ -134,6 +133,23 @@ TEST_F(ObjectsTest, O14_BeyondTheLimitTheLeastRecentlyUsedIdleObjectHibernates) 
   EXPECT_EQ(refused.status, 503) << refused.body;
   EXPECT_NE(refused.head.find("Retry-After: 1\r\n"), std::string::npos);
   EXPECT_NE(refused.body.find("too many objects are active"), std::string::npos);
+}
+
+TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
+  put("hearth.yaml", "log: {level: debug}\nlimits: {max_active_objects: 3}\n");
+  server_ = serve_ready({"--config", "hearth.yaml", "--shards", "4"});
+  token_ = read_token();
+  const auto id = [](int number) { return "o" + std::to_string(number); };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(increment(id(i)), 1);
+    if (i < 3) continue;
+    server_->wait_for_log("agent.evicted class=Counter agent=" + id(i - 3) + " reason=limit");
+  }
+  std::set<std::string> active;
+  const Json found = data(200, "GET", "/objects?status=active");
+  for (const Json& object : found) active.insert(object["object_id"].get<std::string>());
+  EXPECT_EQ(active, (std::set<std::string>{"o17", "o18", "o19"}));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(increment(id(i)), 2) << "nothing is lost";
 }
 
 TEST_F(ObjectsTest, O15_ADeletedObjectIsGoneAndALaterCallStartsEmpty) {
@@ -209,6 +225,12 @@ TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
   EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "object_not_found");
   EXPECT_EQ(data(400, "GET", "/objects?status=Deleted"), "invalid_argument");
   EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
+  const std::string too_long(4097, 'x');
+  for (const std::string key : {"class", "status", "limit", "cursor"})
+    EXPECT_EQ(data(400, "GET", "/objects?" + key + "=" + too_long), "invalid_argument") << key;
+  for (const std::string key : {"limit", "after"})
+    EXPECT_EQ(data(400, "GET", "/objects/counter/o7?" + key + "=" + too_long), "invalid_argument")
+        << key;
 }
 
 TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
@@ -390,6 +412,15 @@ TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
   std::filesystem::remove(root_ / "plugins/counter.so");
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   EXPECT_EQ(data(503, "POST", "/objects/counter/a/call/get"), "sandbox_unavailable");
+}
+
+TEST_F(ObjectsTest, AServerMayMakeAllClassesObjects) {
+  put("classes/counter.yaml", "class: counter\nobjects: false\n");
+  start("objects:\n  all_classes: true\n");
+  EXPECT_EQ(data(404, "POST", "/objects/counter/a/call/get", "[]"), "class_not_found");
+  EXPECT_EQ(data(201, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})")["class"],
+            "chat-room")
+      << "one without a class file";
 }
 
 TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {

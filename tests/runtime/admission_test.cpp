@@ -33,8 +33,10 @@ class AdmissionTest : public ::testing::Test {
     }
     [[nodiscard]] const storage::AgentKey& key() const override { return kUsualAgent; }
     [[nodiscard]] bool is_object() const override { return object; }
+    [[nodiscard]] SteadyTime last_activity() const override { return used_at; }
 
     AdmissionTest& test;
+    SteadyTime used_at{};
     bool object = false;
     bool idle = false;
     bool leaving = false;
@@ -55,7 +57,8 @@ class AdmissionTest : public ::testing::Test {
 
   testing::ManualLoop loop_;
   bool has_files_ = true;
-  Admission admission_{loop_, 2, 1, [this](unsigned) { return has_files_; }};
+  ObjectPlaces places_{1};
+  Admission admission_{loop_, 2, places_, [this](unsigned) { return has_files_; }};
   std::deque<Agent> agents_;
 };
 
@@ -117,6 +120,91 @@ TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
   admission_.may_be_idle(object);
   EXPECT_EQ(admission_.ask(next).answer, Said::kComeIn);
   EXPECT_TRUE(object.leaving);
+  EXPECT_FALSE(places_.take()) << "it has left its place to the next one";
+  admission_.enter(next);
+  admission_.left(object);
+  EXPECT_FALSE(places_.take());
+  next.leave_for_room();
+  admission_.left(next);
+  EXPECT_TRUE(places_.take());
+}
+
+// Another shard, which has one object.
+class OtherShard final : public ObjectPlaces::Member {
+ public:
+  std::optional<SteadyTime> object_idle_since() override { return idle_since; }
+  bool spare_object() override {
+    spared = idle_since.has_value() && !is_used_meanwhile;
+    return spared;
+  }
+  std::optional<SteadyTime> idle_since;
+  bool is_used_meanwhile = false;
+  bool spared = false;
+};
+
+TEST_F(AdmissionTest, O14_AnObjectWaitsForAPlaceThatAnotherShardSpares) {
+  testing::ManualLoop elsewhere;
+  OtherShard other;
+  places_.join(elsewhere, other);
+  ASSERT_TRUE(places_.take());  // for the other shard's
+  other.idle_since = SteadyTime{};
+  Agent& comes = agent();
+  comes.object = true;
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  loop_.settle();
+  elsewhere.settle();
+  EXPECT_FALSE(other.spared);
+  loop_.settle();
+  elsewhere.settle();
+  EXPECT_TRUE(other.spared);
+  loop_.settle();
+  EXPECT_TRUE(comes.is_resident());
+  EXPECT_FALSE(places_.take());
+}
+
+TEST_F(AdmissionTest, O14_ItIsAskedAgainIfThatObjectIsInUseMeanwhileAndRefusedIfNoneIsIdle) {
+  testing::ManualLoop elsewhere;
+  OtherShard other;
+  places_.join(elsewhere, other);
+  ASSERT_TRUE(places_.take());
+  other.idle_since = SteadyTime{};
+  other.is_used_meanwhile = true;
+  Agent& comes = agent();
+  comes.object = true;
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  const auto turn = [&] {
+    loop_.settle();
+    elsewhere.settle();
+    loop_.settle();
+  };
+  turn();
+  EXPECT_FALSE(comes.refused) << "the order has not come back";
+  other.idle_since.reset();
+  for (int i = 0; i < 3; ++i) turn();
+  EXPECT_EQ(comes.refused, RoomLack::kObjects);
+  Agent& next = agent();
+  next.object = true;
+  EXPECT_EQ(admission_.ask(next).answer, Said::kRefused) << "nobody is asked for a moment";
+  loop_.advance(milliseconds(100));
+  EXPECT_EQ(admission_.ask(next).answer, Said::kWait);
+}
+
+TEST_F(AdmissionTest, APlaceThatTheFirstOfTheLineCannotUseIsGivenBack) {
+  testing::ManualLoop elsewhere;
+  OtherShard other;
+  places_.join(elsewhere, other);
+  ASSERT_TRUE(places_.take());
+  other.idle_since = SteadyTime{};
+  Agent& comes = agent();
+  comes.object = true;
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  comes.wanted = false;
+  for (int i = 0; i < 3; ++i) {
+    loop_.settle();
+    elsewhere.settle();
+  }
+  EXPECT_FALSE(comes.is_resident());
+  EXPECT_TRUE(places_.take());
 }
 
 TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {

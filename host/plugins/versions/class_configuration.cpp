@@ -34,10 +34,12 @@ SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
 
 ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
                                        const config::ClassConfigs& read, VersionLedger& ledger,
-                                       std::filesystem::path definitions)
+                                       std::filesystem::path definitions, bool all_are_objects)
     : directory_(std::move(directory)),
       definitions_(std::move(definitions)),
-      defaults_(std::make_shared<const config::ClassConfig>()),
+      all_are_objects_(all_are_objects),
+      defaults_(
+          std::make_shared<const config::ClassConfig>(config::class_without_file(all_are_objects))),
       must_exist_(is_a_directory(directory_)),
       had_files_(has_class_file(read)),
       ledger_(ledger) {
@@ -121,8 +123,8 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
                                                            const ServedSegments& served) {
   Reading reading;
   must_exist_ = must_exist_ || is_a_directory(directory_);
-  auto files =
-      config::load_class_files(directory_, must_exist_, protocol::kebab_case, definitions_);
+  auto files = config::load_class_files(directory_, must_exist_, protocol::kebab_case, definitions_,
+                                        {}, all_are_objects_);
   if (!files) {
     reading.mistakes = std::move(files).error();
     return reading;

@@ -40,9 +40,10 @@ class ClassConfiguration {
 
   // `directory`: of class files. `read`: what they have said already. Of settings that the ledger
   // knows as taken back those before hold. `definitions`: of class files that came over HTTP; P1
-  // counts them as none.
+  // counts them as none. `all_are_objects`: ObjectsConfig::all_classes.
   ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read,
-                     VersionLedger& ledger, std::filesystem::path definitions = {});
+                     VersionLedger& ledger, std::filesystem::path definitions = {},
+                     bool all_are_objects = false);
 
   // What holds for a class: its file's values, or the defaults. Never null. A file may name its
   // class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
@@ -122,6 +123,7 @@ class ClassConfiguration {
 
   const std::filesystem::path directory_;
   const std::filesystem::path definitions_;
+  const bool all_are_objects_;
   const Settings defaults_;
   bool must_exist_;  // the directory was there once
   bool had_files_;   // when it was read last

@@ -60,6 +60,19 @@ TEST_F(ClassConfigurationTest, AClassWithoutAFileHasTheDefaults) {
   EXPECT_EQ(configuration_->of("other")->file, "");
 }
 
+TEST_F(ClassConfigurationTest, AllClassesAreObjectsIfTheServerSaysSo) {
+  configuration_.emplace(classes(), config::ClassConfigs(), *ledger_, "", true);
+  EXPECT_TRUE(configuration_->of("other")->settings.is_object);
+  EXPECT_EQ(idle_timeout("other"), seconds(300));
+  put("counter.yaml", "class: counter\n");
+  (void)read();
+  EXPECT_TRUE(configuration_->of("counter")->settings.is_object);
+  put("counter.yaml", "class: counter\nobjects: false\n");
+  (void)read();
+  EXPECT_FALSE(configuration_->of("counter")->settings.is_object);
+  EXPECT_EQ(idle_timeout(), seconds(60));
+}
+
 TEST_F(ClassConfigurationTest, AFileMayNameItsClassAsUrlsSpellIt) {
   put("room.yaml", "class: chat-room\nidle_timeout: 5s\n");
   EXPECT_EQ(read().changes.size(), 1U);

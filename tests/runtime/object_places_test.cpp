@@ -1,0 +1,121 @@
+#include "runtime/object_places.hpp"
+
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+
+namespace hearth::runtime {
+namespace {
+
+using std::chrono::seconds;
+using Answer = ObjectPlaces::Answer;
+
+struct FakeShard final : ObjectPlaces::Member {
+  std::optional<SteadyTime> object_idle_since() override { return idle_since; }
+  bool spare_object() override {
+    if (!idle_since) return false;
+    ++spared;
+    return true;
+  }
+  testing::ManualLoop loop;
+  std::optional<SteadyTime> idle_since;
+  int spared = 0;
+};
+
+class ObjectPlacesTest : public ::testing::Test {
+ protected:
+  FakeShard& shard(std::optional<int> idle_since = {}) {
+    FakeShard& made = shards_.emplace_back();
+    if (idle_since) made.idle_since = SteadyTime(seconds(*idle_since));
+    places_.join(made.loop, made);
+    return made;
+  }
+  // Asks as the first shard, with all loops running, but those of `stuck`.
+  std::optional<Answer> asked(const FakeShard* stuck = nullptr) {
+    std::optional<Answer> answer;
+    EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](Answer later) { answer = later; }),
+              Answer::kLater);
+    for (int i = 0; i < 4; ++i) {
+      for (FakeShard& each : shards_) {
+        if (&each != stuck) each.loop.settle();
+      }
+      if (i == 1 && stuck != nullptr) shards_.front().loop.advance(ObjectPlaces::kPatience);
+    }
+    return answer;
+  }
+
+  ObjectPlaces places_{2};
+  std::deque<FakeShard> shards_;
+};
+
+TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
+  EXPECT_TRUE(places_.take());
+  EXPECT_TRUE(places_.take());
+  EXPECT_FALSE(places_.take());
+  places_.give_back();
+  EXPECT_TRUE(places_.take());
+  EXPECT_FALSE(places_.take());
+}
+
+TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
+  FakeShard& alone = shard();
+  const auto never = [](Answer) { ADD_FAILURE(); };
+  EXPECT_EQ(places_.ask(alone.loop, never), Answer::kNone);
+  alone.idle_since = SteadyTime{};
+  EXPECT_EQ(places_.ask(alone.loop, never), Answer::kPlace);
+  EXPECT_EQ(alone.spared, 1);
+}
+
+TEST_F(ObjectPlacesTest, P2_TheShardWithTheLeastRecentlyUsedIdleObjectSparesIt) {
+  const FakeShard& own = shard(5);
+  const FakeShard& older = shard(3);
+  const FakeShard& newer = shard(4);
+  const FakeShard& busy = shard();
+  EXPECT_EQ(asked(), Answer::kPlace);
+  EXPECT_EQ(older.spared, 1);
+  EXPECT_EQ(own.spared + newer.spared + busy.spared, 0);
+}
+
+TEST_F(ObjectPlacesTest, P2_ItMayBeTheAskersOwn) {
+  const FakeShard& own = shard(1);
+  const FakeShard& other = shard(2);
+  EXPECT_EQ(asked(), Answer::kPlace);
+  EXPECT_EQ(own.spared, 1);
+  EXPECT_EQ(other.spared, 0);
+}
+
+TEST_F(ObjectPlacesTest, WithNoneIdleThereIsNone) {
+  shard();
+  shard();
+  EXPECT_EQ(asked(), Answer::kNone);
+}
+
+TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
+  shard();
+  const FakeShard& stuck = shard(1);
+  const FakeShard& other = shard(2);
+  EXPECT_EQ(asked(&stuck), Answer::kPlace);
+  EXPECT_EQ(other.spared, 1);
+  EXPECT_EQ(stuck.spared, 0);
+}
+
+TEST_F(ObjectPlacesTest, AnObjectThatIsUsedMeanwhileStays) {
+  shard();
+  FakeShard& other = shard(1);
+  std::optional<Answer> answer;
+  EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](Answer later) { answer = later; }),
+            Answer::kLater);
+  shards_.front().loop.settle();
+  other.loop.settle();
+  other.idle_since.reset();
+  shards_.front().loop.settle();
+  other.loop.settle();
+  shards_.front().loop.settle();
+  EXPECT_EQ(answer, Answer::kLater);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
