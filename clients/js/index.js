@@ -57,6 +57,7 @@ export class Hearth {
         method,
         headers: all,
         body: body === undefined ? undefined : JSON.stringify(body),
+        redirect: "manual",  // the key is for this server alone
         signal: AbortSignal.timeout(this.#timeoutMs),
       });
       text = await response.text();

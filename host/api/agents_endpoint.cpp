@@ -107,9 +107,13 @@ AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readi
 void AgentsEndpoint::add_routes(Routes& routes) {
   struct Row {
     std::string_view method, pattern, summary;
+    RouteShape shape = {};  // of what is not the agent's own
   };
   static constexpr Row kRows[] = {
-      {"GET", "/agents/{class}", "The methods of a class, if its setting list_methods says so."},
+      {"GET",
+       "/agents/{class}",
+       "The methods of a class, if its setting list_methods says so.",
+       {.answer = "MethodList"}},
       {"*", "/agents/{class}", "Refused: a class alone is no agent."},
       {"*", "/agents/{class}/{name}", "A request to an agent, or a WebSocket."},
       {"*", "/agents/{class}/{name}/{path...}",
@@ -117,7 +121,7 @@ void AgentsEndpoint::add_routes(Routes& routes) {
   };
   for (const Row& row : kRows) {
     routes.add({row.method, row.pattern, Access::kUser, row.summary,
-                [this](const RouteCall& call) { on_request(call.exchange); }});
+                [this](const RouteCall& call) { on_request(call.exchange); }, row.shape});
   }
 }
 
@@ -312,17 +316,16 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
                .subprotocol = std::move(proof.subprotocol)};
 }
 
-std::optional<net::HttpResponse> AgentsEndpoint::denial(const net::HttpRequest& request,
-                                                        std::string_view agent_class,
-                                                        std::string_view name) const {
+std::variant<std::string, net::HttpResponse> AgentsEndpoint::claims_for(
+    const net::HttpRequest& request, std::string_view agent_class, std::string_view name) const {
   auto served = runtime_.classes().find_for_client(agent_class);
   if (served == nullptr) served = runtime_.classes().find_by_name(agent_class);
   const runtime::ClassSettings* const settings = served ? &served->settings : nullptr;
-  const auto identified = identify(settings, proof_of(request));
+  auto identified = identify(settings, proof_of(request));
   if (const auto* refusal = std::get_if<Refusal>(&identified)) return answer_of(*refusal);
+  auto& visitor = std::get<auth::Visitor>(identified);
   const std::string_view rule = auth_of(edge_, settings).name;
-  if (rule.empty() || is_named_by(rule, std::get<auth::Visitor>(identified).values, name))
-    return std::nullopt;
+  if (rule.empty() || is_named_by(rule, visitor.values, name)) return std::move(visitor.claims);
   return answer_of(not_yours());
 }
 

@@ -131,22 +131,24 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   route(std::move(exchange), path, is_admin);
 }
 
-std::optional<net::HttpResponse> HttpApi::denial(const net::HttpRequest& request,
-                                                 std::string_view path,
-                                                 const Routes::Found& found) const {
+std::variant<std::string, net::HttpResponse> HttpApi::admit(const net::HttpRequest& request,
+                                                            std::string_view path,
+                                                            const Routes::Found& found) const {
   const bool is_object = is_below_objects(path);
   const auto is_for = [&found](Access access) { return found.is_path && found.access == access; };
   const bool is_for_administrators = AdminApi::is_ours(path) || is_for(Access::kAdministrator);
   const bool asks_for_key = is_object && !objects_token_.empty();
   if (asks_for_key && !is_for_administrators &&
       is_same_secret(api_key_of(request.headers), objects_token_))
-    return std::nullopt;
+    return std::string();
   if (asks_for_key || is_for_administrators || is_for(Access::kObjectsOwner)) {
     if (admin_ == nullptr) return nothing_there();
-    return admin_->refusal(request, is_object ? kObjectsKeys : AdminApi::kKeys);
+    if (auto refusal = admin_->refusal(request, is_object ? kObjectsKeys : AdminApi::kKeys))
+      return *std::move(refusal);
+    return std::string();
   }
-  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::nullopt;
-  return agents_.denial(request, found.values[0], protocol::object_name(found.values[1]));
+  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::string();
+  return agents_.claims_for(request, found.values[0], protocol::object_name(found.values[1]));
 }
 
 void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,
@@ -157,10 +159,12 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
     exchange->respond(in_shape_of(path, std::move(response)));
   };
   Routes::Found found = routes_.find(request.method, path);
-  if (auto refusal = denial(request, path, found)) return refuse(*std::move(refusal));
+  auto admitted = admit(request, path, found);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&admitted)) return refuse(std::move(*refusal));
   if (found.route != nullptr) {
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
-    return found.route->answer({std::move(exchange), std::move(found.values), query});
+    return found.route->answer({std::move(exchange), std::move(found.values), query,
+                                std::get<std::string>(std::move(admitted))});
   }
   if (found.is_path) return refuse(routes_.wrong_method(path));
   if (is_admin) return AdminApi::refuse_unknown(*exchange);
@@ -184,7 +188,10 @@ net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const CorsRules cors = agents_.cors(path);
   auto refusal = origins_.refusal(request.headers, cors);
   // A further path of agents may lie where a key is asked for.
-  if (!refusal) refusal = denial(request, path, routes_.find("GET", path));
+  if (!refusal) {
+    auto admitted = admit(request, path, routes_.find("GET", path));
+    if (auto* denied = std::get_if<net::HttpResponse>(&admitted)) refusal = std::move(*denied);
+  }
   net::UpgradePlan plan;
   if (refusal) {
     plan.refusal = *std::move(refusal);

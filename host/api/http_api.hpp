@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace hearth::api {
 
@@ -82,10 +83,10 @@ class HttpApi final : public net::HttpHandler {
   void add_pages();
   // What was not refused for where it comes from.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
-  // The refusal of a request that may not ask for this path; nothing: the request goes on.
-  [[nodiscard]] std::optional<net::HttpResponse> denial(const net::HttpRequest& request,
-                                                        std::string_view path,
-                                                        const Routes::Found& found) const;
+  // The refusal of a request that may not ask for this path; or the claims of its client's token,
+  // where a class of objects has asked for one.
+  [[nodiscard]] std::variant<std::string, net::HttpResponse> admit(
+      const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;

@@ -83,7 +83,7 @@ void ObjectsEndpoint::call(const RouteCall& call) {
     return call.exchange->respond(std::move(*refusal));
   auto read = protocol::read_object_call(call.exchange->request().body);
   if (!read) return call.exchange->respond(object_error(read.error()));
-  deliver(call.exchange, std::get<Object>(std::move(found)), std::move(read->method),
+  deliver(call, std::get<Object>(std::move(found)), std::move(read->method),
           std::move(read->arguments));
 }
 
@@ -93,12 +93,13 @@ void ObjectsEndpoint::call_method(const RouteCall& call) {
     return call.exchange->respond(std::move(*refusal));
   auto arguments = protocol::read_object_arguments(call.exchange->request().body);
   if (!arguments) return call.exchange->respond(object_error(arguments.error()));
-  deliver(call.exchange, std::get<Object>(std::move(found)),
-          protocol::percent_decode(call.values[2]), *std::move(arguments));
+  deliver(call, std::get<Object>(std::move(found)), protocol::percent_decode(call.values[2]),
+          *std::move(arguments));
 }
 
-void ObjectsEndpoint::deliver(const Exchange& exchange, Object object, std::string method,
+void ObjectsEndpoint::deliver(const RouteCall& asked, Object object, std::string method,
                               std::string arguments) {
+  const Exchange& exchange = asked.exchange;
   if (method.starts_with(kReserved))
     return exchange->respond(
         object_error(404, "invalid_method", "names of methods do not begin with __"));
@@ -117,7 +118,7 @@ void ObjectsEndpoint::deliver(const Exchange& exchange, Object object, std::stri
                        "an Idempotency-Key is 1 to 255 printable characters without a space"));
     call.retry_key = {std::string(*key), fingerprint(call.method, call.arguments)};
   }
-  call.origin = runtime::traced_origin(trace_headers(request.headers));
+  call.origin = runtime::traced_origin(trace_headers(request.headers), asked.claims);
   const unsigned index = runtime_.shard_index(call.key);
   const auto deliver_here =
       [&runtime = runtime_, index, exchange,

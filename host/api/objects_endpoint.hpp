@@ -37,6 +37,7 @@ namespace hearth::api {
 //            extensions/call_answers.hpp for what is stored, and for how long.
 // Retries    The server begins no call again but those of idempotent methods (AgentSlot's P6).
 // Deadline   ClassSettings::object_call_timeout, from the arrival of the call.
+// Claims     Of a token that the class asks for, the agent gets the claims (hearth.connections/2).
 //
 // Threads    Any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint.
@@ -61,7 +62,7 @@ class ObjectsEndpoint {
                                                              std::string_view id) const;
   void call(const RouteCall& call);
   void call_method(const RouteCall& call);
-  void deliver(const Exchange& exchange, Object object, std::string method, std::string arguments);
+  void deliver(const RouteCall& asked, Object object, std::string method, std::string arguments);
 
   runtime::Runtime& runtime_;
   const Readiness& readiness_;

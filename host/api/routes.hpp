@@ -26,6 +26,7 @@ struct RouteCall {
   std::shared_ptr<net::HttpExchange> exchange;
   std::vector<std::string_view> values;  // of the pattern's parameters in order, as written
   std::string_view query;                // without the `?`
+  std::string claims = {};  // of the client's token, a JSON object; empty: nothing is known
 };
 
 // What goes in and out, for the document of the API (api/openapi.hpp).

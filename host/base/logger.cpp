@@ -14,16 +14,30 @@ class NullLogger final : public Logger {
   void write(LogLevel, std::string_view, std::span<const LogField>) override {}
 };
 
+std::string whole_kind(std::string_view level, std::string_view event,
+                       std::initializer_list<std::string_view> kind) {
+  std::string whole(level);
+  whole.append(" ").append(event);
+  for (const std::string_view part : kind) whole.append(" ").append(part);
+  return whole;
+}
+
 }  // namespace
+
+bool Logger::record_limited(LogLevel level, std::string_view event,
+                            std::initializer_list<std::string_view> kind,
+                            std::initializer_list<LogField> fields, LogLimit limit) {
+  if (!rate_.admit(whole_kind("record", event, kind), limit, BootClock::now())) return false;
+  record(level, event, fields);
+  return true;
+}
 
 void Logger::write_limited(LogLevel level, std::string_view event,
                            std::initializer_list<std::string_view> kind,
                            std::span<const LogField> fields, LogLimit limit) {
   if (!enabled(level)) return;
-  std::string whole(to_string(level));
-  whole.append(" ").append(event);
-  for (const std::string_view part : kind) whole.append(" ").append(part);
-  const auto suppressed = rate_.admit(whole, limit, BootClock::now());
+  const auto suppressed =
+      rate_.admit(whole_kind(to_string(level), event, kind), limit, BootClock::now());
   if (!suppressed) return;
   if (*suppressed == 0) return write(level, event, fields);
   std::vector<LogField> more(fields.begin(), fields.end());

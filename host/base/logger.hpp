@@ -71,6 +71,12 @@ class Logger {
     write(level, event, fields);
   }
 
+  // As record(), but no more often than the limit says for a kind: the event and `kind`, as
+  // write_limited() has them. False: there is no entry and no line.
+  [[nodiscard]] bool record_limited(LogLevel level, std::string_view event,
+                                    std::initializer_list<std::string_view> kind,
+                                    std::initializer_list<LogField> fields, LogLimit limit);
+
   // For lines that clients can cause as often as they like: written no more often than the limit
   // says for their kind, which is the level, the event and `kind` (a class, a class and an error's
   // code ...; never what a client chooses). Those left out are counted by the next one of the kind:

@@ -57,6 +57,8 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "call.answer.committed",      // the answer to a call with a key, with the writes of the call
     "destroy.condemned",  // the marker is on disk, the agent is in memory and its files are there
     "destroy.files_removed",     // its files are gone; its entry, its wake and the marker are there
+    "object.hibernate.shut",     // an object's instance is gone, its database is open
+    "object.hibernate.closed",   // its database is closed
     "schedule.claim.written",    // a run is claimed
     "schedule.claim.committed",  // and was not delivered yet
     "schedule.end.written",      // a run has ended: the row has gone, or has its next time

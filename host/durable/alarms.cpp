@@ -56,6 +56,12 @@ Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   return Set{job.id, record_json(job), before.has_value()};
 }
 
+std::string with_replaced(Alarms::Set set) {
+  std::string record = std::move(set.record);
+  record.pop_back();
+  return record + (set.replaced ? R"(,"replaced":true})" : R"(,"replaced":false})");
+}
+
 std::string Alarms::record_json(const Job& job) {
   std::string json = R"({"id":)";
   append_json_string(json, job.id);

@@ -119,4 +119,7 @@ class Alarms {
   std::vector<std::string> dead_;     // ids
 };
 
+// The record of an alarm that was set, with the member "replaced".
+[[nodiscard]] std::string with_replaced(Alarms::Set set);
+
 }  // namespace hearth::durable

@@ -37,6 +37,9 @@ struct OutwardPorts {
   SubAgents* sub_agents = nullptr;
 };
 
+// Entries of the agents of one class in the audit log (hearth/ext/audit.h).
+inline constexpr LogLimit kAuditLimit{.burst = 100, .per_second = 10};
+
 // An HTTP request that an agent is answering.
 struct RequestView {
   std::string_view target;
@@ -167,6 +170,9 @@ class AgentContext {
   virtual Result<void> evict() = 0;
   virtual Result<void> destroy() = 0;
   virtual void log(LogLevel level, std::string_view text) = 0;
+  // An entry of the agent in the audit log: a word, and a JSON object or nothing.
+  // kLimitExceeded: its class has added too many.
+  virtual Result<void> audit(std::string_view what, std::string_view detail) = 0;
   // Something threw StorageError: the agent is broken and will be evicted; nothing more leaves it.
   virtual void storage_failed(std::string_view what) = 0;
 

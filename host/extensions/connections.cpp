@@ -333,8 +333,12 @@ hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::u
                              hearth_bytes* json) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto request = it.calls().request(call);
-    if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-    return give_claims(it, request->claims, json);
+    if (request) return give_claims(it, request->claims, json);
+    const CallOrigin method = it.calls().origin(call);
+    if (!method.is_method) return fail(it, request.error(), HEARTH_E_GONE);
+    // The call in progress shares it, and outlives what is lent.
+    return give_claims(it, method.origin == nullptr ? std::string_view() : method.origin->claims,
+                       json);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "extensions/registry.hpp"
 
+#include "extensions/alarms.hpp"
+#include "extensions/audit.hpp"
 #include "extensions/basics.hpp"
 #include "extensions/call.hpp"
 #include "extensions/connections.hpp"
@@ -25,6 +27,8 @@ namespace {
 
 constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_AGENT, []() -> const void* { return &agent_extension(); }},
+    {HEARTH_EXT_ALARMS, []() -> const void* { return &alarms_extension(); }},
+    {HEARTH_EXT_AUDIT, []() -> const void* { return &audit_extension(); }},
     {HEARTH_EXT_CALL, []() -> const void* { return &call_extension(); }},
     {HEARTH_EXT_CLOCK, []() -> const void* { return &clock_extension(); }},
     {HEARTH_EXT_CONNECTIONS, []() -> const void* { return &connections_extension(); }},

@@ -1,5 +1,7 @@
 #include "extensions/watched_tables.hpp"
 
+#include "extensions/alarms.hpp"
+#include "extensions/audit.hpp"
 #include "extensions/basics.hpp"
 #include "extensions/call.hpp"
 #include "extensions/connections.hpp"
@@ -123,6 +125,15 @@ constexpr Table watch() {
 constexpr auto kWatchedAgent = watch<hearth_agent_v1, &agent_extension,
                                      Member<&hearth_agent_v1::evict, "hearth.agent/1 evict">,
                                      Member<&hearth_agent_v1::destroy, "hearth.agent/1 destroy">>();
+
+constexpr auto kWatchedAlarms =
+    watch<hearth_alarms_v1, &alarms_extension,
+          Member<&hearth_alarms_v1::set, "hearth.alarms/1 set">,
+          Member<&hearth_alarms_v1::list, "hearth.alarms/1 list">,
+          Member<&hearth_alarms_v1::cancel, "hearth.alarms/1 cancel">>();
+
+constexpr auto kWatchedAudit = watch<hearth_audit_v1, &audit_extension,
+                                     Member<&hearth_audit_v1::record, "hearth.audit/1 record">>();
 
 constexpr auto kWatchedCall =
     watch<hearth_call_v1, &call_extension, Member<&hearth_call_v1::start, "hearth.call/1 start">,
@@ -291,6 +302,8 @@ struct Known {
 };
 
 constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent},
+                                              {HEARTH_EXT_ALARMS, &kWatchedAlarms},
+                                              {HEARTH_EXT_AUDIT, &kWatchedAudit},
                                               {HEARTH_EXT_CALL, &kWatchedCall},
                                               {HEARTH_EXT_CLOCK, &kWatchedClock},
                                               {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},

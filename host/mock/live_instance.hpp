@@ -133,6 +133,11 @@ class LiveInstance final : public extensions::AgentContext,
     parts_.world.log.add(level, text);
     if (text.starts_with("misuse: ")) misuse_ = text;
   }
+  Result<void> audit(std::string_view what, std::string_view detail) override {
+    parts_.world.log.add(LogLevel::kInfo, "audit " + std::string(what) +
+                                              (detail.empty() ? "" : " " + std::string(detail)));
+    return {};
+  }
   void storage_failed(std::string_view what) override;
 
  private:

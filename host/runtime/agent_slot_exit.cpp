@@ -1,6 +1,7 @@
 // The way out of an agent: its eviction, whatever the reason, and what is left when it has been
 // destroyed.
 #include "base/close_codes.hpp"
+#include "base/stop_point.hpp"
 #include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/condemned_agents.hpp"
@@ -144,6 +145,7 @@ void AgentSlot::end_instance(Rest rest) {
   settling_ = true;
   live->shut(ending.reason, why);
   settling_ = false;
+  if (ending.served->settings.is_object) stop_point("object.hibernate.shut");
   inbox_.put_back(live->take_interrupted(), ending.reason, why);
   // A MIGRATE or a turn that failed leaves writes that no commit followed. The file has not got
   // them.
@@ -159,6 +161,7 @@ namespace {
 // An object has left memory.
 void note_object_left(const ShardServices& services, const storage::AgentKey& key,
                       const Ending& ending, bool destroyed) {
+  stop_point("object.hibernate.closed");
   services.metrics().objects.left(key.agent_class, !destroyed && !ending.start_failure);
   if (destroyed) return;
   services.files().note_active(key);

@@ -2,15 +2,18 @@
 
 #include "extensions/trace.hpp"
 
+#include <utility>
+
 namespace hearth::runtime {
 
-extensions::OriginPtr traced_origin(const Headers& headers) {
+extensions::OriginPtr traced_origin(const Headers& headers, std::string claims) {
   const std::string* const header = find_header(headers, "traceparent");
-  if (header == nullptr) return nullptr;
-  const std::string_view trace = extensions::valid_trace(*header);
-  if (trace.empty()) return nullptr;
+  const std::string_view trace =
+      header == nullptr ? std::string_view() : extensions::valid_trace(*header);
+  if (trace.empty() && claims.empty()) return nullptr;
   auto origin = std::make_shared<extensions::Origin>();
   origin->trace = trace;
+  origin->claims = std::move(claims);
   return origin;
 }
 

@@ -97,8 +97,9 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
   return event;
 }
 
-// Of an event from outside that has a valid header `traceparent`; else null.
-[[nodiscard]] extensions::OriginPtr traced_origin(const Headers& headers);
+// Of an event from outside that has a valid header `traceparent`, or claims of its client
+// (extensions::Origin); else null.
+[[nodiscard]] extensions::OriginPtr traced_origin(const Headers& headers, std::string claims = {});
 
 // Bytes of its texts: what an event that waits counts for.
 [[nodiscard]] inline std::size_t text_bytes(const OwnedEvent& event) {

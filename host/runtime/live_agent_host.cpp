@@ -87,6 +87,22 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
                                    Logger::kWorkLimit);
 }
 
+Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
+  // Of a class: what one agent adds too much, another one would.
+  const bool is_added =
+      services_.logger().record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
+                                        {{"class", class_->name()},
+                                         {"agent", owner_.key().name},
+                                         {"actor", "agent"},
+                                         {"what", what},
+                                         {"detail", detail}},
+                                        extensions::kAuditLimit);
+  if (is_added) return {};
+  return Error{Errc::kLimitExceeded,
+               "agents of this class have added too many entries to the audit log: a class may add "
+               "10 a second"};
+}
+
 // An error with another code is the author's answer to the client, and no news.
 void LiveAgent::tell_failure(const Call& call, const Error& error) {
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;

@@ -27,6 +27,15 @@ std::string text_of(const LogField& field) {
   return text == nullptr ? std::string() : std::string(cut_text(*text, AuditLog::kMaxDetail / 4));
 }
 
+constexpr std::string_view kAgentsOwn = "agent.audit";
+
+// JSON already, and bounded by hearth.audit/1.
+void add_agents_own(const LogField& field, Json& detail) {
+  const auto* const text = std::get_if<std::string_view>(&field.value);
+  if (text == nullptr || text->empty()) return;
+  if (auto json = parse_json(*text)) detail["detail"] = *std::move(json);
+}
+
 storage::AuditEntry entry_of(std::string_view event, std::span<const LogField> fields,
                              std::int64_t now_ms) {
   storage::AuditEntry entry;
@@ -41,6 +50,8 @@ storage::AuditEntry entry_of(std::string_view event, std::span<const LogField> f
       entry.agent = text_of(field);
     } else if (field.key == "actor") {
       entry.actor = text_of(field);
+    } else if (event == kAgentsOwn && field.key == "detail") {
+      add_agents_own(field, detail);
     } else {
       detail[std::string(field.key)] = value_of(field);
     }

@@ -30,7 +30,8 @@ namespace hearth::server {
 
 // Stands before the server's logger and keeps what it is told to record(). Of the fields of an
 // event "class", "agent" and "actor" have a place of their own; the others are its detail. Without
-// an actor it is "administrator" for admin.* and "server" for the rest.
+// an actor it is "administrator" for admin.* and "server" for the rest. The entries of agents
+// themselves (hearth.audit/1) are AgentAudit, with {"what":word,"detail":object} as their detail.
 //
 // Promises
 //  P1 No waiting   Nobody waits for the disk: a thread of its own writes.

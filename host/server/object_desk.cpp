@@ -365,9 +365,7 @@ void ObjectDesk::set_alarm(ObjectName name, api::ObjectAlarm alarm, Answer<std::
         auto set = agent.work().alarms().set({alarm.method, alarm.arguments, alarm.at_ms});
         if (!set) return set.error();
         agent.work().report(extensions::DurableEvent::kAlarmSet, set->id, alarm.method);
-        std::string record = std::move(set->record);
-        record.pop_back();
-        return record + (set->replaced ? R"(,"replaced":true})" : R"(,"replaced":false})");
+        return durable::with_replaced(*std::move(set));
       },
       std::move(answer), true);
 }

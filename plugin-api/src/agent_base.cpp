@@ -29,6 +29,19 @@ void Agent::unset_state() {
   live_agent.check(status, "unset state");
 }
 
+Json Agent::caller_claims() {
+  const detail::Context& context = live().context();
+  if (context.connection != 0) return Connection(live(), context.connection).claims();
+  const auto& table = detail::need(live().tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+  hearth_bytes json = {nullptr, 0};
+  const hearth_status status =
+      table.request_claims(live().host(), live().id(), context.call, &json);
+  // What is no call of a client has none: a start, a fiber, a callback.
+  if (status == HEARTH_E_NOT_FOUND || status == HEARTH_E_GONE) return {};
+  live().check(status, "claims");
+  return parse_json(detail::view(json));
+}
+
 std::vector<Connection> Agent::connections(std::string_view tag) {
   const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
   std::vector<Connection> all;

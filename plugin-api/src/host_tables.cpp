@@ -10,6 +10,8 @@ std::string_view view(hearth_bytes bytes) noexcept {
 void HostTables::look_up(const hearth_host* from) noexcept {
   host = from;
   find(agent, HEARTH_EXT_AGENT);
+  find(alarms, HEARTH_EXT_ALARMS);
+  find(audit, HEARTH_EXT_AUDIT);
   find(call, HEARTH_EXT_CALL);
   find(clock, HEARTH_EXT_CLOCK);
   find(connections, HEARTH_EXT_CONNECTIONS);

@@ -6,7 +6,8 @@
 //             `failures` says before it works wait(id), inspect(id), list(), dead(), cancel(id,
 //             reason), resolve(id, result), retry(id), forget() push(callback, payload),
 //             later(callback, ms, payload), items(), schedules(), again(id) journal() -> what has
-//             happened, in order
+//             happened, in order; write(entry); alarm_in(ms, entry): an alarm that calls write;
+//             note_for_operators(what, detail, times) -> how many entries the audit log took
 //   hook      of the fiber's input: continue, nothing (it lets it go), throw, settle: what
 //             on_fiber_recovered does with it
 //   callbacks note(payload); flaky(payload) throws at the first two attempts; `hopeless` throws
@@ -50,9 +51,29 @@ class DurableAgent : public hearth::Agent {
     m.add("schedules", &DurableAgent::schedules);
     m.add("again", &DurableAgent::again);
     m.add("journal", &DurableAgent::journal);
+    m.add("write", &DurableAgent::note);
+    m.add("alarm_in", &DurableAgent::alarm_in);
+    m.add("note_for_operators", &DurableAgent::note_for_operators);
     m.callback("note", &DurableAgent::note);
     m.callback("flaky", &DurableAgent::flaky);
     m.callback("hopeless", &DurableAgent::hopeless);
+  }
+
+  // ---- alarms and the audit log
+  hearth::Alarm alarm_in(int ms, const std::string& entry) {
+    return set_alarm(std::chrono::milliseconds(ms), "write", entry);
+  }
+  // How many were added before the limit.
+  int note_for_operators(const std::string& what, const hearth::Json& more, int times) {
+    for (int added = 0; added < times; ++added) {
+      try {
+        audit(what, more);
+      } catch (const hearth::HostError& failure) {
+        if (failure.code() != HEARTH_E_LIMIT) throw;
+        return added;
+      }
+    }
+    return times;
   }
 
   hearth::RetryOptions retry_defaults() override {

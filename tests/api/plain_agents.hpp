@@ -99,7 +99,11 @@ inline Result<void> answer_call(HostCalls& host, const AgentEvent& event) {
     return host.complete(event.call, std::string_view(id));
   }
   if (event.name == "claims") {
-    const std::string& claims = host.find_connection(event.connection)->claims;
+    const auto origin = host.origin(event.call).origin;
+    const std::string claims = event.connection != 0
+                                   ? host.find_connection(event.connection)->claims
+                               : origin == nullptr ? std::string()
+                                                   : origin->claims;
     return host.complete(event.call, std::string_view(claims.empty() ? "null" : claims));
   }
   if (event.name == "target") {

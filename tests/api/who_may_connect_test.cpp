@@ -253,6 +253,17 @@ TEST_F(WhoMayConnectTest, AnUpgradeBelowWhatAsksForAKeyAsksForItToo) {
   EXPECT_EQ(anybody.upgrade("/live").status, 101);
 }
 
+TEST_F(WhoMayConnectTest, AMethodThatIsCalledThroughObjectsSeesTheClaims) {
+  open();
+  const auto claims = [&](const std::string& path, const std::string& header) {
+    return ask(http("POST", path + "/call/claims", header)).body;
+  };
+  EXPECT_NE(claims("/objects/users/a", bearer(jwt("u1"))).find(R"("sub":"u1")"), std::string::npos);
+  EXPECT_NE(claims("/objects/Mine/u1", bearer(jwt("u1"))).find(R"("sub":"u1")"), std::string::npos);
+  for (const std::string path : {"/objects/open/a", "/objects/guarded/a"})
+    EXPECT_EQ(claims(path, bearer(kClientToken)), R"({"success":true,"data":null,"result":null})");
+}
+
 TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere) {
   open();
   struct Case {

@@ -172,6 +172,18 @@ for (const { name, program } of found) {
       assert.equal(seen.length, 14);
     });
 
+    test("a redirect is refused and takes no key along", limits, async (t) => {
+      const elsewhere = await scripted(t, [DONE, DONE]);
+      const { url, seen } = await scripted(t, [[307, "", { Location: `${elsewhere.url}objects` }]]);
+      const text = `${OURS}
+        const client = new AgentKernel({ url: "${url}", token: "t" });
+        await client.objects.call("counter", "a", { method: "m" })
+          .catch((error) => console.log(error.status, error.code, error.retryable));`;
+      assert.deepEqual(await outputOf(program, text), ["307 http_error false"]);
+      assert.equal(seen.length, 1);
+      assert.equal(elsewhere.seen.length, 0);
+    });
+
     test("it waits as long as the server says", limits, async (t) => {
       const patient = [503, BUSY[1], { "Retry-After": "1" }];
       const { url } = await scripted(t, [patient, DONE]);

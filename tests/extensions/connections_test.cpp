@@ -93,6 +93,17 @@ TEST_F(AbiConnectionsTest, ShowWhoTheClientHasProvedToBe) {
   EXPECT_EQ(identities.request_claims(host_, kAgent, 1, nullptr), HEARTH_E_INVALID);
   agent_.answer = Error{Errc::kNotFound, "it is answered"};
   EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_GONE);
+
+  // A method that was called without a connection.
+  agent_.origin_call = 7;
+  agent_.its_origin.is_method = true;
+  EXPECT_EQ(identities.request_claims(host_, kAgent, 7, &out), HEARTH_E_NOT_FOUND);
+  Origin origin;
+  origin.claims = R"({"sub":"eve"})";
+  agent_.its_origin.origin = std::make_shared<const Origin>(origin);
+  ASSERT_EQ(identities.request_claims(host_, kAgent, 7, &out), HEARTH_OK);
+  EXPECT_EQ(view(out), R"({"sub":"eve"})");
+  EXPECT_EQ(identities.request_claims(host_, kAgent, 8, &out), HEARTH_E_GONE);
 }
 
 TEST_F(AbiConnectionsTest, ChangesStayAndFramesAreSent) {

@@ -47,6 +47,7 @@ class HostCalls {
     return agent_.calls().credit(operation, bytes);
   }
   auto cancel(extensions::OperationId operation) { return agent_.calls().cancel(operation); }
+  auto origin(extensions::CallId call) { return agent_.calls().origin(call); }
   auto request(extensions::CallId call) { return agent_.calls().request(call); }
   auto start_call(const extensions::CallRequest& request, std::uint64_t token) {
     return extensions::CallExtension(agent_).start(request, token);

@@ -139,6 +139,9 @@ class TestAgent final : public extensions::AgentContext,
   void log(LogLevel level, std::string_view text) override {
     told.push_back("log " + std::to_string(static_cast<int>(level)) + " " + std::string(text));
   }
+  Result<void> audit(std::string_view what, std::string_view detail) override {
+    return tell("audit " + std::string(what) + " " + std::string(detail));
+  }
   void storage_failed(std::string_view what) override { broken = what; }
 
  private:

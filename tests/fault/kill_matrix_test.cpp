@@ -499,7 +499,8 @@ INSTANTIATE_TEST_SUITE_P(Queue, KillMatrixTest, ::testing::ValuesIn(kQueueCases)
 TEST(KillMatrix, HasACaseForEveryStopPoint) {
   std::set<std::string_view> tested = {
       // In tests of their own: ObjectKillTest.
-      "call.answer.committed", "alarm.end.written", "alarm.end.committed",
+      "call.answer.committed", "alarm.end.written", "alarm.end.committed", "object.hibernate.shut",
+      "object.hibernate.closed",
       // DestroyKillTest.
       "destroy.condemned", "destroy.files_removed",
       // FetchProcessTest.

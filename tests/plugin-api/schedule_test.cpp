@@ -274,6 +274,17 @@ TEST_F(ScheduleTest, WhatWasMissedIsRunAsThePolicySays) {
 
 // ---- the same again -----------------------------------------------------------------------------
 
+TEST_F(ScheduleTest, A9_ACronScheduleRunsOnceAMinuteHoweverOftenTheClockIsLookedAt) {
+  planner().schedule(Cron("* * * * *"), "text", "tick");
+  for (int i = 0; i < 5 * 60; ++i) {
+    host_.advance(milliseconds(500));
+    host_.advance(milliseconds(500));
+    if (i == 150) agent_.evict();
+  }
+  EXPECT_EQ(heard, Lines(5, "tick"));
+  EXPECT_EQ(planner().list_schedules().size(), 1U) << "it waits for the next minute";
+}
+
 TEST_F(ScheduleTest, CronAndIntervalsAreMadeOnceAndOthersEachTime) {
   const Schedule cron = planner().schedule(Cron("0 9 * * *"), "text", 1);
   EXPECT_FALSE(planner().schedule(Cron("0 9 * * *"), "text", 1).created);

@@ -51,6 +51,24 @@ TEST_F(FullDiskTest, AWriteThatCannotBeKeptIsAnErrorAndWhatWasKeptIsServedAfterw
   EXPECT_EQ(server_->stop(), kClean);
 }
 
+TEST_F(FullDiskTest, O9_AnObjectWhoseWritesFailHibernatesAndKeepsWhatItHasAnswered) {
+  put("classes/counter.yaml", "class: counter\nobjects: true\n");
+  EXPECT_EQ(server_->stop(), kClean);
+  server_ = serve_ready({"--log-level", "debug"});
+  const auto ask = [this](const std::string& method, const std::string& path) {
+    return request(*server_, method, "/objects/counter/a" + path);
+  };
+  EXPECT_EQ(ask("POST", "/call/increment").body, R"({"success":true,"data":1,"result":1})");
+  limit_files(0);
+  const Reply refused = ask("POST", "/call/increment");
+  EXPECT_GE(refused.status, 500) << refused.body;
+  EXPECT_TRUE(refused.body.starts_with(R"({"success":false,"error":")")) << refused.body;
+  server_->wait_for_log("agent.evicted class=Counter agent=a");
+  limit_files(RLIM_INFINITY);
+  EXPECT_EQ(ask("POST", "/call/get").body, R"({"success":true,"data":1,"result":1})");
+  EXPECT_EQ(ask("POST", "/call/increment").body, R"({"success":true,"data":2,"result":2})");
+}
+
 TEST_F(FullDiskTest, ClientsOfAnAgentThatCannotWriteHearOfItAndCanComeBack) {
   RawClient client(server_->port());
   ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);

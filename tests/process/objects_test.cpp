@@ -35,6 +35,11 @@ class ObjectsTest : public ProcessTest {
     server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   }
 
+  void install_durable_agent() const {
+    install(built::agent("durable-agent"), "durable-agent.so");
+    put("classes/durable-agent.yaml", "class: DurableAgent\nobjects: true\n");
+  }
+
   Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
             bool is_admin = true) const {
     std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
@@ -305,6 +310,39 @@ TEST_F(ObjectsTest, A3_A8_A10_AlarmsAreReplacedBoundedAndCancelled) {
         R"({"method":"get","delay_seconds":-1})", R"({"method":"get","delay_seconds":"1"})",
         R"({"method":"get","delay_seconds":1,"fire_at":"2999-02-16T00:00:00Z"})"})
     EXPECT_EQ(data(400, "POST", path, wrong), "invalid_argument") << wrong;
+}
+
+TEST_F(ObjectsTest, A1_A3_AnAlarmThatTheAgentSetsIsOneOfTheObjects) {
+  install_durable_agent();
+  start();
+  const std::string path = "/objects/durable-agent/a";
+  const Json far = data(200, "POST", path + "/call/alarm_in", R"([3600000, "late"])");
+  const Json listed = data(200, "GET", path + "/alarms")["alarms"];
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0]["id"], far["id"]);
+  EXPECT_EQ(listed[0]["method"], "write");
+  const Json near = data(200, "POST", path + "/call/alarm_in", R"([200, "soon"])");
+  EXPECT_EQ(near["replaced"], true);
+  data(200, "POST", path + "/hibernate");
+  server_->wait_for_log("alarm:done class=DurableAgent agent=a");
+  EXPECT_EQ(data(200, "POST", path + "/call/journal").back(), "soon");
+  EXPECT_EQ(data(200, "GET", path + "/alarms")["alarms"], Json::array());
+}
+
+TEST_F(ObjectsTest, AnAgentsOwnEntriesStandInTheAuditLogUpToALimit) {
+  install_durable_agent();
+  start();
+  const Json added = data(200, "POST", "/objects/durable-agent/a/call/note_for_operators",
+                          R"(["price.changed", {"to": 7}, 200])");
+  EXPECT_GE(added, 100);
+  EXPECT_LT(added, 200);
+  const Json entries =
+      parse_json(ask("GET", "/admin/audit?event=AgentAudit&limit=1000").body).value()["entries"];
+  ASSERT_EQ(entries.size(), added.get<std::size_t>());
+  EXPECT_EQ(entries[0]["actor"], "agent");
+  EXPECT_EQ(entries[0]["class"], "DurableAgent");
+  EXPECT_EQ(entries[0]["agent"], "a");
+  EXPECT_EQ(entries[0]["detail"], Json::parse(R"({"what":"price.changed","detail":{"to":7}})"));
 }
 
 TEST_F(ObjectsTest, TheCommandLineCallsAnObject) {

@@ -15,6 +15,7 @@ TEST(EventTest, AValidTraceparentIsTheOriginsTrace) {
   EXPECT_FALSE(origin->is_agent());
   EXPECT_EQ(traced_origin({{"traceparent", "00-x"}}), nullptr);
   EXPECT_EQ(traced_origin({}), nullptr);
+  EXPECT_EQ(traced_origin({}, "{}")->claims, "{}");
 }
 
 TEST(EventTest, AnEventThatIsOwnedOrLentKeepsItsOriginAndItsTime) {

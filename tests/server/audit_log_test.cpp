@@ -42,6 +42,34 @@ TEST(AuditNameTest, EventsOfTheLogAreOneWord) {
     EXPECT_EQ(audit_name(event), name);
 }
 
+TEST_F(AuditLogTest, AnAgentsOwnEntryHasItsDetailAsItIs) {
+  AuditLog log(next_, clock_, {}, metrics_);
+  log.open(store());
+  const std::string text = R"({"text":")" + std::string(2000, 'x') + R"("})";
+  constexpr LogLimit kLimit{.burst = 2, .per_second = 0};
+  const auto record = [&](std::string_view of_class) {
+    return log.record_limited(LogLevel::kInfo, "agent.audit", {of_class},
+                              {{"class", of_class},
+                               {"agent", "a"},
+                               {"actor", "agent"},
+                               {"what", "said"},
+                               {"detail", text}},
+                              kLimit);
+  };
+  EXPECT_TRUE(record("Counter"));
+  EXPECT_TRUE(record("Counter"));
+  EXPECT_FALSE(record("Counter")) << "one too many of its class";
+  EXPECT_TRUE(record("Other"));
+  const auto entries = read(log);
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].event, "AgentAudit");
+  EXPECT_EQ(entries[0].actor, "agent");
+  EXPECT_EQ(entries[0].agent_class, "Counter");
+  EXPECT_EQ(entries[0].agent, "a");
+  EXPECT_EQ(entries[0].detail, R"({"detail":)" + text + R"(,"what":"said"})");
+  EXPECT_EQ(next_.count("agent.audit"), 3U);
+}
+
 TEST_F(AuditLogTest, WhatIsRecordedIsKeptWithItsParts) {
   AuditLog log(next_, clock_, {}, metrics_);
   log.record(LogLevel::kInfo, "server.ready", {});  // before there is a store

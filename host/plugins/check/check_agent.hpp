@@ -131,6 +131,7 @@ class CheckAgent final : public extensions::AgentContext,
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel /*level*/, std::string_view /*text*/) override {}
+  Result<void> audit(std::string_view /*what*/, std::string_view /*detail*/) override { return {}; }
   void storage_failed(std::string_view what) override;
 
  private:

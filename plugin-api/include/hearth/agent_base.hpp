@@ -2,6 +2,7 @@
 // hearth::Agent. Plugins include <hearth/agent.hpp>.
 
 #include <hearth/abi.h>
+#include <hearth/alarm.hpp>
 #include <hearth/call.hpp>
 #include <hearth/connection.hpp>
 #include <hearth/detail/activation.hpp>
@@ -235,6 +236,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
     const std::uint64_t number = live().context().connection;
     return number == 0 ? std::nullopt : std::optional<Connection>(Connection(live(), number));
   }
+  // The claims of the token that came with the call, message or request that is being handled,
+  // verified by the server. null: nothing is known of the client.
+  [[nodiscard]] Json caller_claims();
   // Sends one frame (see Connection::send) to all clients but some, or to those with a tag.
   void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {
     broadcast_to({}, frame, except);
@@ -273,6 +277,41 @@ class Agent : public detail::ScheduleCalls<Agent>,
     const auto& table = detail::call_table(live());
     return detail::found(live(), table.remove(live().host(), live().id(), detail::slice(id)),
                          "remove a notification");
+  }
+
+  // ---- alarms: calls of its own methods at a time, see alarm.hpp --------------------------------
+
+  template <class Rep, class Period, class... Arguments>
+  Alarm set_alarm(std::chrono::duration<Rep, Period> delay, std::string_view method,
+                  const Arguments&... arguments) {
+    const auto wait = std::chrono::milliseconds(detail::to_milliseconds(delay, "delay"));
+    return set_alarm(now() + wait, method, arguments...);
+  }
+  template <class Duration, class... Arguments>
+  Alarm set_alarm(std::chrono::sys_time<Duration> at, std::string_view method,
+                  const Arguments&... arguments) {
+    const auto date =
+        std::chrono::milliseconds(detail::to_milliseconds(at.time_since_epoch(), "date"));
+    return detail::set_alarm_at(live(), Time(date), method, detail::call_arguments(arguments...));
+  }
+  // The next due first, dead ones last.
+  [[nodiscard]] std::vector<Alarm> alarms() const { return detail::list_alarms(live()); }
+  // False: none has this id. A call that runs goes on to its end.
+  bool cancel_alarm(std::string_view id) { return detail::cancel_alarm(live(), id); }
+
+  // ---- the audit log of the server --------------------------------------------------------------
+
+  // audit("price.changed", {{"from", 5}, {"to", 7}}): an entry about this agent, for operators. It
+  // stays if the turn fails.
+  // Bounded   `what`: 64 letters, digits, '_', '.' and '-'; `more`: an object of 2048 bytes; the
+  //           agents of a class together: 10 entries a second.
+  // Failure   HostError: INVALID, LIMIT
+  void audit(std::string_view what, const Json& more = nullptr) {
+    const auto& table = detail::need(live().tables().audit, HEARTH_EXT_AUDIT);
+    const std::string text = more.is_null() ? std::string() : hearth::to_text(more);
+    live().check(table.record(live().host(), live().id(), detail::slice(what),
+                              detail::slice(std::string_view(text))),
+                 "audit");
   }
 
   // ---- waiting: co_await these ------------------------------------------------------------------

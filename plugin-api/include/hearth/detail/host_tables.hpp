@@ -4,6 +4,8 @@
 #include <hearth/abi.h>
 #include <hearth/error.hpp>
 #include <hearth/ext/agent.h>
+#include <hearth/ext/alarms.h>
+#include <hearth/ext/audit.h>
 #include <hearth/ext/call.h>
 #include <hearth/ext/clock.h>
 #include <hearth/ext/connections_2.h>
@@ -46,6 +48,8 @@ std::string_view view(hearth_bytes bytes) noexcept;
 struct HostTables {
   const hearth_host* host = nullptr;
   const hearth_agent_v1* agent = nullptr;
+  const hearth_alarms_v1* alarms = nullptr;
+  const hearth_audit_v1* audit = nullptr;
   const hearth_call_v1* call = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;

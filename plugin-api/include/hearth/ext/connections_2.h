@@ -20,7 +20,8 @@ typedef struct hearth_connections_v2 {
   hearth_status (*claims)(const hearth_host* host, hearth_agent agent, uint64_t connection,
                           hearth_bytes* json);
 
-  /* The same of an HTTP request; `call` is that of its event. NOT_FOUND, GONE. [instance] */
+  /* The same of an HTTP request, or of a method that was called through /objects; `call` is that
+   * of its event. NOT_FOUND, GONE. [instance] */
   hearth_status (*request_claims)(const hearth_host* host, hearth_agent agent, uint64_t call,
                                   hearth_bytes* json);
 } hearth_connections_v2;

@@ -1,0 +1,50 @@
+#include "extensions/audit.hpp"
+
+#include "extensions/abi_call.hpp"
+#include "json/json.hpp"
+
+#include <algorithm>
+
+namespace hearth::extensions {
+namespace {
+
+static_assert(kAuditLimit.burst == double{HEARTH_AUDIT_BURST} &&
+              kAuditLimit.per_second == double{HEARTH_AUDIT_PER_SECOND});
+
+bool is_audit_word(std::string_view what) {
+  return !what.empty() && what.size() <= HEARTH_AUDIT_WHAT_MAX &&
+         std::ranges::all_of(what, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '.' || c == '-';
+         });
+}
+
+hearth_status add_audit_entry(const hearth_host* host, hearth_agent agent, hearth_bytes what,
+                              hearth_bytes detail) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto word = text_of(what);
+    const auto more = text_of(detail);
+    if (!word || !more) return bad_slice(it);
+    if (!is_audit_word(*word))
+      return fail(it, HEARTH_E_INVALID,
+                  "what is recorded is named by 1 to 64 letters, digits, '_', '.' and '-'");
+    if (more->size() > HEARTH_AUDIT_DETAIL_MAX)
+      return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
+    if (!more->empty()) {
+      const auto json = parse_json(*more);
+      if (!json || !json->is_object())
+        return fail(it, HEARTH_E_INVALID, "the detail of an entry is a JSON object");
+    }
+    return status_of(it, it.audit(*word, *more));
+  });
+}
+
+constexpr hearth_audit_v1 kAudit = {.record = add_audit_entry};
+
+}  // namespace
+
+const hearth_audit_v1& audit_extension() noexcept {
+  return kAudit;
+}
+
+}  // namespace hearth::extensions

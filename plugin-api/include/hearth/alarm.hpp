@@ -1,0 +1,53 @@
+#pragma once
+// Alarms: calls that an agent makes of its own methods, each at a time. Clients of objects set the
+// same ones at /objects/{class}/{id}/alarms.
+//
+//     set_alarm(std::chrono::minutes(5), "reset");
+//     set_alarm(now() + std::chrono::hours(24), "bill", "monthly", 12);
+//
+// Promises  Written with the running turn. When the time has come the agent is woken, after a
+//           restart too, and the method is called: at least once, three attempts at most, one and
+//           two seconds after a failure. Then the alarm is dead, and the audit log has AlarmFailed.
+// Names     There is one alarm that waits for each method: another one takes its place. schedule()
+//           has callbacks, repetition and options.
+// Bounded   100 alarms of an agent. Arguments: limits.max_value of the class.
+// Failure   Error(INVALID) for a time that is none; HostError: INVALID (a name that no method can
+//           have; while a transaction() is open), LIMIT.
+
+#include <hearth/callback.hpp>
+#include <hearth/ext/alarms.h>
+#include <hearth/time.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+// An alarm as it is stored.
+struct Alarm {
+  std::string id;
+  std::string method;
+  Json args;     // an array
+  Time fire_at;  // when the next attempt is due
+  bool is_dead = false;
+  int attempts = 0;
+  std::optional<std::string> last_error;
+  bool replaced = false;  // of set_alarm(): another one for the method has gone
+};
+
+namespace detail {
+
+Alarm set_alarm_at(const Activation& activation, Time at, std::string_view method,
+                   std::string_view arguments);
+// The next due first, dead ones last.
+std::vector<Alarm> list_alarms(const Activation& activation);
+bool cancel_alarm(const Activation& activation, std::string_view id);
+
+}  // namespace detail
+
+// So that a method may return them: as the host's records, with times in Unix milliseconds.
+void to_json(Json& json, const Alarm& alarm);
+
+}  // namespace hearth

@@ -1,0 +1,96 @@
+// Alarms and entries of the audit log, on the mock host.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using hearth::Json;
+using hearth::testing::Host;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Biller : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Biller>& m) {
+    m.add("bill", &Biller::bill);
+    m.add("fail", &Biller::fail);
+    m.add("bill_in", &Biller::bill_in);
+    m.add("fail_now", &Biller::fail_now);
+    m.add("alarms", &Biller::all);
+    m.add("cancel", &Biller::cancel);
+    m.add("note", &Biller::note);
+  }
+  void bill(const std::string& plan, int count) {
+    set_state({{"plan", plan}, {"count", count}});
+    audit("billed", {{"plan", plan}});
+  }
+  void fail() { throw std::runtime_error("no"); }
+  hearth::Alarm bill_in(int wait_seconds, const std::string& plan) {
+    return set_alarm(seconds(wait_seconds), "bill", plan, 12);
+  }
+  void fail_now() { set_alarm(now(), "fail"); }
+  std::vector<hearth::Alarm> all() { return alarms(); }
+  bool cancel(const std::string& id) { return cancel_alarm(id); }
+  void note(const std::string& what) { audit(what); }
+};
+
+class AlarmTest : public ::testing::Test {
+ protected:
+  Host host_;
+  hearth::testing::AgentHandle agent_ = host_.create<Biller>("a");
+};
+
+TEST_F(AlarmTest, A1_A2_TheMethodIsCalledAtItsTimeAndWakesTheAgent) {
+  const Json set = agent_.call("bill_in", 60, "monthly");
+  EXPECT_EQ(set["args"], Json({"monthly", 12}));
+  agent_.evict();
+  host_.advance(seconds(59));
+  EXPECT_EQ(agent_.state(), nullptr);
+  host_.advance(seconds(1));
+  EXPECT_EQ(agent_.state(), Json({{"plan", "monthly"}, {"count", 12}}));
+  EXPECT_EQ(agent_.call("alarms"), Json::array());
+}
+
+TEST_F(AlarmTest, A3_A10_OneWaitsForAMethodUntilItIsCancelled) {
+  agent_.call("bill_in", 60, "monthly");
+  const Json second = agent_.call("bill_in", 90, "yearly");
+  EXPECT_EQ(second["replaced"], true);
+  const Json all = agent_.call("alarms");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0]["id"], second["id"]);
+  EXPECT_EQ(agent_.call("cancel", second["id"]), true);
+  EXPECT_EQ(agent_.call("cancel", second["id"]), false);
+}
+
+TEST_F(AlarmTest, A4_ThreeAttemptsFailAndItIsDead) {
+  agent_.call("fail_now");
+  host_.advance(seconds(0));
+  EXPECT_EQ(agent_.call("alarms")[0]["attempts"], 1);
+  host_.advance(milliseconds(1'000));
+  EXPECT_EQ(agent_.call("alarms")[0]["attempts"], 2);
+  EXPECT_EQ(agent_.call("alarms")[0]["is_dead"], false);
+  host_.advance(milliseconds(2'000));
+  const Json all = agent_.call("alarms");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0]["attempts"], 3);
+  EXPECT_EQ(all[0]["is_dead"], true);
+  host_.advance(std::chrono::hours(1));
+  EXPECT_EQ(agent_.call("alarms")[0]["attempts"], 3);
+}
+
+TEST_F(AlarmTest, AnEntryOfTheAuditLogIsALineOfTheHostsLog) {
+  agent_.call("bill", "yearly", 1);
+  EXPECT_EQ(host_.log().back(), R"(info audit billed {"plan":"yearly"})");
+  agent_.call("note", "seen");
+  EXPECT_EQ(host_.log().back(), "info audit seen");
+  EXPECT_ANY_THROW(agent_.call("note", "two words"));
+}
+
+}  // namespace

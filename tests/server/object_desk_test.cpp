@@ -1,0 +1,62 @@
+// Objects of a directory, without a class that serves them. How a server answers:
+// tests/process/objects_test.cpp.
+#include "server/object_desk.hpp"
+
+#include "server/one_loop_fixture.hpp"
+#include "storage/directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+class ObjectDeskTest : public OneLoopTest {
+ protected:
+  ObjectDeskTest() { loop_.start(); }
+  ~ObjectDeskTest() override {
+    desk_.stop();
+    stop();
+  }
+
+  template <class Ask>
+  static Result<api::ObjectView> wait_for(const Ask& ask) {
+    std::promise<Result<api::ObjectView>> told;
+    ask([&told](Result<api::ObjectView> answer) { told.set_value(std::move(answer)); });
+    return told.get_future().get();
+  }
+  Result<api::ObjectView> show(api::ObjectName name) {
+    return wait_for([&](auto answer) { desk_.show(std::move(name), std::move(answer)); });
+  }
+  Result<api::ObjectView> find(std::string uuid) {
+    return wait_for([&](auto answer) { desk_.find(std::move(uuid), std::move(answer)); });
+  }
+  Result<api::ObjectView> remove(api::ObjectName name) {
+    return wait_for(
+        [&](auto answer) { desk_.remove(std::move(name), "client", std::move(answer)); });
+  }
+
+  storage::Directory directory_{data_.directory_path(), data_.directory_vfs()};
+  ObjectDesk desk_{runtime_, data_, logger_};
+};
+
+TEST_F(ObjectDeskTest, AnObjectThatWasFoundByItsIdIsNotTakenForALaterOneOfItsName) {
+  const storage::AgentKey key{"ChatRoom", "a"};
+  ASSERT_TRUE(directory_.record_object(key, "first", 100));
+  EXPECT_EQ(find("first")->name, "a");
+  EXPECT_EQ(show({"chat-room", "a", "first"})->uuid, "first");
+  ASSERT_TRUE(directory_.forget(key));
+  ASSERT_TRUE(directory_.record_object(key, "second", 200));
+
+  EXPECT_EQ(find("first").error().code, Errc::kNotFound);
+  EXPECT_EQ(show({"chat-room", "a", "first"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(remove({"chat-room", "a", "first"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(show({"chat-room", "a", "second"})->created_at_ms, 200);
+  EXPECT_EQ(show({"ChatRoom", "a"})->uuid, "second") << "without an id any will do";
+}
+
+}  // namespace
+}  // namespace hearth::server
