@@ -140,6 +140,42 @@ TEST_F(ObjectsTest, O14_BeyondTheLimitTheLeastRecentlyUsedIdleObjectHibernates) 
   EXPECT_NE(refused.body.find("too many objects are active"), std::string::npos);
 }
 
+TEST_F(ObjectsTest, O13_EachLimitThatIsReachedHasItsStatusAndNothingIsLost) {
+  object_class(
+      "objects_call_timeout: 300ms\nkv:\n  max_keys: 3\n  max_value: 1KiB\n"
+      "  max_total: 2KiB\n");
+  start("limits:\n  max_body: 64KiB\n  max_name: 20\n");
+  EXPECT_EQ(increment("a"), 1);
+  EXPECT_EQ(data(200, "PATCH", "/objects/counter/a/storage", R"({"a":1,"b":2})"), nullptr);
+  for (int i = 0; i < 100; ++i)
+    data(201, "POST", "/objects/counter/a/alarms",
+         R"({"method":"m)" + std::to_string(i) + R"(","delay_seconds":3600})");
+  const auto value = [](std::size_t bytes) { return '"' + std::string(bytes, 'x') + '"'; };
+  struct Case {
+    std::string method, path, body;
+    int status;
+    std::string code;
+  };
+  const Case cases[] = {
+      {"POST", "/a/call/echo", value(65 * 1024), 413, "limit_exceeded"},
+      {"POST", "/" + std::string(21, 'n') + "/call/get", "", 400, "invalid_argument"},
+      {"PATCH", "/a/storage", R"({"c":3,"d":4})", 429, "limit_exceeded"},
+      {"PATCH", "/a/storage", R"({"a":)" + value(1025) + "}", 429, "limit_exceeded"},
+      {"PATCH", "/a/storage",
+       R"({"a":)" + value(1000) + R"(,"b":)" + value(1000) + R"(,"c":)" + value(100) + "}", 429,
+       "limit_exceeded"},
+      {"POST", "/a/alarms", R"({"method":"more","delay_seconds":1})", 429, "limit_exceeded"},
+      {"POST", "/a/call/count_to", "[9,60000]", 504, "call_timeout"},
+  };
+  for (const Case& each : cases)
+    EXPECT_EQ(data(each.status, each.method, "/objects/counter" + each.path, each.body), each.code)
+        << each.method << ' ' << each.path;
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["storage"], Json::parse(R"({"a":1,"b":2})"));
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a/alarms")["alarms"].size(), 100U);
+  EXPECT_EQ(data(200, "POST", "/objects/counter/a/hibernate")["status"], "Hibernating");
+  EXPECT_EQ(increment("a"), 2);
+}
+
 TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
   put("hearth.yaml", "log: {level: debug}\nlimits: {max_active_objects: 3}\n");
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "4"});
