@@ -14,6 +14,11 @@ import sys
 
 WRAPPERS = {
     ("agent.hpp", "class Counter"): "@",
+    ("alarm.hpp", "set_alarm"): """
+class Biller : public hearth::Agent {
+  void plan() {
+@  }
+};""",
     ("callback.hpp", "m.callback"): """
 class Reminder : public hearth::Agent {
   void remind_me(std::string text);
