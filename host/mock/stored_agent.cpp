@@ -284,12 +284,18 @@ void StoredAgent::begin(Incoming event) {
 }
 
 std::shared_ptr<const CallRecord> StoredAgent::call(std::uint64_t client, std::string_view method,
-                                                    std::string_view arguments) {
+                                                    std::string_view arguments,
+                                                    std::string claims) {
   auto record = std::make_shared<CallRecord>();
+  extensions::Origin origin;
+  origin.claims = std::move(claims);
   send({.kind = EventKind::kCall,
         .connection = client,
         .name = std::string(method),
         .body = std::string(arguments),
+        .origin = origin.claims.empty()
+                      ? nullptr
+                      : std::make_shared<const extensions::Origin>(std::move(origin)),
         .record = record});
   world_.settle();
   return record;

@@ -34,7 +34,7 @@ class StoredAgent final : public testing::detail::MockAgent {
 
   // ---- MockAgent ----
   std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
-                                         std::string_view arguments) override;
+                                         std::string_view arguments, std::string claims) override;
   void cancel(const CallRecord& call) override;
   std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
                                             std::string_view body, testing::Headers headers,

@@ -11,6 +11,8 @@ using hearth::testing::Host;
 
 class Reads : public hearth::Agent {
  public:
+  static void methods(hearth::Methods<Reads>& m) { m.add("who", &Reads::who); }
+  Json who() { return caller_claims(); }
   void on_connecting(hearth::Connecting& client) override {
     if (client.claims().is_object() && client.claims().contains("banned")) client.refuse();
   }
@@ -41,6 +43,15 @@ TEST(ClaimsTest, ComeWithARequestToo) {
   auto agent = host.create<Reads>("k");
   EXPECT_EQ(agent.request("GET", "/", "", {}, {{"sub", "u1"}}).body, R"({"sub":"u1"})");
   EXPECT_EQ(agent.request("GET", "/").body, "null");
+}
+
+TEST(ClaimsTest, ComeWithACallThroughAConnectionAndWithout) {
+  Host host;
+  auto agent = host.create<Reads>("k");
+  EXPECT_EQ(agent.start_as({{"sub", "u1"}}, "who").value(), (Json{{"sub", "u1"}}));
+  EXPECT_EQ(agent.call("who"), Json());
+  EXPECT_EQ(agent.connect({}, {}, {}, {{"sub", "u2"}}).call("who"), (Json{{"sub", "u2"}}));
+  EXPECT_EQ(agent.connect().call("who"), Json());
 }
 
 }  // namespace
