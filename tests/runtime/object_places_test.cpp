@@ -11,7 +11,7 @@ namespace hearth::runtime {
 namespace {
 
 using std::chrono::seconds;
-using Answer = ObjectPlaces::Answer;
+using PlaceAnswer = ObjectPlaces::Answer;
 
 struct FakeShard final : ObjectPlaces::Member {
   std::optional<SteadyTime> object_idle_since() override { return idle_since; }
@@ -34,10 +34,10 @@ class ObjectPlacesTest : public ::testing::Test {
     return made;
   }
   // Asks as the first shard, with all loops running, but those of `stuck`.
-  std::optional<Answer> asked(const FakeShard* stuck = nullptr) {
-    std::optional<Answer> answer;
-    EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](Answer later) { answer = later; }),
-              Answer::kLater);
+  std::optional<PlaceAnswer> asked(const FakeShard* stuck = nullptr) {
+    std::optional<PlaceAnswer> answer;
+    EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
+              PlaceAnswer::kLater);
     for (int i = 0; i < 4; ++i) {
       for (FakeShard& each : shards_) {
         if (&each != stuck) each.loop.settle();
@@ -62,10 +62,10 @@ TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
 
 TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
   FakeShard& alone = shard();
-  const auto never = [](Answer) { ADD_FAILURE(); };
-  EXPECT_EQ(places_.ask(alone.loop, never), Answer::kNone);
+  const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
+  EXPECT_EQ(places_.ask(alone.loop, never), PlaceAnswer::kNone);
   alone.idle_since = SteadyTime{};
-  EXPECT_EQ(places_.ask(alone.loop, never), Answer::kPlace);
+  EXPECT_EQ(places_.ask(alone.loop, never), PlaceAnswer::kPlace);
   EXPECT_EQ(alone.spared, 1);
 }
 
@@ -74,7 +74,7 @@ TEST_F(ObjectPlacesTest, P2_TheShardWithTheLeastRecentlyUsedIdleObjectSparesIt) 
   const FakeShard& older = shard(3);
   const FakeShard& newer = shard(4);
   const FakeShard& busy = shard();
-  EXPECT_EQ(asked(), Answer::kPlace);
+  EXPECT_EQ(asked(), PlaceAnswer::kPlace);
   EXPECT_EQ(older.spared, 1);
   EXPECT_EQ(own.spared + newer.spared + busy.spared, 0);
 }
@@ -82,7 +82,7 @@ TEST_F(ObjectPlacesTest, P2_TheShardWithTheLeastRecentlyUsedIdleObjectSparesIt) 
 TEST_F(ObjectPlacesTest, P2_ItMayBeTheAskersOwn) {
   const FakeShard& own = shard(1);
   const FakeShard& other = shard(2);
-  EXPECT_EQ(asked(), Answer::kPlace);
+  EXPECT_EQ(asked(), PlaceAnswer::kPlace);
   EXPECT_EQ(own.spared, 1);
   EXPECT_EQ(other.spared, 0);
 }
@@ -90,14 +90,14 @@ TEST_F(ObjectPlacesTest, P2_ItMayBeTheAskersOwn) {
 TEST_F(ObjectPlacesTest, WithNoneIdleThereIsNone) {
   shard();
   shard();
-  EXPECT_EQ(asked(), Answer::kNone);
+  EXPECT_EQ(asked(), PlaceAnswer::kNone);
 }
 
 TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
   shard();
   const FakeShard& stuck = shard(1);
   const FakeShard& other = shard(2);
-  EXPECT_EQ(asked(&stuck), Answer::kPlace);
+  EXPECT_EQ(asked(&stuck), PlaceAnswer::kPlace);
   EXPECT_EQ(other.spared, 1);
   EXPECT_EQ(stuck.spared, 0);
 }
@@ -105,16 +105,16 @@ TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
 TEST_F(ObjectPlacesTest, AnObjectThatIsUsedMeanwhileStays) {
   shard();
   FakeShard& other = shard(1);
-  std::optional<Answer> answer;
-  EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](Answer later) { answer = later; }),
-            Answer::kLater);
+  std::optional<PlaceAnswer> answer;
+  EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
+            PlaceAnswer::kLater);
   shards_.front().loop.settle();
   other.loop.settle();
   other.idle_since.reset();
   shards_.front().loop.settle();
   other.loop.settle();
   shards_.front().loop.settle();
-  EXPECT_EQ(answer, Answer::kLater);
+  EXPECT_EQ(answer, PlaceAnswer::kLater);
 }
 
 }  // namespace
