@@ -13,7 +13,7 @@ namespace {
 using std::chrono::seconds;
 using PlaceAnswer = ObjectPlaces::Answer;
 
-struct FakeShard final : ObjectPlaces::Member {
+struct AskedShard final : ObjectPlaces::Member {
   std::optional<SteadyTime> object_idle_since() override { return idle_since; }
   bool spare_object() override {
     if (!idle_since) return false;
@@ -27,19 +27,19 @@ struct FakeShard final : ObjectPlaces::Member {
 
 class ObjectPlacesTest : public ::testing::Test {
  protected:
-  FakeShard& shard(std::optional<int> idle_since = {}) {
-    FakeShard& made = shards_.emplace_back();
+  AskedShard& shard(std::optional<int> idle_since = {}) {
+    AskedShard& made = shards_.emplace_back();
     if (idle_since) made.idle_since = SteadyTime(seconds(*idle_since));
     places_.join(made.loop, made);
     return made;
   }
   // Asks as the first shard, with all loops running, but those of `stuck`.
-  std::optional<PlaceAnswer> asked(const FakeShard* stuck = nullptr) {
+  std::optional<PlaceAnswer> asked(const AskedShard* stuck = nullptr) {
     std::optional<PlaceAnswer> answer;
     EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
               PlaceAnswer::kLater);
     for (int i = 0; i < 4; ++i) {
-      for (FakeShard& each : shards_) {
+      for (AskedShard& each : shards_) {
         if (&each != stuck) each.loop.settle();
       }
       if (i == 1 && stuck != nullptr) shards_.front().loop.advance(ObjectPlaces::kPatience);
@@ -48,7 +48,7 @@ class ObjectPlacesTest : public ::testing::Test {
   }
 
   ObjectPlaces places_{2};
-  std::deque<FakeShard> shards_;
+  std::deque<AskedShard> shards_;
 };
 
 TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
@@ -61,7 +61,7 @@ TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
 }
 
 TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
-  FakeShard& alone = shard();
+  AskedShard& alone = shard();
   const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
   EXPECT_EQ(places_.ask(alone.loop, never), PlaceAnswer::kNone);
   alone.idle_since = SteadyTime{};
@@ -70,18 +70,18 @@ TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
 }
 
 TEST_F(ObjectPlacesTest, P2_TheShardWithTheLeastRecentlyUsedIdleObjectSparesIt) {
-  const FakeShard& own = shard(5);
-  const FakeShard& older = shard(3);
-  const FakeShard& newer = shard(4);
-  const FakeShard& busy = shard();
+  const AskedShard& own = shard(5);
+  const AskedShard& older = shard(3);
+  const AskedShard& newer = shard(4);
+  const AskedShard& busy = shard();
   EXPECT_EQ(asked(), PlaceAnswer::kPlace);
   EXPECT_EQ(older.spared, 1);
   EXPECT_EQ(own.spared + newer.spared + busy.spared, 0);
 }
 
 TEST_F(ObjectPlacesTest, P2_ItMayBeTheAskersOwn) {
-  const FakeShard& own = shard(1);
-  const FakeShard& other = shard(2);
+  const AskedShard& own = shard(1);
+  const AskedShard& other = shard(2);
   EXPECT_EQ(asked(), PlaceAnswer::kPlace);
   EXPECT_EQ(own.spared, 1);
   EXPECT_EQ(other.spared, 0);
@@ -95,8 +95,8 @@ TEST_F(ObjectPlacesTest, WithNoneIdleThereIsNone) {
 
 TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
   shard();
-  const FakeShard& stuck = shard(1);
-  const FakeShard& other = shard(2);
+  const AskedShard& stuck = shard(1);
+  const AskedShard& other = shard(2);
   EXPECT_EQ(asked(&stuck), PlaceAnswer::kPlace);
   EXPECT_EQ(other.spared, 1);
   EXPECT_EQ(stuck.spared, 0);
@@ -104,7 +104,7 @@ TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
 
 TEST_F(ObjectPlacesTest, AnObjectThatIsUsedMeanwhileStays) {
   shard();
-  FakeShard& other = shard(1);
+  AskedShard& other = shard(1);
   std::optional<PlaceAnswer> answer;
   EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
             PlaceAnswer::kLater);
