@@ -118,6 +118,8 @@ class OutboundListener {
 
 // A request under way. Destroying it cancels the request, at once and without a call.
 //
+// Once      A request is sent once. GET, HEAD and OPTIONS are sent again if a kept connection ends
+//           before the answer begins.
 // Credit    Each byte that on_body() gets takes one from the credit, and one piece may overdraw it.
 //           While it is not positive no piece comes, and the connection is not read from beyond the
 //           next piece. The end may still come, if nothing is left to give.

@@ -98,6 +98,11 @@ bool OutboundTransfer::has_header(std::string_view name) const {
          std::ranges::any_of(plan_.request.secret_headers, is_it);
 }
 
+bool OutboundTransfer::may_be_sent_again() const {
+  const std::string_view method = plan_.request.method;
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
 void OutboundTransfer::add_header(const std::string& line) {
   headers_ = curl_slist_append(headers_, line.c_str());
   HEARTH_ASSERT(headers_ != nullptr, "libcurl has no memory");
@@ -183,6 +188,12 @@ void OutboundTransfer::set_callbacks() {
   curl_easy_setopt(
       easy_, CURLOPT_PREREQFUNCTION, +[](void* self, char* address, char*, int port, int) {
         OutboundTransfer& transfer = transfer_of(self);
+        // libcurl sends a request again when a kept connection ends before the answer begins. The
+        // other side may have acted on the first one.
+        if (transfer.is_sent_ && !transfer.may_be_sent_again()) {
+          transfer.stop_ = Stop::kLost;
+          return CURL_PREREQFUNC_ABORT;
+        }
         const auto read = parse_ip_address(address);
         if (!read || !transfer.may_connect(*read, static_cast<std::uint16_t>(port)))
           return CURL_PREREQFUNC_ABORT;
@@ -327,7 +338,7 @@ std::optional<OutboundFailure> OutboundTransfer::failure() const {
                            "the body of the answer is longer than " +
                                std::to_string(plan_.request.max_body) + " bytes"};
   // libcurl takes an end within the head for the end of an answer.
-  if (code_ == CURLE_OK && !has_head_)
+  if (stop_ == Stop::kLost || (code_ == CURLE_OK && !has_head_))
     return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent_);
   if (code_ == CURLE_OK) return std::nullopt;
   return curl_failure(*code_, phase(), is_sent_);

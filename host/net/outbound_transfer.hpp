@@ -77,13 +77,14 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   void on_moved() override { plan_.owner.on_transfer_moved(); }
 
  private:
-  enum class Stop : std::uint8_t { kNone, kRules, kHeadTooLong, kBodyTooLong };
+  enum class Stop : std::uint8_t { kNone, kRules, kLost, kHeadTooLong, kBodyTooLong };
 
   void set_request();
   void set_connection();
   void set_callbacks();
   void add_header(const std::string& line);
   [[nodiscard]] bool has_header(std::string_view name) const;
+  [[nodiscard]] bool may_be_sent_again() const;
   [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port);
   bool take_line(std::string_view line);
   void end_head();

@@ -102,6 +102,20 @@ TEST_F(OutboundFailureTest, AnAnswerThatEndsInItsHead) {
            "the connection ended before the head of the answer was there");
 }
 
+TEST_F(OutboundFailureTest, AKeptConnectionThatIsCutSendsOnlySafeRequestsAgain) {
+  for (const auto& [method, times] :
+       {std::pair("POST", 1), std::pair("PUT", 1), std::pair("PATCH", 1), std::pair("DELETE", 1),
+        std::pair("GET", 2), std::pair("OPTIONS", 2)}) {
+    EXPECT_FALSE(finish(to("/echo"))->failure) << "its connection is kept";
+    const int before = stat("requests");
+    OutboundRequest request = to("/cut-before-head");
+    request.method = method;
+    expect(std::move(request), Errc::kUnavailable, Phase::kHeaders, true,
+           "the connection ended before the head of the answer was there");
+    EXPECT_EQ(stat("requests") - before, times) << method;
+  }
+}
+
 TEST_F(OutboundFailureTest, AnAnswerThatIsNoHttp) {
   expect(to("/garbage"), Errc::kUnavailable, Phase::kHeaders, true, "the answer is not valid HTTP");
 }
