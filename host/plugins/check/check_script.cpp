@@ -5,6 +5,7 @@
 
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/managed_fibers.h>
+#include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
 #include <hearth/ext/subagents.h>
@@ -35,6 +36,12 @@ constexpr const char* kSettledRecord =
     R"("snapshot":null,"result":{"a":1},"error":null,"dead":false,"created_at":1700000000000,)"
     R"("started_at":1700000000001,"completed_at":1700000000002,"attempts":0,"failures":0,)"
     R"("max_retries":0,"next_at":null})";
+
+constexpr const char* kUnknownOperation =
+    R"({"id":"1c0d6e0f6f0c4f2e9d8b7a695847362514f3e2d1c0bfae9d8c7b6a5948372615","kind":"check",)"
+    R"("effect":"unsafe","state":"unknown","key":null,"scope":"check-3","args":{"a":1},)"
+    R"("result":null,"cost":0,"attempts":1,"started_at":1700000000000,"horizon_at":null,)"
+    R"("settled_at":null,"settled_by":null,"note":"its run was cut off"})";
 
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -107,6 +114,7 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
       {.kind = HEARTH_EVENT_FIBERS_RECOVERED, .name = {}, .body = kInterrupted},
       {.kind = HEARTH_EVENT_FIBER_RECOVERED, .name = "hearth-check", .body = kRecovered},
       {.kind = HEARTH_EVENT_FIBER_SETTLED, .name = "hearth-check", .body = kSettledRecord},
+      {.kind = HEARTH_EVENT_OPERATION_UNKNOWN, .name = "hearth-check", .body = kUnknownOperation},
       {.kind = HEARTH_EVENT_CLOSE,
        .name = "it left",
        .body = {},

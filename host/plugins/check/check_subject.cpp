@@ -7,6 +7,7 @@
 
 #include <hearth/ext/fibers.h>
 #include <hearth/ext/managed_fibers.h>
+#include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
 #include <hearth/ext/schema.h>
@@ -439,6 +440,7 @@ std::string event_name(std::uint32_t kind) {
     case HEARTH_EVENT_SCHEDULE: return "SCHEDULE";
     case HEARTH_EVENT_QUEUE_ITEM: return "QUEUE_ITEM";
     case HEARTH_EVENT_FIBER_SETTLED: return "FIBER_SETTLED";
+    case HEARTH_EVENT_OPERATION_UNKNOWN: return "OPERATION_UNKNOWN";
     case HEARTH_EVENT_FIBERS_RECOVERED: return "FIBERS_RECOVERED";
     case HEARTH_EVENT_MIGRATE: return "MIGRATE";
     default: return "the unknown kind " + std::to_string(kind);

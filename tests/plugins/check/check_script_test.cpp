@@ -4,6 +4,7 @@
 #include "support/built.hpp"
 
 #include <hearth/abi.h>
+#include <hearth/ext/operations.h>
 #include <hearth/ext/subagents.h>
 
 #include <gtest/gtest.h>
@@ -51,7 +52,9 @@ TEST(CheckScriptTest, ALifeHasEveryKindOfEvent) {
   for (std::uint32_t kind = HEARTH_EVENT_START; kind <= 15; ++kind)
     EXPECT_TRUE(kinds.contains(kind)) << event_name(kind);
   EXPECT_TRUE(kinds.contains(HEARTH_EVENT_SUB_AGENT));
+  EXPECT_TRUE(kinds.contains(HEARTH_EVENT_OPERATION_UNKNOWN));
   EXPECT_EQ(event_name(HEARTH_EVENT_SUB_AGENT), "SUB_AGENT");
+  EXPECT_EQ(event_name(HEARTH_EVENT_OPERATION_UNKNOWN), "OPERATION_UNKNOWN");
   table.flags = 0;
   kinds.clear();
   for (const CheckEvent& event : life_events(table, {})) kinds.insert(event.kind);
