@@ -33,6 +33,15 @@ class Research : public hearth::Agent {
   };
   hearth::Task<void> one_step(Order order, int step);
 @};""",
+    ("README.md", "return ask_provider(order, attempt.id)"): """
+class Payments : public hearth::Agent {
+  struct Order {
+    std::string id;
+    int cents = 0;
+    HEARTH_FIELDS(id, cents)
+  };
+  hearth::Task<hearth::Json> ask_provider(Order order, std::string key);
+@};""",
     ("README.md", 'schedule(hearth::Cron("0 9'): """
 class Mailer : public hearth::Agent {
   hearth::Task<void> charge(std::string order) {

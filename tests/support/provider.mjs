@@ -9,11 +9,13 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import zlib from 'node:zlib';
 
+import { paymentPaths } from './payments.mjs';
+
 const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
 const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
 const charges = {};  // effects of /charges by their key
-let killer = '';  // where /charges kills who asks
+let killer = {};  // where /charges kills who asks, and at which visit
 
 async function text(request) {
   let body = '';
@@ -78,8 +80,8 @@ async function complete(request, response) {
 
 // Whether the server that asks was killed here.
 function kills(request, place) {
-  if (killer !== place) return false;
-  killer = '';
+  if (killer.at !== place || --killer.visit > 0) return false;
+  killer = {};
   process.kill(Number(request.headers['x-server-pid']), 'SIGKILL');
   return true;
 }
@@ -106,9 +108,12 @@ const paths = {
     if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
     json(response, charges);
   },
-  // ?at=received (nothing was done) or acted (and nothing answered): the server whose process is
-  // named in X-Server-Pid is killed, once.
-  '/kill': (request, response, query) => { killer = query.get('at'); json(response, killer); },
+  // ?at=received (nothing was done) or acted (and nothing answered)&visit=1: the server whose
+  // process is named in X-Server-Pid is killed, once.
+  '/kill': (request, response, query) => {
+    killer = { at: query.get('at'), visit: Number(query.get('visit') ?? 1) };
+    json(response, killer);
+  },
   '/sse': (request, response, query) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     ++stats.streams;
@@ -188,6 +193,7 @@ const paths = {
     response.on('finish', () => socket.end());
     response.end('closed');
   },
+  ...paymentPaths(json),
 };
 
 function answer(request, response) {

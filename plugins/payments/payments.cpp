@@ -1,0 +1,365 @@
+// Charges and refunds at a payment provider, and webhooks that tell others of them. Each effect
+// outside is an operation of the ledger: whatever crashes, none of them happens twice in silence.
+//
+//   methods   charge(order, cents) -> payment      begins the charge. Asked again it gives what
+//             there is, and goes on with a charge that has stopped; other cents are refused
+//             refund(order) -> payment             the same, of a payment that is paid
+//             payment(order) -> {"order", "cents", "status", "receipt", "refund", "note"}; the last
+//             three as far as there are any
+//             subscribe(url), unsubscribe(url) -> was it there
+//             deliveries(order) -> [{"url", "event", "status"}]
+//   status    charging, paid, refused, refunding, refunded, or unknown: nobody can know whether the
+//             provider has done it. `note` names the operation. After `hearth resolve` ask again
+//   frames    {"type": "payment", and the payment} to everyone after each change
+//   webhooks  POST {"event": "paid" or "refunded", "order", "cents"} to each URL, with Webhook-Id.
+//             status of a delivery: pending, delivered, refused or unknown
+//   options   provider: its URL
+//             keys: what the provider makes of an Idempotency-Key. "honoured": it does a key once;
+//             "listed": it can be asked for a key; "ignored": neither
+//             credential: a name under egress.secrets; timeout_ms: of a request, 30000
+//
+// The provider: POST /charges {"order", "cents"} and POST /refunds {"order", "cents", "receipt"}
+// give {"receipt"}; 400 to 499: it has refused. "listed": GET of the same path with the key gives
+// what POST gave, or 404.
+
+#include <hearth/agent.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+class Payments : public hearth::Agent {
+ public:
+  struct Options {
+    std::string provider;
+    std::string keys = "honoured";
+    std::string credential;
+    std::uint32_t timeout_ms = 30'000;
+    HEARTH_FIELDS(provider, keys, credential, timeout_ms)
+  };
+  struct Payment {
+    std::string order;
+    std::int64_t cents = 0;
+    std::string status;
+    std::optional<std::string> receipt;
+    std::optional<std::string> refund;
+    std::optional<std::string> note;
+    HEARTH_FIELDS(order, cents, status, receipt, refund, note)
+  };
+  struct Delivery {
+    std::string url;
+    std::string event;
+    std::string status;
+    HEARTH_FIELDS(url, event, status)
+  };
+
+  explicit Payments(Options options) : options_(std::move(options)) {
+    check(suffix_of(options_.keys).has_value(), "keys: honoured, listed or ignored");
+    sql("CREATE TABLE IF NOT EXISTS payments(id TEXT PRIMARY KEY, cents INTEGER NOT NULL, "
+        "status TEXT NOT NULL, receipt TEXT, refund TEXT, note TEXT)");
+    sql("CREATE TABLE IF NOT EXISTS hooks(url TEXT PRIMARY KEY)");
+    sql("CREATE TABLE IF NOT EXISTS deliveries(payment TEXT NOT NULL, event TEXT NOT NULL, "
+        "url TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY(payment, event, url))");
+  }
+
+  static void methods(hearth::Methods<Payments>& m) {
+    m.add("charge", &Payments::charge, hearth::kIdempotent);
+    m.add("refund", &Payments::refund, hearth::kIdempotent);
+    m.add("payment", &Payments::payment, hearth::kIdempotent);
+    m.add("subscribe", &Payments::subscribe, hearth::kIdempotent);
+    m.add("unsubscribe", &Payments::unsubscribe);
+    m.add("deliveries", &Payments::deliveries, hearth::kIdempotent);
+    m.fiber("charge", &Payments::run_charge);
+    m.fiber("refund", &Payments::run_refund);
+    m.fiber("tell", &Payments::run_tell);
+    operations(m);
+  }
+
+  Payment charge(const std::string& order, std::int64_t cents) {
+    check(!order.empty() && order.size() <= kLongestOrder, "order: 1 to 100 bytes");
+    check(cents > 0 && cents <= kMostCents, "cents: 1 to 100000000");
+    check(!options_.provider.empty(), "this class has no provider: set its option `provider`");
+    if (const auto known = find(order)) {
+      check(known->cents == cents, "this order has another amount", HEARTH_E_CONFLICT);
+      if (known->receipt || known->status == "refused") return *known;
+    } else {
+      check(sql("SELECT count(*) FROM payments").value<int>() < kMostPayments,
+            "this agent has had enough payments", HEARTH_E_LIMIT);
+      change({order, cents, "charging", {}, {}, {}});
+    }
+    start_fiber("charge", order, {.key = "charge " + order, .max_retries = kRetries});
+    return payment(order);
+  }
+
+  Payment refund(const std::string& order) {
+    Payment known = payment(order);
+    check(known.receipt.has_value(), "this order is not paid", HEARTH_E_CONFLICT);
+    if (known.refund) return known;
+    if (known.status == "paid") {
+      known.status = "refunding";
+      change(known);
+    }
+    start_fiber("refund", order, {.key = "refund " + order, .max_retries = kRetries});
+    return payment(order);
+  }
+
+  Payment payment(const std::string& order) {
+    auto known = find(order);
+    check(known.has_value(), "no such order", HEARTH_E_NOT_FOUND);
+    return *std::move(known);  // NOLINT(bugprone-unchecked-optional-access): looked at above
+  }
+
+  void subscribe(const std::string& url) {
+    check(!url.empty() && url.size() <= kLongestUrl, "url: 1 to 1000 bytes");
+    check(sql("SELECT count(*) FROM hooks WHERE url <> ?", url).value<int>() < kMostHooks,
+          "this agent has enough webhooks", HEARTH_E_LIMIT);
+    sql("INSERT OR IGNORE INTO hooks VALUES(?)", url);
+  }
+  bool unsubscribe(const std::string& url) {
+    return sql("DELETE FROM hooks WHERE url = ?", url).changes() > 0;
+  }
+
+  std::vector<Delivery> deliveries(const std::string& order) {
+    return sql("SELECT url, event, status FROM deliveries WHERE payment = ? ORDER BY rowid", order)
+        .rows<Delivery>();
+  }
+
+ private:
+  static constexpr std::size_t kLongestOrder = 100;
+  static constexpr std::size_t kLongestUrl = 1'000;
+  static constexpr std::int64_t kMostCents = 100'000'000;
+  static constexpr int kMostPayments = 10'000;
+  static constexpr int kMostHooks = 100;
+  static constexpr int kRetries = 5;
+
+  // What a webhook is told, and whom.
+  struct Notice {
+    std::string url;
+    std::string event;
+    std::string order;
+    std::int64_t cents = 0;
+    HEARTH_FIELDS(url, event, order, cents)
+  };
+
+  // ---- what each effect is, and what becomes of it ----------------------------------------------
+
+  // A charge and a refund exist three times, for what the provider makes of keys decides what may
+  // be done after a crash.
+  static void operations(hearth::Methods<Payments>& m) {
+    using hearth::Effect;
+    for (const char* const kind : {"charge", "refund"}) {
+      m.operation(kind, {.effect = Effect::kKeyed,
+                         .same = "the order: it is the key of the operation",
+                         .interrupted = "asks again with the same Idempotency-Key",
+                         .upstream = "does a key once, and gives the same receipt, for a day",
+                         .unknown = "the payment is unknown, and says so to its clients"});
+    }
+    for (const char* const kind : {"charge.listed", "refund.listed"}) {
+      m.operation(kind, {.effect = Effect::kProbe,
+                         .same = "the order: it is the key of the operation",
+                         .interrupted = "asks the provider whether it has the key",
+                         .upstream = "does it twice, so it is asked first",
+                         .unknown = "the payment is unknown, and says so to its clients"});
+    }
+    for (const char* const kind : {"charge.ignored", "refund.ignored"}) {
+      m.operation(kind, {.effect = Effect::kUnsafe,
+                         .same = "the order: it is the key of the operation",
+                         .interrupted = "nothing: it may have been done",
+                         .upstream = "does it twice",
+                         .unknown = "the payment is unknown until somebody has looked"});
+    }
+    m.operation("webhook", {.effect = Effect::kUnsafe,
+                            .same = "the fiber of this notice",
+                            .interrupted = "nothing: the receiver may have acted on it",
+                            .upstream = "is not known; it can compare Webhook-Id",
+                            .unknown = "the delivery is unknown, and the payment stands"});
+  }
+  // Of the kinds that fit the option `keys`.
+  static std::optional<std::string> suffix_of(const std::string& keys) {
+    if (keys == "honoured") return "";
+    if (keys == "listed" || keys == "ignored") return "." + keys;
+    return std::nullopt;
+  }
+
+  // ---- the work ---------------------------------------------------------------------------------
+
+  // Each of these is called anew after a crash. The operation is then answered from the ledger,
+  // asked for again, or unknown. Its result, the payment and the notices are one commit.
+  hearth::Task<void> run_charge(std::string order, hearth::FiberContext&) {
+    Payment known = payment(order);
+    if (known.receipt) co_return;
+    hearth::Json details = {{"order", order}, {"cents", known.cents}};
+    const Outcome outcome = co_await move_money("charge", std::move(order), std::move(details));
+    known.status = outcome.status("paid", "refused");
+    known.receipt = outcome.receipt;
+    known.note = outcome.note;
+    change(known);
+    if (known.receipt) tell_hooks(known, "paid");
+  }
+
+  hearth::Task<void> run_refund(std::string order, hearth::FiberContext&) {
+    Payment known = payment(order);
+    if (known.refund) co_return;
+    hearth::Json details = {
+        {"order", order}, {"cents", known.cents}, {"receipt", known.receipt.value_or("")}};
+    const Outcome outcome = co_await move_money("refund", std::move(order), std::move(details));
+    known.status = outcome.status("refunded", "paid");
+    known.refund = outcome.receipt;
+    known.note = outcome.note;
+    change(known);
+    if (known.refund) tell_hooks(known, "refunded");
+  }
+
+  hearth::Task<void> run_tell(Notice notice, hearth::FiberContext&) {
+    const auto act = [this, notice](hearth::OperationAttempt attempt) {
+      return post_notice(notice, std::move(attempt.id));
+    };
+    std::string status = "delivered";
+    try {
+      hearth::OperationCall call{.kind = "webhook", .args = notice};
+      co_await operation(std::move(call), act);
+    } catch (const hearth::NotExecuted& error) {
+      if (is_worth_a_retry(error)) throw;
+      status = "refused";
+    } catch (const hearth::OperationUnknown&) {
+      status = "unknown";
+    }
+    sql("UPDATE deliveries SET status = ? WHERE payment = ? AND event = ? AND url = ?", status,
+        notice.order, notice.event, notice.url);
+    log.info("the notice that ", notice.order, " is ", notice.event, " is ", status);
+  }
+
+  // What came of a charge or a refund.
+  struct Outcome {
+    bool is_known = true;
+    std::optional<std::string> receipt = std::nullopt;  // none: it was refused
+    std::optional<std::string> note = std::nullopt;     // why there is none
+
+    [[nodiscard]] std::string status(const char* if_done, const char* if_refused) const {
+      if (!is_known) return "unknown";
+      return receipt ? if_done : if_refused;
+    }
+  };
+  hearth::Task<Outcome> move_money(std::string what, std::string order, hearth::Json details) {
+    const std::string path = "/" + what + "s";
+    const auto act = [this, path, details](hearth::OperationAttempt attempt) {
+      return ask_provider(path, std::move(attempt.id), details);
+    };
+    const auto look = [this, path](hearth::OperationAttempt attempt) {
+      return look_it_up(path, std::move(attempt.id));
+    };
+    Outcome outcome;
+    try {
+      hearth::OperationCall call{.kind = what + suffix_of(options_.keys).value_or(""),
+                                 .args = details,
+                                 .key = std::move(order),
+                                 .cost = details.at("cents").get<std::uint64_t>()};
+      const hearth::Json receipt = co_await operation(std::move(call), act, look);
+      // Who resolves an operation by hand may know of no receipt.
+      outcome.receipt = receipt.is_string() ? receipt.get<std::string>() : "by hand";
+    } catch (const hearth::NotExecuted& error) {
+      if (is_worth_a_retry(error)) throw;
+      outcome.note = error.what();
+    } catch (const hearth::OperationUnknown& error) {
+      outcome = {.is_known = false, .note = error.what()};
+    }
+    co_return outcome;
+  }
+
+  // ---- requests ---------------------------------------------------------------------------------
+
+  // What throws here and is not NotExecuted may have been done: the ledger decides.
+  hearth::Task<hearth::Json> ask_provider(std::string path, std::string key, hearth::Json details) {
+    hearth::FetchRequest request{.method = "POST",
+                                 .url = options_.provider + path,
+                                 .headers = {{"Idempotency-Key", std::move(key)}},
+                                 .json = std::move(details),
+                                 .timeout = std::chrono::milliseconds(options_.timeout_ms),
+                                 .credential = options_.credential};
+    auto response = co_await send(std::move(request));
+    const hearth::Json answer = co_await response.json();
+    co_return answer.at("receipt");
+  }
+
+  hearth::Task<hearth::Probed> look_it_up(std::string path, std::string key) {
+    hearth::FetchRequest request{.url = options_.provider + path,
+                                 .headers = {{"Idempotency-Key", std::move(key)}},
+                                 .timeout = std::chrono::milliseconds(options_.timeout_ms),
+                                 .credential = options_.credential};
+    auto response = co_await fetch(std::move(request));
+    if (response.status() == 404) co_return hearth::Probed::not_executed();
+    if (!response.ok()) throw status_error(response.status());
+    const hearth::Json answer = co_await response.json();
+    co_return hearth::Probed::completed(answer.at("receipt"));
+  }
+
+  hearth::Task<void> post_notice(Notice notice, std::string id) {
+    hearth::FetchRequest request{
+        .method = "POST",
+        .url = std::move(notice.url),
+        .headers = {{"Webhook-Id", std::move(id)}},
+        .json = {{"event", notice.event}, {"order", notice.order}, {"cents", notice.cents}},
+        .timeout = std::chrono::milliseconds(options_.timeout_ms)};
+    co_await send(std::move(request));
+  }
+
+  // A request that has an effect. NotExecuted: it has certainly none.
+  hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request) {
+    try {
+      auto response = co_await fetch(std::move(request));
+      if (response.status() >= 400 && response.status() <= 499)
+        throw hearth::NotExecuted("refused with status " + std::to_string(response.status()));
+      if (!response.ok()) throw status_error(response.status());
+      co_return response;
+    } catch (const hearth::FetchError& error) {
+      if (error.sent()) throw;
+      throw hearth::NotExecuted(error.what(), HEARTH_E_BUSY);
+    }
+  }
+  static hearth::Error status_error(unsigned status) {
+    return {HEARTH_E_BUSY, "the answer has status " + std::to_string(status)};
+  }
+  // It has never left: the fiber tries again.
+  static bool is_worth_a_retry(const hearth::NotExecuted& error) {
+    return error.code() == HEARTH_E_BUSY;
+  }
+
+  // ---- what is known ----------------------------------------------------------------------------
+
+  std::optional<Payment> find(const std::string& order) {
+    auto rows = sql("SELECT id AS \"order\", cents, status, receipt, refund, note FROM payments "
+                    "WHERE id = ?",
+                    order)
+                    .rows<Payment>();
+    if (rows.empty()) return std::nullopt;
+    return std::move(rows.front());
+  }
+
+  void change(const Payment& known) {
+    sql("INSERT OR REPLACE INTO payments VALUES(?, ?, ?, ?, ?, ?)", known.order, known.cents,
+        known.status, known.receipt, known.refund, known.note);
+    hearth::Json frame = known;
+    frame["type"] = "payment";
+    broadcast(frame);
+    log.info("payment ", known.order, " is ", known.status);
+  }
+
+  // A fiber each, so that a slow receiver holds up no other.
+  void tell_hooks(const Payment& known, const std::string& event) {
+    for (const std::string& url : sql("SELECT url FROM hooks ORDER BY url").rows<std::string>()) {
+      sql("INSERT INTO deliveries VALUES(?, ?, ?, 'pending')", known.order, event, url);
+      start_fiber("tell", Notice{url, event, known.order, known.cents}, {.max_retries = kRetries});
+    }
+  }
+
+  static void check(bool good, const char* text, hearth_status code = HEARTH_E_INVALID) {
+    if (!good) throw hearth::Error(code, text);
+  }
+
+  Options options_;
+};
+
+HEARTH_PLUGIN("payments", "1.0.0", Payments)
