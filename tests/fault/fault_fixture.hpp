@@ -114,10 +114,14 @@ class FaultTest : public ProcessTest {
     server.wait_for_log("agent.evicted class=LedgerAgent agent=passer-by");
   }
 
+  [[nodiscard]] std::filesystem::path database_of(
+      const std::string& agent, const std::string& agent_class = "LedgerAgent") const {
+    const std::string hash = sha256_hex(agent).substr(0, 32);
+    return root_ / "data/agents" / agent_class / hash.substr(0, 2) / (hash + ".db");
+  }
   [[nodiscard]] std::vector<std::string> rows(const std::string& agent,
                                               const std::string& query) const {
-    const std::string hash = sha256_hex(agent).substr(0, 32);
-    return rows_of(root_ / "data/agents/LedgerAgent" / hash.substr(0, 2) / (hash + ".db"), query);
+    return rows_of(database_of(agent), query);
   }
   // How many agents the directory says must be awake some time; asked beside a server that runs,
   // which is not disturbed.

@@ -1,24 +1,17 @@
 // The kill matrix of operations: a server is killed at each place around an effect outside, for
 // each class of effect, and started again. Nobody asks for the agent. The provider
 // (tests/support/provider.mjs) counts the effects.
-//
-//     HEARTH_OPERATION_SEEDS=1:10000 build/release/tests/fault_tests \
-//         --gtest_filter='OperationsKillTest.RandomKills*'
 
-#include "fault/fault_fixture.hpp"
+#include "fault/buyer_fixture.hpp"
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "support/exposition.hpp"
-#include "support/provider.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <ostream>
-#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,26 +21,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Where a server is killed: by itself at a stop point, or by the provider while it waits.
-struct Place {
-  const char* name;
-  const char* stop_at;  // empty: the provider kills
-  const char* provider_at;
-  friend std::ostream& operator<<(std::ostream& out, const Place& place) {
-    return out << place.name;
-  }
-};
-constexpr std::array kPlaces = {
-    Place{"BeforeStartedIsDurable", "operation.started.written", ""},
-    Place{"AfterStartedAndBeforeSending", "operation.started.committed", ""},
-    Place{"AfterSendingAndBeforeTheEffect", "", "received"},
-    Place{"AfterTheEffectAndBeforeTheAnswer", "", "acted"},
-    Place{"AfterTheAnswerAndBeforeTheCommit", "operation.settled.written", ""},
-    Place{"AfterTheCommit", "operation.settled.committed", ""},
-};
-constexpr std::array kKinds = {"read", "idempotent", "keyed", "probe", "unsafe"};
 // The further kill, while the order is recovered.
-constexpr Place kInRecovery = {"InItsRecovery", "fiber.attempt.committed", ""};
+constexpr KillPlace kInRecovery = {"InItsRecovery", "fiber.attempt.committed", ""};
 
 // What must be at rest.
 struct AtRest {
@@ -70,37 +45,32 @@ AtRest expected(const std::string& kind, std::string_view place) {
   return {};
 }
 
-class OperationsKillTest : public FaultTest {
- protected:
-  OperationsKillTest() {
-    std::filesystem::copy_file(built::agent("buyer-agent"), root_ / "plugins/buyer-agent.so");
-    put("classes/buyer.yaml",
-        "class: Buyer\nidle_timeout: 100ms\nfibers:\n  retry_base: 10ms\n"
-        "  max_crashes: 0\negress:\n  allow: [127.0.0.1]\noptions:\n  provider: http://127.0.0.1:" +
-            std::to_string(provider_.http()) + "\n");
+// What the table above must say, whatever it says.
+TEST(OperationsKillTable, HasNothingTwiceAndNothingLostInSilenceInItsThirtyCells) {
+  int cells = 0;
+  for (const KillPlace& place : kKillPlaces) {
+    for (const std::string kind : kBuyerKinds) {
+      SCOPED_TRACE(std::string(place.name) + ", " + kind);
+      const AtRest rest = expected(kind, place.name);
+      ++cells;
+      if (kind == "keyed" || kind == "probe" || kind == "unsafe") EXPECT_LE(rest.effects, 1);
+      if (rest.effects == 0) EXPECT_EQ(rest.state, "unknown");
+    }
   }
+  EXPECT_EQ(cells, 30);
+}
 
-  static std::unique_ptr<RawClient> order(const ServerProcess& server, const std::string& kind) {
-    auto client = std::make_unique<RawClient>(server.port());
-    client->send("POST /agents/buyer/a?kind=" + kind +
-                 " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
-    return client;
-  }
-  Json ask_provider(const std::string& path) const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value();
-  }
+class OperationsKillTest : public BuyerTest {
+ protected:
   // A server that is killed at `place` while it works on the order, or recovers it.
-  void serve_and_kill(const Place& place, const std::string& kind, bool recovers) {
+  void serve_and_kill(const KillPlace& place, const std::string& kind, bool recovers) {
     const std::string stop_at = place.stop_at;
     if (stop_at.empty()) ask_provider(std::string("/kill?at=") + place.provider_at);
     const auto server = stop_at.empty() ? serve_ledgers() : serve_until(stop_at);
     std::unique_ptr<RawClient> client;
     if (!recovers) {
       server->wait_until_ready();
-      client = order(*server, kind);
+      client = order(*server, "a", kind);
     }
     if (!stop_at.empty()) {
       kill_where_it_stops(*server, stop_at);
@@ -122,25 +92,20 @@ class OperationsKillTest : public FaultTest {
     const Json charged = ask_provider("/charged");
     for (const auto& [key, count] : charged.items()) rest.effects += count.get<int>();
     EXPECT_LE(charged.size(), 1U) << "one key: " << charged;
-    const Lines ends = buyer_rows("SELECT end FROM orders");
+    const Lines ends = buyer_rows("a", "SELECT end FROM orders");
     rest.end = ends.size() == 1 ? ends[0] : "none";
-    const Lines states = buyer_rows("SELECT state FROM cf_agents_operations");
+    const Lines states = buyer_rows("a", "SELECT state FROM cf_agents_operations");
     rest.state = states.size() == 1 ? states[0] : "none";
     EXPECT_EQ(count(log_, warning) > 0, rest.state == "unknown") << log_;
     return rest;
   }
-  [[nodiscard]] Lines buyer_rows(const std::string& query) const {
-    const std::string hash = sha256_hex("a").substr(0, 32);
-    return rows_of(root_ / "data/agents/Buyer" / hash.substr(0, 2) / (hash + ".db"), query);
-  }
 
-  Provider provider_;
   std::string log_;  // of all servers: one that is killed may have said it
 };
 
-class OperationsKillMatrix : public OperationsKillTest,
-                             public ::testing::WithParamInterface<std::tuple<Place, const char*>> {
-};
+class OperationsKillMatrix
+    : public OperationsKillTest,
+      public ::testing::WithParamInterface<std::tuple<KillPlace, const char*>> {};
 
 TEST_P(OperationsKillMatrix, NoEffectTakesPlaceTwiceInSilence) {
   const auto& [place, kind] = GetParam();
@@ -148,8 +113,8 @@ TEST_P(OperationsKillMatrix, NoEffectTakesPlaceTwiceInSilence) {
   EXPECT_EQ(serve_to_the_end(), expected(kind, place.name));
 }
 INSTANTIATE_TEST_SUITE_P(Operations, OperationsKillMatrix,
-                         ::testing::Combine(::testing::ValuesIn(kPlaces),
-                                            ::testing::ValuesIn(kKinds)),
+                         ::testing::Combine(::testing::ValuesIn(kKillPlaces),
+                                            ::testing::ValuesIn(kBuyerKinds)),
                          [](const auto& each) {
                            return std::string(std::get<0>(each.param).name) + "_" +
                                   std::get<1>(each.param);
@@ -160,12 +125,12 @@ class OperationsRecoveryKill : public OperationsKillTest,
 
 TEST_P(OperationsRecoveryKill, AKillInTheRecoveryChangesNothing) {
   const std::string kind = GetParam();
-  const Place& first = kPlaces[3];
+  const KillPlace& first = kKillPlaces[3];
   serve_and_kill(first, kind, false);
   serve_and_kill(kInRecovery, kind, true);
   EXPECT_EQ(serve_to_the_end(), expected(kind, first.name));
 }
-INSTANTIATE_TEST_SUITE_P(Operations, OperationsRecoveryKill, ::testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Operations, OperationsRecoveryKill, ::testing::ValuesIn(kBuyerKinds),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_F(OperationsKillTest, AnOperationAddsTwoCommitsAtMost) {
@@ -186,7 +151,7 @@ TEST_F(OperationsKillTest, AnOperationAddsTwoCommitsAtMost) {
 // A server is killed while an effect of class unsafe is under way. What becomes unknown is found,
 // also where the agent is cold, and resolved; the agent's code does not run for that.
 TEST_F(OperationsKillTest, AnAdministratorFindsAndResolvesWhatIsUnknown) {
-  serve_and_kill(kPlaces[2], "unsafe", false);
+  serve_and_kill(kKillPlaces[2], "unsafe", false);
   EXPECT_EQ(serve_to_the_end(), (AtRest{0, "unknown", "unknown"}));
   const auto server = serve_ledgers();
   const auto ask_hearth = [this](std::vector<std::string> arguments) {
@@ -233,40 +198,10 @@ TEST_F(OperationsKillTest, AnAdministratorFindsAndResolvesWhatIsUnknown) {
   EXPECT_NE(audit.find("seen in their books"), std::string::npos) << audit;
   EXPECT_EQ(count(server->log(), "agent.started class=Buyer"), 0) << "no code of the agent ran";
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(buyer_rows("SELECT state || settled_by FROM cf_agents_operations"),
+  EXPECT_EQ(buyer_rows("a", "SELECT state || settled_by FROM cf_agents_operations"),
             Lines{"completedadministrator"});
   EXPECT_TRUE(
       rows_of(root_ / "data/host.db", "SELECT name FROM wakes WHERE class = 'Buyer'").empty());
-}
-
-// Several kills, each at a place that is drawn. Where a place is not reached any more, that server
-// ends the order.
-TEST_F(OperationsKillTest, RandomKillsDoNothingTwiceInSilence) {
-  const char* const asked = std::getenv("HEARTH_OPERATION_SEEDS");  // from:to
-  const std::string seeds = asked == nullptr ? "1:1" : asked;
-  const std::uint64_t from = std::stoull(seeds);
-  const std::uint64_t to = std::stoull(seeds.substr(seeds.find(':') + 1));
-  for (std::uint64_t seed = from; seed <= to && !HasFailure(); ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::filesystem::remove_all(root_ / "data");
-    ask_provider("/charged?reset");
-    log_.clear();
-    std::mt19937_64 random(seed);
-    const std::string kind = kKinds[random() % kKinds.size()];
-    const auto kills = 1 + random() % 3;
-    Lines places;
-    for (std::uint64_t kill = 0; kill < kills; ++kill) {
-      // Of a recovery: what each of them reaches, whatever was done before.
-      const bool recovers = kill > 0;
-      const Place& place = recovers ? kInRecovery : kPlaces[random() % kPlaces.size()];
-      places.emplace_back(place.name);
-      serve_and_kill(place, kind, recovers);
-    }
-    const AtRest rest = serve_to_the_end();
-    EXPECT_EQ(rest, expected(kind, places[0])) << kind << ", " << places[0];
-    if (kind == "keyed" || kind == "probe" || kind == "unsafe") EXPECT_LE(rest.effects, 1);
-    if (rest.effects == 0) EXPECT_EQ(rest.state, "unknown");
-  }
 }
 
 }  // namespace
