@@ -8,11 +8,11 @@
 //   16, 19  ARecoveredFiberIsGoneAndIsNotOfferedAgain
 //   17      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
 //   18      P5_InterruptedFibersAreOfferedOldestFirst
-//   20      AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
+//   20      R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
 //   21      ours: a bound of attempts, not of age: AfterMaxAttemptsAFiberIsDeadUntilItIsRetried
 //   22      nothing external is restored before hooks; they run after the agent has started
-//   23, 24  AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
-//   25      ours: each fiber has its own wait, and its own progress: ProgressForgetsTheAttempts
+//   23, 24  R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
+//   25      ours: each fiber has its own wait, and its own progress: R7_ProgressForgetsTheAttempts
 //   26      ARecoveredFiberIsGoneAndIsNotOfferedAgain
 //   27      every crash() here
 //   G1      P2_FinishedWorkIsNotOfferedAndUncommittedFinishIs
@@ -171,7 +171,7 @@ TEST_F(FibersTest, P4_AnAttemptCountsAlsoIfTheHookTakesTheProcessWithIt) {
   }
 }
 
-TEST_F(FibersTest, AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart) {
+TEST_F(FibersTest, R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart) {
   start("poison");
   crash();
   std::int64_t last_wait = 0;
@@ -312,7 +312,7 @@ TEST_F(FibersTest, OnlyADeadFiberIsRetried) {
   EXPECT_FALSE(recover());
 }
 
-TEST_F(FibersTest, ProgressForgetsTheAttempts) {
+TEST_F(FibersTest, R7_ProgressForgetsTheAttempts) {
   start("slow but steady");
   for (int round = 0; round < 20; ++round) {
     crash();

@@ -107,7 +107,7 @@ class OperationsTest : public ManagedFibersFixture {
   std::optional<Operations> ledger_;
 };
 
-TEST_F(OperationsTest, ARunFindsWhatAnInterruptedRunHasCompleted) {
+TEST_F(OperationsTest, I7_ARunFindsWhatAnInterruptedRunHasCompleted) {
   const FiberHandle first = start_fiber();
   const OperationBegun one = complete(charge(first), R"({"receipt":1})");
   const OperationBegun two = complete(charge(first), R"({"receipt":2})");
@@ -122,7 +122,7 @@ TEST_F(OperationsTest, ARunFindsWhatAnInterruptedRunHasCompleted) {
   EXPECT_EQ(begin(charge(again)).decision, kRun) << "the third is new";
 }
 
-TEST_F(OperationsTest, ArgumentsAreEqualAsValuesWhereverTheyStandInTheRun) {
+TEST_F(OperationsTest, I6_ArgumentsAreEqualAsValuesWhereverTheyStandInTheRun) {
   const FiberHandle first = start_fiber();
   arguments_ = R"({"a":1,"b":[2]})";
   const OperationBegun begun = complete(charge(first));

@@ -379,7 +379,7 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
 
 // ---- missing callbacks --------------------------------------------------------------------------
 
-TEST_F(ScheduleRunsTest, AMissingCallbackIsKeptAndTriedAgain) {
+TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
   const auto once = create(delay(0, "later"));
   std::int64_t last_wait = 0;
   for (int round = 1; round <= 8; ++round) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -55,7 +56,7 @@ class SigkillTest : public FaultTest {
   }
 };
 
-TEST_F(SigkillTest, AFiberGoesOnFromItsCheckpointByThePersistedWake) {
+TEST_F(SigkillTest, R1_AFiberGoesOnFromItsCheckpointByThePersistedWake) {
   kill_in_the_middle({"?walk=r1"});
   EXPECT_EQ(wakes(), Lines{"a"});
   const auto server = serve_ledgers();
@@ -198,6 +199,35 @@ TEST_F(SigkillTest, ASchedulePastItsTimeRunsThoughNobodyAsksAndTheOthersWait) {
   EXPECT_EQ(rows("a", "SELECT 1 FROM cf_agents_schedules"), Lines{});
   EXPECT_EQ(rows("b", "SELECT count(*) FROM cf_agents_schedules"), Lines{"1"});
   EXPECT_EQ(wakes(), Lines{"b"});
+}
+
+// On the disk of a server that is gone.
+void spoil(const std::filesystem::path& file, const char* statement) {
+  sqlite3* database = nullptr;
+  sqlite3_open(file.c_str(), &database);
+  const int outcome = sqlite3_exec(database, statement, nullptr, nullptr, nullptr);
+  EXPECT_EQ(outcome, SQLITE_OK) << sqlite3_errmsg(database);
+  EXPECT_EQ(sqlite3_changes(database), 1);
+  sqlite3_close(database);
+}
+
+TEST_F(SigkillTest, R12_AScheduleWhosePayloadCannotBeReadFailsAndSaysSoAndTheOthersRun) {
+  {
+    const auto server = serve_ledgers();
+    ask(*server, "a", "?schedule=spoilt&ms=3600000");
+    ask(*server, "a", "?schedule=whole&ms=300");
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  spoil(database_of("a"),
+        "UPDATE cf_agents_job_documents SET body = '{' WHERE body = '\"spoilt\"'");
+  spoil(database_of("a"),
+        "UPDATE cf_agents_jobs SET due_at = 1 WHERE seq = (SELECT job FROM "
+        "cf_agents_job_documents WHERE body = '{')");
+  const auto server = serve_ledgers();
+  server->wait_for_log("whole is finished");
+  server->wait_for_log("schedule:error class=LedgerAgent agent=a");
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(rows("a", "SELECT run FROM ledger"), Lines{"whole"});
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ class RecoveryTest : public FiberFixture {
   }
 };
 
-TEST_F(RecoveryTest, AnInterruptedFiberIsOfferedWithAllThatIsKnown) {
+TEST_F(RecoveryTest, R3_AnInterruptedFiberIsOfferedWithAllThatIsKnown) {
   const auto before = agent_.as<Recovers>().now();
   const std::string id = interrupt();
   agent_.wake();
@@ -191,7 +191,7 @@ TEST_F(RecoveryTest, AFiberOfAnotherNameReplacesNothing) {
   EXPECT_EQ(agent_.fibers()[1].snapshot, std::nullopt);
 }
 
-TEST_F(RecoveryTest, RunningFibersAreNotOffered) {
+TEST_F(RecoveryTest, R2_RunningFibersAreNotOffered) {
   agent_.as<Recovers>().spawn(10);
   agent_.wake();
   host_.advance(milliseconds(30));

@@ -193,7 +193,7 @@ struct Killed {
   OperationState state;
 };
 
-TEST_F(OperationsSdkTest, AKillInItsMiddleIsRecoveredAsItsEffectSays) {
+TEST_F(OperationsSdkTest, I2_I5_AKillInItsMiddleIsRecoveredAsItsEffectSays) {
   for (const Killed& each : {Killed{"read", 2, 0, OperationState::kCompleted},
                              Killed{"idempotent", 2, 0, OperationState::kCompleted},
                              Killed{"keyed", 2, 0, OperationState::kCompleted},
@@ -230,7 +230,7 @@ TEST_F(OperationsSdkTest, AKillBeforeTheRequestLeftIsNoSecondEffect) {
   EXPECT_EQ(first().at("state"), state_of(OperationState::kInterrupted));
 }
 
-TEST_F(OperationsSdkTest, WhatNobodyKnowsIsSaidUntilSomebodyHasLooked) {
+TEST_F(OperationsSdkTest, I5_WhatNobodyKnowsIsSaidUntilSomebodyHasLooked) {
   other_side.failure = FetchReply::Failure{.sent = true};
   std::string text;
   try {

@@ -69,7 +69,7 @@ TEST_F(ReloadTest, OnlyTheAgentsOfTheClassMove) {
   EXPECT_EQ(server_->log().find("agent=x reason=code_update"), std::string::npos);
 }
 
-TEST_F(ReloadTest, AFiberGoesOnOnTheNewVersion) {
+TEST_F(ReloadTest, R10_AFiberGoesOnOnTheNewVersion) {
   Client client(*server_, "a");
   client.call("work", "[100000,10]");  // longer than any replacement takes
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;

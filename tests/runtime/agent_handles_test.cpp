@@ -12,7 +12,7 @@ namespace {
 using testing::kUsualAgent;
 using testing::ShardFixture;
 
-TEST(AgentHandlesTest, AHandleNamesOneStayInMemory) {
+TEST(AgentHandlesTest, R11_AHandleNamesOneStayInMemory) {
   ShardFixture shard;
   shard.request("GET");
   shard.settle();
