@@ -73,6 +73,9 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "notice.end.committed",    //
     "operation.started.written",    // the ledger's row of a run
     "operation.started.committed",  // and its function was not called yet
+    "operation.dispatched.written",  // the request of an operation
+    "operation.answered.committed",  // the head of the answer to it
+    "operation.part.committed",      // a piece of the answer's body
     "operation.settled.written",    // its end, with the turn that uses it
     "operation.settled.committed",  //
     "managed.start.written",        // the new record and its row

@@ -1,6 +1,7 @@
 #include "durable/operations.hpp"
 
 #include "base/escape.hpp"
+#include "base/http_token.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "json/json.hpp"
@@ -47,6 +48,8 @@ Result<void> check_operation(const OperationRequest& request) {
     return bad_operation("an operation has an effect that there is not");
   if ((request.effect == Effect::kKeyed) != (request.horizon_ms > 0))
     return bad_operation("an operation has a horizon if its effect is keyed, and only then");
+  if (!request.key_header.empty() && !is_http_token(request.key_header))
+    return bad_operation("the header for an operation's key is a name such as Idempotency-Key");
   if (request.arguments.size() > Operations::kMaxArgumentBytes)
     return Error{Errc::kLimitExceeded, "the arguments of an operation have at most 65536 bytes"};
   if (request.cost > kMostCost)
@@ -74,6 +77,7 @@ void Operations::close() {
     may_be_open_ = true;           // the index may keep the agent without need
   }
   statements_.clear();
+  answers_.close();
   jobs_.close();
 }
 
@@ -214,7 +218,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   put(row.seq, OperationPart::kArguments, arguments);
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
-  begun.operation = add_running(row, row.scope ? request.fiber : 0);
+  begun.operation = add_running(row, request, Begin::kAnew);
   begun.id = std::move(row.id);
   return begun;
 }
@@ -237,6 +241,7 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
     case OperationState::kInterrupted: break;
   }
   row.effect = std::max(row.effect, request.effect);
+  if (request.can_resume && is_resumable(row.seq)) return run(std::move(row), request, false);
   const std::int64_t now = now_ms();
   if (row.effect == Effect::kKeyed && !row.horizon_at_ms)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
@@ -245,7 +250,7 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
     return run(std::move(row), request, false);
   if (row.effect == Effect::kProbe && request.can_probe) {
     begun.decision = OperationDecision::kProbe;
-    begun.operation = add_running(row, fiber);
+    begun.operation = add_running(row, request, Begin::kProbe);
     return begun;
   }
   make_unknown(row.seq, row.id, row.kind,
@@ -276,13 +281,23 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
   begun.attempt = row.attempts + 1;
-  begun.operation = add_running(row, row.scope ? request.fiber : 0);
+  begun.operation = add_running(row, request, anew ? Begin::kAnew : Begin::kAgain);
   begun.id = std::move(row.id);
   return begun;
 }
 
-std::uint64_t Operations::add_running(const Row& row, FiberHandle fiber) {
-  running_[++last_operation_] = {row.seq, row.id, row.likeness, row.kind, row.effect, fiber};
+std::uint64_t Operations::add_running(const Row& row, const OperationRequest& request, Begin how) {
+  Running& running = running_[++last_operation_];
+  running.seq = row.seq;
+  running.id = row.id;
+  running.likeness = row.likeness;
+  running.kind = row.kind;
+  running.effect = row.effect;
+  running.fiber = row.scope ? request.fiber : 0;
+  running.key_header = request.key_header;
+  running.can_resume = request.can_resume;
+  running.is_anew = how == Begin::kAnew;
+  running.is_probe = how == Begin::kProbe;
   may_be_open_ = true;
   note_state(row.id, row.kind, OperationState::kRunning);
   running_ids_[row.id] = last_operation_;
@@ -323,8 +338,14 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   running_.erase(found);
   running_ids_.erase(running.id);
   const std::string note = has_result ? std::string() : note_of(body);
-  if (outcome == OperationOutcome::kCutOff && running.effect == Effect::kUnsafe)
-    outcome = OperationOutcome::kUnknown;
+  if (outcome == OperationOutcome::kCutOff) {
+    if (running.unsent && running.is_anew) {
+      outcome = OperationOutcome::kNotExecuted;
+    } else if (running.effect == Effect::kUnsafe &&
+               !(running.can_resume && is_resumable(running.seq))) {
+      outcome = OperationOutcome::kUnknown;
+    }
+  }
   if (outcome == OperationOutcome::kUnknown) {
     const auto row = find(running.id);
     if (row) make_unknown(row->seq, row->id, row->kind, note);
@@ -346,6 +367,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
                           Param(now_ms()), nullable(why)});
   note_state(running.id, running.kind,
              has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
+  forget_answer(running.seq, has_result);
   if (!has_result) {
     if (const auto row = find(running.id)) give_back(*row);
     return OperationState::kNotExecuted;
@@ -392,6 +414,7 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
           Param(now_ms()), Param(std::string_view(its_actor)), Param(std::string_view(its_note))});
   if (has_result) put(row->seq, OperationPart::kResult, its_result);
   if (!has_result) give_back(*row);
+  forget_answer(row->seq, has_result);
   std::erase(untold_, row->seq);
   if (state == OperationState::kUnknown) --unknown_now_;
   note_state(row->id, row->kind,

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "durable/fibers.hpp"
 #include "durable/jobs.hpp"
+#include "durable/operation_answers.hpp"
 #include "durable/wake.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
@@ -64,11 +65,28 @@ struct OperationRequest {
   FiberHandle fiber = 0;  // the one that runs; 0: none
   std::uint64_t horizon_ms = 0;
   bool can_probe = false;
-  std::uint64_t cost = 0;  // in the author's unit
+  bool can_resume = false;  // the rest of an answer can be asked for
+  std::uint64_t cost = 0;   // in the author's unit
   std::string_view kind{};
   std::string_view arguments{};  // JSON; empty: null
   std::string_view key{};
-  std::string_view id{};  // of one that was begun before; or empty
+  std::string_view id{};          // of one that was begun before; or empty
+  std::string_view key_header{};  // of its request; empty: Idempotency-Key
+};
+
+// The request that a running operation is about to send.
+struct OperationSending {
+  std::string_view id{};           // the operation's
+  std::string_view fingerprint{};  // of its method, URL and body; of one that resumes none
+  bool resumes = false;            // asks for the rest of a stored answer,
+  std::uint64_t from = 0;          // which stays up to here
+};
+
+// What has come of the answer to an operation's request.
+struct StoredAnswer {
+  DispatchedRequest request;
+  std::string head;  // JSON; empty: none has come
+  std::string body;
 };
 
 struct OperationFilter {
@@ -137,6 +155,14 @@ struct UnknownOperation {
 //                already does not count again. One that was not executed counts no more. The counts
 //                are rows, one for each day: a clock that jumps ahead and back finds what it had
 //                counted. One that is set back over midnight goes on with the day that it was.
+//  P8 One request  An operation sends one request. may_send() refuses a second one whose effect
+//                could be a second one: of a keyed operation a request with another fingerprint, of
+//                a probed or unsafe one any, but one that asks for the rest of an answer.
+//  P9 Not sent   A run of which nothing has left is not executed when it is cut off, whatever its
+//                effect; but not if an earlier run may have acted.
+//  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
+//                is settled. With the beginning of a good answer whose rest can be asked for, an
+//                operation may run again, whatever its effect.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
 //            made with the first operation; cf_agents_operation_days with the first that a limit
@@ -154,7 +180,7 @@ class Operations {
   // The references outlive it.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
              const OperationSettings& settings)
-      : database_(database), fibers_(fibers), clock_(clock), settings_(settings), jobs_(database) {}
+      : database_(database), fibers_(fibers), clock_(clock), settings_(settings), jobs_(database), answers_(database) {}
 
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.
@@ -169,6 +195,23 @@ class Operations {
   // still runs. kLimitExceeded: the result is too large, and it has completed without it.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
+  // ---- the request that it sends (operations_requests.cpp) ----
+  // The name of the header for its id. kNotFound: it does not run. kConflict: it has sent another
+  // one, or there is nothing to ask the rest of. kInvalidArgument: a probe runs.
+  Result<std::string> may_send(const OperationSending& sending);
+  // What may_send() has allowed is about to leave with this turn.
+  void dispatched(const OperationSending& sending);
+  // The rest is of the request that was dispatched last, in this order. Ignored if the operation
+  // runs no more. `head`: JSON.
+  void answered(std::string_view id, std::int64_t status,
+                const std::optional<std::string>& upstream_id, std::string_view head);
+  void received(std::string_view id, std::string_view piece);
+  void answer_ended(std::string_view id);
+  // ... has failed, and nothing of it has left.
+  void not_sent(std::string_view id);
+  // kNotFound: none has the id, or it has sent nothing through the ledger.
+  Result<StoredAnswer> answer(std::string_view id);
+
   // This fiber has written a checkpoint: another run of its work begins behind what this run has
   // used.
   void checkpointed(std::string_view fiber);
@@ -233,6 +276,16 @@ class Operations {
     std::string kind;
     Effect effect = Effect::kUnsafe;
     FiberHandle fiber = 0;
+    std::string key_header{};
+    bool can_resume = false;
+    bool is_anew = false;   // no earlier run may have acted
+    bool is_probe = false;  // the other side is asked
+    // ---- of its request ----
+    bool unsent = false;       // all that was dispatched has certainly not left
+    bool resumes = false;      // it asks for the rest of an answer
+    bool was_refused = false;  // and does not get it
+    std::uint64_t received = 0;
+    std::uint64_t kept = 0;
   };
   // Rows that a run of a fiber has used since its last checkpoint, by their arguments and kind.
   using Used = std::map<std::string, std::set<std::int64_t>, std::less<>>;
@@ -249,7 +302,13 @@ class Operations {
                                 const std::optional<Scope>& scope, std::string_view arguments);
   OperationBegun decide(Row row, const OperationRequest& request);
   OperationBegun run(Row row, const OperationRequest& request, bool anew);
-  std::uint64_t add_running(const Row& row, FiberHandle fiber);
+  enum class Begin : std::uint8_t { kAnew, kAgain, kProbe };
+  std::uint64_t add_running(const Row& row, const OperationRequest& request, Begin how);
+  [[nodiscard]] Running* find_running(std::string_view id);
+  // Another run of it would go on with an answer that has begun.
+  [[nodiscard]] bool is_resumable(std::int64_t seq);
+  // Of one that is settled.
+  void forget_answer(std::int64_t seq, bool was_executed);
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);
@@ -289,6 +348,7 @@ class Operations {
   const Clock& clock_;
   const OperationSettings& settings_;
   Jobs jobs_;
+  OperationAnswers answers_;
   bool exists_ = false;
   bool has_days_ = false;         // the table of budgets is there
   bool may_be_open_ = false;      // a row may be 'started' or 'unknown'

@@ -151,6 +151,7 @@ void Operations::load() {
                     .query(std::array{Param(now_ms())});
     while (rows.next()) lost.push_back(row_of(rows));
   }
+  std::erase_if(lost, [&](const Row& row) { return is_resumable(row.seq); });
   {
     Rows rows =
         kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
@@ -193,7 +194,15 @@ std::string Operations::record_json(const Row& row, bool without_documents) {
   append_or_null(json, "settled_at", row.settled_at_ms);
   append_or_null(json, "settled_by", row.settled_by);
   append_or_null(json, "note", row.note);
-  return json + "}";
+  json += R"(,"request":)";
+  const auto request = answers_.find(row.seq);
+  if (!request) return json + "null}";
+  json += R"({"fingerprint":")" + request->fingerprint + '"';
+  append_or_null(json, "dispatched_at", std::optional(request->dispatched_at_ms));
+  append_or_null(json, "status", request->status);
+  append_or_null(json, "request_id", request->upstream_id);
+  json += R"(,"stored_bytes":)" + std::to_string(request->bytes);
+  return json + R"(,"whole":)" + (request->whole ? "true}}" : "false}}");
 }
 
 Result<std::string> Operations::inspect(std::string_view id) {

@@ -3,7 +3,10 @@
 #include "base/escape.hpp"
 #include "base/files.hpp"
 #include "base/http_token.hpp"
+#include "base/sha256.hpp"
+#include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
 #include "json/json.hpp"
 #include "json/json_text.hpp"
 #include "storage/agent_database.hpp"
@@ -125,11 +128,85 @@ Result<void> FetchExtension::add_credential(std::string_view name, FetchRequest&
   return Error{Errc::kUnavailable, which + " cannot be used: the server's log says why"};
 }
 
+// ---- the request of an operation ----
+
+namespace {
+
+// What one request must have in common with another to be the same: a header may differ.
+std::string fingerprint_of(const FetchRequest& request) {
+  return sha256_hex(dump_json(Json::array(
+      {request.method, request.url, sha256_hex(request.body)})));
+}
+
+// How the other side calls the request, for people who ask it.
+std::optional<std::string> upstream_id(const Json& head) {
+  for (const Json& header : head.at("headers")) {
+    const auto name = header.at(0).get<std::string>();
+    if (equal_ignoring_case(name, "Request-Id") || equal_ignoring_case(name, "X-Request-Id"))
+      return header.at(1).get<std::string>();
+  }
+  return std::nullopt;
+}
+
+// Writes into the ledger what comes of the request of an operation.
+class LedgerRequest final : public RemoteOperation {
+ public:
+  LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote)
+      : agent_(agent), operation_(std::move(operation)), remote_(std::move(remote)) {}
+
+  void start(RemoteListener& listener) override { remote_->start(listener); }
+  void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
+  void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
+    durable::Operations& ledger = agent_.work().operations();
+    if (outcome.has_error()) {
+      if ((flags & HEARTH_FETCH_SENT) == 0) ledger.not_sent(operation_);
+    } else if (is_end) {
+      ledger.answer_ended(operation_);
+    } else if ((flags & HEARTH_FETCH_HEAD) != 0) {
+      const Json head = parse_json(*outcome).value();
+      ledger.answered(operation_, head.at("status").get<std::int64_t>(), upstream_id(head),
+                      *outcome);
+      agent_.work().stop_at_commit("operation.answered.committed");
+    } else {
+      ledger.received(operation_, *outcome);
+      agent_.work().stop_at_commit("operation.part.committed");
+    }
+  }
+
+ private:
+  AgentContext& agent_;
+  const std::string operation_;
+  const std::unique_ptr<RemoteOperation> remote_;
+};
+
+}  // namespace
+
+Result<durable::OperationSending> FetchExtension::add_key(const FetchOperation& operation,
+                                                          FetchRequest& request) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  durable::OperationSending sending;
+  sending.id = operation.id;
+  sending.fingerprint = fingerprint_of(request);
+  sending.resumes = operation.resumes;
+  sending.from = operation.from;
+  const auto header = agent_.work().operations().may_send(sending);
+  if (!header) return header.error();
+  if (find_header(request.headers, *header) == nullptr)
+    request.headers.emplace_back(*header, operation.id);
+  return sending;
+}
+
 Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view credential,
-                                          std::uint64_t token) {
+                                          std::uint64_t token, const FetchOperation& operation) {
   HttpPort* const port = agent_.ports().http;
   if (port == nullptr)
     return Error{Errc::kUnsupported, "this host makes no requests to other servers"};
+  std::optional<durable::OperationSending> sending;
+  if (!operation.id.empty()) {
+    auto keyed = add_key(operation, request);
+    if (!keyed) return keyed.error();
+    sending = *std::move(keyed);
+  }
   if (const auto right = check_fetch(request); !right) return right.error();
   const EgressSettings& egress = agent_.settings().egress;
   if (!rules_) {
@@ -145,9 +222,17 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
   request.proxy = egress.proxy;
   request.limits = egress.limits;
   request.rules = rules_;
-  auto operation = port->make(std::move(request));
-  if (!operation) return operation.error();
-  return agent_.calls().submit(HEARTH_OP_FETCH, *std::move(operation), token);
+  auto remote = port->make(std::move(request));
+  if (!remote) return remote.error();
+  if (!sending) return agent_.calls().submit(HEARTH_OP_FETCH, *std::move(remote), token);
+  durable::Operations& ledger = agent_.work().operations();
+  ledger.dispatched(*sending);
+  stop_point("operation.dispatched.written");
+  auto submitted = agent_.calls().submit(
+      HEARTH_OP_FETCH,
+      std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote)), token);
+  if (submitted.has_error()) ledger.not_sent(operation.id);
+  return submitted;
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -178,6 +263,8 @@ std::uint64_t bytes_or(std::uint64_t bytes, std::uint64_t by_default) {
   return bytes == 0 ? by_default : std::min(bytes, kMost);
 }
 
+constexpr std::uint32_t kFetchFlags = HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2 | HEARTH_FETCH_RESUME;
+
 hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
                           const hearth_fetch_request* given, std::uint64_t token,
                           std::uint64_t* id) noexcept {
@@ -185,14 +272,19 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
     const auto read = read_struct(given);
     if (!read) return bad_struct(it);
     if (id == nullptr) return no_place(it);
-    if ((read->flags & ~std::uint32_t{HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2}) != 0)
+    if ((read->flags & ~kFetchFlags) != 0)
       return fail(it, HEARTH_E_UNSUPPORTED, "a flag that this server does not know");
     const auto method = text_of(read->method);
     const auto url = text_of(read->url);
     const auto headers_json = text_of(read->headers);
     const auto body = bytes_of(read->body);
     const auto credential = text_of(read->credential);
-    if (!method || !url || !headers_json || !body || !credential) return bad_slice(it);
+    const auto operation = text_of(read->operation);
+    if (!method || !url || !headers_json || !body || !credential || !operation)
+      return bad_slice(it);
+    const bool resumes = (read->flags & HEARTH_FETCH_RESUME) != 0;
+    if ((resumes && operation->empty()) || (!resumes && read->resume_from != 0))
+      return fail(it, HEARTH_E_INVALID, "only the request of an operation can resume");
     auto headers = read_fetch_headers(*headers_json);
     if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
     std::string trace = it.calls().origin(read->call).trace;
@@ -210,7 +302,10 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
     request.total_timeout = time_of(read->total_timeout_ms, request.total_timeout);
     request.max_bytes = bytes_or(read->max_bytes, request.max_bytes);
     request.window = bytes_or(read->window, request.window);
-    const auto started = it.of<FetchExtension>().start(std::move(request), *credential, token);
+    const FetchOperation its_operation = {
+        .id = std::string(*operation), .resumes = resumes, .from = read->resume_from};
+    const auto started =
+        it.of<FetchExtension>().start(std::move(request), *credential, token, its_operation);
     if (started) *id = *started;
     return status_of(it, started);
   });

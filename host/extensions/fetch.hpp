@@ -3,6 +3,7 @@
 
 #include "base/egress_rules.hpp"
 #include "base/error.hpp"
+#include "durable/operations.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/http_port.hpp"
 
@@ -31,6 +32,13 @@ inline constexpr std::size_t kMaxCredentialBytes = std::size_t{16} << 10U;
   return (phase << 16U) | (sent ? std::uint32_t{HEARTH_FETCH_SENT} : 0);
 }
 
+// The operation of the ledger whose request it is.
+struct FetchOperation {
+  std::string id{};         // empty: none
+  bool resumes = false;     // it asks for the rest of a stored answer,
+  std::uint64_t from = 0;   // which stays up to here
+};
+
 // HTTP requests of one agent. The port that it goes through keeps the limits.
 //
 // Threads, Failure  As AgentContext.
@@ -42,11 +50,17 @@ class FetchExtension final : public AgentExtension {
   // say: limits, rules, proxy, and the header of `credential` (a name; empty: none), whose file is
   // read now.
   //   Failure   kUnsupported (this host has no way out), kInvalidArgument (method, URL, header),
-  //             kNotFound (no such credential), kUnavailable (its file), and those of
-  //             AgentCalls::submit().
-  Result<OperationId> start(FetchRequest request, std::string_view credential, std::uint64_t token);
+  //             kNotFound (no such credential), kUnavailable (its file), those of
+  //             AgentCalls::submit(); with an operation also those of durable::Operations::
+  //             may_send() and of AgentContext::work_refusal().
+  // With an operation: the ledger says that the request was dispatched before it leaves, and gets
+  // what comes of it. The header for the operation's key is added, if the request has none of that
+  // name.
+  Result<OperationId> start(FetchRequest request, std::string_view credential, std::uint64_t token,
+                            const FetchOperation& operation = {});
 
  private:
+  Result<durable::OperationSending> add_key(const FetchOperation& operation, FetchRequest& request);
   Result<void> add_credential(std::string_view name, FetchRequest& request);
 
   AgentContext& agent_;

@@ -175,7 +175,9 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     const auto id = text_of(given->id);
     if (!kind || !arguments || !key || !id) return bad_slice(it);
     if (begun == nullptr) return no_place(it);
-    if (given->can_probe > 1 || given->reserved != 0)
+    const auto key_header = text_of(given->key_header);
+    if (!key_header) return bad_slice(it);
+    if (given->can_probe > 1 || given->can_resume > 1)
       return fail(it, HEARTH_E_INVALID, "begin() has a flag that there is not");
     if (given->fiber != 0 && it.work().fibers().managed_id(given->fiber) == nullptr)
       return fail(it, HEARTH_E_GONE, "the fiber has ended");
@@ -184,6 +186,8 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     wanted.fiber = given->fiber;
     wanted.horizon_ms = given->horizon_ms;
     wanted.can_probe = given->can_probe != 0;
+    wanted.can_resume = given->can_resume != 0;
+    wanted.key_header = *key_header;
     wanted.cost = given->cost;
     wanted.kind = *kind;
     wanted.arguments = *arguments;
@@ -270,11 +274,34 @@ hearth_status resolve_operation(const hearth_host* host, hearth_agent agent, hea
   });
 }
 
+hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                               hearth_bytes* head, hearth_bytes* body) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    if (!its_id) return bad_slice(it);
+    if (head == nullptr || body == nullptr) return no_place(it);
+    auto answer = it.work().operations().answer(*its_id);
+    if (!answer) return fail(it, answer.error());
+    std::string text = R"({"can_resume":)";
+    text += answer->request.is_resumable() ? "true" : "false";
+    text += R"(,"whole":)";
+    text += answer->request.whole ? "true" : "false";
+    text += R"(,"head":)" + (answer->head.empty() ? "null" : answer->head) + "}";
+    const std::size_t head_bytes = text.size();
+    lend(it, std::move(text) + answer->body, nullptr);
+    const std::string_view lent = it.lent_text;
+    *head = slice_of(lent.substr(0, head_bytes));
+    *body = slice_of(lent.substr(head_bytes));
+    return kOk;
+  });
+}
+
 constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
                                               .settle = settle_operation,
                                               .inspect = inspect_operation,
                                               .list = list_operations,
-                                              .resolve = resolve_operation};
+                                              .resolve = resolve_operation,
+                                              .answer = operation_answer};
 
 }  // namespace
 

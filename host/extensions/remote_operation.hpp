@@ -46,6 +46,11 @@ class RemoteOperation {
   virtual void start(RemoteListener& listener) = 0;
   // Also before start().
   virtual void credit(std::uint64_t bytes) = 0;
+  // The agent's code is about to be told a part, or the end: in the turn in which it is. What is
+  // written now commits with what the code makes of it.
+  //   Failure   StorageError
+  virtual void telling(const Result<std::string>& /*outcome*/, bool /*is_end*/,
+                       std::uint32_t /*flags*/) {}
 };
 
 }  // namespace hearth::extensions

@@ -234,7 +234,8 @@ constexpr auto kWatchedOperations =
           Member<&hearth_operations_v1::settle, "hearth.operations/1 settle">,
           Member<&hearth_operations_v1::inspect, "hearth.operations/1 inspect">,
           Member<&hearth_operations_v1::list, "hearth.operations/1 list">,
-          Member<&hearth_operations_v1::resolve, "hearth.operations/1 resolve">>();
+          Member<&hearth_operations_v1::resolve, "hearth.operations/1 resolve">,
+          Member<&hearth_operations_v1::answer, "hearth.operations/1 answer">>();
 
 constexpr auto kWatchedQueue =
     watch<hearth_queue_v1, &queue_extension, Member<&hearth_queue_v1::push, "hearth.queue/1 push">,

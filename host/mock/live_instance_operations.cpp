@@ -107,6 +107,7 @@ bool LiveInstance::deliver_remote() {
       end_turn();
       return true;
     }
+    operation.remote->operation->telling(told.body, is_end, told.flags);
     const bool ok = told.body.has_value();
     const std::string body = ok ? told.body.value() : told.body.error().message;
     deliver_result(operation.operation, operation.token,

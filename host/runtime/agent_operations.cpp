@@ -204,6 +204,7 @@ void AgentOperations::tell_remote(OperationId id, const Result<std::string>& out
     operations_.erase(id);
     return owner_.notice_ended(notice, outcome, flags);
   }
+  if (!owner_.keep([&] { found->remote->telling(outcome, is_final, flags); })) return;
   const Submitted submitted = found->submitted;
   OperationResult result{.outcome = std::string_view(),
                          .operation = submitted.operation,

@@ -45,6 +45,9 @@ class OperationsOwner {
   virtual bool postpone(std::function<void()> step) = 0;
   // Whether the instance may be told of results. What it may not be told is dropped.
   [[nodiscard]] virtual bool hears_results() const = 0;
+  // Has `write` write what an operation keeps of the result that follows, in the same turn. False:
+  // the database has failed, and there is nobody to be told.
+  virtual bool keep(const std::function<void()>& write) = 0;
   // Tells the instance. The operations may be gone afterwards.
   virtual void tell(const SubmittedOperation& of, const OperationResult& result) = 0;
   // A notification has been answered. The operations may be gone afterwards.

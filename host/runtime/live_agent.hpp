@@ -278,6 +278,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool hears_results() const override {
     return !shutting() && !broken_ && instance_ != nullptr;
   }
+  bool keep(const std::function<void()>& write) override;
   void tell(const SubmittedOperation& of, const OperationResult& result) override;
   void notice_ended(const std::string& notice, const Result<std::string>& outcome,
                     std::uint32_t flags) override;

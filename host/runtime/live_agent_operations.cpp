@@ -58,6 +58,17 @@ bool LiveAgent::queue_job(const JobEffect& job, std::function<void(Result<void>)
   return services_.run_job(class_, job.job, job.abandoned, std::move(done));
 }
 
+bool LiveAgent::keep(const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+  leave();
+  return false;
+}
+
 void LiveAgent::tell(const SubmittedOperation& of, const OperationResult& result) {
   {
     Entry entry(*this, of.call, of.span);

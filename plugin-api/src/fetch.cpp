@@ -1,4 +1,7 @@
 #include <hearth/fetch.hpp>
+#include <hearth/operation_kind.hpp>
+
+#include <algorithm>
 
 namespace hearth::detail {
 
@@ -8,6 +11,51 @@ bool same_header_name(std::string_view a, std::string_view b) noexcept {
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std::string_view id) {
+  const auto& table = need(activation.tables().operations, HEARTH_EXT_OPERATIONS);
+  hearth_bytes head = {nullptr, 0};
+  hearth_bytes body = {nullptr, 0};
+  const hearth_status status =
+      table.answer(activation.host(), activation.id(), slice(id), &head, &body);
+  if (status == HEARTH_E_NOT_FOUND) return std::nullopt;
+  activation.check(status, "look at the answer to an operation");
+  StoredAnswer stored;
+  stored.answer.body = view(body);
+  const Json read = parse_json(view(head));
+  stored.can_resume = read.at("can_resume").get<bool>();
+  stored.answer.whole = read.at("whole").get<bool>();
+  const Json& its_head = read.at("head");
+  if (its_head.is_null()) return stored;
+  stored.answer.status = its_head.at("status").get<unsigned>();
+  stored.answer.url = its_head.at("url").get<std::string>();
+  stored.answer.headers = its_head.at("headers").get<HeaderList>();
+  return stored;
+}
+
+std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request) {
+  const auto kind = activation.operation_kinds().find(request.op);
+  if (kind == activation.operation_kinds().end() || kind->second->resume == nullptr)
+    return std::nullopt;
+  auto stored = find_stored_answer(activation, request.op);
+  if (!stored || !stored->can_resume) return std::nullopt;
+  PartialAnswer& answer = stored->answer;
+  if (answer.whole) return std::move(answer);
+  ResumedFetch resumed = kind->second->resume(request, answer);
+  resumed.request.op = request.op;
+  request = std::move(resumed.request);
+  answer.body.resize(std::min(resumed.from, answer.body.size()));
+  return std::move(answer);
+}
+
+void check_resumed(std::string_view head) {
+  const auto status = parse_json(head).at("status").get<unsigned>();
+  if (status >= 200 && status < 300) return;
+  throw FetchError(
+      HEARTH_E_BUSY,
+      "the other side does not go on with its answer: it says " + std::to_string(status),
+      FetchPhase::kHeaders, true);
 }
 
 }  // namespace hearth::detail
@@ -22,6 +70,14 @@ FetchResponse::FetchResponse(std::unique_ptr<detail::PartsOperation> operation,
   url_ = read.at("url").get<std::string>();
   headers_ = read.at("headers").get<HeaderList>();
 }
+
+FetchResponse::FetchResponse(std::unique_ptr<detail::PartsOperation> operation,
+                             PartialAnswer stored) noexcept
+    : operation_(std::move(operation)),
+      status_(stored.status),
+      url_(std::move(stored.url)),
+      headers_(std::move(stored.headers)),
+      stored_(std::move(stored.body)) {}
 
 std::optional<std::string> FetchResponse::header(std::string_view name) const {
   for (const auto& [key, value] : headers_) {

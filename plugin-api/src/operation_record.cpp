@@ -25,6 +25,16 @@ OperationRecord read_operation(const Json& json) {
   record.settled_at = find_time(json, "settled_at");
   record.settled_by = find_text(json, "settled_by");
   record.note = find_text(json, "note");
+  const Json& request = json.at("request");
+  if (request.is_null()) return record;
+  OperationRequestRecord& sent = record.request.emplace();
+  sent.fingerprint = request.at("fingerprint").get<std::string>();
+  sent.dispatched_at = read_time(request.at("dispatched_at"));
+  if (const Json& status = request.at("status"); !status.is_null())
+    sent.status = status.get<unsigned>();
+  sent.upstream_id = find_text(request, "request_id");
+  sent.stored_bytes = request.at("stored_bytes").get<std::uint64_t>();
+  sent.whole = request.at("whole").get<bool>();
   return record;
 }
 

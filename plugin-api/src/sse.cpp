@@ -22,6 +22,22 @@ void append_sse_data(std::string& out, std::string_view data) {
 
 namespace hearth {
 
+WholeEvents whole_events(std::string_view stream) {
+  WholeEvents whole;
+  std::string id;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = stream.find_first_of("\r\n", begin);
+    if (end == std::string_view::npos) return whole;
+    const std::string_view line = stream.substr(begin, end - begin);
+    begin = end + (stream.substr(end, 2) == "\r\n" ? 2 : 1);
+    if (line.empty()) {
+      whole = {begin, id};
+    } else if (line.substr(0, 3) == "id:") {
+      id = line.substr(line.substr(3, 1) == " " ? 4 : 3);
+    }
+  }
+}
+
 void SseParser::feed(std::string_view bytes) {
   for (const char c : bytes) {
     const bool after_cr = std::exchange(after_cr_, c == '\r');

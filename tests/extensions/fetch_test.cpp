@@ -1,6 +1,7 @@
 #include "extensions/fetch.hpp"
 
 #include "extensions/abi_fixture.hpp"
+#include "extensions/durable_work.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -204,7 +205,7 @@ TEST_F(AbiFetchTest, WhatIsWrongIsRefusedAtOnce) {
     EXPECT_EQ(start(it), HEARTH_E_INVALID) << method;
   }
   it = request("https://a.example/");
-  it.flags = 4;
+  it.flags = 8;
   EXPECT_EQ(start(it), HEARTH_E_UNSUPPORTED);
   it = request("https://a.example/");
   it.body = kNullWithLength;
@@ -276,6 +277,150 @@ TEST_F(AbiFetchTest, AFileThatCannotBeUsedIsToldTheLogAlone) {
   ASSERT_EQ(agent_->told.size(), 1U);
   EXPECT_NE(agent_->told[0].find(path), std::string::npos);
   EXPECT_EQ((last_error() + agent_->told[0]).find("s3cret"), std::string::npos);
+}
+
+// ---- the request of an operation ----------------------------------------------------------------
+
+class AbiLedgerFetchTest : public AbiFetchTest {
+ protected:
+  AbiLedgerFetchTest() { use({}); }
+  void begin(durable::Effect effect = durable::Effect::kUnsafe, std::string_view header = "") {
+    durable::OperationRequest wanted;
+    wanted.kind = "charge";
+    wanted.key = "k";
+    wanted.effect = effect;
+    wanted.can_resume = true;
+    wanted.key_header = header;
+    begun_ = *ledger().begin(wanted);
+  }
+  durable::Operations& ledger() { return agent_->work().operations(); }
+  hearth_fetch_request request_of_it() const {
+    hearth_fetch_request it = request("https://a.example/");
+    it.operation = slice(begun_.id);
+    return it;
+  }
+  std::string record() { return *ledger().inspect(begun_.id); }
+  bool record_has(std::string_view text) { return record().find(text) != std::string::npos; }
+  // The agent is about to be told.
+  void tell(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) {
+    agent_->remote->telling(outcome, is_end, flags);
+  }
+
+  durable::OperationBegun begun_;
+};
+
+TEST_F(AbiLedgerFetchTest, ItIsDispatchedWithItsKeyBeforeItLeaves) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_EQ(port_.made.front().headers, (Headers{{"Idempotency-Key", begun_.id}}));
+  EXPECT_TRUE(record_has(R"("request":{"fingerprint":")")) << record();
+  EXPECT_TRUE(record_has(R"("status":null)")) << record();
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_CONFLICT) << "a second effect";
+  EXPECT_EQ(port_.made.size(), 1U);
+}
+
+TEST_F(AbiLedgerFetchTest, TheFingerprintIsOfWhatIsAskedFor) {
+  begin(durable::Effect::kRead);
+  std::vector<std::string> all;
+  const auto add = [&](const hearth_fetch_request& it) {
+    ASSERT_EQ(start(it), HEARTH_OK);
+    all.push_back(ledger().answer(begun_.id)->request.fingerprint);
+  };
+  hearth_fetch_request it = request_of_it();
+  add(it);
+  it.headers = slice(R"([["X-Time","12:00"]])");
+  add(it);
+  EXPECT_EQ(all[0], all[1]);
+  EXPECT_EQ(all[0].size(), 64U);
+  it.body = slice("1");
+  add(it);
+  it.method = slice("POST");
+  add(it);
+  it.url = slice("https://a.example/2");
+  add(it);
+  for (std::size_t i = 2; i < all.size(); ++i) EXPECT_NE(all[i], all[i - 1]) << i;
+}
+
+TEST_F(AbiLedgerFetchTest, TheKindNamesTheHeaderUnlessTheRequestHasIt) {
+  begin(durable::Effect::kRead, "X-Once");
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_EQ(port_.made.back().headers, (Headers{{"X-Once", begun_.id}}));
+  hearth_fetch_request it = request_of_it();
+  it.headers = slice(R"([["x-once","mine"]])");
+  ASSERT_EQ(start(it), HEARTH_OK);
+  EXPECT_EQ(port_.made.back().headers, (Headers{{"x-once", "mine"}}));
+}
+
+TEST_F(AbiLedgerFetchTest, WhatComesOfItIsWrittenWithTheTurnThatIsToldOfIt) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(fetch_head(201, "https://a.example/", {{"x-request-ID", "req-7"}}), false,
+       HEARTH_FETCH_HEAD);
+  EXPECT_TRUE(record_has(R"("status":201,"request_id":"req-7","stored_bytes":0)")) << record();
+  tell(std::string("half"), false, 0);
+  EXPECT_TRUE(record_has(R"("stored_bytes":4,"whole":false)")) << record();
+  tell(std::string(), true, 0);
+  EXPECT_TRUE(record_has(R"("whole":true)")) << record();
+}
+
+TEST_F(AbiLedgerFetchTest, AFailureThatWasNotSentSettlesIt) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(Error{Errc::kUnavailable, "refused"}, true,
+       fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kNotExecuted);
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(Error{Errc::kUnavailable, "cut"}, true,
+       fetch_failure_flags(HEARTH_FETCH_PHASE_HEADERS, true));
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "cut"),
+            durable::OperationState::kUnknown);
+}
+
+TEST_F(AbiLedgerFetchTest, OneThatIsNotTakenHasNotLeft) {
+  begin();
+  agent_->answer = Error{Errc::kLimitExceeded, "too many operations in flight"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_LIMIT);
+  agent_->answer.reset();
+  EXPECT_TRUE(record_has(R"("request":null)")) << record();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_TRUE(record_has(R"("request":null)")) << record();
+  port_.refusal.reset();
+  EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+}
+
+TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("one two"), false, 0);
+  hearth_fetch_request it = request_of_it();
+  it.resume_from = 4;
+  EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the flag";
+  it.flags = HEARTH_FETCH_RESUME;
+  it.operation = {nullptr, 0};
+  EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the operation";
+  it = request_of_it();
+  it.flags = HEARTH_FETCH_RESUME;
+  it.resume_from = 4;
+  ASSERT_EQ(start(it), HEARTH_OK);
+  tell(fetch_head(206, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("TWO"), false, 0);
+  EXPECT_EQ(ledger().answer(begun_.id)->body, "one TWO");
+}
+
+TEST_F(AbiLedgerFetchTest, OnlyOneThatRunsMaySend) {
+  hearth_fetch_request it = request("https://a.example/");
+  it.operation = slice("none");
+  EXPECT_EQ(start(it), HEARTH_E_NOT_FOUND);
+  it.operation = kNullWithLength;
+  EXPECT_EQ(start(it), HEARTH_E_INVALID);
+  begin();
+  agent_->its_phase = AgentPhase::kMigrating;
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_TRUE(port_.made.empty());
 }
 
 TEST(FetchHeadTest, IsJsonWhateverTheOtherSideSends) {

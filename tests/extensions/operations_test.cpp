@@ -38,6 +38,7 @@ class AbiOperationsTest : public DurableCallsTest {
   hearth_operation_begun begun_{};
   std::uint32_t state_ = 0;
   hearth_bytes record_{};
+  hearth_bytes body_{};
 };
 
 TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
@@ -61,6 +62,10 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
       {"list", false,
        [&](Host host, hearth_agent agent) {
          return operations_.list(host, agent, &filter, &record_);
+       }},
+      {"answer", false,
+       [&](Host host, hearth_agent agent) {
+         return operations_.answer(host, agent, slice("i"), &record_, &body_);
        }},
       {"resolve", true,
        [&](Host host, hearth_agent agent) {
@@ -109,7 +114,8 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
   refused("effect 0", [](auto& each) { each.effect = 0; });
   refused("effect 6", [](auto& each) { each.effect = 6; });
   refused("flag", [](auto& each) { each.can_probe = 2; });
-  refused("reserved", [](auto& each) { each.reserved = 1; });
+  refused("another flag", [](auto& each) { each.can_resume = 2; });
+  refused("header", [](auto& each) { each.key_header = slice("a b"); });
   refused("horizon", [](auto& each) { each.horizon_ms = 1; });
   refused("keyed without a horizon", [](auto& each) { each.effect = HEARTH_EFFECT_KEYED; });
   refused("neither key nor fiber", [](auto& each) { each.key = kNothing; });
@@ -120,6 +126,7 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
     refused("arguments", [&](auto& each) { each.arguments = bad; });
     refused("key", [&](auto& each) { each.key = bad; });
     refused("id", [&](auto& each) { each.id = bad; });
+    refused("key header", [&](auto& each) { each.key_header = bad; });
   }
   const auto request = good_operation();
   EXPECT_EQ(operations_.begin(host_, kAgent, &request, 1, nullptr), HEARTH_E_INVALID);
@@ -169,6 +176,34 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
   EXPECT_EQ(text_in(record_, "settled_by"), "ada");
   EXPECT_TRUE(has(record_, R"("result":7)"));
+}
+
+TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
+  hearth_operation_start request = good_operation();
+  request.can_resume = 1;
+  request.key_header = slice("X-Key");
+  ASSERT_EQ(begin(request), HEARTH_OK);
+  const std::string its_id = id();
+  const auto answer = [&] {
+    return operations_.answer(host_, kAgent, slice(its_id), &record_, &body_);
+  };
+  EXPECT_EQ(answer(), HEARTH_E_NOT_FOUND) << "it has sent nothing";
+  durable::Operations& ledger = agent_.work().operations();
+  durable::OperationSending sending;
+  sending.id = its_id;
+  sending.fingerprint = "f";
+  EXPECT_EQ(*ledger.may_send(sending), "X-Key");
+  ledger.dispatched(sending);
+  ASSERT_EQ(answer(), HEARTH_OK);
+  EXPECT_EQ(view(record_), R"({"can_resume":false,"whole":false,"head":null})");
+  EXPECT_EQ(view(body_), "");
+  ledger.answered(its_id, 200, std::nullopt, R"({"status":200})");
+  ledger.received(its_id, "half \xff");
+  ASSERT_EQ(answer(), HEARTH_OK);
+  EXPECT_EQ(view(record_), R"({"can_resume":true,"whole":false,"head":{"status":200}})");
+  EXPECT_EQ(view(body_), "half \xff");
+  EXPECT_EQ(operations_.answer(host_, kAgent, slice(its_id), nullptr, &body_), HEARTH_E_INVALID);
+  EXPECT_EQ(operations_.answer(host_, kAgent, kBadSlices[0], &record_, &body_), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiOperationsTest, ACheckpointIsBehindWhatWasUsed) {

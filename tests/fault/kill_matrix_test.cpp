@@ -508,6 +508,8 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
       // OperationsKillTest.
       "operation.started.written", "operation.started.committed", "operation.settled.written",
       "operation.settled.committed",
+      // OperationRequestsKill.
+      "operation.dispatched.written", "operation.answered.committed", "operation.part.committed",
       // NotifyKillTest.
       "notice.claim.written", "notice.claim.committed", "notice.end.written",
       "notice.end.committed"};

@@ -19,6 +19,8 @@ struct Outside {
   extensions::RemoteListener* listener = nullptr;  // from start() on
   std::uint64_t credit = 0;
   bool is_over = false;
+  const std::vector<std::string>* told = nullptr;
+  std::vector<std::string> kept{};  // what it was asked to keep, and how much was told before
 };
 
 class OutsideOperation final : public extensions::RemoteOperation {
@@ -27,6 +29,11 @@ class OutsideOperation final : public extensions::RemoteOperation {
   ~OutsideOperation() override { outside_.is_over = true; }
   void start(extensions::RemoteListener& listener) override { outside_.listener = &listener; }
   void credit(std::uint64_t bytes) override { outside_.credit += bytes; }
+  void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t /*flags*/) override {
+    outside_.kept.push_back((is_end ? "end " : "part ") +
+                            (outcome ? *outcome : outcome.error().message) + " after " +
+                            std::to_string(outside_.told->size()));
+  }
 
  private:
   Outside& outside_;
@@ -65,6 +72,10 @@ class AgentOperationsTest : public ::testing::Test,
     return is_lent_;
   }
   [[nodiscard]] bool hears_results() const override { return hears_; }
+  bool keep(const std::function<void()>& write) override {
+    if (!has_failed_) write();
+    return !has_failed_;
+  }
   void tell(const SubmittedOperation& of, const OperationResult& result) override {
     told_.push_back(
         (result.is_final ? "end " : "part ") + std::to_string(result.token) + " of " +
@@ -108,10 +119,11 @@ class AgentOperationsTest : public ::testing::Test,
   Outbox outbox_{*this, nullptr, memory_};
   AgentOperations operations_{*this, loop_, outbox_};
   bool dirty_ = false, is_full_ = false, is_lent_ = false, hears_ = true;
+  bool has_failed_ = false;  // the database
   Told told_;
   std::vector<std::pair<JobEffect, std::function<void(Result<void>)>>> jobs_;
   std::vector<std::function<void()>> postponed_;
-  Outside outside_;
+  Outside outside_{.told = &told_};
 };
 
 TEST_F(AgentOperationsTest, P3_ASleepEndsLaterAlsoOneOfNoTime) {
@@ -190,6 +202,18 @@ TEST_F(AgentOperationsTest, P2_PartsComeBeforeTheOneEnd) {
   EXPECT_EQ(operations_.credit(id, 1).error().code, Errc::kNotFound);
 }
 
+TEST_F(AgentOperationsTest, AnOperationKeepsWhatItIsToldBeforeTheCodeIs) {
+  (void)operations_.start(kSubmitted, outside_operation());
+  outside_.listener->part("a", 0);
+  outside_.listener->end(std::string("b"), 0);
+  EXPECT_EQ(outside_.kept, (Told{"part a after 0", "end b after 1"}));
+  EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 7 of 9: b"}));
+  (void)operations_.start(kSubmitted, outside_operation());
+  has_failed_ = true;
+  outside_.listener->part("c", 0);
+  EXPECT_EQ(told(), Told{}) << "an agent whose database has failed";
+}
+
 TEST_F(AgentOperationsTest, P4_ANotificationIsTheHosts) {
   const OperationId before = operations_.sleep(kSubmitted, milliseconds(10));
   operations_.send_notice("n1", outside_operation());
@@ -229,7 +253,7 @@ TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledAbandonedOrUnheard) {
   EXPECT_EQ(told(), Told{});
 
   (void)operations_.sleep(kSubmitted, milliseconds(10));
-  outside_ = {};
+  outside_.is_over = false;
   (void)operations_.start(kSubmitted, outside_operation());
   operations_.abandon();
   EXPECT_TRUE(outside_.is_over);

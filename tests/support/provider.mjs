@@ -96,6 +96,29 @@ async function charge(request, response, query) {
   if (!kills(request, 'acted')) json(response, { receipt: key });
 }
 
+// A poem of ten lines, each an event. A POST writes one, which is an effect as a charge is: one for
+// each key (?once), or for each request. The next one after /kill?at=stall gets three lines, and
+// nothing more; any other all of them; and GET those behind Last-Event-ID.
+async function poem(request, response, query) {
+  const key = request.headers['idempotency-key'];
+  const lines = Array.from({ length: 10 }, (_, at) => `id: ${at}\ndata: line ${at}\n\n`);
+  if (request.method === 'GET') {
+    if (!charges[key]) return json(response, {}, 404);
+    const last = request.headers['last-event-id'];
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    return response.end(lines.slice(last === undefined ? 0 : Number(last) + 1).join(''));
+  }
+  await text(request);
+  if (kills(request, 'received')) return;
+  if (!charges[key] || !query.has('once')) charges[key] = (charges[key] ?? 0) + 1;
+  if (kills(request, 'acted')) return;
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': `poem-${key.slice(0, 8)}` });
+  if (killer !== 'stall') return response.end(lines.join(''));
+  killer = '';
+  response.flushHeaders();
+  drip(response, lines.slice(0, 3), 1, () => {});
+}
+
 const paths = {
   '/echo': async (request, response) => json(response, {
     method: request.method, url: request.url, version: request.httpVersion, headers: request.headers, body: await text(request),
@@ -104,6 +127,7 @@ const paths = {
   '/counts': (request, response) => json(response, counts),
   '/v1/chat/completions': complete,
   '/charges': charge,
+  '/poems': poem,
   '/charged': (request, response, query) => {  // ?reset: from now on
     if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
     json(response, charges);

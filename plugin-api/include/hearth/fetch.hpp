@@ -50,6 +50,26 @@ struct FetchRequest {
   bool http2 = false;             // a slow reader may cost the server 32 MiB
   std::uint64_t max_bytes = 0;    // of the decoded answer; 0: 64 MiB
   std::uint64_t window = 0;       // bytes of the answer that come before they are read; 0: 256 KiB
+  // The id of the operation that runs and whose request this is (OperationAttempt::id): see
+  // operations.hpp.
+  std::string op = {};
+};
+
+// What the ledger has of the answer to an operation's request.
+struct PartialAnswer {
+  unsigned status = 0;  // 0: no answer had come
+  std::string url;
+  HeaderList headers;
+  std::string body;    // as far as it is stored
+  bool whole = false;  // it has ended, and all of it is stored
+};
+
+// The request for the rest of an answer (OperationKind::resume).
+struct ResumedFetch {
+  FetchRequest request;
+  // So much of the stored body stays; the answer to this request goes on behind it. A stream of
+  // events, say, goes on behind its last whole event: whole_events() of sse.hpp.
+  std::size_t from = std::string::npos;
 };
 
 // Where a request has failed.
@@ -91,21 +111,42 @@ namespace detail {
 
 bool same_header_name(std::string_view a, std::string_view b) noexcept;
 
+// What is stored of an answer, and whether its rest can be asked for.
+struct StoredAnswer {
+  PartialAnswer answer;
+  bool can_resume = false;
+};
+std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std::string_view id);
+
+// The stored answer that a request goes on with; `request` is then the one for the rest, if there
+// is one. Nullopt: it is sent as it is.
+std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request);
+// Whether a head is that of an answer that goes on. Failure: FetchError.
+void check_resumed(std::string_view head);
+
 // co_await gives the next piece of a body; nothing at its end.
 class [[nodiscard]] NextPiece {
  public:
-  explicit NextPiece(PartsOperation& operation) noexcept : next_(operation) {}
-  [[nodiscard]] bool await_ready() const noexcept { return next_.await_ready(); }
-  void await_suspend(std::coroutine_handle<> waiting) { next_.await_suspend(waiting); }
+  // `operation`: null if there is no more than `stored`, which comes first.
+  NextPiece(PartsOperation* operation, std::string& stored) noexcept : stored_(stored) {
+    if (operation != nullptr) next_.emplace(*operation);
+  }
+  [[nodiscard]] bool await_ready() const noexcept {
+    return !stored_.empty() || !next_ || next_->await_ready();
+  }
+  void await_suspend(std::coroutine_handle<> waiting) { next_->await_suspend(waiting); }
   std::optional<std::string> await_resume() {
-    Part part = next_.await_resume();
+    if (!stored_.empty()) return std::exchange(stored_, {});
+    if (!next_) return std::nullopt;
+    Part part = next_->await_resume();
     if (!part.is_end()) return std::move(part.body);
     if (part.status < 0) throw_fetch_error(part);
     return std::nullopt;
   }
 
  private:
-  PartsOperation::Next next_;
+  std::string& stored_;
+  std::optional<PartsOperation::Next> next_;
 };
 
 }  // namespace detail
@@ -118,6 +159,8 @@ class FetchResponse {
  public:
   // `head`: JSON, see hearth/ext/fetch.h.
   FetchResponse(std::unique_ptr<detail::PartsOperation> operation, std::string_view head);
+  // One that was stored, and the rest of it; null: all of it was.
+  FetchResponse(std::unique_ptr<detail::PartsOperation> operation, PartialAnswer stored) noexcept;
 
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   // 200 to 299.
@@ -131,7 +174,7 @@ class FetchResponse {
   // while (auto piece = co_await response.next()) use(*piece);
   // Pieces end anywhere. After the end it gives nothing again.
   // Failure   FetchError: the rest does not come.
-  [[nodiscard]] detail::NextPiece next() noexcept { return detail::NextPiece(*operation_); }
+  [[nodiscard]] detail::NextPiece next() noexcept { return {operation_.get(), stored_}; }
 
   // The rest of the body: text, or any bytes.
   // Failure   as next()
@@ -149,6 +192,7 @@ class FetchResponse {
   unsigned status_ = 0;
   std::string url_;
   HeaderList headers_;
+  std::string stored_;
 };
 
 namespace detail {
@@ -160,17 +204,23 @@ class [[nodiscard]] FetchAwaiter {
       : activation_(activation), request_(std::move(request)) {}
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) {
+  bool await_suspend(std::coroutine_handle<> waiting) {
+    if (!request_.op.empty()) stored_ = go_on_with_answer(activation_, request_);
+    if (stored_ && stored_->whole) return false;
     submit();
     next_.emplace(*operation_);
     next_->await_suspend(waiting);
+    return true;
   }
   FetchResponse await_resume() {
+    if (stored_ && stored_->whole) return {nullptr, *std::move(stored_)};
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): await_suspend() has come before
     const Part head = next_->await_resume();
     next_.reset();
     if (head.is_end()) throw_fetch_error(head);
-    return {std::move(operation_), head.body};
+    if (!stored_) return {std::move(operation_), head.body};
+    check_resumed(head.body);
+    return {std::move(operation_), *std::move(stored_)};
   }
 
  private:
@@ -202,7 +252,8 @@ class [[nodiscard]] FetchAwaiter {
     hearth_fetch_request given = {};
     given.struct_size = sizeof given;
     given.flags = (request_.follow_redirects ? std::uint32_t{HEARTH_FETCH_FOLLOW} : 0) |
-                  (request_.http2 ? std::uint32_t{HEARTH_FETCH_HTTP2} : 0);
+                  (request_.http2 ? std::uint32_t{HEARTH_FETCH_HTTP2} : 0) |
+                  (stored_ ? std::uint32_t{HEARTH_FETCH_RESUME} : 0);
     given.method = slice(request_.method);
     given.url = slice(request_.url);
     given.headers = slice(headers);
@@ -214,11 +265,14 @@ class [[nodiscard]] FetchAwaiter {
     given.max_bytes = request_.max_bytes;
     given.window = request_.window;
     given.call = activation_.context().call;
+    given.operation = slice(request_.op);
+    given.resume_from = stored_ ? stored_->body.size() : 0;
     return given;
   }
 
   Activation& activation_;
   FetchRequest request_;
+  std::optional<PartialAnswer> stored_;  // what it goes on with
   std::unique_ptr<PartsOperation> operation_;
   std::optional<PartsOperation::Next> next_;
 };

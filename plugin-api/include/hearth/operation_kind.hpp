@@ -8,6 +8,10 @@
 
 namespace hearth {
 
+struct FetchRequest;  // these three: see fetch.hpp
+struct PartialAnswer;
+struct ResumedFetch;
+
 // What a second run of the same operation would do, from the mildest to the strictest.
 enum class Effect : std::uint32_t {
   kRead = HEARTH_EFFECT_READ,              // it has no effect: it is run again
@@ -41,6 +45,11 @@ struct OperationKind {
   Answer unknown;      // What does the agent do if the answer is "we do not know"?
   // kKeyed: how long the other side knows a key.
   std::chrono::milliseconds horizon = std::chrono::hours(24);
+  // The header with the operation's id, in a request with `.op`.
+  const char* key_header = "Idempotency-Key";
+  // How the rest of an answer is asked for that was cut off: gives the request for it, out of the
+  // one that was to be sent (again) and of what the ledger has. Null: nobody can ask for it.
+  ResumedFetch (*resume)(const FetchRequest& request, const PartialAnswer& answer) = nullptr;
 };
 
 }  // namespace hearth

@@ -25,6 +25,17 @@ enum class OperationState : std::uint32_t {
   kUnknown = HEARTH_OPERATION_IS_UNKNOWN,           // it may have been executed
 };
 
+// The request that an operation has sent, with FetchRequest::op.
+struct OperationRequestRecord {
+  std::string fingerprint;  // of its method, URL and body
+  Time dispatched_at;
+  std::optional<unsigned> status;  // of the answer
+  // What the other side calls it, in the header Request-Id or X-Request-Id.
+  std::optional<std::string> upstream_id;
+  std::uint64_t stored_bytes = 0;  // of the answer's body
+  bool whole = false;              // the answer has ended, and is stored
+};
+
 struct OperationRecord {
   std::string id;
   std::string kind;
@@ -41,6 +52,7 @@ struct OperationRecord {
   std::optional<Time> settled_at;
   std::optional<std::string> settled_by;  // who resolved it
   std::optional<std::string> note;        // why, for people
+  std::optional<OperationRequestRecord> request;
 
   // For models and people, of one that is unknown.
   [[nodiscard]] std::string warning() const;

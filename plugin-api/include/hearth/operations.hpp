@@ -34,6 +34,15 @@
 //           resolve_operation() was called. on_operation_unknown() is told, and so are clients that
 //           speak the protocol:
 //             {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
+// Request   The function's request is the operation's if it says so:
+//             hearth::FetchRequest request{.method = "POST", .url = ..., .op = attempt.id};
+//           The ledger has then that it was dispatched before it leaves; the id goes along as
+//           Idempotency-Key (.key_header of the kind); a request of which nothing has left makes
+//           the operation NotExecuted; and what comes of the answer is stored, 1 MiB of it
+//           (limits.max_value). After a crash in its middle a kind with .resume goes on from there:
+//           fetch() gives what is stored, and then the rest. Without .resume the part stays for
+//           partial_answer(), and the kind's Effect decides. An operation sends one request: a
+//           second one that could be a second effect is HostError(CONFLICT).
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
 //           completed, and operation() throws Error(LIMIT), now and later. Rows go when
 //           operations.keep of the class's file is over (30 days after they were settled), but
@@ -43,6 +52,7 @@
 
 #include <hearth/callback.hpp>
 #include <hearth/detail/operation_run.hpp>
+#include <hearth/fetch.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -146,10 +156,10 @@ void settle_value(OperationRun& run, const Value& value) {
 }
 
 template <class Function>
-auto act(Activation& activation, OperationDecision decision, Function& function)
-    -> Task<OperationValue<Function>> {
+auto act(Activation& activation, OperationDecision decision, const OperationKind& kind,
+         Function& function) -> Task<OperationValue<Function>> {
   using Value = OperationValue<Function>;
-  OperationRun run(activation, decision);
+  OperationRun run(activation, decision, &kind);
   OperationAttempt attempt = {decision.id, decision.attempt};
   if constexpr (std::is_void_v<Value>) {
     try {
@@ -178,7 +188,7 @@ auto act(Activation& activation, OperationDecision decision, Function& function)
 
 template <class Probe>
 Task<void> ask_other_side(Activation& activation, OperationDecision decision, Probe& probe) {
-  OperationRun run(activation, decision);
+  OperationRun run(activation, decision, nullptr);
   OperationAttempt attempt = {decision.id, 0};
   std::optional<Probed> found;
   try {
@@ -212,7 +222,7 @@ auto run_operation(Activation& activation, OperationCall call, Function function
     if (decision.decision == HEARTH_OPERATION_COMPLETED)
       co_return kept_result<Value>(decision.result);
     if (decision.decision == HEARTH_OPERATION_RUN)
-      co_return co_await act(activation, std::move(decision), function);
+      co_return co_await act(activation, std::move(decision), kind, function);
     if (decision.decision == HEARTH_OPERATION_JOIN) {
       JoinAwaiter join(activation, id);
       co_await join;
@@ -269,6 +279,12 @@ class OperationCalls {
   // Oldest first.
   [[nodiscard]] std::vector<OperationRecord> list_operations(const OperationFilter& filter = {}) {
     return list_ledger(activation_of_ledger(), filter);
+  }
+  // What is stored of the answer to its request, of one that is not settled; nullopt: nothing.
+  [[nodiscard]] std::optional<PartialAnswer> partial_answer(std::string_view id) {
+    std::optional<StoredAnswer> stored = find_stored_answer(activation_of_ledger(), id);
+    if (!stored) return std::nullopt;
+    return std::move(stored->answer);
   }
   // What the ledger knows of the work of a fiber.
   [[nodiscard]] RecoveredOperations operations_of(std::string_view fiber) {

@@ -27,6 +27,13 @@ void append_sse_data(std::string& out, std::string_view data);
 
 }  // namespace detail
 
+// What is whole of a stream of events that was cut off.
+struct WholeEvents {
+  std::size_t bytes = 0;  // up to behind the last whole event
+  std::string last_id;    // of those, the last id that one had: for Last-Event-ID
+};
+[[nodiscard]] WholeEvents whole_events(std::string_view stream);
+
 // One event. Absent fields are left out.
 struct ServerSentEvent {
   std::string data;

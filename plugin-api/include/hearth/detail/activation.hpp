@@ -21,6 +21,7 @@
 namespace hearth {
 
 class Agent;
+struct OperationKind;
 struct RecoveredFiber;
 
 namespace detail {
@@ -169,6 +170,8 @@ class Activation final : private TaskWatch {
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
   // Who waits for the end of an operation that runs, by its id.
   [[nodiscard]] auto& operation_waiters() noexcept { return operation_waiters_; }
+  // The kinds of those that run, by their ids.
+  [[nodiscard]] auto& operation_kinds() noexcept { return operation_kinds_; }
 
   // ---- operations
   // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will
@@ -277,6 +280,7 @@ class Activation final : private TaskWatch {
   std::map<std::string, std::unique_ptr<KeptWork>, std::less<>> kept_work_;
   std::multimap<std::string, SettledAwaiter*, std::less<>> settled_waiters_;
   std::multimap<std::string, Waiter*, std::less<>> operation_waiters_;
+  std::map<std::string, const OperationKind*, std::less<>> operation_kinds_;
   std::vector<Root*> finished_;
   std::vector<Waiter*> released_;
   std::set<std::string, std::less<>> warned_;

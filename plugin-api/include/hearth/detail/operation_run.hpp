@@ -95,6 +95,8 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
     if (kind_.effect == Effect::kKeyed)
       start.horizon_ms = static_cast<std::uint64_t>(kind_.horizon.count());
     start.can_probe = request_.can_probe ? 1 : 0;
+    start.can_resume = kind_.resume != nullptr ? 1 : 0;
+    start.key_header = slice(std::string_view(kind_.key_header));
     start.cost = request_.cost;
     start.kind = slice(std::string_view(request_.kind));
     start.arguments = slice(std::string_view(request_.arguments));
@@ -158,9 +160,14 @@ class [[nodiscard]] JoinAwaiter final : public Waiter {
 // (its caller was cancelled), it was cut off.
 class OperationRun {
  public:
-  OperationRun(Activation& activation, const OperationDecision& decision)
-      : activation_(activation), id_(decision.id), operation_(decision.operation) {}
+  // `kind`: of a run; null: the other side is asked.
+  OperationRun(Activation& activation, const OperationDecision& decision,
+               const OperationKind* kind)
+      : activation_(activation), id_(decision.id), operation_(decision.operation) {
+    if (kind != nullptr) activation_.operation_kinds()[id_] = kind;
+  }
   ~OperationRun() {
+    activation_.operation_kinds().erase(id_);
     if (operation_ != 0) static_cast<void>(tell(HEARTH_OUTCOME_CUT_OFF, "it was cancelled"));
   }
   OperationRun(const OperationRun&) = delete;

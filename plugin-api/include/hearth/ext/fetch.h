@@ -40,8 +40,9 @@ enum { HEARTH_OP_FETCH = 4 };
 /* hearth_fetch_request.flags. Unknown ones: UNSUPPORTED. */
 enum {
   HEARTH_FETCH_FOLLOW = 1, /* redirects, at most 10; each hop is judged by the egress rules */
-  HEARTH_FETCH_HTTP2 = 2   /* HTTP/2 if the other side has it. One that is read slowly may cost the
+  HEARTH_FETCH_HTTP2 = 2,  /* HTTP/2 if the other side has it. One that is read slowly may cost the
                               server up to 32 MiB of memory */
+  HEARTH_FETCH_RESUME = 4  /* asks for the rest of the answer that the ledger has of `operation` */
 };
 
 /* hearth_result.flags of HEARTH_OP_FETCH, beside HEARTH_RESULT_FINAL. */
@@ -80,6 +81,16 @@ typedef struct hearth_fetch_request {
   uint64_t max_bytes;          /* of the decoded body; 0: 64 MiB */
   uint64_t window;             /* the first credit, in bytes; 0: 256 KiB */
   uint64_t call; /* the event that it is made for, over or not, whose trace goes along; 0: none */
+  /* The id of an operation of hearth.operations/1 that runs, and whose request this is; or empty.
+   * The ledger has then, before the request leaves, that it was dispatched and its fingerprint; its
+   * answer's status and request id as soon as they are known; and the first limits.max_value of the
+   * body, piece by piece (hearth_operations_v1.answer). The host adds the operation's id in the
+   * header that begin() has named, if `headers` has none of that name. If nothing of the request has
+   * left when the run is cut off, the operation was not executed. */
+  hearth_bytes operation;
+  /* With RESUME: so many bytes of the stored body stay, and the body of this answer is added behind
+   * them. A status other than 2xx: nothing is added, and it cannot be resumed again. */
+  uint64_t resume_from;
 } hearth_fetch_request;
 
 typedef struct hearth_fetch_v1 {
@@ -88,12 +99,15 @@ typedef struct hearth_fetch_v1 {
    * Errors: INVALID (URL, method or a header), NOT_FOUND (the class has no such credential), BUSY
    * (the credential's file cannot be used now), UNSUPPORTED (a flag, or a host that makes no
    * requests), LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING.
+   * With an operation also NOT_FOUND (it does not run), CONFLICT (it has sent its request: a second
+   * one could be a second effect; or there is nothing to resume), INVALID (it is a probe that runs;
+   * or a savepoint of hearth.sql/1 is open).
    * [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_fetch_request* request, uint64_t token, uint64_t* id);
 } hearth_fetch_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_request) == 136, "grows at its end");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_request) == 160, "grows at its end");
 HEARTH_STATIC_ASSERT(offsetof(hearth_fetch_request, connect_timeout_ms) == 88, "frozen");
 HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_v1) == 8, "frozen");
 

@@ -33,6 +33,12 @@
  * Unknown    Stays until it is resolved. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
  *            a frame, the log a line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
+ * Request    What a request that was sent with the operation's id (hearth_fetch_request.operation)
+ *            adds: the ledger knows that it was dispatched, and what came of it. A run whose request
+ *            has not left, and which nothing came before, is NOT_EXECUTED when it is cut off. With
+ *            the beginning of an answer of status 2xx and `can_resume`, an operation is RUN again
+ *            whatever its class: the plugin hands over what is stored, and asks for the rest. Without
+ *            can_resume what is stored is kept, and the class decides.
  * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. 100,000 rows of an
  *            agent. Settled rows go when operations.keep of the class's file is over (30 days), and
  *            earlier if there is no room for more; but not while the fiber that they belong to may
@@ -98,15 +104,16 @@ typedef struct hearth_operation_start {
   hearth_fiber fiber;     /* the one of hearth.fibers/2 that runs; 0: none */
   uint64_t horizon_ms;    /* KEYED: how long the other side knows a key, 1 at least; else 0 */
   uint32_t can_probe;     /* 1: the caller can ask the other side */
-  uint32_t reserved;      /* 0 */
+  uint32_t can_resume;    /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
   hearth_bytes kind;      /* 1 to 64 bytes of UTF-8 */
   hearth_bytes arguments; /* JSON; empty: null */
   hearth_bytes key;       /* at most 256 bytes; empty: none, and then a fiber is needed */
   hearth_bytes id;        /* one that begin() has given: that operation, once more; or empty */
   uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class's file */
+  hearth_bytes key_header; /* of its request (hearth.fetch/1), for its id; empty: Idempotency-Key */
 } hearth_operation_start;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 104, "grows at its end");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 120, "grows at its end");
 
 typedef struct hearth_operation_begun {
   uint32_t decision;   /* HEARTH_OPERATION_* */
@@ -153,7 +160,10 @@ typedef struct hearth_operations_v1 {
   /* *record: a JSON object with "id", "kind", "effect" ("read", "idempotent", "keyed", "probe",
    * "unsafe"), "state", "key" (or null), "scope" (or null), "args", "result", "cost", "attempts",
    * "started_at", "horizon_at" and "settled_at" (Unix milliseconds, or null), "settled_by" (an
-   * actor; null: nobody but its run), "note" (or null). NOT_FOUND. [instance] */
+   * actor; null: nobody but its run), "note" (or null), "request" (null: it has sent none through
+   * the ledger): {"fingerprint", "dispatched_at", "status" (or null), "request_id" (what the other
+   * side calls it in the header Request-Id or X-Request-Id; or null), "stored_bytes" (of the answer's
+   * body), "whole"}. NOT_FOUND. [instance] */
   hearth_status (*inspect)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_bytes* record);
 
@@ -169,9 +179,16 @@ typedef struct hearth_operations_v1 {
   hearth_status (*resolve)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            uint32_t outcome, hearth_bytes result, hearth_bytes note,
                            hearth_bytes actor);
+
+  /* What has come of the answer to the request of an operation that is not settled. *head: JSON,
+   * {"can_resume":true,"whole":false,"head":{...}}, with the head as hearth/ext/fetch.h has it, or
+   * null; *body: its bytes, as far as they are stored. Both are good until the next call.
+   * NOT_FOUND: no operation has `id`, or it has sent no request. [instance] */
+  hearth_status (*answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                          hearth_bytes* head, hearth_bytes* body);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 40, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 48, "frozen");
 
 /* ---- what a class says of its kinds ---- */
 

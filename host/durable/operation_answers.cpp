@@ -1,0 +1,152 @@
+#include "durable/operation_answers.hpp"
+
+#include "json/json.hpp"
+
+#include <array>
+
+namespace hearth::durable {
+
+using storage::Param;
+using storage::Rows;
+
+namespace {
+
+constexpr std::int64_t kRequestPart = 3;
+constexpr std::int64_t kHeadPart = 4;
+constexpr std::int64_t kFirstPiece = 16;
+
+storage::Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+storage::Statement& OperationAnswers::kept(std::string_view sql) {
+  auto& statement = statements_[sql.data()];
+  if (!statement) statement = std::make_unique<storage::Statement>(database_.connection(), sql);
+  return *statement;
+}
+
+// Bytes, for a body is any.
+void OperationAnswers::put(std::int64_t operation, std::int64_t part, std::string_view body) {
+  kept(
+      "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
+      "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
+      .execute(std::array{Param(operation), Param(part), Param(bytes_of(body))});
+}
+
+void OperationAnswers::remove_from(std::int64_t operation, std::int64_t part) {
+  kept("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?")
+      .execute(std::array{Param(operation), Param(part)});
+}
+
+std::optional<DispatchedRequest> OperationAnswers::find(std::int64_t operation) {
+  std::optional<DispatchedRequest> request;
+  Rows rows = kept(
+                  "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
+                  "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part")
+                  .query(std::array{Param(operation)});
+  while (rows.next()) {
+    const std::int64_t part = rows.integer(0);
+    if (part == kRequestPart) {
+      const Json json = parse_json(rows.text(1)).value();
+      request.emplace();
+      request->fingerprint = json.at("fingerprint").get<std::string>();
+      request->dispatched_at_ms = json.at("dispatched_at").get<std::int64_t>();
+      if (const Json& status = json.at("status"); !status.is_null())
+        request->status = status.get<std::int64_t>();
+      if (const Json& id = json.at("request_id"); !id.is_null())
+        request->upstream_id = id.get<std::string>();
+      request->can_resume = json.at("can_resume").get<bool>();
+      request->whole = json.at("whole").get<bool>();
+    } else if (part >= kFirstPiece && request) {
+      request->bytes += static_cast<std::uint64_t>(rows.integer(2));
+    }
+  }
+  return request;
+}
+
+void OperationAnswers::write(std::int64_t operation, const DispatchedRequest& request) {
+  Json json = {{"fingerprint", request.fingerprint},
+               {"dispatched_at", request.dispatched_at_ms},
+               {"status", nullptr},
+               {"request_id", nullptr},
+               {"can_resume", request.can_resume},
+               {"whole", request.whole}};
+  if (request.status) json["status"] = *request.status;
+  if (request.upstream_id) json["request_id"] = *request.upstream_id;
+  put(operation, kRequestPart, dump_json(json));
+}
+
+void OperationAnswers::put_head(std::int64_t operation, std::string_view json) {
+  put(operation, kHeadPart, json);
+}
+
+void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
+  std::int64_t last = kFirstPiece;
+  std::size_t size = 0;
+  {
+    Rows rows = kept(
+                    "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
+                    "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1")
+                    .query(std::array{Param(operation), Param(kFirstPiece)});
+    if (rows.next()) {
+      last = rows.integer(0);
+      size = static_cast<std::size_t>(rows.integer(1));
+    }
+  }
+  while (!piece.empty()) {
+    if (size >= kPieceBytes) {
+      ++last;
+      size = 0;
+    }
+    const std::string_view first = piece.substr(0, kPieceBytes - size);
+    piece.remove_prefix(first.size());
+    if (size == 0) {
+      put(operation, last, first);
+    } else {
+      kept(
+          "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
+          "operation = ?1 AND part = ?2")
+          .execute(std::array{Param(operation), Param(last), Param(bytes_of(first))});
+    }
+    size += first.size();
+  }
+}
+
+void OperationAnswers::cut(std::int64_t operation, std::uint64_t bytes) {
+  const std::string all = body(operation);
+  if (all.size() <= bytes) return;
+  remove_from(operation, kFirstPiece);
+  append(operation, std::string_view(all).substr(0, static_cast<std::size_t>(bytes)));
+}
+
+std::string OperationAnswers::head(std::int64_t operation) {
+  Rows rows =
+      kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
+          .query(std::array{Param(operation), Param(kHeadPart)});
+  return rows.next() ? std::string(rows.text(0)) : std::string();
+}
+
+std::string OperationAnswers::body(std::int64_t operation) {
+  std::string all;
+  Rows rows = kept(
+                  "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
+                  "part >= ? ORDER BY part")
+                  .query(std::array{Param(operation), Param(kFirstPiece)});
+  while (rows.next()) {
+    const storage::Bytes piece = rows.bytes(0);
+    all.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+  return all;
+}
+
+void OperationAnswers::drop_answer(std::int64_t operation) {
+  remove_from(operation, kHeadPart);
+}
+
+void OperationAnswers::drop(std::int64_t operation) {
+  remove_from(operation, kRequestPart);
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,141 @@
+// The request that an operation sends, and what the ledger keeps of the answer.
+#include "durable/operations.hpp"
+#include "json/json.hpp"
+
+#include <algorithm>
+
+namespace hearth::durable {
+namespace {
+
+constexpr const char* kKeyHeader = "Idempotency-Key";
+constexpr std::size_t kMaxUpstreamIdBytes = 256;
+
+}  // namespace
+
+Operations::Running* Operations::find_running(std::string_view id) {
+  const auto found = running_ids_.find(id);
+  if (found == running_ids_.end()) return nullptr;
+  return &running_.at(found->second);
+}
+
+bool Operations::is_resumable(std::int64_t seq) {
+  const auto request = answers_.find(seq);
+  return request && request->is_resumable();
+}
+
+void Operations::forget_answer(std::int64_t seq, bool was_executed) {
+  if (was_executed) {
+    answers_.drop_answer(seq);
+  } else {
+    answers_.drop(seq);
+  }
+}
+
+Result<std::string> Operations::may_send(const OperationSending& sending) {
+  const Running* const running = find_running(sending.id);
+  if (running == nullptr) return Error{Errc::kNotFound, "no operation of this id runs"};
+  if (running->is_probe) {
+    return Error{Errc::kInvalidArgument,
+                 "a probe asks about an operation: its request is none of the operation's"};
+  }
+  const auto before = answers_.find(running->seq);
+  const bool is_mild = running->effect <= Effect::kIdempotent;
+  if (sending.resumes) {
+    if (!running->can_resume || !before || !before->is_resumable() || before->whole ||
+        sending.from > before->bytes)
+      return Error{Errc::kConflict, "the operation has no answer whose rest could be asked for"};
+  } else if (before && running->effect == Effect::kKeyed &&
+             before->fingerprint != sending.fingerprint) {
+    return Error{Errc::kConflict, "the operation has sent another request under the same key"};
+  } else if (before && !is_mild && running->effect != Effect::kKeyed) {
+    return Error{Errc::kConflict, "the operation has sent its request"};
+  }
+  return running->key_header.empty() ? std::string(kKeyHeader) : running->key_header;
+}
+
+void Operations::dispatched(const OperationSending& sending) {
+  Running& running = *find_running(sending.id);
+  prepare_write();
+  running.unsent = false;
+  running.was_refused = false;
+  running.resumes = sending.resumes;
+  running.kept = running.received = sending.resumes ? sending.from : 0;
+  if (sending.resumes) return answers_.cut(running.seq, sending.from);
+  // What an earlier run had sent may have acted: nothing is certain of this one's beginning.
+  if (answers_.find(running.seq)) running.is_anew = false;
+  answers_.drop(running.seq);
+  DispatchedRequest request;
+  request.fingerprint = sending.fingerprint;
+  request.dispatched_at_ms = now_ms();
+  request.can_resume = running.can_resume;
+  answers_.write(running.seq, request);
+}
+
+void Operations::answered(std::string_view id, std::int64_t status,
+                          const std::optional<std::string>& upstream_id, std::string_view head) {
+  Running* const running = find_running(id);
+  if (running == nullptr) return;
+  auto request = answers_.find(running->seq);
+  if (!request) return;
+  prepare_write();
+  if (running->resumes) {
+    running->was_refused = status < 200 || status >= 300;
+    if (!running->was_refused) return;  // the head is the one that it began with
+    // What may run again begins anew then; of the rest nobody knows more than is here.
+    request->can_resume = false;
+    answers_.write(running->seq, *request);
+    if (running->effect <= Effect::kKeyed) answers_.drop_answer(running->seq);
+    return;
+  }
+  request->status = status;
+  if (upstream_id && upstream_id->size() <= kMaxUpstreamIdBytes) request->upstream_id = upstream_id;
+  answers_.write(running->seq, *request);
+  if (head.size() <= OperationAnswers::kMaxHeadBytes) {
+    answers_.put_head(running->seq, head);
+  } else {
+    answers_.put_head(running->seq, R"({"status":)" + std::to_string(status) +
+                                        R"(,"url":"","headers":[]})");
+  }
+}
+
+void Operations::received(std::string_view id, std::string_view piece) {
+  Running* const running = find_running(id);
+  if (running == nullptr || running->was_refused) return;
+  running->received += piece.size();
+  const std::uint64_t room = settings_.max_result_bytes - std::min<std::uint64_t>(
+                                                              running->kept,
+                                                              settings_.max_result_bytes);
+  piece = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, piece.size())));
+  if (piece.empty()) return;
+  prepare_write();
+  answers_.append(running->seq, piece);
+  running->kept += piece.size();
+}
+
+void Operations::answer_ended(std::string_view id) {
+  Running* const running = find_running(id);
+  if (running == nullptr || running->was_refused || running->kept != running->received) return;
+  auto request = answers_.find(running->seq);
+  if (!request || !request->status) return;
+  prepare_write();
+  request->whole = true;
+  answers_.write(running->seq, *request);
+}
+
+void Operations::not_sent(std::string_view id) {
+  Running* const running = find_running(id);
+  if (running == nullptr || running->resumes || !running->is_anew) return;
+  prepare_write();
+  running->unsent = true;
+  answers_.drop(running->seq);
+}
+
+Result<StoredAnswer> Operations::answer(std::string_view id) {
+  const auto row = find(id);
+  if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+  auto request = answers_.find(row->seq);
+  if (!request) return Error{Errc::kNotFound, "the operation has sent no request"};
+  return StoredAnswer{*std::move(request), answers_.head(row->seq), answers_.body(row->seq)};
+}
+
+}  // namespace hearth::durable

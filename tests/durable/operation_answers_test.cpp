@@ -1,0 +1,119 @@
+#include "durable/operation_answers.hpp"
+
+#include "durable/managed_fibers_fixture.hpp"
+#include "durable/operations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace hearth::durable {
+namespace {
+
+class OperationAnswersTest : public ManagedFibersFixture {
+ protected:
+  OperationAnswersTest() {
+    OperationRequest request;  // its row makes the tables
+    request.kind = "charge";
+    request.key = "k";
+    Operations ledger(*database_, *fibers_, clock_, settings_);
+    EXPECT_TRUE(ledger.begin(request));
+    answers_.emplace(*database_);
+  }
+  ~OperationAnswersTest() override {
+    answers_.reset();
+    database_->commit();
+  }
+  std::int64_t pieces() {
+    return count("SELECT count(*) FROM cf_agents_operation_documents WHERE part >= 16");
+  }
+
+  static constexpr std::int64_t kRow = 1;
+  OperationSettings settings_;
+  std::optional<OperationAnswers> answers_;
+};
+
+TEST_F(OperationAnswersTest, ARequestIsReadAsItWasWritten) {
+  EXPECT_FALSE(answers_->find(kRow));
+  DispatchedRequest request;
+  request.fingerprint = "f";
+  request.dispatched_at_ms = 7;
+  answers_->write(kRow, request);
+  auto found = answers_->find(kRow);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->fingerprint, "f");
+  EXPECT_EQ(found->dispatched_at_ms, 7);
+  EXPECT_FALSE(found->status);
+  EXPECT_FALSE(found->upstream_id);
+  request.status = 404;
+  request.upstream_id = "req-\"1\"";
+  request.can_resume = request.whole = true;
+  answers_->write(kRow, request);
+  found = answers_->find(kRow);
+  EXPECT_EQ(found->status, 404);
+  EXPECT_EQ(found->upstream_id, "req-\"1\"");
+  EXPECT_TRUE(found->can_resume);
+  EXPECT_TRUE(found->whole);
+}
+
+TEST_F(OperationAnswersTest, OnlyAGoodAnswerWhoseRestCanBeAskedForGoesOn) {
+  DispatchedRequest request;
+  request.can_resume = true;
+  EXPECT_FALSE(request.is_resumable()) << "none has come";
+  for (const std::int64_t status : {199, 300, 404, 500}) {
+    request.status = status;
+    EXPECT_FALSE(request.is_resumable()) << status;
+  }
+  request.status = 206;
+  EXPECT_TRUE(request.is_resumable());
+  request.can_resume = false;
+  EXPECT_FALSE(request.is_resumable());
+}
+
+TEST_F(OperationAnswersTest, PiecesArePutTogetherWhateverBytesTheyHave) {
+  answers_->write(kRow, {});
+  const std::string odd("a\0\xff\n", 4);
+  std::string all;
+  for (int i = 0; i < 3000; ++i) {
+    answers_->append(kRow, odd);
+    all += odd;
+  }
+  EXPECT_EQ(answers_->body(kRow), all);
+  EXPECT_EQ(answers_->find(kRow)->bytes, all.size());
+  EXPECT_EQ(pieces(), 2) << "of 8 KiB";
+  const std::string large(3 * OperationAnswers::kPieceBytes, 'x');
+  answers_->append(kRow, large);
+  EXPECT_EQ(answers_->body(kRow), all + large);
+  EXPECT_EQ(pieces(), 5);
+}
+
+TEST_F(OperationAnswersTest, ABodyIsCutAndGoesOn) {
+  answers_->write(kRow, {});
+  const std::string large(2 * OperationAnswers::kPieceBytes + 5, 'x');
+  answers_->append(kRow, large);
+  answers_->cut(kRow, large.size());
+  EXPECT_EQ(answers_->body(kRow), large);
+  answers_->cut(kRow, OperationAnswers::kPieceBytes + 1);
+  answers_->append(kRow, "y");
+  EXPECT_EQ(answers_->body(kRow), std::string(OperationAnswers::kPieceBytes + 1, 'x') + "y");
+  answers_->cut(kRow, 0);
+  EXPECT_EQ(answers_->body(kRow), "");
+}
+
+TEST_F(OperationAnswersTest, AnAnswerGoesAloneOrWithItsRequest) {
+  answers_->write(kRow, {});
+  answers_->put_head(kRow, "{}");
+  answers_->append(kRow, "x");
+  EXPECT_EQ(answers_->head(kRow), "{}");
+  answers_->drop_answer(kRow);
+  EXPECT_TRUE(answers_->find(kRow));
+  EXPECT_EQ(answers_->head(kRow), "");
+  EXPECT_EQ(answers_->body(kRow), "");
+  answers_->drop(kRow);
+  EXPECT_FALSE(answers_->find(kRow));
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_operation_documents"), 1) << "the arguments";
+}
+
+}  // namespace
+}  // namespace hearth::durable

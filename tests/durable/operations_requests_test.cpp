@@ -1,0 +1,308 @@
+// The requests that operations send: what a second run may do with them, and with their answers.
+#include "durable/managed_fibers_fixture.hpp"
+#include "durable/operations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace hearth::durable {
+namespace {
+
+constexpr auto kRunIt = OperationDecision::kRun;
+constexpr auto kWasCutOff = OperationOutcome::kCutOff;
+constexpr std::size_t kMaxBody = 20;
+
+class OperationRequestsTest : public ManagedFibersFixture {
+ protected:
+  OperationRequestsTest() { open_ledger(); }
+  ~OperationRequestsTest() override {
+    ledger_.reset();  // before the database
+  }
+  void open_ledger() {
+    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
+    ledger_->load();
+    database_->commit();
+  }
+  void crash_all() {
+    ledger_.reset();
+    crash();
+    open_ledger();
+  }
+  OperationBegun begin(Effect effect, bool can_resume = false, bool can_probe = false) {
+    OperationRequest request;
+    request.kind = "charge";
+    request.key = "k";
+    request.effect = effect;
+    request.can_resume = can_resume;
+    request.can_probe = can_probe;
+    if (effect == Effect::kKeyed) request.horizon_ms = 1000;
+    auto begun = ledger_->begin(request);
+    EXPECT_TRUE(begun) << begun.error().message;
+    database_->commit();
+    id_ = begun->id;
+    return *std::move(begun);
+  }
+  OperationState cut_off(const OperationBegun& begun) {
+    const auto state = ledger_->settle(begun.operation, kWasCutOff, "lost");
+    EXPECT_TRUE(state);
+    database_->commit();
+    return *state;
+  }
+  OperationSending sending(std::string_view fingerprint) const {
+    OperationSending it;
+    it.id = id_;
+    it.fingerprint = fingerprint;
+    return it;
+  }
+  OperationSending resuming(std::uint64_t from) const {
+    OperationSending it;
+    it.id = id_;
+    it.resumes = true;
+    it.from = from;
+    return it;
+  }
+  // Whether it may, and then it has.
+  bool send(const OperationSending& it) {
+    const auto may = ledger_->may_send(it);
+    if (!may) EXPECT_EQ(may.error().code, Errc::kConflict);
+    if (may) ledger_->dispatched(it);
+    database_->commit();
+    return may.has_value();
+  }
+  bool send(std::string_view fingerprint = "f") { return send(sending(fingerprint)); }
+  void answer(std::int64_t status = 200, std::string_view piece = "one two ") {
+    ledger_->answered(id_, status, "req-1", R"({"status":200})");
+    ledger_->received(id_, piece);
+    database_->commit();
+  }
+  std::string stored() {
+    const auto answer = ledger_->answer(id_);
+    return answer ? answer->body : "none";
+  }
+  Json record() { return *parse_json(*ledger_->inspect(id_)); }
+
+  OperationSettings ledger_settings_{.max_result_bytes = kMaxBody, .kinds = {}};
+  std::optional<Operations> ledger_;
+  std::string id_;
+};
+
+TEST_F(OperationRequestsTest, WhatIsKnownOfARequestIsInItsRecord) {
+  clock_.advance(std::chrono::milliseconds(5));
+  begin(Effect::kUnsafe);
+  EXPECT_TRUE(record().at("request").is_null());
+  EXPECT_EQ(ledger_->answer(id_).error().code, Errc::kNotFound);
+  EXPECT_EQ(*ledger_->may_send(sending("f")), "Idempotency-Key");
+  ASSERT_TRUE(send());
+  crash_all();
+  EXPECT_EQ(record().at("request").at("fingerprint"), "f") << "before anything has left";
+  EXPECT_TRUE(record().at("request").at("status").is_null());
+  EXPECT_EQ(record().at("state"), "unknown");
+}
+
+TEST_F(OperationRequestsTest, StatusAndRequestIdAreKnownBeforeTheEnd) {
+  begin(Effect::kUnsafe);
+  ASSERT_TRUE(send());
+  answer(201);
+  crash_all();
+  const Json request = record().at("request");
+  EXPECT_EQ(request.at("status"), 201);
+  EXPECT_EQ(request.at("request_id"), "req-1");
+  EXPECT_EQ(request.at("stored_bytes"), 8);
+  EXPECT_EQ(request.at("whole"), false);
+  EXPECT_EQ(record().at("state"), "unknown") << "nobody can ask for the rest";
+  EXPECT_EQ(stored(), "one two ") << "what came is kept";
+}
+
+TEST_F(OperationRequestsTest, TheKindNamesTheHeader) {
+  OperationRequest request;
+  request.kind = "charge";
+  request.key = "k";
+  request.key_header = "X-Once";
+  id_ = ledger_->begin(request)->id;
+  EXPECT_EQ(*ledger_->may_send(sending("f")), "X-Once");
+  request.key = "other";
+  request.key_header = "a b";
+  EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(OperationRequestsTest, P8_ASecondRequestIsNoSecondEffect) {
+  struct Case {
+    Effect effect;
+    bool same;
+    bool other;
+  };
+  for (const auto& [effect, same, other] :
+       {Case{Effect::kRead, true, true}, Case{Effect::kIdempotent, true, true},
+        Case{Effect::kKeyed, true, false}, Case{Effect::kProbe, false, false},
+        Case{Effect::kUnsafe, false, false}}) {
+    const OperationBegun begun = begin(effect);
+    ASSERT_TRUE(send());
+    EXPECT_EQ(send(), same) << static_cast<int>(effect);
+    EXPECT_EQ(send("other"), other) << static_cast<int>(effect);
+    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+    const OperationBegun again = begin(effect);
+    EXPECT_TRUE(send("other")) << "it was certainly not executed";
+    ASSERT_TRUE(ledger_->settle(again.operation, OperationOutcome::kNotExecuted, ""));
+  }
+}
+
+TEST_F(OperationRequestsTest, AProbesRequestIsNoneOfTheOperation) {
+  begin(Effect::kProbe);
+  ASSERT_TRUE(send());
+  crash_all();
+  EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
+  EXPECT_EQ(ledger_->may_send(sending("f")).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(ledger_->may_send({.id = "none"}).error().code, Errc::kNotFound);
+}
+
+TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
+  OperationBegun begun = begin(Effect::kUnsafe);
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  EXPECT_TRUE(send("another")) << "nothing came of the first";
+  ledger_->not_sent(id_);
+  EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted);
+  EXPECT_TRUE(record().at("request").is_null());
+  begun = begin(Effect::kUnsafe);
+  EXPECT_EQ(begun.decision, kRunIt);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
+}
+
+TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
+  begin(Effect::kKeyed);
+  ASSERT_TRUE(send());
+  crash_all();
+  OperationBegun begun = begin(Effect::kKeyed);
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+  EXPECT_FALSE(record().at("request").is_null());
+  // ... and so may an earlier request of the same run.
+  begun = begin(Effect::kIdempotent);
+  ASSERT_TRUE(send());
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+}
+
+TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  crash_all();
+  EXPECT_FALSE(ledger_->due()) << "it is not unknown";
+  EXPECT_EQ(begin(Effect::kUnsafe, true).decision, kRunIt);
+  EXPECT_FALSE(send()) << "the request itself";
+  EXPECT_FALSE(send(resuming(9))) << "more than there is";
+  ASSERT_TRUE(send(resuming(4)));
+  ledger_->answered(id_, 206, "req-2", R"({"status":206})");
+  ledger_->received(id_, "TWO ");
+  EXPECT_EQ(stored(), "one TWO ");
+  EXPECT_EQ(record().at("request").at("request_id"), "req-1") << "of the first";
+  ledger_->answer_ended(id_);
+  EXPECT_EQ(record().at("request").at("whole"), true);
+  database_->commit();
+  crash_all();
+  const OperationBegun begun = begin(Effect::kUnsafe, true);
+  EXPECT_EQ(begun.decision, kRunIt);
+  EXPECT_FALSE(send(resuming(4))) << "all of it is here";
+  ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1"));
+  EXPECT_EQ(stored(), "") << "the result is in its place";
+  EXPECT_EQ(record().at("request").at("status"), 200);
+}
+
+TEST_F(OperationRequestsTest, P10_ACutStreamOfTheSameInstanceGoesOnToo) {
+  OperationBegun begun = begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+  begun = begin(Effect::kUnsafe, true);
+  EXPECT_EQ(begun.decision, kRunIt);
+  ASSERT_TRUE(send(resuming(8)));
+  ledger_->not_sent(id_);
+  EXPECT_EQ(stored(), "one two ");
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted) << "the first one was executed";
+}
+
+TEST_F(OperationRequestsTest, WithoutAnAnswerOrANameForItsRestItIsUnknown) {
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  crash_all();
+  EXPECT_EQ(begin(Effect::kUnsafe, true).decision, OperationDecision::kUnknown) << "no head";
+  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer(500);
+  crash_all();
+  EXPECT_EQ(begin(Effect::kUnsafe, true).decision, OperationDecision::kUnknown) << "an error";
+  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  EXPECT_EQ(stored(), "none");
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  crash_all();
+  EXPECT_EQ(begin(Effect::kUnsafe, false).decision, OperationDecision::kUnknown)
+      << "this version does not know how";
+  EXPECT_EQ(stored(), "one two ");
+}
+
+TEST_F(OperationRequestsTest, AResumeThatIsRefusedIsNotTriedAgain) {
+  for (const Effect effect : {Effect::kUnsafe, Effect::kKeyed}) {
+    begin(effect, true);
+    ASSERT_TRUE(send());
+    answer();
+    crash_all();
+    const OperationBegun begun = begin(effect, true);
+    ASSERT_TRUE(send(resuming(8)));
+    ledger_->answered(id_, 404, std::nullopt, R"({"status":404})");
+    ledger_->received(id_, "no such poem");
+    const bool is_unsafe = effect == Effect::kUnsafe;
+    EXPECT_EQ(stored(), is_unsafe ? "one two " : "");
+    EXPECT_EQ(cut_off(begun), is_unsafe ? OperationState::kUnknown : OperationState::kInterrupted);
+    EXPECT_EQ(begin(effect, true).decision, is_unsafe ? OperationDecision::kUnknown : kRunIt);
+    if (is_unsafe) ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "a"));
+    if (!is_unsafe) EXPECT_TRUE(send()) << "from its beginning";
+  }
+}
+
+TEST_F(OperationRequestsTest, P10_TheBeginningOfALongAnswerIsKept) {
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer(200, "0123456789");
+  ledger_->received(id_, "abcdefghijKLM");
+  ledger_->received(id_, "more");
+  ledger_->answer_ended(id_);
+  EXPECT_EQ(stored(), "0123456789abcdefghij");
+  EXPECT_EQ(record().at("request").at("whole"), false);
+  ASSERT_TRUE(send(resuming(kMaxBody))) << "its rest can be asked for";
+}
+
+TEST_F(OperationRequestsTest, AHeadThatIsTooLargeIsKeptWithoutItsHeaders) {
+  begin(Effect::kUnsafe);
+  ASSERT_TRUE(send());
+  ledger_->answered(id_, 200, std::string(300, 'x'),
+                    std::string(OperationAnswers::kMaxHeadBytes + 1, ' '));
+  EXPECT_EQ(ledger_->answer(id_)->head, R"({"status":200,"url":"","headers":[]})");
+  EXPECT_TRUE(record().at("request").at("request_id").is_null()) << "longer than any";
+}
+
+TEST_F(OperationRequestsTest, WhatComesAfterTheEndIsIgnored) {
+  const OperationBegun begun = begin(Effect::kRead);
+  ASSERT_TRUE(send());
+  answer();
+  ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1"));
+  answer(500, "late");
+  ledger_->answer_ended(id_);
+  ledger_->not_sent(id_);
+  EXPECT_EQ(stored(), "");
+  EXPECT_EQ(record().at("request").at("status"), 200);
+}
+
+}  // namespace
+}  // namespace hearth::durable

@@ -1,0 +1,192 @@
+// Requests of operations on the mock host: what is kept of their answers, and who asks for the rest.
+
+#include <hearth/sse.hpp>
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using hearth::Effect;
+using hearth::Json;
+using hearth::OperationAttempt;
+using hearth::Task;
+using hearth::testing::CallError;
+using hearth::testing::FetchReply;
+using hearth::testing::Host;
+using hearth::testing::SentRequest;
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr const char* kEvents = "id: 1\ndata: one\n\nid: 2\ndata: two\n\nid: 3\nda";
+
+class Scribe : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Scribe>& m) {
+    m.add("write", &Scribe::write);
+    m.add("twice", &Scribe::twice);
+    m.add("part", &Scribe::part);
+    m.add("request", &Scribe::request);
+    m.add("state", &Scribe::state);
+    m.fiber("write", &Scribe::run);
+    hearth::OperationKind kind = {.effect = Effect::kUnsafe,
+                                  .same = "the text",
+                                  .interrupted = "as the test says",
+                                  .upstream = "writes again",
+                                  .unknown = "the test looks at it"};
+    m.operation("plain", kind);
+    kind.key_header = "X-Once";
+    kind.resume = [](const hearth::FetchRequest& request, const hearth::PartialAnswer& answer) {
+      const hearth::WholeEvents whole = hearth::whole_events(answer.body);
+      hearth::ResumedFetch rest = {.request = request, .from = whole.bytes};
+      rest.request.url += "/rest";
+      rest.request.headers.emplace_back("Last-Event-ID", whole.last_id);
+      return rest;
+    };
+    m.operation("resumed", kind);
+  }
+
+  Task<std::string> ask(OperationAttempt attempt, bool again) {
+    hearth::FetchRequest request{
+        .method = "POST", .url = "https://pen.example/texts", .op = attempt.id};
+    auto response = co_await fetch(request);
+    EXPECT_EQ(response.status(), 200U);
+    std::string text;
+    while (auto piece = co_await response.next()) text += *piece;
+    EXPECT_FALSE(co_await response.next()) << "the end is given again";
+    if (again) static_cast<void>(co_await fetch(request));
+    co_return text;
+  }
+  Task<std::string> run(std::string kind, hearth::FiberContext&) {
+    const auto act = [this](OperationAttempt attempt) { return ask(std::move(attempt), false); };
+    hearth::OperationCall call{.kind = std::move(kind)};
+    std::string text = co_await operation(std::move(call), act);
+    kv().put("text", text);
+    co_return text;
+  }
+  Task<std::string> write(std::string kind) { return run_fiber<std::string>("write", kind); }
+  Task<std::string> twice() {
+    const auto act = [this](OperationAttempt attempt) { return ask(std::move(attempt), true); };
+    hearth::OperationCall call{.kind = "plain", .key = "twice"};
+    co_return co_await operation(std::move(call), act);
+  }
+  Json part() {
+    const auto answer = partial_answer(list_operations().at(0).id);
+    if (!answer) return nullptr;
+    return {{"status", answer->status}, {"body", answer->body}, {"whole", answer->whole}};
+  }
+  Json request() {
+    const auto request = list_operations().at(0).request;
+    if (!request) return nullptr;
+    return {{"status", request->status.value_or(0)},
+            {"upstream", request->upstream_id.value_or("none")},
+            {"bytes", request->stored_bytes}};
+  }
+  unsigned state() { return static_cast<unsigned>(list_operations().at(0).state); }
+};
+
+class OperationFetchTest : public ::testing::Test {
+ protected:
+  OperationFetchTest() {
+    host_.on_fetch([this](const SentRequest& request) {
+      sent_.push_back(request);
+      FetchReply reply = replies_.front();
+      replies_.erase(replies_.begin());
+      return reply;
+    });
+  }
+  // Its beginning, and then nothing for a very long time.
+  static FetchReply begun() {
+    return {.headers = {{"Request-Id", "req-5"}},
+            .pieces = {kEvents, "never"},
+            .between = hours(1000)};
+  }
+  // A kill in the middle of the answer, and its recovery.
+  void interrupt(const char* kind) {
+    agent_.start("write", kind);
+    host_.advance(seconds(1));
+    agent_.kill();
+    host_.advance(seconds(2));
+  }
+  static constexpr unsigned state_of(hearth::OperationState state) {
+    return static_cast<unsigned>(state);
+  }
+
+  std::vector<FetchReply> replies_;
+  std::vector<SentRequest> sent_;
+  Host host_;
+  hearth::testing::AgentHandle agent_ = host_.create<Scribe>("a");
+};
+
+TEST_F(OperationFetchTest, TheKeyGoesAlongAndTheAnswerIsKnown) {
+  replies_ = {{.headers = {{"X-Request-ID", "req-1"}}, .body = "text"}};
+  EXPECT_EQ(agent_.call("write", "plain"), "text");
+  EXPECT_EQ(sent_.at(0).header("Idempotency-Key").size(), 64U);
+  EXPECT_EQ(agent_.call("request"), (Json{{"status", 200}, {"upstream", "req-1"}, {"bytes", 0}}));
+  EXPECT_EQ(agent_.call("part").at("body"), "") << "its result is kept in its place";
+}
+
+TEST_F(OperationFetchTest, AKillInTheMiddleIsUnknownIfNobodyCanAskForTheRest) {
+  replies_ = {begun()};
+  interrupt("plain");
+  EXPECT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+  EXPECT_EQ(agent_.call("part"), (Json{{"status", 200}, {"body", kEvents}, {"whole", false}}));
+}
+
+TEST_F(OperationFetchTest, AKillInTheMiddleGoesOnFromTheLastPiece) {
+  const std::string rest = "id: 3\ndata: three\n\n";
+  replies_ = {begun(), {.status = 206, .body = rest}};
+  interrupt("resumed");
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[1].url, "https://pen.example/texts/rest");
+  EXPECT_EQ(sent_[1].header("Last-Event-ID"), "2");
+  EXPECT_EQ(sent_[1].header("X-Once"), sent_[0].header("X-Once"));
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kCompleted));
+  const std::string whole = std::string(kEvents).substr(0, 34) + rest;
+  EXPECT_EQ(agent_.sql("SELECT value ->> '$' FROM cf_agents_kv WHERE key = 'text'"),
+            (Json{{whole}}));
+  EXPECT_EQ(agent_.call("request").at("upstream"), "req-5");
+}
+
+TEST_F(OperationFetchTest, AnOtherSideThatDoesNotGoOnLeavesItUnknown) {
+  replies_ = {begun(), {.status = 410}};
+  interrupt("resumed");
+  EXPECT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+  EXPECT_EQ(agent_.call("part").at("body"), std::string(kEvents).substr(0, 34));
+}
+
+TEST_F(OperationFetchTest, WhatHasNotLeftWasNotExecuted) {
+  replies_ = {{.status = 0, .failure = FetchReply::Failure{}}};
+  EXPECT_THROW(agent_.call("write", "plain"), CallError);
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kNotExecuted));
+  EXPECT_EQ(agent_.call("request"), Json(nullptr));
+}
+
+TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {
+  replies_ = {{.body = "text"}, {.body = "text"}};
+  EXPECT_THROW(agent_.call("twice"), CallError) << "CONFLICT";
+  EXPECT_EQ(sent_.size(), 1U);
+}
+
+TEST(WholeEventsTest, EndBehindTheLastBlankLine) {
+  const auto of = [](std::string_view stream) {
+    const hearth::WholeEvents whole = hearth::whole_events(stream);
+    return std::to_string(whole.bytes) + " " + whole.last_id;
+  };
+  EXPECT_EQ(of(""), "0 ");
+  EXPECT_EQ(of("id: 1\ndata: a\n"), "0 ");
+  EXPECT_EQ(of("id: 1\ndata: a\n\n"), "15 1");
+  EXPECT_EQ(of("id:1\r\ndata: a\r\n\r\nid: 2\r\n"), "17 1");
+  EXPECT_EQ(of("id: 1\ndata: a\n\ndata: b\n\nid: 3\ndata: c"), "24 1");
+  EXPECT_EQ(of(kEvents), "34 2");
+}
+
+}  // namespace
