@@ -71,17 +71,17 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "notice.claim.committed",  // and has not left yet
     "notice.end.written",      // its callee has answered: the row has gone, waits, or is dead
     "notice.end.committed",    //
-    "operation.started.written",    // the ledger's row of a run
-    "operation.started.committed",  // and its function was not called yet
+    "operation.started.written",     // the ledger's row of a run
+    "operation.started.committed",   // and its function was not called yet
     "operation.dispatched.written",  // the request of an operation
     "operation.answered.committed",  // the head of the answer to it
     "operation.part.committed",      // a piece of the answer's body
-    "operation.settled.written",    // its end, with the turn that uses it
-    "operation.settled.committed",  //
-    "managed.start.written",        // the new record and its row
-    "managed.start.committed",      //
-    "managed.resume.written",       // the record runs again
-    "managed.resume.committed",     //
+    "operation.settled.written",     // its end, with the turn that uses it
+    "operation.settled.committed",   //
+    "managed.start.written",         // the new record and its row
+    "managed.start.committed",       //
+    "managed.resume.written",        // the record runs again
+    "managed.resume.committed",      //
     // the record is settled, or waits for its next try; the row has gone, or waits
     "managed.settle.written",
     "managed.settle.committed",  //

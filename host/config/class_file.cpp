@@ -152,6 +152,8 @@ Settings<ClassSettings> make_own_settings() {
             {0, 1'000'000},
             "recoveries in all, with progress or without, until a fiber is dead; `0`: no "
             "bound"),
+      count("fibers.max_turn_recoveries", at(&Class::fibers, &FiberSettings::max_turn_recoveries),
+            {1, 1'000}, "recoveries in all until a turn (`FiberOptions::turn`) is given up"),
       count("fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
             "runs of a fiber that ended the server until it is dead; a run that lasts five minutes "
             "and has a checkpoint begins the count anew; `0`: no bound"),

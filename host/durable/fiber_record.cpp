@@ -107,6 +107,7 @@ std::string record_json(const FiberRecord& record) {
                  record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
   if (record.waits_for_code) json += R"(,"waits_for_code":true)";
   if (record.keeping == FiberKeeping::kBrief) json += R"(,"brief":true)";
+  if (record.is_turn) json += R"(,"turn":true)";
   return json + "}";
 }
 

@@ -59,6 +59,7 @@ struct FiberRecord {
   FiberKeeping keeping = FiberKeeping::kManaged;
   std::optional<std::string> parent;  // the id of the fiber that asked for it
   bool waits_for_code = false;        // of another version
+  bool is_turn = false;
 
   // JSON; none is null.
   std::optional<std::string> input;

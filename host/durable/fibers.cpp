@@ -247,6 +247,8 @@ std::string Fibers::next_due_id() const {
 std::string_view Fibers::why_given_up(const Job& job) const {
   if (settings_.max_crashes > 0 && job.fatal_attempts >= settings_.max_crashes)
     return "its work has ended the process as often as fibers.max_crashes allows";
+  if (job.is_turn() && job.claims >= settings_.max_turn_recoveries)
+    return "recovered as often as fibers.max_turn_recoveries allows, and interrupted once more";
   if (job.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
   if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
     return "recovered as often as fibers.max_recoveries allows, and interrupted once more";

@@ -23,9 +23,10 @@ namespace hearth::durable {
 
 struct FiberSettings {
   std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
-  int max_attempts = 10;       // recoveries begun without progress, until a fiber is dead
-  int max_recoveries = 1'000;  // recoveries begun in all, until a fiber is dead; 0: no bound
-  int max_crashes = 2;         // runs that ended the process, until a fiber is dead; 0: no bound
+  int max_attempts = 10;        // recoveries begun without progress, until a fiber is dead
+  int max_recoveries = 1'000;   // recoveries begun in all, until a fiber is dead; 0: no bound
+  int max_turn_recoveries = 5;  // recoveries begun in all, until a turn is dead
+  int max_crashes = 2;          // runs that ended the process, until a fiber is dead; 0: no bound
   std::chrono::milliseconds retry_base{1'000};  // wait after the first failed recovery; doubles
   std::chrono::milliseconds retry_cap{300'000};
   std::size_t max_running = 1'000;  // of one agent at once
@@ -112,7 +113,8 @@ struct FiberStanding {
 //                  max_recoveries with as many as it likes (a checkpoint may say the time, which is
 //                  always new). A continuation inherits both counts; retry() begins both anew. What
 //                  was interrupted on purpose, or postponed, gets the recovery that follows for
-//                  nothing; the first one of its life is counted anyway.
+//                  nothing; the first one of its life is counted anyway. A turn (Job::is_turn())
+//                  is dead after max_turn_recoveries.
 //  P8 Poison       A run that ended the process, as load() is told, is counted for each fiber that
 //                  ran in the agent, until one has run for five minutes and writes a checkpoint:
 //                  after max_crashes of them the fiber is dead, before its class is suspect.
@@ -197,6 +199,7 @@ class Fibers {
   [[nodiscard]] bool may_have_dead() const { return may_have_dead_; }
 
   // ---- for ManagedFibers ----
+  [[nodiscard]] int max_turn_recoveries() const { return settings_.max_turn_recoveries; }
   // Whether a fiber of this name and id may begin. kInvalidArgument, kLimitExceeded; kConflict: a
   // fiber that is not over has the id.
   [[nodiscard]] Result<void> may_start(std::string_view name, std::string_view id);

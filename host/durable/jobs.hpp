@@ -46,6 +46,8 @@ enum class JobPart : std::int64_t {
   kError = 5,
   kLastError = 6,  // of the host's last try
 };
+// The documents from this part on are marks: ManagedFibers::once().
+inline constexpr std::int64_t kFirstMark = 16;
 
 // A row without its documents. The columns are described in storage/agent_schema.hpp; those of
 // schedules alone are in schedule_table.hpp. Times are Unix milliseconds.
@@ -75,6 +77,10 @@ struct Job {
   std::optional<std::string> keep{};
   std::optional<std::string> parent{};  // the id of the fiber that asked for this one
   std::optional<std::string> type{};    // of a managed fiber: see ManagedFibers
+
+  // Of a managed fiber: its record goes when it is settled; it is a turn.
+  [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }
+  [[nodiscard]] bool is_turn() const { return type == "turn" || type == "kept turn"; }
 
   // Where it stands in its line: now, if nothing says later.
   void wait() {
@@ -161,6 +167,7 @@ class Jobs {
 
   // ---- documents ----
   [[nodiscard]] std::optional<std::string> document(std::int64_t seq, JobPart part);
+  // But marks.
   void each_document(std::int64_t seq,
                      const std::function<void(JobPart, std::string_view body)>& see);
   // None: it goes.

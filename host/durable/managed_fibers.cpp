@@ -71,18 +71,21 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
         check_json("metadata", request.metadata, max_json_bytes), check_retry(request)}) {
     if (checked.has_error()) return checked.error();
   }
+  if (request.is_turn && !request.parent.empty())
+    return bad_request("a fiber that another one waits for is no turn of its own");
   return {};
 }
 
 // In the column `type`.
-std::optional<std::string> type_of(FiberKeeping keeping) {
+std::optional<std::string> type_of(FiberKeeping keeping, bool is_turn) {
   if (keeping == FiberKeeping::kManaged) return std::nullopt;
+  if (is_turn) return keeping == FiberKeeping::kBrief ? "turn" : "kept turn";
   return keeping == FiberKeeping::kBrief ? "brief" : "kept";
 }
 
 FiberKeeping keeping_of(const Job& job) {
   if (!job.type) return FiberKeeping::kManaged;
-  return *job.type == "brief" ? FiberKeeping::kBrief : FiberKeeping::kKept;
+  return job.is_brief() ? FiberKeeping::kBrief : FiberKeeping::kKept;
 }
 
 std::optional<std::string> none_if_empty(std::string_view text) {
@@ -138,6 +141,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   record.dead = job.dead;
   record.keeping = keeping_of(job);
   record.parent = job.parent;
+  record.is_turn = job.is_turn();
   record.created_at_ms = job.created_at_ms;
   record.started_at_ms = job.started_at_ms;
   record.completed_at_ms = job.ended_at_ms;
@@ -242,6 +246,7 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
     jobs_.run("UPDATE cf_agents_jobs SET status = 'running', missing = NULL WHERE seq = ?",
               std::array{Param(record.seq)});
     parents_.insert(record.id);  // an earlier instance may have left values for it
+    note_turn(record.id);
   }
   ManagedChange found = change_of(std::move(record));
   Started started{.id = std::move(found.id), .record = std::move(found.record)};
@@ -279,7 +284,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   job.created_at_ms = now_ms();
   job.started_at_ms = job.created_at_ms;
   job.status = to_string(FiberStatus::kRunning);
-  job.type = type_of(request.keeping);
+  job.type = type_of(request.keeping, request.is_turn);
   job.parent = none_if_empty(request.parent);
   job.retry.max_attempts = static_cast<int>(request.max_retries);
   job.retry.base =
@@ -486,9 +491,16 @@ ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record, "a fiber without a record is recovered as a managed one");
   const bool is_retry = record->is_retry();
+  if (!is_retry) note_turn(id);
   const std::string reason = is_retry ? "retry" : "interrupted";
   return {R"("managed":)" + change_of(std::move(*record)).record + R"(,"reason":")" + reason + "\"",
           is_retry};
+}
+
+// One recovery of it begins, which is counted.
+void ManagedFibers::note_turn(std::string_view id) {
+  const auto job = jobs_.find(JobKind::kManaged, id);
+  if (job && job->is_turn()) turn_news_.push_back({job->id, std::max(job->claims, 1)});
 }
 
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
@@ -515,6 +527,7 @@ ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(),
                 "a fiber without an open record has died as a managed one");
+  if (record->is_turn) turn_news_.push_back({record->id, 0, std::string(error)});
   FiberOutcome outcome;
   outcome.status = FiberStatus::kError;
   outcome.error = error_text(error);

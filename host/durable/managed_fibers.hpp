@@ -42,6 +42,14 @@ struct ManagedRequest {
   FiberKeeping keeping = FiberKeeping::kManaged;
   std::string_view parent{};  // the id of the fiber that waits for the value; or empty
   bool take_up = false;       // the caller can do the work of one that was interrupted
+  bool is_turn = false;       // no parent; not of FiberKeeping::kManaged
+};
+
+// What clients hear of a turn.
+struct TurnNews {
+  std::string id;
+  int recovery = 0;  // which one begins, from 1; 0: the turn has ended, for it was given up
+  std::string why{};
 };
 
 struct ManagedFilter {
@@ -93,6 +101,9 @@ struct ManagedChange {
 //                  may be revived keeps it. A kept record outlives that, and gives back a key that
 //                  begins with its parent's id and a slash.
 //  P7 Code         What has waited for code for keep_failed, an hour at least, is dead.
+//  P8 Turns        Each recovery of a turn, and its end by giving it up, is in take_turn_news().
+//  P9 Once         once() says of each mark of a fiber for the first time that it is new: over all
+//                  recoveries, in the turn that does what it stands for. kMostMarks of a fiber.
 //
 // Savepoints      None of it may be called while a savepoint of the agent's own is open: what that
 //                 rolls back is in memory here.
@@ -172,6 +183,14 @@ class ManagedFibers {
   bool unknown(std::string_view id, bool refused);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
+  // Since the last call, in order.
+  std::vector<TurnNews> take_turn_news() { return std::exchange(turn_news_, {}); }
+
+  // ---- marks ----
+  static constexpr std::size_t kMostMarks = 10'000;
+  // Whether this fiber, which runs, does it for the first time. kNotFound: it does not run;
+  // kInvalidArgument: a mark is 1 to 256 bytes of UTF-8; kLimitExceeded.
+  Result<bool> once(FiberHandle fiber, std::string_view mark);
 
   // ---- telling ----
   // The oldest settled record that has not been told, and is not being told, claimed; nothing if
@@ -221,6 +240,7 @@ class ManagedFibers {
   Result<Started> take_up(FiberRecord record);
   [[nodiscard]] bool has_open_parent(const FiberRecord& record);
   void remove_children(std::string_view parent);
+  void note_turn(std::string_view id);
   void erase_record(std::int64_t seq, const std::string& id);
   ManagedChange postpone(FiberRecord record, std::string_view error);
   // Puts in what only Fibers knows while it is not settled.
@@ -245,6 +265,7 @@ class ManagedFibers {
   std::vector<std::string> expired_;                     // ids
   // Those that run, and for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
+  std::vector<TurnNews> turn_news_;
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;
   // How many records there are, or an upper bound of it; not known before the first start().

@@ -129,7 +129,7 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   std::vector<std::pair<std::int64_t, std::string>> gone;
   jobs_.each("WHERE kind = 2 AND ended_at IS NOT NULL AND (?1 & " HEARTH_STATUS_BIT
              ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
-             "(type IS NOT 'brief' OR dead) AND "
+             "(type IS NULL OR type NOT IN ('brief', 'turn') OR dead) AND "
              "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
              std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
                         Param(filter.name), Param(filter.before_ms), Param(dead),
@@ -214,7 +214,7 @@ void ManagedFibers::told(std::string_view id, bool heard) {
   if (!job) return;
   if (heard) {
     if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
-    if (job->status == "error" && (!job->dead || job->type == "brief")) job->keep = "failed";
+    if (job->status == "error" && (!job->dead || job->is_brief())) job->keep = "failed";
     return write_telling(*job, JobState::kSettled, job->next_at_ms);
   }
   job->tell_failures = failures;

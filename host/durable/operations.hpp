@@ -180,7 +180,12 @@ class Operations {
   // The references outlive it.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
              const OperationSettings& settings)
-      : database_(database), fibers_(fibers), clock_(clock), settings_(settings), jobs_(database), answers_(database) {}
+      : database_(database),
+        fibers_(fibers),
+        clock_(clock),
+        settings_(settings),
+        jobs_(database),
+        answers_(database) {}
 
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.

@@ -93,8 +93,8 @@ void Operations::answered(std::string_view id, std::int64_t status,
   if (head.size() <= OperationAnswers::kMaxHeadBytes) {
     answers_.put_head(running->seq, head);
   } else {
-    answers_.put_head(running->seq, R"({"status":)" + std::to_string(status) +
-                                        R"(,"url":"","headers":[]})");
+    answers_.put_head(running->seq,
+                      R"({"status":)" + std::to_string(status) + R"(,"url":"","headers":[]})");
   }
 }
 
@@ -102,9 +102,8 @@ void Operations::received(std::string_view id, std::string_view piece) {
   Running* const running = find_running(id);
   if (running == nullptr || running->was_refused) return;
   running->received += piece.size();
-  const std::uint64_t room = settings_.max_result_bytes - std::min<std::uint64_t>(
-                                                              running->kept,
-                                                              settings_.max_result_bytes);
+  const std::uint64_t room = settings_.max_result_bytes -
+                             std::min<std::uint64_t>(running->kept, settings_.max_result_bytes);
   piece = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, piece.size())));
   if (piece.empty()) return;
   prepare_write();

@@ -73,4 +73,7 @@ class Clients {
   virtual void close(Client& client, std::uint16_t code, std::string_view reason) = 0;
 };
 
+// Sends a text frame to those that are open and speak the protocol.
+void tell_protocol_clients(Clients& clients, std::string_view frame);
+
 }  // namespace hearth::extensions

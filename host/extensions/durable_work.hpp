@@ -100,6 +100,10 @@ class DurableWork {
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
   // decides nothing any more.
   void continued(std::string_view fiber_id);
+  // What clients are to hear of turns, since the last call.
+  std::vector<durable::TurnNews> take_turn_news() {
+    return managed_ ? managed_->take_turn_news() : std::vector<durable::TurnNews>();
+  }
   // A schedule without a word on repetition was made while the agent started: told once a callback.
   void warn_of_duplicates(std::string_view callback);
 

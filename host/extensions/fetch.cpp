@@ -134,8 +134,8 @@ namespace {
 
 // What one request must have in common with another to be the same: a header may differ.
 std::string fingerprint_of(const FetchRequest& request) {
-  return sha256_hex(dump_json(Json::array(
-      {request.method, request.url, sha256_hex(request.body)})));
+  return sha256_hex(
+      dump_json(Json::array({request.method, request.url, sha256_hex(request.body)})));
 }
 
 // How the other side calls the request, for people who ask it.
@@ -182,11 +182,12 @@ class LedgerRequest final : public RemoteOperation {
 }  // namespace
 
 Result<durable::OperationSending> FetchExtension::add_key(const FetchOperation& operation,
+                                                          const std::string& fingerprint,
                                                           FetchRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   durable::OperationSending sending;
   sending.id = operation.id;
-  sending.fingerprint = fingerprint_of(request);
+  sending.fingerprint = fingerprint;
   sending.resumes = operation.resumes;
   sending.from = operation.from;
   const auto header = agent_.work().operations().may_send(sending);
@@ -202,8 +203,9 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
   if (port == nullptr)
     return Error{Errc::kUnsupported, "this host makes no requests to other servers"};
   std::optional<durable::OperationSending> sending;
+  const std::string fingerprint = operation.id.empty() ? std::string() : fingerprint_of(request);
   if (!operation.id.empty()) {
-    auto keyed = add_key(operation, request);
+    auto keyed = add_key(operation, fingerprint, request);
     if (!keyed) return keyed.error();
     sending = *std::move(keyed);
   }
@@ -229,8 +231,8 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
   ledger.dispatched(*sending);
   stop_point("operation.dispatched.written");
   auto submitted = agent_.calls().submit(
-      HEARTH_OP_FETCH,
-      std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote)), token);
+      HEARTH_OP_FETCH, std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote)),
+      token);
   if (submitted.has_error()) ledger.not_sent(operation.id);
   return submitted;
 }
@@ -263,7 +265,8 @@ std::uint64_t bytes_or(std::uint64_t bytes, std::uint64_t by_default) {
   return bytes == 0 ? by_default : std::min(bytes, kMost);
 }
 
-constexpr std::uint32_t kFetchFlags = HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2 | HEARTH_FETCH_RESUME;
+constexpr std::uint32_t kFetchFlags =
+    HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2 | HEARTH_FETCH_RESUME;
 
 hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
                           const hearth_fetch_request* given, std::uint64_t token,

@@ -34,9 +34,9 @@ inline constexpr std::size_t kMaxCredentialBytes = std::size_t{16} << 10U;
 
 // The operation of the ledger whose request it is.
 struct FetchOperation {
-  std::string id{};         // empty: none
-  bool resumes = false;     // it asks for the rest of a stored answer,
-  std::uint64_t from = 0;   // which stays up to here
+  std::string id{};        // empty: none
+  bool resumes = false;    // it asks for the rest of a stored answer,
+  std::uint64_t from = 0;  // which stays up to here
 };
 
 // HTTP requests of one agent. The port that it goes through keeps the limits.
@@ -60,7 +60,9 @@ class FetchExtension final : public AgentExtension {
                             const FetchOperation& operation = {});
 
  private:
-  Result<durable::OperationSending> add_key(const FetchOperation& operation, FetchRequest& request);
+  // What it gives refers to both.
+  Result<durable::OperationSending> add_key(const FetchOperation& operation,
+                                            const std::string& fingerprint, FetchRequest& request);
   Result<void> add_credential(std::string_view name, FetchRequest& request);
 
   AgentContext& agent_;

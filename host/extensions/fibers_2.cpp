@@ -12,7 +12,8 @@ namespace {
 
 using durable::FiberKeeping;
 
-constexpr std::uint32_t kStartFlags = HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP;
+constexpr std::uint32_t kStartFlags =
+    HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN;
 
 hearth_status start_fiber_2(const hearth_host* host, hearth_agent agent,
                             const hearth_fiber_start* request, hearth_fiber* fiber,
@@ -44,6 +45,7 @@ hearth_status start_fiber_2(const hearth_host* host, hearth_agent agent,
     wanted.keeping =
         (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
     wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
+    wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
     auto started = ManagedFiberExtension(it).start(wanted);
     if (!started) return fail(it, started.error());
     *fiber = started->fiber;
@@ -88,13 +90,28 @@ hearth_status revive_fiber_2(const hearth_host* host, hearth_agent agent,
   });
 }
 
+hearth_status once_fiber_2(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                           hearth_bytes mark, uint32_t* is_first) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(mark);
+    if (!text) return bad_slice(it);
+    if (is_first == nullptr) return no_place(it);
+    if (auto refusal = it.work_refusal()) return fail(it, *refusal);
+    const auto first = it.work().managed().once(fiber, *text);
+    if (!first) return fail(it, first.error(), HEARTH_E_GONE);
+    *is_first = *first ? 1 : 0;
+    return kOk;
+  });
+}
+
 }  // namespace
 
 const hearth_fibers_v2& fibers_2_extension() noexcept {
   static const hearth_managed_fibers_v1& records = managed_fibers_extension();
-  static const hearth_fibers_v2 table = {
-      start_fiber_2, resume_fiber_2, fibers_extension().stash, records.settle, records.inspect,
-      records.list,  cancel_fiber_2, records.resolve,          revive_fiber_2, records.remove};
+  static const hearth_fibers_v2 table = {start_fiber_2,  resume_fiber_2,  fibers_extension().stash,
+                                         records.settle, records.inspect, records.list,
+                                         cancel_fiber_2, records.resolve, revive_fiber_2,
+                                         records.remove, once_fiber_2};
   return table;
 }
 

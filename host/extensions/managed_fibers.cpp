@@ -28,7 +28,32 @@ Result<durable::ManagedFibers::Started> ManagedFiberExtension::start(
   stop_point("managed.start.committed");
   agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
   if (started->was_offered) agent_.fiber_continued(started->id);
+  tell_clients_of_turns(agent_.clients(), agent_.work());
   return started;
+}
+
+void tell_clients_of_turns(Clients& clients, DurableWork& work) {
+  const auto begin = [](std::string_view type, const durable::TurnNews& news) {
+    std::string frame = R"({"type":")" + std::string(type) + R"(","turn":)";
+    append_json_string(frame, news.id);
+    return frame;
+  };
+  for (const durable::TurnNews& news : work.take_turn_news()) {
+    if (news.recovery > 0) {
+      tell_protocol_clients(clients,
+                            begin("session.status_rescheduled", news) + R"(,"reason":"recovery )" +
+                                std::to_string(news.recovery) + " of " +
+                                std::to_string(work.fibers().max_turn_recoveries()) + "\"}");
+      continue;
+    }
+    std::string error = begin("session.error", news) +
+                        R"(,"error":{"type":"turn_interrupted","retry_status":"exhausted",)"
+                        R"("message":)";
+    append_json_string(error, news.why);
+    tell_protocol_clients(clients, error + "}}");
+    tell_protocol_clients(clients, begin("session.status_idle", news) +
+                                       R"(,"stop_reason":{"type":"retries_exhausted"}})");
+  }
 }
 
 Result<std::uint64_t> ManagedFiberExtension::resume(std::string_view id, bool adopts) {

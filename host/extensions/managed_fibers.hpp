@@ -43,6 +43,10 @@ class ManagedFiberExtension {
 // UTF-8 becomes U+FFFD, and what is too long is cut.
 [[nodiscard]] std::string readable_reason(std::string_view text);
 
+// Clients that speak the protocol hear what has become of turns (hearth/ext/fibers_2.h), with what
+// was written.
+void tell_clients_of_turns(Clients& clients, DurableWork& work);
+
 [[nodiscard]] const hearth_managed_fibers_v1& managed_fibers_extension() noexcept;
 
 }  // namespace hearth::extensions

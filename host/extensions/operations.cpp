@@ -78,19 +78,13 @@ Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome 
 }
 
 void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
-  std::vector<ConnectionId> to;
-  for (const ConnectionId id : clients.all()) {
-    const Client* const client = clients.find(id);
-    if (client->is_open() && client->protocol_enabled()) to.push_back(id);
-  }
-  if (to.empty()) return;
   std::string frame = R"({"type":"cf_agent_operation_unknown","operation":)";
   append_json_string(frame, work.id);
   frame += R"(,"kind":)";
   append_json_string(frame, work.name);
   frame += R"(,"text":)";
   append_json_string(frame, durable::UnknownOperation::warning(work.id));
-  clients.send_to_many(std::move(to), FrameKind::kText, frame + "}");
+  tell_protocol_clients(clients, frame + "}");
 }
 
 // ---- what a class says of its kinds -------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "extensions/abi_status.hpp"
 #include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
+#include "extensions/managed_fibers.hpp"
 #include "extensions/operations.hpp"
 #include "mock/mock_sub_agents.hpp"
 
@@ -332,7 +333,10 @@ void LiveInstance::finish(extensions::CallId id, const Result<std::string_view>&
     record->http_status = call.head.status;
     record->response_headers = call.head.headers;
   }
-  if (call.event.work) work_.ended(*call.event.work, outcome);
+  if (call.event.work) {
+    work_.ended(*call.event.work, outcome);
+    extensions::tell_clients_of_turns(clients(), work_);
+  }
   if (call.event.then) call.event.then(outcome);
 }
 
@@ -424,6 +428,7 @@ bool LiveInstance::deliver_work() {
   if (!started_) return false;
   std::optional<extensions::DueWork> due = work_.next(true);
   end_turn();  // it counts as begun also if it ends with a kill
+  extensions::tell_clients_of_turns(clients(), work_);
   if (!due) return false;
   if (due->kind == EventKind::kOperationUnknown)
     extensions::tell_clients_of_unknown(clients(), *due);

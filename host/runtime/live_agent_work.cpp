@@ -1,6 +1,7 @@
 // What is due in a live agent: how it is delivered, and what becomes of it.
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
+#include "extensions/managed_fibers.hpp"
 #include "extensions/operations.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -50,6 +51,7 @@ bool LiveAgent::begin_work(bool may_recover) {
     storage_failed(failure.what());
   }
   if (broken_) return false;
+  extensions::tell_clients_of_turns(clients_, work_);
   if (!due) {
     if (dirty()) schedule_flush();  // what was left out has its next time
     return false;
@@ -84,6 +86,7 @@ bool LiveAgent::begin_work(bool may_recover) {
 void LiveAgent::end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome) {
   try {
     work_.ended(work, outcome);
+    extensions::tell_clients_of_turns(clients_, work_);
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }

@@ -14,4 +14,13 @@ void FiberContext::stash(const Json& checkpoint) {
   checkpoint_ = hash;
 }
 
+bool FiberContext::once(std::string_view mark) {
+  std::uint32_t is_first = 0;
+  activation_.check(
+      detail::fiber_table(activation_)
+          .once(activation_.host(), activation_.id(), row_.handle, detail::slice(mark), &is_first),
+      "do once");
+  return is_first != 0;
+}
+
 }  // namespace hearth

@@ -52,8 +52,7 @@ class Poet : public hearth::Agent {
     const hearth::WholeEvents whole = hearth::whole_events(answer.body);
     hearth::ResumedFetch rest = {.request = request, .from = whole.bytes};
     rest.request.method = "GET";
-    if (!whole.last_id.empty())
-      rest.request.headers.emplace_back("Last-Event-ID", whole.last_id);
+    if (!whole.last_id.empty()) rest.request.headers.emplace_back("Last-Event-ID", whole.last_id);
     return rest;
   }
   hearth::Task<std::string> order(hearth::OperationAttempt attempt, std::string path) {

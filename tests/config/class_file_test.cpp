@@ -41,6 +41,7 @@ fibers:
   recovery_timeout: 3s
   max_attempts: 4
   max_recoveries: 5
+  max_turn_recoveries: 7
   max_crashes: 6
   retry_base: 20ms
   max_running: 6
@@ -89,6 +90,7 @@ options:
   EXPECT_EQ(config.fibers.recovery_timeout, std::chrono::seconds(3));
   EXPECT_EQ(config.fibers.max_attempts, 4);
   EXPECT_EQ(config.fibers.max_recoveries, 5);
+  EXPECT_EQ(config.fibers.max_turn_recoveries, 7);
   EXPECT_EQ(config.fibers.max_crashes, 6);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
@@ -142,6 +144,7 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"fibers.recovery_timeout", "3s"},
       {"fibers.max_attempts", "4"},
       {"fibers.max_recoveries", "0"},
+      {"fibers.max_turn_recoveries", "7"},
       {"fibers.max_crashes", "0"},
       {"fibers.retry_base", "20ms"},
       {"fibers.max_running", "6"},
@@ -254,6 +257,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.fibers.keep_dead, hours(24 * 7));
   EXPECT_EQ(config.fibers.max_attempts, 10);
   EXPECT_EQ(config.fibers.max_recoveries, 1000);
+  EXPECT_EQ(config.fibers.max_turn_recoveries, 5);
   EXPECT_EQ(config.fibers.max_crashes, 2);
   EXPECT_EQ(config.fibers.recovery_timeout, minutes(1));
   EXPECT_EQ(config.fibers.retry_base, seconds(1));

@@ -1,11 +1,14 @@
 // hearth.fibers/2.
 
 #include "extensions/durable_calls.hpp"
+#include "extensions/durable_work.hpp"
+#include "extensions/managed_fibers.hpp"
 
 #include <hearth/ext/fibers_2.h>
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string_view>
 
 namespace hearth::extensions {
@@ -28,6 +31,7 @@ class AbiFibers2Test : public DurableCallsTest {
   const hearth_fibers_v2& fibers_ = extension<hearth_fibers_v2>(HEARTH_EXT_FIBERS_2);
   hearth_fiber fiber_ = 0;
   hearth_bytes record_{};
+  std::uint32_t is_first_ = 7;
 };
 
 TEST_F(AbiFibers2Test, ItsOwnFunctionsKeepTheCommonRules) {
@@ -48,6 +52,10 @@ TEST_F(AbiFibers2Test, ItsOwnFunctionsKeepTheCommonRules) {
        }},
       {"revive", true,
        [&](Host host, hearth_agent agent) { return fibers_.revive(host, agent, slice("i")); }},
+      {"once", true,
+       [&](Host host, hearth_agent agent) {
+         return fibers_.once(host, agent, 1, slice("m"), &is_first_);
+       }},
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -81,9 +89,52 @@ TEST_F(AbiFibers2Test, PoliciesAndFlagsThatThereAreNotAreRefused) {
   request.policy = HEARTH_FIBER_REPLACE_FAILED + 1;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
   request = good_start();
-  request.flags = 4;
+  request.flags = 8;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
   EXPECT_EQ(fibers_.start(host_, kAgent, nullptr, &fiber_, &record_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiFibers2Test, ATurnSaysSoAndIsNobodysPart) {
+  auto request = good_start();
+  request.flags = HEARTH_FIBER_TURN;
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("turn":true)")) << view(record_);
+  request.parent = slice("p");
+  EXPECT_EQ(start(request), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiFibers2Test, ClientsHearOfATurn) {
+  agent_.add_client(5, "ada");
+  agent_.add_client(6, "no protocol").flags = Client::kNoProtocol;
+  auto request = good_start();
+  request.flags = HEARTH_FIBER_TURN;
+  request.id = slice("t");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  tell_clients_of_turns(agent_.clients(), agent_.work());
+  EXPECT_TRUE(agent_.told.empty());
+  (void)agent_.work().managed().died("t", "too often");
+  tell_clients_of_turns(agent_.clients(), agent_.work());
+  EXPECT_EQ(
+      agent_.told,
+      (Lines{R"(send 0 {"type":"session.error","turn":"t","error":{"type":"turn_interrupted",)"
+             R"("retry_status":"exhausted","message":"too often"}} to 5)",
+             R"(send 0 {"type":"session.status_idle","turn":"t","stop_reason":)"
+             R"({"type":"retries_exhausted"}} to 5)"}));
+}
+
+TEST_F(AbiFibers2Test, AMarkIsNewOnce) {
+  ASSERT_EQ(start(good_start()), HEARTH_OK);
+  const auto once = [&](hearth_bytes mark) {
+    return fibers_.once(host_, kAgent, fiber_, mark, &is_first_);
+  };
+  EXPECT_EQ(once(slice("m")), HEARTH_OK);
+  EXPECT_EQ(is_first_, 1U);
+  EXPECT_EQ(once(slice("m")), HEARTH_OK);
+  EXPECT_EQ(is_first_, 0U);
+  EXPECT_EQ(once(kNothing), HEARTH_E_INVALID);
+  for (const hearth_bytes bad : kBadSlices) EXPECT_EQ(once(bad), HEARTH_E_INVALID);
+  EXPECT_EQ(fibers_.once(host_, kAgent, fiber_, slice("m"), nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(fibers_.once(host_, kAgent, fiber_ + 1, slice("m"), &is_first_), HEARTH_E_GONE);
 }
 
 TEST_F(AbiFibers2Test, ACancelTellsTheRecordAndABriefOneGoes) {

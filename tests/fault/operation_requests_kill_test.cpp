@@ -23,8 +23,8 @@ using Lines = std::vector<std::string>;
 // Where a server is killed: by itself at a stop point, or by the provider while it waits.
 struct RequestPlace {
   const char* name;
-  const char* stop_at;  // empty: the provider kills
-  const char* provider_at;
+  const char* stop_at;      // empty: the provider kills
+  const char* provider_at;  // empty: it acts at once
   friend std::ostream& operator<<(std::ostream& out, const RequestPlace& place) {
     return out << place.name;
   }
@@ -34,8 +34,8 @@ constexpr std::array kRequestPlaces = {
     RequestPlace{"AfterDispatchedAndBeforeSending", "fetch.start.committed", ""},
     RequestPlace{"AfterSendingAndBeforeTheEffect", "", "received"},
     RequestPlace{"AfterTheEffectAndBeforeTheAnswer", "", "acted"},
-    RequestPlace{"AfterTheHeadOfTheAnswer", "operation.answered.committed", ""},
-    RequestPlace{"InTheMiddleOfTheAnswer", "operation.part.committed", ""},
+    RequestPlace{"AfterTheHeadOfTheAnswer", "operation.answered.committed", "stall"},
+    RequestPlace{"InTheMiddleOfTheAnswer", "operation.part.committed", "stall"},
 };
 constexpr const RequestPlace& kInTheMiddle = kRequestPlaces[5];
 // Of class keyed, unsafe, and unsafe with a request for the rest of an answer.
@@ -93,7 +93,7 @@ class OperationRequestsKillTest : public FaultTest {
   // `recovers`: a server before has begun the work.
   void serve_and_kill(const RequestPlace& place, const std::string& kind, bool recovers = false) {
     const std::string stop_at = place.stop_at;
-    if (stop_at.empty()) ask_provider(std::string("/kill?at=") + place.provider_at);
+    if (*place.provider_at != '\0') ask_provider(std::string("/kill?at=") + place.provider_at);
     const auto server = stop_at.empty() ? serve_ledgers() : serve_until(stop_at);
     std::unique_ptr<RawClient> client;
     if (!recovers) {
@@ -127,9 +127,9 @@ class OperationRequestsKillTest : public FaultTest {
   Provider provider_;
 };
 
-class OperationRequestsKill : public OperationRequestsKillTest,
-                              public ::testing::WithParamInterface<std::tuple<RequestPlace, const char*>> {
-};
+class OperationRequestsKill
+    : public OperationRequestsKillTest,
+      public ::testing::WithParamInterface<std::tuple<RequestPlace, const char*>> {};
 
 TEST_P(OperationRequestsKill, NoRequestHasASecondEffectInSilence) {
   const auto& [place, kind] = GetParam();
@@ -137,7 +137,8 @@ TEST_P(OperationRequestsKill, NoRequestHasASecondEffectInSilence) {
   const PoemAtRest rest = serve_to_the_end();
   EXPECT_EQ(rest, expected_poem(kind, place.name));
   if (rest.end == "written")
-    EXPECT_EQ(only(poet_rows("SELECT poem FROM poems")), whole_poem()) << "nothing twice, nothing lost";
+    EXPECT_EQ(only(poet_rows("SELECT poem FROM poems")), whole_poem())
+        << "nothing twice, nothing lost";
 }
 INSTANTIATE_TEST_SUITE_P(Operations, OperationRequestsKill,
                          ::testing::Combine(::testing::ValuesIn(kRequestPlaces),

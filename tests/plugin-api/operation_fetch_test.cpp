@@ -103,9 +103,8 @@ class OperationFetchTest : public ::testing::Test {
   }
   // Its beginning, and then nothing for a very long time.
   static FetchReply begun() {
-    return {.headers = {{"Request-Id", "req-5"}},
-            .pieces = {kEvents, "never"},
-            .between = hours(1000)};
+    return {
+        .headers = {{"Request-Id", "req-5"}}, .pieces = {kEvents, "never"}, .between = hours(1000)};
   }
   // A kill in the middle of the answer, and its recovery.
   void interrupt(const char* kind) {

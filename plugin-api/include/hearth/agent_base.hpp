@@ -243,6 +243,11 @@ class Agent : public detail::ScheduleCalls<Agent>,
   void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {
     broadcast_to({}, frame, except);
   }
+  // The same, once for this id over all recoveries of the fiber that sends it.
+  // Failure   as FiberContext::once()
+  void broadcast_once(FiberContext& fiber, std::string_view id, const detail::Outgoing& frame) {
+    if (fiber.once(id)) broadcast(frame);
+  }
   void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
                     std::initializer_list<Connection> except = {});
 

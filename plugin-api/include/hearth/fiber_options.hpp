@@ -30,7 +30,11 @@ struct FiberOptions {
   Json input = nullptr;
   Json metadata = nullptr;  // for people and lists
   FiberPolicy policy = FiberPolicy::kJoin;
-  bool keep_record = false;           // after its end, for who asks later
+  bool keep_record = false;  // after its end, for who asks later
+  // Work that somebody waits for: it is recovered fibers.max_turn_recoveries (5) times in all, and
+  // clients that speak the protocol hear of it (hearth/ext/fibers_2.h, "Turns"). Not of a fiber
+  // that another one waits for.
+  bool turn = false;
   NumberOption<int> max_retries = 0;  // how often the work begins again after it has failed
   // The wait before that doubles with each failure, plus up to a quarter at random.
   TimeOption retry_delay = std::chrono::seconds(1);

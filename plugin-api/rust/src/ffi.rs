@@ -326,7 +326,7 @@ structs! {
         dead: u32,
     }
 
-    hearth_fibers_v2 80 => FibersV2 {
+    hearth_fibers_v2 88 => FibersV2 {
         start: unsafe extern "C" fn(
             *const Host, Agent, *const FiberStart, *mut FiberHandle, *mut Bytes,
         ) -> Status,
@@ -343,6 +343,7 @@ structs! {
         resolve: unsafe extern "C" fn(*const Host, Agent, Bytes, Bytes) -> Status,
         revive: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
         remove: unsafe extern "C" fn(*const Host, Agent, *const FiberFilter, *mut u64) -> Status,
+        once: unsafe extern "C" fn(*const Host, Agent, FiberHandle, Bytes, *mut u32) -> Status,
     }
 }
 

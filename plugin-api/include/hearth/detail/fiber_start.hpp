@@ -64,6 +64,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   request.struct_size = sizeof request;
   request.policy = static_cast<std::uint32_t>(options.policy);
   if (options.keep_record) request.flags |= HEARTH_FIBER_KEEP_RECORD;
+  if (options.turn) request.flags |= HEARTH_FIBER_TURN;
   // Whoever asks for it can do the work, but a class with the hook wants to be asked first.
   if (!parent.empty() || !has_recovery_hook(activation)) request.flags |= HEARTH_FIBER_TAKE_UP;
   request.name = slice(name);

@@ -161,8 +161,7 @@ class [[nodiscard]] JoinAwaiter final : public Waiter {
 class OperationRun {
  public:
   // `kind`: of a run; null: the other side is asked.
-  OperationRun(Activation& activation, const OperationDecision& decision,
-               const OperationKind* kind)
+  OperationRun(Activation& activation, const OperationDecision& decision, const OperationKind* kind)
       : activation_(activation), id_(decision.id), operation_(decision.operation) {
     if (kind != nullptr) activation_.operation_kinds()[id_] = kind;
   }

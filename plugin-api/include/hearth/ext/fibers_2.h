@@ -22,6 +22,14 @@
  *           members "managed" and "reason" for all of them. The plugin resumes it inside the event
  *           and works on, or completes the event with an outcome, or with nothing: then the fiber
  *           is let go (a kept one is "interrupted", a brief one goes).
+ * Turns     A fiber with HEARTH_FIBER_TURN is dead after fibers.max_turn_recoveries (5), counted over
+ *           its checkpoints. ("turn": true in its record.) The agent's clients that speak the protocol
+ *           hear of each recovery:
+ *             {"type":"session.status_rescheduled","turn":id,"reason":"recovery 2 of 5"}
+ *           and of the end of one that is dead:
+ *             {"type":"session.error","turn":id,"error":{"type":"turn_interrupted",
+ *              "retry_status":"exhausted","message":"..."}}
+ *             {"type":"session.status_idle","turn":id,"stop_reason":{"type":"retries_exhausted"}}
  * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not
  *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
@@ -57,7 +65,9 @@ enum {
   HEARTH_FIBER_KEEP_RECORD = 1,
   /* The caller can do the work of this name now: if id or key name a fiber that was interrupted
    * and need not wait, it goes on in this instance, as if it had been offered and resumed. */
-  HEARTH_FIBER_TAKE_UP = 2
+  HEARTH_FIBER_TAKE_UP = 2,
+  /* A turn: work that somebody waits for, and that must not begin again for ever. No parent. */
+  HEARTH_FIBER_TURN = 4
 };
 
 typedef struct hearth_fiber_start {
@@ -128,9 +138,16 @@ typedef struct hearth_fibers_v2 {
   /* As hearth_managed_fibers_v1.remove. */
   hearth_status (*remove)(const hearth_host* host, hearth_agent agent,
                           const hearth_fiber_filter* filter, uint64_t* removed);
+
+  /* *is_first: 1 if the fiber's work has not asked for this mark before, in any of its runs; else 0.
+   * Written with the turn, so that what is sent in the same turn is sent once over recoveries. A mark
+   * is 1 to 256 bytes of UTF-8, and a fiber has 10,000 of them; they go with its record. GONE: the
+   * fiber has ended. INVALID, LIMIT. */
+  hearth_status (*once)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                        hearth_bytes mark, uint32_t* is_first);
 } hearth_fibers_v2;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v2) == 80, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v2) == 88, "frozen");
 
 #ifdef __cplusplus
 } /* extern "C" */

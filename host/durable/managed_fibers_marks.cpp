@@ -1,0 +1,51 @@
+// What a fiber's work does once, however often it is recovered.
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
+#include "durable/managed_fibers.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace hearth::durable {
+
+using storage::Param;
+
+namespace {
+
+constexpr std::size_t kMaxMarkBytes = 256;
+
+// Where a mark stands among the documents of its fiber: 62 bits of its hash, behind the others.
+std::int64_t part_of(std::string_view mark) {
+  const Sha256Digest digest = sha256(mark);
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    number = number << 8U | std::to_integer<std::uint64_t>(std::as_bytes(std::span(digest))[i]);
+  return static_cast<std::int64_t>(number >> 2U) + kFirstMark;
+}
+
+}  // namespace
+
+Result<bool> ManagedFibers::once(FiberHandle fiber, std::string_view mark) {
+  const std::string* const id = fibers_.managed_id(fiber);
+  if (id == nullptr) return Error{Errc::kNotFound, "the fiber has ended"};
+  if (mark.empty() || mark.size() > kMaxMarkBytes || !is_valid_utf8(mark))
+    return Error{Errc::kInvalidArgument, "what is done once has a name of 1 to 256 bytes of UTF-8"};
+  const auto job = jobs_.find(JobKind::kManaged, *id);
+  if (!job) return Error{Errc::kNotFound, "the fiber has ended"};
+  // Two marks of one hash are two: the next free place is that of the second.
+  for (std::int64_t part = part_of(mark);; ++part) {
+    const auto there = jobs_.document(job->seq, static_cast<JobPart>(part));
+    if (there && *there == mark) return false;
+    if (there) continue;
+    const auto count =
+        jobs_.number("SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16",
+                     std::array{Param(job->seq)});
+    if (count.value_or(0) >= static_cast<std::int64_t>(kMostMarks))
+      return Error{Errc::kLimitExceeded, "a fiber does at most 10,000 things once"};
+    jobs_.prepare_write();
+    jobs_.put(job->seq, static_cast<JobPart>(part), mark);
+    return true;
+  }
+}
+
+}  // namespace hearth::durable

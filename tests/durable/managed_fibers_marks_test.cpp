@@ -1,0 +1,156 @@
+// What a fiber does once, and turns: how often they are recovered, and what is heard of them.
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace hearth::durable {
+namespace {
+
+using Heard = std::vector<std::string>;
+
+class FiberMarksTest : public ManagedFibersFixture {
+ protected:
+  FiberHandle start_turn(FiberKeeping keeping = FiberKeeping::kBrief) {
+    ManagedRequest wanted = request("t");
+    wanted.is_turn = true;
+    wanted.keeping = keeping;
+    return start(wanted).fiber;
+  }
+  // Another checkpoint than any before.
+  void stash(FiberHandle fiber) {
+    EXPECT_TRUE(fibers_->stash(fiber, std::to_string(++stashed_)));
+    database_->commit();
+  }
+  FiberHandle resume(std::string_view id = "t") {
+    const auto handle = managed_->resume(id);
+    EXPECT_TRUE(handle);
+    database_->commit();
+    return handle ? *handle : 0;
+  }
+  bool once(FiberHandle fiber, std::string_view mark) {
+    const auto first = managed_->once(fiber, mark);
+    EXPECT_TRUE(first);
+    return first && *first;
+  }
+  // "t 2": a second recovery begins.
+  Heard heard() {
+    Heard all;
+    for (const TurnNews& each : managed_->take_turn_news())
+      all.push_back(each.id + " " + (each.recovery > 0 ? std::to_string(each.recovery) : each.why));
+    return all;
+  }
+  std::int64_t marks() {
+    return count("SELECT count(*) FROM cf_agents_job_documents WHERE part >= 16");
+  }
+
+  int stashed_ = 0;
+};
+
+TEST_F(FiberMarksTest, P8_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
+  FiberHandle fiber = start_turn();
+  EXPECT_EQ(heard(), Heard{});
+  int recoveries = 0;
+  for (; recoveries < 20; ++recoveries) {
+    stash(fiber);
+    crash();
+    if (!recover()) break;
+    EXPECT_EQ(heard(), Heard{"t " + std::to_string(recoveries + 1)});
+    fiber = resume();
+  }
+  EXPECT_EQ(recoveries, 5);
+  EXPECT_EQ(heard(), Heard{"t passed over"});
+  EXPECT_EQ(inspect("t")["dead"], true);
+  EXPECT_EQ(inspect("t")["turn"], true);
+  EXPECT_EQ(inspect("t")["brief"], true);
+}
+
+TEST_F(FiberMarksTest, P8_TheNumberIsASettingAndOtherFibersHaveNone) {
+  fiber_settings_.max_turn_recoveries = 2;
+  crash();
+  start_turn(FiberKeeping::kKept);
+  start("other");
+  for (int i = 0; i < 3; ++i) {
+    crash();
+    while (recover()) {
+    }
+    clock_.advance(std::chrono::hours(1));
+  }
+  EXPECT_EQ(inspect("t")["dead"], true);
+  EXPECT_FALSE(inspect("t").contains("brief"));
+  EXPECT_EQ(inspect("other")["dead"], false);
+  EXPECT_FALSE(inspect("other").contains("turn"));
+}
+
+TEST_F(FiberMarksTest, P8_WhatIsTakenUpIsARecovery) {
+  start_turn();
+  crash();
+  ManagedRequest again = request("t");
+  again.is_turn = true;
+  again.keeping = FiberKeeping::kBrief;
+  again.take_up = true;
+  EXPECT_NE(start(again).fiber, 0U);
+  EXPECT_EQ(heard(), Heard{"t 1"});
+}
+
+TEST_F(FiberMarksTest, P8_AnotherTryOfFailedWorkIsNoRecovery) {
+  ManagedRequest wanted = request("t");
+  wanted.is_turn = true;
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.max_retries = 3;
+  const FiberHandle fiber = start(wanted).fiber;
+  settle(fiber, FiberStatus::kError, "no");
+  clock_.advance(std::chrono::hours(1));
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(heard(), Heard{});
+}
+
+TEST_F(FiberMarksTest, AFiberThatAnotherOneWaitsForIsNoTurn) {
+  start("parent");
+  ManagedRequest wanted = request("child");
+  wanted.is_turn = true;
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.parent = "parent";
+  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(FiberMarksTest, P9_AMarkIsNewOnceOverAllRecoveries) {
+  FiberHandle fiber = start_turn();
+  EXPECT_TRUE(once(fiber, "a"));
+  EXPECT_FALSE(once(fiber, "a"));
+  EXPECT_TRUE(once(fiber, "b"));
+  database_->commit();
+  EXPECT_TRUE(once(fiber, "of a turn that is lost"));
+  crash();
+  ASSERT_TRUE(recover());
+  fiber = resume();
+  EXPECT_FALSE(once(fiber, "a"));
+  EXPECT_FALSE(once(fiber, "b"));
+  EXPECT_TRUE(once(fiber, "of a turn that is lost"));
+  EXPECT_TRUE(once(start("other").fiber, "a")) << "each fiber has its own";
+}
+
+TEST_F(FiberMarksTest, P9_MarksAreBoundedAndGoWithTheirFiber) {
+  const FiberHandle fiber = start_turn();
+  EXPECT_EQ(managed_->once(fiber, "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(managed_->once(fiber, std::string(257, 'x')).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(managed_->once(fiber, "\xff").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(managed_->once(fiber + 1, "a").error().code, Errc::kNotFound);
+  EXPECT_TRUE(once(fiber, "a"));
+  EXPECT_EQ(marks(), 1);
+  // As many as there may be, but one.
+  sql("WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 10097) "
+      "INSERT INTO cf_agents_job_documents(job, part, body) SELECT 1, i, 'x' FROM n");
+  EXPECT_EQ(marks(), 9999);
+  EXPECT_TRUE(once(fiber, "b"));
+  EXPECT_EQ(managed_->once(fiber, "c").error().code, Errc::kLimitExceeded);
+  EXPECT_FALSE(once(fiber, "b")) << "what is there is found";
+  EXPECT_EQ(inspect("t")["input"], Json()) << "a mark is no part of the record";
+  settle(fiber, FiberStatus::kCompleted, "1");
+  EXPECT_EQ(marks(), 0);
+}
+
+}  // namespace
+}  // namespace hearth::durable

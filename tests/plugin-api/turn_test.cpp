@@ -1,0 +1,119 @@
+// Turns on the mock host: what clients hear of their recoveries, and what is sent once.
+
+#include <hearth/testing/host.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace {
+
+using hearth::Json;
+using hearth::Task;
+using hearth::testing::CallError;
+using hearth::testing::Host;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+class Talker : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Talker>& m) {
+    m.add("begin", &Talker::begin);
+    m.add("say", &Talker::say);
+    m.add("nest", &Talker::nest);
+    m.fiber("turn", &Talker::turn);
+    m.fiber("outer", &Talker::outer);
+  }
+  std::string begin() { return start_fiber("turn", nullptr, {.turn = true}).record.id; }
+  // A frame of its own for each run, and one for all of them.
+  void say() {
+    broadcast_once(*running_, "hello", "hello");
+    broadcast("run " + std::to_string(run_));
+  }
+  Task<void> nest() { return run_fiber<void>("outer"); }
+
+ private:
+  Task<void> turn(hearth::FiberContext& fiber) {
+    running_ = &fiber;
+    run_ = fiber.snapshot<int>().value_or(0) + 1;
+    fiber.stash(run_);
+    co_await sleep(hours(1000));
+  }
+  Task<void> outer(hearth::FiberContext&) {
+    hearth::FiberOptions options{.turn = true};
+    co_await run_fiber<void>("turn", nullptr, std::move(options));
+  }
+
+  hearth::FiberContext* running_ = nullptr;  // as long as its function runs
+  int run_ = 0;
+};
+
+class TurnTest : public ::testing::Test {
+ protected:
+  // Those that say `text`, of what a client has received.
+  static std::vector<std::string> frames_with(const hearth::testing::Client& client,
+                                              std::string_view text) {
+    std::vector<std::string> found;
+    for (const auto& frame : client.received()) {
+      if (frame.payload.find(text) != std::string::npos) found.push_back(frame.payload);
+    }
+    return found;
+  }
+
+  Host host_;
+  hearth::testing::AgentHandle agent_ = host_.create<Talker>("t");
+};
+
+TEST_F(TurnTest, EachRecoveryIsHeardAndTheSixthEndsTheTurn) {
+  const Json id = agent_.call("begin");
+  for (int recovery = 1; recovery <= 5; ++recovery) {
+    agent_.kill();
+    auto client = agent_.connect();
+    host_.advance(minutes(10));
+    const auto frames = frames_with(client, "session.");
+    ASSERT_EQ(frames.size(), 1U) << recovery;
+    const Json expected{{"type", "session.status_rescheduled"},
+                        {"turn", id},
+                        {"reason", "recovery " + std::to_string(recovery) + " of 5"}};
+    EXPECT_EQ(Json::parse(frames[0]), expected);
+  }
+  agent_.kill();
+  auto client = agent_.connect();
+  host_.advance(minutes(10));
+  const auto frames = frames_with(client, "session.");
+  ASSERT_EQ(frames.size(), 2U);
+  const Json error = Json::parse(frames[0]);
+  EXPECT_EQ(error.at("type"), "session.error");
+  EXPECT_EQ(error.at("turn"), id);
+  EXPECT_EQ(error.at("error").at("retry_status"), "exhausted");
+  EXPECT_NE(error.at("error").at("message").get<std::string>().find("max_turn_recoveries"),
+            std::string::npos);
+  const Json idle{{"type", "session.status_idle"},
+                  {"turn", id},
+                  {"stop_reason", {{"type", "retries_exhausted"}}}};
+  EXPECT_EQ(Json::parse(frames[1]), idle);
+  host_.advance(hours(10));
+  EXPECT_EQ(frames_with(client, "session.").size(), 2U) << "it is over";
+}
+
+TEST_F(TurnTest, AFrameWithAnIdIsSentOnceOverRecoveries) {
+  agent_.call("begin");
+  auto before = agent_.connect();
+  agent_.call("say");
+  agent_.call("say");
+  EXPECT_EQ(frames_with(before, "hello").size(), 1U);
+  agent_.kill();
+  auto after = agent_.connect();
+  host_.advance(minutes(10));
+  agent_.call("say");
+  EXPECT_EQ(frames_with(after, "run 2").size(), 1U);
+  EXPECT_TRUE(frames_with(after, "hello").empty());
+}
+
+TEST_F(TurnTest, OnlyTheOutermostFiberIsATurn) {
+  EXPECT_THROW(agent_.call("nest"), CallError);
+}
+
+}  // namespace
