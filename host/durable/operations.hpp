@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -200,6 +201,11 @@ class Operations {
   // still runs. kLimitExceeded: the result is too large, and it has completed without it.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
+  // The file of a running operation, named by its id in the agent's own directory of files, which
+  // is made: the same in each attempt. It goes with the operation's row. kNotFound: it does not
+  // run; kUnavailable: the directory cannot be made.
+  Result<std::string> path_of(std::string_view id);
+
   // ---- the request that it sends (operations_requests.cpp) ----
   // The name of the header for its id. kNotFound: it does not run. kConflict: it has sent another
   // one, or there is nothing to ask the rest of. kInvalidArgument: a probe runs.
@@ -342,6 +348,8 @@ class Operations {
   [[nodiscard]] bool has_open();
   [[nodiscard]] std::int64_t number(std::string_view sql);
   std::int64_t remove_for_room();
+  // Removes rows, whose ids `sql` returns, with their files.
+  std::int64_t remove_rows(std::string_view sql, std::span<const storage::Param> params);
   [[nodiscard]] OperationState state_of(const Row& row) const;
   [[nodiscard]] std::string record_json(const Row& row, bool without_documents = false);
   std::optional<std::string> document(std::int64_t seq, OperationPart part);

@@ -300,11 +300,11 @@ Wake Operations::wake() const {
 // A row with a key has none of whose end it can be known that nobody needs it any more.
 std::int64_t Operations::remove_for_room() {
   prepare_write();
-  return kept(
-             "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
-             "o WHERE state IN ('completed', 'not_executed') AND "
-             "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?)")
-      .execute(std::array{Param(kSweptAtOnce)});
+  return remove_rows(
+      "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
+      "o WHERE state IN ('completed', 'not_executed') AND "
+      "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?) RETURNING id",
+      std::array{Param(kSweptAtOnce)});
 }
 
 std::int64_t Operations::keep_ms(std::string_view kind) const {
@@ -346,13 +346,13 @@ void Operations::sweep() {
   next_sweep_ms_ = std::min(latest, next_expiry_ms().value_or(latest));
   if (now < next_sweep_ms_) return;
   prepare_write();
-  kept(
+  remove_rows(
       "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations o WHERE "
       "state IN ('completed', 'not_executed') AND settled_at <= ?1 AND settled_at <= ?2 - "
       "coalesce((SELECT value FROM json_each(?3) WHERE key = o.kind), ?4) " HEARTH_NO_FIBER_NEEDS
-      "ORDER BY settled_at LIMIT ?5)")
-      .execute(std::array{Param(now - shortest.count()), Param(now), Param(std::string_view(keeps)),
-                          Param(settings_.keep.count()), Param(kSweptAtOnce)});
+      "ORDER BY settled_at LIMIT ?5) RETURNING id",
+      std::array{Param(now - shortest.count()), Param(now), Param(std::string_view(keeps)),
+                 Param(settings_.keep.count()), Param(kSweptAtOnce)});
 }
 
 bool Operations::has_open() {

@@ -290,12 +290,22 @@ hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hear
   });
 }
 
+hearth_status operation_path(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                             hearth_bytes* path) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    if (!its_id) return bad_slice(it);
+    return lend_result(it, it.work().operations().path_of(*its_id), path);
+  });
+}
+
 constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
                                               .settle = settle_operation,
                                               .inspect = inspect_operation,
                                               .list = list_operations,
                                               .resolve = resolve_operation,
-                                              .answer = operation_answer};
+                                              .answer = operation_answer,
+                                              .path = operation_path};
 
 }  // namespace
 

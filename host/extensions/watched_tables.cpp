@@ -236,7 +236,8 @@ constexpr auto kWatchedOperations =
           Member<&hearth_operations_v1::inspect, "hearth.operations/1 inspect">,
           Member<&hearth_operations_v1::list, "hearth.operations/1 list">,
           Member<&hearth_operations_v1::resolve, "hearth.operations/1 resolve">,
-          Member<&hearth_operations_v1::answer, "hearth.operations/1 answer">>();
+          Member<&hearth_operations_v1::answer, "hearth.operations/1 answer">,
+          Member<&hearth_operations_v1::path, "hearth.operations/1 path">>();
 
 constexpr auto kWatchedQueue =
     watch<hearth_queue_v1, &queue_extension, Member<&hearth_queue_v1::push, "hearth.queue/1 push">,

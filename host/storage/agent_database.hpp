@@ -98,6 +98,13 @@ class AgentDatabase {
   // StorageError: no agent's database.
   [[nodiscard]] static std::optional<AgentKey> owner_of(const std::filesystem::path& path);
 
+  // Where the agent's files beside its database lie, if it has any. Removed with the agent.
+  [[nodiscard]] std::filesystem::path files_directory() const { return files_beside(path_); }
+  [[nodiscard]] static std::filesystem::path files_beside(std::filesystem::path database) {
+    return database.replace_extension(kFilesExtension);
+  }
+  static constexpr const char* kFilesExtension = ".files";
+
   // Drops uncommitted writes. Never throws: failures of closing are lost, so call close() before.
   ~AgentDatabase();
   AgentDatabase(const AgentDatabase&) = delete;

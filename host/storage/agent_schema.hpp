@@ -30,11 +30,12 @@ namespace hearth::storage {
 //   parent       of a managed fiber: the fiber that asked for it and waits for its value; of a run
 //                of a schedule: the schedule
 //   type         of a managed fiber that hearth.fibers/2 began: 'kept', or 'brief': its record goes
-//                with its end
+//                with its end; of a turn 'kept turn' or 'turn'
 //   from `parent` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: what may be large, one row each. part: 1 input or payload, 2 metadata, 3
-// snapshot, 4 result, 5 error, 6 the error of the host's last try. A trigger removes a job's
+// snapshot, 4 result, 5 error, 6 the error of the host's last try, from 16 on marks of what a fiber
+// does once. A trigger removes a job's
 // documents with the job.
 //
 // cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views with the

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/sha256.hpp"
+#include "storage/agent_database.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -212,6 +213,10 @@ void DataDirectory::each_agent_file(
   fs::recursive_directory_iterator entry(agents, failure);
   if (failure == std::errc::no_such_file_or_directory) return;
   for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == AgentDatabase::kFilesExtension) {
+      entry.disable_recursion_pending();  // what lies there is the agent's own
+      continue;
+    }
     if (entry->path().extension() == ".db" && !found(entry->path())) return;
   }
   if (failure) throw StorageError("read " + agents.string() + ": " + failure.message());
@@ -231,6 +236,10 @@ void DataDirectory::check_directory_not_lost() const {
 void DataDirectory::remove_agent(const AgentKey& key) const {
   const std::filesystem::path database = agent_path(key);
   // The database last: what lies beside it is of no use alone.
+  const std::filesystem::path files = AgentDatabase::files_beside(database);
+  std::error_code failure;
+  std::filesystem::remove_all(files, failure);
+  if (failure && failure != std::errc::not_a_directory) fail_to("remove", files, failure.value());
   for (const char* suffix : {"-wal", "-journal", "-shm", ""}) {
     const std::filesystem::path file = database.string() + suffix;
     if (::unlink(file.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)

@@ -1,5 +1,19 @@
 #include <hearth/operations.hpp>
 
+namespace hearth {
+
+std::string OperationAttempt::path() const {
+  if (activation == nullptr) throw Error(HEARTH_E_INVALID, "no operation runs");
+  hearth_bytes path = {nullptr, 0};
+  activation->check(
+      detail::operation_table(*activation)
+          .path(activation->host(), activation->id(), detail::slice(std::string_view(id)), &path),
+      "the path of an operation");
+  return std::string(detail::view(path));
+}
+
+}  // namespace hearth
+
 namespace hearth::detail {
 
 std::vector<OperationRecord> list_ledger(const Activation& activation,

@@ -63,6 +63,10 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
        [&](Host host, hearth_agent agent) {
          return operations_.list(host, agent, &filter, &record_);
        }},
+      {"path", false,
+       [&](Host host, hearth_agent agent) {
+         return operations_.path(host, agent, slice("i"), &record_);
+       }},
       {"answer", false,
        [&](Host host, hearth_agent agent) {
          return operations_.answer(host, agent, slice("i"), &record_, &body_);
@@ -204,6 +208,15 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
   EXPECT_EQ(view(body_), "half \xff");
   EXPECT_EQ(operations_.answer(host_, kAgent, slice(its_id), nullptr, &body_), HEARTH_E_INVALID);
   EXPECT_EQ(operations_.answer(host_, kAgent, kBadSlices[0], &record_, &body_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiOperationsTest, OneThatRunsHasAFileOfItsOwn) {
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  const std::string its_id = id();
+  ASSERT_EQ(operations_.path(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
+  EXPECT_TRUE(view(record_).ends_with(".files/" + its_id)) << view(record_);
+  EXPECT_EQ(operations_.path(host_, kAgent, slice("../a"), &record_), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(operations_.path(host_, kAgent, kBadSlices[0], &record_), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiOperationsTest, ACheckpointIsBehindWhatWasUsed) {

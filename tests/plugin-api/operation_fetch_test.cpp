@@ -1,4 +1,4 @@
-// Requests of operations on the mock host: what is kept of their answers, and who asks for the rest.
+// Requests of operations on the mock host: what is kept of their answers, who asks for the rest.
 
 #include <hearth/sse.hpp>
 #include <hearth/testing/host.hpp>
@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 using hearth::Effect;
 using hearth::Json;
 using hearth::OperationAttempt;
+using hearth::Probed;
 using hearth::Task;
 using hearth::testing::CallError;
 using hearth::testing::FetchReply;
@@ -173,6 +175,44 @@ TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {
   replies_ = {{.body = "text"}, {.body = "text"}};
   EXPECT_THROW(agent_.call("twice"), CallError) << "CONFLICT";
   EXPECT_EQ(sent_.size(), 1U);
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+class Runner : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Runner>& m) {
+    m.add("run", &Runner::run);
+    m.operation("exec", {.effect = Effect::kProbe,
+                         .same = "the key",
+                         .interrupted = "looks for the file",
+                         .upstream = "writes it again",
+                         .unknown = "the test looks at it"});
+  }
+  // Each attempt acts; the first `failures` of them fail afterwards.
+  Task<std::string> run(int failures) {
+    const auto act = [failures](const OperationAttempt& attempt) {
+      std::ofstream(attempt.path()) << "result " << attempt.attempt;
+      if (attempt.attempt <= failures) throw hearth::Error(HEARTH_E_BUSY, "cut off");
+      return attempt.path();
+    };
+    const auto probe = [](const OperationAttempt& attempt) {
+      std::ifstream file(attempt.path());
+      std::string word;
+      std::getline(file, word);
+      return word.empty() ? Probed::not_executed() : Probed::completed(word);
+    };
+    hearth::OperationCall call{.kind = "exec", .key = "k"};
+    co_return co_await operation(std::move(call), act, probe);
+  }
+};
+
+TEST(OperationPathTest, AProbeFindsWhatAnAttemptHasLeft) {
+  Host host;
+  auto agent = host.create<Runner>("a");
+  EXPECT_THROW(agent.call("run", 1), CallError);
+  agent.kill();
+  EXPECT_EQ(agent.call("run", 1), "result 1");
 }
 
 TEST(WholeEventsTest, EndBehindTheLastBlankLine) {

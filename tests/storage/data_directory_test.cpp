@@ -1,5 +1,6 @@
 #include "storage/data_directory.hpp"
 
+#include "storage/agent_database.hpp"
 #include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
@@ -198,6 +199,15 @@ TEST_F(DataDirectoryTest, RemovesEveryFileOfAnAgentAndNoneOfItsNeighbours) {
   std::ofstream{neighbour} << "x";
   for (const char* suffix : {"", "-wal", "-shm", "-journal"})
     std::ofstream{database.string() + suffix} << "x";
+  const std::filesystem::path files = AgentDatabase::files_beside(database);
+  std::filesystem::create_directory(files);
+  std::ofstream{files / "of an operation.db"} << "x";
+  std::vector<std::filesystem::path> databases;
+  directory->each_agent_file([&](const std::filesystem::path& file) {
+    databases.push_back(file);
+    return true;
+  });
+  EXPECT_EQ(databases.size(), 2U) << "what an agent has written is no agent";
   directory->remove_agent(key);
   std::vector<std::filesystem::path> left;
   for (const auto& entry : std::filesystem::directory_iterator(database.parent_path()))

@@ -118,8 +118,8 @@ class FiberContext {
   // Failure   HostError: GONE once the fiber has ended or was cancelled, LIMIT.
   void stash(const Json& checkpoint);
 
-  // True if the work has not asked for this mark before, in any of its runs. What is sent in the same
-  // turn is sent once over recoveries:
+  // True if the work has not asked for this mark before, in any of its runs. What is sent in the
+  // same turn is sent once over recoveries:
   //     if (fiber.once("answer-7")) broadcast(answer);
   // A mark is 1 to 256 bytes of UTF-8.
   // Failure   HostError: GONE once the fiber has ended or was cancelled, LIMIT (10,000 marks).

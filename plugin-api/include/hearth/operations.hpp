@@ -76,6 +76,13 @@ struct OperationCall {
 struct OperationAttempt {
   std::string id;   // the same in each attempt; the key for the other side
   int attempt = 1;  // of a probe 0
+  // The SDK's, for path(): as long as the function or the probe goes on.
+  detail::Activation* activation = nullptr;
+
+  // A file that is the operation's alone, the same in each attempt and in its probe: an effect that
+  // leaves its result there is found again. It goes with the operation's row.
+  // Failure   HostError: NOT_FOUND once the operation has ended, BUSY
+  [[nodiscard]] std::string path() const;
 };
 
 // What a probe has found out.
@@ -160,7 +167,7 @@ auto act(Activation& activation, OperationDecision decision, const OperationKind
          Function& function) -> Task<OperationValue<Function>> {
   using Value = OperationValue<Function>;
   OperationRun run(activation, decision, &kind);
-  OperationAttempt attempt = {decision.id, decision.attempt};
+  OperationAttempt attempt = {decision.id, decision.attempt, &activation};
   if constexpr (std::is_void_v<Value>) {
     try {
       if constexpr (kIsTask<OperationResult<Function>>)
@@ -189,7 +196,7 @@ auto act(Activation& activation, OperationDecision decision, const OperationKind
 template <class Probe>
 Task<void> ask_other_side(Activation& activation, OperationDecision decision, Probe& probe) {
   OperationRun run(activation, decision, nullptr);
-  OperationAttempt attempt = {decision.id, 0};
+  OperationAttempt attempt = {decision.id, 0, &activation};
   std::optional<Probed> found;
   try {
     if constexpr (kIsTask<std::invoke_result_t<Probe&, OperationAttempt>>)

@@ -186,9 +186,17 @@ typedef struct hearth_operations_v1 {
    * NOT_FOUND: no operation has `id`, or it has sent no request. [instance] */
   hearth_status (*answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                           hearth_bytes* head, hearth_bytes* body);
+
+  /* *path: of a file that is the operation's alone, the same in each of its attempts, in a directory
+   * of the agent that the host has made. The file is the plugin's to write and to read; it goes with
+   * the operation's row, and with the agent. For an effect that leaves its result there, such as
+   * another program: the next attempt, or a probe, finds it. Good until the next call. NOT_FOUND: no
+   * operation of this id runs. BUSY: the directory cannot be made. [instance] */
+  hearth_status (*path)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                        hearth_bytes* path);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 48, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 56, "frozen");
 
 /* ---- what a class says of its kinds ---- */
 
