@@ -7,6 +7,7 @@
 #include "net/raw_client.hpp"
 #include "server/admin_token.hpp"
 #include "server/one_loop_fixture.hpp"
+#include "server/operation_pages.hpp"
 #include "server/server.hpp"
 #include "support/built.hpp"
 #include "support/recording_logger.hpp"
@@ -83,9 +84,11 @@ class AdminDeskTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Ledgers that an earlier server has left: the agent's operations "1" and "2" are unknown.
-void leave_unknown(const fs::path& path, const std::vector<std::string>& names) {
-  const auto data = storage::DataDirectory::open(path).value();
+// Ledgers that an earlier server has left: the agent's operations "1" and "2", of this kind, are
+// unknown. Gives the id of the last one.
+std::string leave_unknown(const storage::DataDirectory& data, const std::vector<std::string>& names,
+                          const std::string& kind = "charge") {
+  std::string id;
   storage::Directory directory(data.directory_path(), data.directory_vfs());
   const SystemClock clock;
   SystemRandom random;
@@ -100,21 +103,27 @@ void leave_unknown(const fs::path& path, const std::vector<std::string>& names) 
     ledger.load();
     for (const char* const which : {"1", "2"}) {
       durable::OperationRequest request;
-      request.kind = "charge";
+      request.kind = kind;
       request.key = which;
       const auto begun = ledger.begin(request);
-      ASSERT_TRUE(begun) << begun.error().message;
-      ASSERT_TRUE(ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, "cut"));
+      EXPECT_TRUE(begun) << begun.error().message;
+      EXPECT_TRUE(ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, "cut"));
+      id = begun->id;
     }
     database.commit();
     ledger.close();
     fibers.close();
     database.close();
   }
+  return id;
+}
+void leave_unknown_at(const fs::path& path, const std::vector<std::string>& names,
+                      const std::string& kind = "charge") {
+  leave_unknown(storage::DataDirectory::open(path).value(), names, kind);
 }
 
 TEST_F(AdminDeskTest, OperationsArePagedThroughTheLedgersOfAllAgents) {
-  leave_unknown(config_.server.data, {"a", "b/with slash", "c"});
+  leave_unknown_at(config_.server.data, {"a", "b/with slash", "c"});
   start();
   for (const std::string limit : {"1", "2", "3", "100"}) {
     std::vector<std::string> seen;
@@ -139,6 +148,32 @@ TEST_F(AdminDeskTest, OperationsArePagedThroughTheLedgersOfAllAgents) {
   for (const char* const missing : {"class=nothing", "class=counter&agent=nobody"})
     EXPECT_FALSE(ask("GET", std::string("/admin/operations?") + missing)) << missing;
   EXPECT_FALSE(ask("GET", "/admin/operations/counter/a/nothing"));
+}
+
+// A page ends where it has looked at so many agents, though none of them had what is asked for.
+TEST_F(AdminDeskTest, APageOfOperationsEndsAfterSoManyAgents) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < OperationPages::kMostAgents + 2; ++i)
+    names.push_back("a" + std::to_string(1000 + i));
+  leave_unknown_at(config_.server.data, names);
+  leave_unknown_at(config_.server.data, {"z"}, "refund");
+  start();
+  std::vector<std::string> seen;
+  std::string after;
+  int pages = 0;
+  do {
+    const Json page = get("/admin/operations?class=counter&kind=refund&limit=100&after=" +
+                          cli::url_encoded(after));
+    EXPECT_TRUE(page["skipped"].empty()) << page;
+    for (const Json& each : page["operations"])
+      seen.push_back(text_member(each, "agent") + " " + text_member(each, "key"));
+    const std::string next = page["next"].is_null() ? "" : page["next"].get<std::string>();
+    EXPECT_TRUE(next.empty() || next > after) << "each page goes on: " << next;
+    after = next;
+    ++pages;
+  } while (!after.empty());
+  EXPECT_GE(pages, 2);
+  EXPECT_EQ(seen, (std::vector<std::string>{"z 1", "z 2"}));
 }
 
 TEST_F(AdminDeskTest, SaysWhichLibrariesAreThere) {
@@ -320,6 +355,19 @@ class HeldUpTest : public OneLoopTest {
     return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
   }
 
+  // Serves the class Counter.
+  void serve_counter() {
+    const fs::path directory = temporary_.path() / "plugins";
+    fs::create_directory(directory);
+    fs::permissions(directory, fs::perms{0755});
+    fs::copy_file(testing::built::bundled("counter"), directory / "counter.so");
+    const auto report = loader_.load_directories({directory});
+    ASSERT_TRUE(report);
+    ASSERT_EQ(report->plugins.size(), 1U);
+    ASSERT_TRUE(runtime_.classes().add(
+        {.segment = "counter", .agent_class = report->plugins[0].classes.at(0), .settings = {}}));
+  }
+
   AuditLog audit_{logger_, clock_, {}, metrics_};
   AdminDesk desk_{runtime_, loader_, data_, ledger_,
                   audit_,   logger_, {},    std::chrono::milliseconds(20)};
@@ -333,6 +381,69 @@ TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
   go_on.set_value();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+}
+
+TEST_F(HeldUpTest, OnlyTheFirstAgentOfAPageIsSkippedWhileTheLoopIsSilent) {
+  leave_unknown(data_, {"a", "b"});
+  std::promise<void> go_on;
+  loop_.post([held = go_on.get_future().share()] { held.wait(); });
+  const auto page_behind = [this](const std::string& after) {
+    api::OperationQuery query;
+    query.after = after;
+    query.limit = 10;
+    return wait_for<api::OperationPage>(
+               [&](auto answer) { desk_.operations(query, std::move(answer)); })
+        .value();
+  };
+  const api::OperationPage first = page_behind("");
+  ASSERT_EQ(first.skipped.size(), 1U);
+  EXPECT_EQ(first.skipped[0].agent.name, "a");
+  EXPECT_TRUE(first.operations.empty());
+  ASSERT_NE(first.next, "") << "the next one begins its own page";
+  const api::OperationPage second = page_behind(first.next);
+  ASSERT_EQ(second.skipped.size(), 1U);
+  EXPECT_EQ(second.skipped[0].agent.name, "b");
+  EXPECT_EQ(second.next, "");
+  go_on.set_value();
+}
+
+TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
+  serve_counter();
+  const std::string id = leave_unknown(data_, {"a"});
+  audit_.open(temporary_.path() / "audit.db");
+  AdminDesk desk(runtime_, loader_, data_, ledger_, audit_, audit_, {},
+                 std::chrono::milliseconds(20));
+  const api::OperationName name{{"Counter", "a"}, id};
+  std::promise<void> go_on;
+  loop_.post([held = go_on.get_future().share()] { held.wait(); });
+  const auto resolved = wait_for<std::string>([&](auto answer) {
+    desk.resolve(name, {.was_executed = true, .result = "", .note = "seen in their books"},
+                 std::move(answer));
+  });
+  ASSERT_FALSE(resolved);
+  EXPECT_EQ(resolved.error().code, Errc::kUnavailable) << "nobody waits any more";
+  const auto entries = [this] {
+    std::promise<AuditLog::Page> promise;
+    EXPECT_TRUE(audit_.read({.limit = 10}, [&](AuditLog::Page page) { promise.set_value(page); }));
+    return promise.get_future().get().value();
+  };
+  EXPECT_TRUE(entries().empty());
+  go_on.set_value();
+  // Visits of an agent take place in order: when this one is answered, so was the resolve.
+  std::string state;
+  for (int i = 0; i < 10'000 && state.empty(); ++i) {
+    const auto record =
+        wait_for<std::string>([&](auto answer) { desk.operation(name, std::move(answer)); });
+    if (record) state = text_member(*parse_json(*record), "state");
+  }
+  EXPECT_EQ(state, "completed");
+  const auto kept = entries();
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].event, "AdminOperationResolved");
+  EXPECT_EQ(kept[0].agent, "a");
+  EXPECT_NE(kept[0].detail.find("seen in their books"), std::string::npos) << kept[0].detail;
+  desk.stop();
+  audit_.stop();
 }
 
 TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
