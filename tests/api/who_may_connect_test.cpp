@@ -266,6 +266,9 @@ TEST_F(WhoMayConnectTest, AMethodThatIsCalledThroughObjectsSeesTheClaims) {
 
 TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere) {
   open();
+  const std::string handshake =
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   struct Case {
     std::string path, header;
     int status;
@@ -276,7 +279,7 @@ TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere)
                         {"/objects/open/a/nothing/at/all", "", 404}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.path);
-    const Reply reply = RawClient(port()).upgrade(each.path, each.header);
+    const Reply reply = ask(http("GET", each.path, handshake + each.header));
     EXPECT_EQ(reply.status, each.status);
     EXPECT_TRUE(reply.body.starts_with(R"({"success":false,"error":")")) << reply.body;
   }

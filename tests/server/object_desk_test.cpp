@@ -45,17 +45,19 @@ class ObjectDeskTest : public OneLoopTest {
 
 TEST_F(ObjectDeskTest, AnObjectThatWasFoundByItsIdIsNotTakenForALaterOneOfItsName) {
   const storage::AgentKey key{"ChatRoom", "a"};
+  directory_.record(key, 100);
   ASSERT_TRUE(directory_.record_object(key, "first", 100));
-  EXPECT_EQ(find("first")->name, "a");
-  EXPECT_EQ(show({"chat-room", "a", "first"})->uuid, "first");
+  EXPECT_EQ(find("first").value().name, "a");
+  EXPECT_EQ(show({"chat-room", "a", "first"}).value().uuid, "first");
   ASSERT_TRUE(directory_.forget(key));
+  directory_.record(key, 200);
   ASSERT_TRUE(directory_.record_object(key, "second", 200));
 
   EXPECT_EQ(find("first").error().code, Errc::kNotFound);
   EXPECT_EQ(show({"chat-room", "a", "first"}).error().code, Errc::kNotFound);
   EXPECT_EQ(remove({"chat-room", "a", "first"}).error().code, Errc::kNotFound);
-  EXPECT_EQ(show({"chat-room", "a", "second"})->created_at_ms, 200);
-  EXPECT_EQ(show({"ChatRoom", "a"})->uuid, "second") << "without an id any will do";
+  EXPECT_EQ(show({"chat-room", "a", "second"}).value().created_at_ms, 200);
+  EXPECT_EQ(show({"ChatRoom", "a"}).value().uuid, "second") << "without an id any will do";
 }
 
 }  // namespace
